@@ -1,0 +1,305 @@
+#include "harness/core/canonical.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+
+/* As deep as jansson parses; deeper values are built by hand and most likely contain themselves. */
+#define DEPTH_MAX 2048
+
+/* "123" and 10 mean 1.23e10: significant digits, and the exponent of the first. */
+struct decimal {
+    char digits[18];
+    int count;
+    int exponent;
+};
+
+/* `size` > 0 rounded to `precision` significant digits, trailing zeros dropped. */
+static struct decimal decimal_of(double size, int precision)
+{
+    struct decimal decimal = {.count = 0};
+    char printed[64];
+    const char *at;
+
+    snprintf(printed, sizeof(printed), "%.*e", precision - 1, size);
+    /* Only the digits count, so that the locale's decimal point does not matter. */
+    for (at = printed; *at != 'e'; ++at)
+        if (*at >= '0' && *at <= '9')
+            decimal.digits[decimal.count++] = *at;
+    decimal.exponent = atoi(at + 1);
+    while (decimal.count > 1 && decimal.digits[decimal.count - 1] == '0')
+        --decimal.count;
+    return decimal;
+}
+
+/* One more in the last of `precision` places. */
+static struct decimal next_above(struct decimal decimal, int precision)
+{
+    int i = precision - 1;
+
+    while (decimal.count < precision)
+        decimal.digits[decimal.count++] = '0';
+    while (i >= 0 && decimal.digits[i] == '9')
+        decimal.digits[i--] = '0';
+    if (i >= 0) {
+        ++decimal.digits[i];
+    } else {
+        decimal.digits[0] = '1';
+        ++decimal.exponent;
+    }
+    while (decimal.count > 1 && decimal.digits[decimal.count - 1] == '0')
+        --decimal.count;
+    return decimal;
+}
+
+static bool reads_back(const struct decimal *decimal, double size)
+{
+    char printed[40];
+    double value;
+
+    snprintf(printed, sizeof(printed), "%.*se%d", decimal->count, decimal->digits,
+             decimal->exponent - decimal->count + 1);
+    return text_parse_double(printed, &value) && value == size;
+}
+
+/* The fewest digits that read back as `size` > 0; of those the nearest to it. */
+static struct decimal shortest(double size)
+{
+    /*
+     * Up to 15 digits survive the way through a normal double, so below 15 there is nothing to find
+     * but trailing zeros; subnormal numbers carry fewer digits.
+     */
+    int precision = size < 0x1p-1022 ? 1 : 15;
+    int exponent;
+    bool power_of_two = frexp(size, &exponent) == 0.5;
+
+    for (; precision < 17; ++precision) {
+        struct decimal decimal = decimal_of(size, precision);
+
+        if (reads_back(&decimal, size))
+            return decimal;
+        /* Below a power of two doubles lie closer, so the nearest decimal may miss it from there.
+         */
+        if (power_of_two) {
+            decimal = next_above(decimal, precision);
+            if (reads_back(&decimal, size))
+                return decimal;
+        }
+    }
+    return decimal_of(size, 17);
+}
+
+const char *canonical_real(double value, char ret[CANONICAL_REAL_SIZE])
+{
+    const char *sign = value < 0 ? "-" : "";
+    struct decimal d;
+    int point; /* digits before the decimal point */
+
+    if (value == 0) {
+        memcpy(ret, "0", 2);
+        return ret;
+    }
+    d = shortest(fabs(value));
+    point = d.exponent + 1;
+    if (d.count <= point && fabs(value) < 0x1p63)
+        snprintf(ret, CANONICAL_REAL_SIZE, "%s%.*s%.*s", sign, d.count, d.digits, point - d.count,
+                 "000000000000000000000");
+    else if (point > 0 && point <= 21 && fabs(value) < 0x1p63)
+        snprintf(ret, CANONICAL_REAL_SIZE, "%s%.*s.%.*s", sign, point, d.digits, d.count - point,
+                 d.digits + point);
+    else if (point > -6 && point <= 0)
+        snprintf(ret, CANONICAL_REAL_SIZE, "%s0.%.*s%.*s", sign, -point, "00000", d.count,
+                 d.digits);
+    else
+        snprintf(ret, CANONICAL_REAL_SIZE, "%s%c%s%.*se%+d", sign, d.digits[0],
+                 d.count > 1 ? "." : "", d.count - 1, d.digits + 1, d.exponent);
+    return ret;
+}
+
+static void append_string(struct text *text, const char *string, size_t length)
+{
+    size_t start = 0;
+
+    text_append_char(text, '"');
+    for (size_t i = 0; i < length; ++i) {
+        unsigned char c = (unsigned char)string[i];
+        const char *escape = NULL;
+        char code[7];
+
+        switch (c) {
+        case '"':
+            escape = "\\\"";
+            break;
+        case '\\':
+            escape = "\\\\";
+            break;
+        case '\b':
+            escape = "\\b";
+            break;
+        case '\f':
+            escape = "\\f";
+            break;
+        case '\n':
+            escape = "\\n";
+            break;
+        case '\r':
+            escape = "\\r";
+            break;
+        case '\t':
+            escape = "\\t";
+            break;
+        default:
+            if (c >= 0x20)
+                continue;
+            snprintf(code, sizeof(code), "\\u%04x", c);
+            escape = code;
+        }
+        text_append_bytes(text, string + start, i - start);
+        text_append(text, escape);
+        start = i + 1;
+    }
+    text_append_bytes(text, string + start, length - start);
+    text_append_char(text, '"');
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static enum status append_value(struct text *text, const json_t *value, int depth,
+                                struct error *err);
+
+static enum status append_object(struct text *text, const json_t *object, int depth,
+                                 struct error *err)
+{
+    size_t count = json_object_size(object), i = 0;
+    const char **keys = calloc(count ? count : 1, sizeof(*keys));
+    enum status status = STATUS_OK;
+    const char *key;
+    json_t *member;
+
+    if (!keys)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory while writing JSON");
+    json_object_foreach((json_t *)object, key, member) keys[i++] = key;
+    qsort(keys, count, sizeof(*keys), compare_keys);
+    text_append_char(text, '{');
+    for (i = 0; i < count && status == STATUS_OK; ++i) {
+        if (i > 0)
+            text_append_char(text, ',');
+        append_string(text, keys[i], strlen(keys[i]));
+        text_append_char(text, ':');
+        status = append_value(text, json_object_get(object, keys[i]), depth + 1, err);
+    }
+    text_append_char(text, '}');
+    free(keys);
+    return status;
+}
+
+static enum status append_array(struct text *text, const json_t *array, int depth,
+                                struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    text_append_char(text, '[');
+    for (size_t i = 0; i < json_array_size(array) && status == STATUS_OK; ++i) {
+        if (i > 0)
+            text_append_char(text, ',');
+        status = append_value(text, json_array_get(array, i), depth + 1, err);
+    }
+    text_append_char(text, ']');
+    return status;
+}
+
+static enum status append_value(struct text *text, const json_t *value, int depth,
+                                struct error *err)
+{
+    char real[CANONICAL_REAL_SIZE];
+
+    if (!value)
+        return error_set(err, STATUS_INTERNAL, "a JSON value is missing");
+    if (depth > DEPTH_MAX)
+        return error_set(err, STATUS_INVALID, "JSON is nested deeper than %d", DEPTH_MAX);
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return append_object(text, value, depth, err);
+    case JSON_ARRAY:
+        return append_array(text, value, depth, err);
+    case JSON_STRING:
+        append_string(text, json_string_value(value), json_string_length(value));
+        break;
+    case JSON_INTEGER:
+        text_append_format(text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        break;
+    case JSON_REAL:
+        if (!isfinite(json_real_value(value)))
+            return error_set(err, STATUS_INVALID, "JSON has no number that is not finite");
+        text_append(text, canonical_real(json_real_value(value), real));
+        break;
+    case JSON_TRUE:
+        text_append(text, "true");
+        break;
+    case JSON_FALSE:
+        text_append(text, "false");
+        break;
+    case JSON_NULL:
+        text_append(text, "null");
+        break;
+    }
+    return STATUS_OK;
+}
+
+enum status canonical_dump(const json_t *value, char **ret, struct error *err)
+{
+    struct text text;
+    enum status status;
+    char *string;
+
+    text_init(&text);
+    status = append_value(&text, value, 0, err);
+    string = text_steal(&text);
+    if (status == STATUS_OK && !string)
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory while writing JSON");
+    if (status == STATUS_OK)
+        *ret = string;
+    else
+        free(string);
+    return status;
+}
+
+enum status canonical_digest(const json_t *value, struct digest *ret, struct error *err)
+{
+    char *string;
+    enum status status = canonical_dump(value, &string, err);
+
+    if (status != STATUS_OK)
+        return status;
+    *ret = digest_bytes(string, strlen(string));
+    free(string);
+    return STATUS_OK;
+}
+
+enum status canonical_parse(const char *bytes, size_t length, const char *origin, json_t **ret,
+                            struct error *err)
+{
+    json_error_t problem;
+    json_t *value = json_loadb(bytes, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    struct text shown;
+    enum status code;
+
+    if (value) {
+        *ret = value;
+        return STATUS_OK;
+    }
+    code =
+        json_error_code(&problem) == json_error_out_of_memory ? STATUS_NO_MEMORY : STATUS_CORRUPT;
+    text_init(&shown); /* jansson's message quotes the input */
+    text_append_printable(&shown, problem.text, strlen(problem.text));
+    error_set(err, code, "%s:%d:%d: %s", origin, problem.line, problem.column, shown.data);
+    text_finish(&shown);
+    return code;
+}

@@ -1,0 +1,35 @@
+/*
+ * canonical - one spelling of a JSON value, so that its digest is its identity.
+ *
+ * The form follows RFC 8785 (JCS) with two narrowings that make every value exact: object keys are
+ * sorted by bytes (equal to JCS for keys in ASCII, the only ones assay writes), and integers are
+ * written in full (assay's counters are int64, beyond JCS's 2^53). Reals are the shortest decimal
+ * form that reads back to the same double; NaN and infinity do not exist. No insignificant white
+ * space, no trailing newline, UTF-8.
+ */
+#ifndef ASSAY_CORE_CANONICAL_H
+#define ASSAY_CORE_CANONICAL_H
+
+#include <jansson.h>
+
+#include "harness/core/digest.h"
+#include "harness/core/status.h"
+
+/* Heap string (free() it) with the canonical form of `value`. */
+enum status canonical_dump(const json_t *value, char **ret, struct error *err);
+
+/* Digest of the canonical form. */
+enum status canonical_digest(const json_t *value, struct digest *ret, struct error *err);
+
+/* Shortest form of a finite double that reads back the same; at most 31 characters and NUL. */
+#define CANONICAL_REAL_SIZE 32
+const char *canonical_real(double value, char ret[CANONICAL_REAL_SIZE]);
+
+/*
+ * Parses JSON from outside: bounded depth (jansson's), duplicate keys refused, at most `length`
+ * bytes. New reference in `ret`. `origin` names the input in messages.
+ */
+enum status canonical_parse(const char *bytes, size_t length, const char *origin, json_t **ret,
+                            struct error *err);
+
+#endif

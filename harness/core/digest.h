@@ -1,0 +1,40 @@
+/* digest - SHA-256 (libsodium), the identity of everything that assay stores. */
+#ifndef ASSAY_CORE_DIGEST_H
+#define ASSAY_CORE_DIGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sodium.h>
+
+#include "harness/core/status.h"
+
+#define DIGEST_SIZE 32
+#define DIGEST_HEX_SIZE 65 /* 64 digits and NUL */
+
+struct digest {
+    uint8_t bytes[DIGEST_SIZE];
+};
+
+/* Streaming form: init, update as often as needed, final. */
+struct digest_state {
+    crypto_hash_sha256_state sha256;
+};
+
+void digest_init(struct digest_state *state);
+void digest_update(struct digest_state *state, const void *bytes, size_t length);
+struct digest digest_final(struct digest_state *state);
+
+struct digest digest_bytes(const void *bytes, size_t length);
+
+/* Digest and size of a file's content, streamed. `ret_size` may be NULL. */
+enum status digest_file(const char *path, struct digest *ret, uint64_t *ret_size,
+                        struct error *err);
+
+/* 64 lower-case hex digits and NUL into `ret`; returns `ret`. */
+const char *digest_hex(const struct digest *digest, char ret[DIGEST_HEX_SIZE]);
+bool digest_from_hex(const char *hex, struct digest *ret);
+bool digest_equal(const struct digest *a, const struct digest *b);
+
+#endif

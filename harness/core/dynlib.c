@@ -1,0 +1,198 @@
+#include "harness/core/dynlib.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+
+#define OVERRIDE_MAX 64
+
+/* Only ever grows, so that a path once handed out stays; the last entry of a name counts. */
+static struct {
+    char *name, *path;
+} overrides[OVERRIDE_MAX];
+static size_t override_count;
+static pthread_mutex_t override_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_name(const char *name)
+{
+    return name && *name && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
+
+enum status dynlib_override(const char *name, const char *path, struct error *err)
+{
+    enum status status = STATUS_OK;
+    char *own_name, *own_path;
+
+    if (!is_name(name))
+        return error_set(err, STATUS_INVALID,
+                         "library name \"%s\": write lower-case letters, "
+                         "digits and _ only, e.g. opencl",
+                         name ? name : "");
+    if (!path || !*path)
+        return error_set(err, STATUS_INVALID, "library %s: no path given", name);
+    own_name = strdup(name);
+    own_path = strdup(path);
+    pthread_mutex_lock(&override_mutex);
+    if (!own_name || !own_path) {
+        status = error_set(err, STATUS_NO_MEMORY, "library %s: out of memory", name);
+    } else if (override_count == OVERRIDE_MAX) {
+        status = error_set(err, STATUS_INVALID, "library %s: more than %d libraries overridden",
+                           name, OVERRIDE_MAX);
+    } else {
+        overrides[override_count].name = own_name;
+        overrides[override_count++].path = own_path;
+        own_name = own_path = NULL;
+    }
+    pthread_mutex_unlock(&override_mutex);
+    free(own_name);
+    free(own_path);
+    return status;
+}
+
+const char *dynlib_override_path(const char *name)
+{
+    const char *path = NULL;
+    char variable[80] = "ASSAY_LIB_";
+    size_t at = strlen(variable);
+
+    if (!is_name(name))
+        return NULL;
+    pthread_mutex_lock(&override_mutex);
+    for (size_t i = override_count; i > 0 && !path; --i)
+        if (!strcmp(overrides[i - 1].name, name))
+            path = overrides[i - 1].path;
+    pthread_mutex_unlock(&override_mutex);
+    if (path)
+        return path;
+    for (; *name && at + 1 < sizeof(variable); ++name)
+        variable[at++] = *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name;
+    if (*name)
+        return NULL;
+    path = getenv(variable);
+    return path && *path ? path : NULL;
+}
+
+/* Notes why a candidate was left, in few words. */
+static void note_failure(struct text *tried, const char *candidate, const char *reason)
+{
+    size_t length = strlen(candidate);
+
+    if (tried->length > 0)
+        text_append(tried, "; ");
+    text_append(tried, candidate);
+    text_append(tried, ": ");
+    if (!strncmp(reason, candidate, length) && !strncmp(reason + length, ": ", 2)) {
+        reason += length + 2;
+        if (!strcmp(reason, "cannot open shared object file: No such file or directory"))
+            reason = "not found";
+    }
+    text_append(tried, reason);
+}
+
+/* Looks up every symbol; false, with a note, when a required one is missing. */
+static bool find_symbols(const struct dynlib_spec *spec, void *handle, const char *path,
+                         void **addresses, struct text *tried)
+{
+    for (size_t i = 0; i < spec->symbol_count; ++i) {
+        const struct dynlib_symbol *symbol = &spec->symbols[i];
+
+        addresses[i] = dlsym(handle, symbol->name);
+        if (!addresses[i] && symbol->required) {
+            struct text reason;
+
+            text_init(&reason);
+            text_append_format(&reason, "has no symbol %s, which is required", symbol->name);
+            note_failure(tried, path, reason.data);
+            text_finish(&reason);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The file behind a handle, symbolic links resolved; heap, NULL when out of memory. */
+static char *mapped_path(void *handle, const char *candidate)
+{
+    struct link_map *map = NULL;
+    const char *name = candidate;
+    char *resolved;
+
+    if (!dlinfo(handle, RTLD_DI_LINKMAP, &map) && map && map->l_name && *map->l_name)
+        name = map->l_name;
+    resolved = realpath(name, NULL);
+    return resolved ? resolved : strdup(name);
+}
+
+/* Opens one candidate. OK, UNAVAILABLE with a note in `tried`, or NO_MEMORY. */
+static enum status try_candidate(const struct dynlib_spec *spec, const char *candidate,
+                                 void **addresses, struct text *tried, struct dynlib *lib)
+{
+    const char *reason;
+    void *handle = dlopen(candidate, RTLD_NOW | RTLD_LOCAL);
+    char *path;
+
+    if (!handle) {
+        reason = dlerror();
+        note_failure(tried, candidate, reason ? reason : "unknown reason");
+        return STATUS_UNAVAILABLE;
+    }
+    path = mapped_path(handle, candidate);
+    if (!path)
+        return STATUS_NO_MEMORY;
+    if (!find_symbols(spec, handle, path, addresses, tried)) {
+        free(path);
+        return STATUS_UNAVAILABLE;
+    }
+    lib->handle = handle;
+    lib->path = path;
+    return STATUS_OK;
+}
+
+enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void *ret_table,
+                        struct error *err)
+{
+    const char *only = dynlib_override_path(spec->name);
+    const char *const chosen[] = {only, NULL};
+    const char *const *candidates = only ? chosen : spec->sonames;
+    void **addresses = calloc(spec->symbol_count + 1, sizeof(*addresses));
+    enum status status = STATUS_UNAVAILABLE;
+    struct text tried;
+
+    *lib = (struct dynlib){0};
+    if (!addresses)
+        return error_set(err, STATUS_NO_MEMORY, "library %s: out of memory", spec->name);
+    text_init(&tried);
+    for (; *candidates && status == STATUS_UNAVAILABLE; ++candidates)
+        status = try_candidate(spec, *candidates, addresses, &tried, lib);
+    if (status == STATUS_OK) {
+        for (size_t i = 0; i < spec->symbol_count; ++i)
+            memcpy((char *)ret_table + spec->symbols[i].offset, &addresses[i], sizeof(void *));
+        if (tried.length > 0)
+            text_append(&tried, "; ");
+        text_append_format(&tried, "%s: opened", lib->path);
+    }
+    free(addresses);
+    lib->tried = text_steal(&tried);
+    if (!lib->tried)
+        status = STATUS_NO_MEMORY;
+    if (status == STATUS_NO_MEMORY) {
+        dynlib_finish(lib);
+        return error_set(err, status, "library %s: out of memory", spec->name);
+    }
+    if (status != STATUS_OK)
+        return error_set(err, status, "%s", lib->tried);
+    return STATUS_OK;
+}
+
+void dynlib_finish(struct dynlib *lib)
+{
+    if (!lib)
+        return;
+    free(lib->path);
+    free(lib->tried);
+    *lib = (struct dynlib){0};
+}

@@ -1,0 +1,204 @@
+#include "harness/core/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/core/text.h"
+
+/* Reads up to `max` + 1 bytes, so that the caller can tell a larger file; sizes of procfs lie. */
+static enum status read_up_to(const char *path, size_t max, struct text *content, struct error *err)
+{
+    char buffer[16384];
+    enum status status = STATUS_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", path);
+    while (content->length <= max) {
+        size_t room = max - content->length + 1;
+        ssize_t got = read(fd, buffer, room < sizeof(buffer) ? room : sizeof(buffer));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            status = error_set_errno(err, errno, "%s", path);
+            break;
+        }
+        if (got == 0)
+            break;
+        text_append_bytes(content, buffer, (size_t)got);
+        if (!text_ok(content)) {
+            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory while reading", path);
+            break;
+        }
+    }
+    close(fd);
+    return status;
+}
+
+enum status file_read(const char *path, size_t max, char **ret, size_t *ret_length,
+                      struct error *err)
+{
+    struct text content;
+    enum status status;
+    size_t length;
+    char *data;
+
+    text_init(&content);
+    status = read_up_to(path, max, &content, err);
+    if (status != STATUS_OK)
+        goto out;
+    if (content.length > max) {
+        status =
+            error_set(err, STATUS_INVALID, "%s: larger than the %zu bytes allowed here", path, max);
+        goto out;
+    }
+    length = content.length;
+    data = text_steal(&content);
+    if (!data) {
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory while reading", path);
+        goto out;
+    }
+    *ret = data;
+    if (ret_length)
+        *ret_length = length;
+out:
+    text_finish(&content);
+    return status;
+}
+
+enum status file_read_line(const char *path, char **ret, struct error *err)
+{
+    struct text content;
+    enum status status;
+    char *line;
+
+    text_init(&content);
+    status = read_up_to(path, 65535, &content, err);
+    if (status == STATUS_OK) {
+        line = text_steal(&content);
+        if (line) {
+            line[strcspn(line, "\n")] = '\0';
+            *ret = line;
+        } else {
+            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory while reading", path);
+        }
+    }
+    text_finish(&content);
+    return status;
+}
+
+enum status file_write_all(int fd, const void *bytes, size_t length, struct error *err)
+{
+    const char *at = bytes;
+
+    while (length > 0) {
+        ssize_t written = write(fd, at, length);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return error_set_errno(err, errno, "write");
+        at += written;
+        length -= (size_t)written;
+    }
+    return STATUS_OK;
+}
+
+/* A rename lasts only once its directory is on the disk. */
+static enum status sync_directory_of(const char *path, struct error *err)
+{
+    char *copy = strdup(path);
+    enum status status = STATUS_OK;
+    int fd;
+
+    if (!copy)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        status = error_set_errno(err, errno, "%s", copy);
+    else if (fsync(fd) && errno != EINVAL && errno != EROFS)
+        status = error_set_errno(err, errno, "%s", copy);
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return status;
+}
+
+enum status file_write_atomic(const char *path, const void *bytes, size_t length, mode_t mode,
+                              struct error *err)
+{
+    char *temporary = text_format("%s.XXXXXX", path);
+    enum status status;
+    int fd;
+
+    if (!temporary)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) {
+        status = error_set_errno(err, errno, "%s", path);
+        free(temporary);
+        return status;
+    }
+    status = file_write_all(fd, bytes, length, err);
+    if (status != STATUS_OK) {
+        if (err)
+            error_prefix(err, "%s", path);
+    } else if (fchmod(fd, mode) || fsync(fd)) {
+        status = error_set_errno(err, errno, "%s", path);
+    }
+    if (close(fd) && status == STATUS_OK)
+        status = error_set_errno(err, errno, "%s", path);
+    if (status == STATUS_OK && rename(temporary, path))
+        status = error_set_errno(err, errno, "%s", path);
+    if (status == STATUS_OK)
+        status = sync_directory_of(path, err);
+    else
+        unlink(temporary);
+    free(temporary);
+    return status;
+}
+
+enum status file_make_directories(const char *path, mode_t mode, struct error *err)
+{
+    enum status status = STATUS_OK;
+    struct stat st;
+    char *partial;
+
+    if (!*path)
+        return error_set(err, STATUS_INVALID, "no directory named");
+    partial = strdup(path);
+    if (!partial)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    for (char *at = partial + 1;; ++at) {
+        char kept = *at;
+
+        if (kept != '/' && kept != '\0')
+            continue;
+        *at = '\0';
+        if (mkdir(partial, mode)) {
+            int reason = errno;
+
+            /* Some systems say EROFS or EACCES for a directory that is there already. */
+            if (stat(partial, &st)) {
+                status = error_set_errno(err, reason, "%s", partial);
+                break;
+            }
+            if (!S_ISDIR(st.st_mode)) {
+                status = error_set_errno(err, ENOTDIR, "%s", partial);
+                break;
+            }
+        }
+        *at = kept;
+        if (!kept)
+            break;
+    }
+    free(partial);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* file - whole files and sure writes. */
+#ifndef ASSAY_CORE_FILE_H
+#define ASSAY_CORE_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "harness/core/status.h"
+
+/* Reads at most `max` bytes; heap, NUL-terminated. INVALID when the file is larger. */
+enum status file_read(const char *path, size_t max, char **ret, size_t *ret_length,
+                      struct error *err);
+
+/* First line of a small file (sysfs, procfs) without the newline, heap. */
+enum status file_read_line(const char *path, char **ret, struct error *err);
+
+/* Writes beside `path`, syncs, renames over it: after a crash the old or the new content stands. */
+enum status file_write_atomic(const char *path, const void *bytes, size_t length, mode_t mode,
+                              struct error *err);
+
+/* Writes all bytes or says why not; goes on after EINTR. */
+enum status file_write_all(int fd, const void *bytes, size_t length, struct error *err);
+
+/* mkdir -p; an existing directory is fine. */
+enum status file_make_directories(const char *path, mode_t mode, struct error *err);
+
+#endif

@@ -1,0 +1,87 @@
+#include "harness/core/log.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "harness/core/text.h"
+
+static _Atomic int max_level = LOG_LEVEL_INFO;
+
+void log_set_level(enum log_level level)
+{
+    atomic_store(&max_level, (int)level);
+}
+
+static const char *level_prefix(enum log_level level)
+{
+    switch (level) {
+    case LOG_LEVEL_ERROR:
+        return "error: ";
+    case LOG_LEVEL_WARNING:
+        return "warning: ";
+    case LOG_LEVEL_DEBUG:
+        return "debug: ";
+    case LOG_LEVEL_INFO:
+        break;
+    }
+    return "";
+}
+
+/* Keeps the line breaks of a message (a compiler's log), escapes every other control character. */
+static void append_lines(struct text *line, const char *message)
+{
+    const char *start = message;
+
+    for (const char *at = message;; ++at) {
+        if (*at && *at != '\n')
+            continue;
+        text_append_printable(line, start, (size_t)(at - start));
+        if (!*at)
+            return;
+        text_append_char(line, '\n');
+        start = at + 1;
+    }
+}
+
+void log_message(enum log_level level, const char *format, ...)
+{
+    static const char no_memory[] = "assay: error: out of memory while logging\n";
+    int saved_errno = errno;
+    struct text message, line;
+    const char *bytes;
+    size_t left;
+    va_list args;
+
+    if ((int)level > atomic_load(&max_level))
+        return;
+    text_init(&message);
+    text_init(&line);
+    va_start(args, format);
+    text_append_formatv(&message, format, args);
+    va_end(args);
+    text_append(&line, "assay: ");
+    text_append(&line, level_prefix(level));
+    append_lines(&line, message.data);
+    text_append_char(&line, '\n');
+
+    bytes = line.data;
+    left = line.length;
+    if (!text_ok(&message) || !text_ok(&line)) {
+        bytes = no_memory;
+        left = sizeof(no_memory) - 1;
+    }
+    while (left > 0) {
+        ssize_t written = write(STDERR_FILENO, bytes, left);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            break;
+        bytes += written;
+        left -= (size_t)written;
+    }
+    text_finish(&line);
+    text_finish(&message);
+    errno = saved_errno;
+}

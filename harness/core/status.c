@@ -1,0 +1,123 @@
+#include "harness/core/status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[STATUS_COUNT] = {
+#define STATUS_NAME(code, name, meaning) [STATUS_##code] = name,
+    STATUS_MAP(STATUS_NAME)
+#undef STATUS_NAME
+};
+
+static const char *const meanings[STATUS_COUNT] = {
+#define STATUS_MEANING(code, name, meaning) [STATUS_##code] = meaning,
+    STATUS_MAP(STATUS_MEANING)
+#undef STATUS_MEANING
+};
+
+const char *status_name(enum status code)
+{
+    return (unsigned)code < STATUS_COUNT ? names[code] : "unknown";
+}
+
+const char *status_meaning(enum status code)
+{
+    return (unsigned)code < STATUS_COUNT ? meanings[code] : "unknown status code";
+}
+
+enum status status_from_name(const char *name)
+{
+    for (int i = 0; name && i < STATUS_COUNT; ++i)
+        if (!strcmp(names[i], name))
+            return (enum status)i;
+    return STATUS_COUNT;
+}
+
+/* Ends a message that did not fit with "...", without cutting a UTF-8 sequence in two. */
+static void mark_cut(char message[ERROR_MESSAGE_MAX])
+{
+    size_t end = ERROR_MESSAGE_MAX - 4;
+
+    while (end > 0 && ((unsigned char)message[end] & 0xc0) == 0x80)
+        --end;
+    memcpy(message + end, "...", 4);
+}
+
+enum status error_setv(struct error *err, enum status code, const char *format, va_list args)
+{
+    char message[ERROR_MESSAGE_MAX];
+    int length;
+
+    if (!err)
+        return code;
+    /* Through a buffer of its own, since the arguments may point into err->message. */
+    length = vsnprintf(message, sizeof(message), format, args);
+    if (length < 0)
+        snprintf(message, sizeof(message), "%s", status_meaning(code));
+    else if ((size_t)length >= sizeof(message))
+        mark_cut(message);
+    err->code = code;
+    memcpy(err->message, message, strlen(message) + 1);
+    return code;
+}
+
+enum status error_set(struct error *err, enum status code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    error_setv(err, code, format, args);
+    va_end(args);
+    return code;
+}
+
+static enum status code_of_errno(int errnum)
+{
+    switch (errnum) {
+    case ENOSPC:
+    case EDQUOT:
+        return STATUS_NO_SPACE;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return STATUS_DENIED;
+    case ENOMEM:
+        return STATUS_NO_MEMORY;
+    case ENOENT:
+        return STATUS_NOT_FOUND;
+    default:
+        return STATUS_IO;
+    }
+}
+
+enum status error_set_errno(struct error *err, int errnum, const char *format, ...)
+{
+    enum status code = code_of_errno(errnum);
+    char what[ERROR_MESSAGE_MAX];
+    char reason[128];
+    va_list args;
+
+    if (!err)
+        return code;
+    va_start(args, format);
+    if (vsnprintf(what, sizeof(what), format, args) < 0)
+        what[0] = '\0';
+    va_end(args);
+    /* The GNU form: it may return a static string instead of filling the buffer. */
+    return error_set(err, code, "%s: %s", what, strerror_r(errnum, reason, sizeof(reason)));
+}
+
+enum status error_prefix(struct error *err, const char *format, ...)
+{
+    char context[ERROR_MESSAGE_MAX];
+    va_list args;
+
+    if (!err)
+        return STATUS_INTERNAL;
+    va_start(args, format);
+    if (vsnprintf(context, sizeof(context), format, args) < 0)
+        context[0] = '\0';
+    va_end(args);
+    return error_set(err, err->code, "%s: %s", context, err->message);
+}

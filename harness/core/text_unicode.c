@@ -1,0 +1,106 @@
+/* The parts of text.h that know UTF-8. */
+#include "harness/core/text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+
+/*
+ * Length of the well-formed sequence at the start of `bytes` (Unicode 15, table 3-7: no overlong
+ * forms, no surrogates, nothing above U+10FFFF) and its code point; 0 when it is malformed.
+ */
+static size_t decode(const unsigned char *bytes, size_t length, uint32_t *ret)
+{
+    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t size;
+    uint32_t code;
+
+    if (length == 0)
+        return 0;
+    if (bytes[0] < 0x80) {
+        *ret = bytes[0];
+        return 1;
+    }
+    if (bytes[0] >= 0xc2 && bytes[0] <= 0xdf)
+        size = 2;
+    else if (bytes[0] >= 0xe0 && bytes[0] <= 0xef)
+        size = 3;
+    else if (bytes[0] >= 0xf0 && bytes[0] <= 0xf4)
+        size = 4;
+    else
+        return 0;
+    if (length < size)
+        return 0;
+    code = bytes[0] & (0xffu >> (size + 1));
+    for (size_t i = 1; i < size; ++i) {
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (bytes[i] & 0x3f);
+    }
+    if (code < least[size] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 0;
+    *ret = code;
+    return size;
+}
+
+bool text_is_utf8(const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+    uint32_t code;
+
+    while (length > 0) {
+        size_t size = decode(at, length, &code);
+
+        if (size == 0 || code == 0)
+            return false;
+        at += size;
+        length -= size;
+    }
+    return true;
+}
+
+/* Control characters, and the marks that reorder or hide text around them. */
+static bool is_unsafe(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x200e || code == 0x200f ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+           code == 0xfeff;
+}
+
+void text_append_printable(struct text *text, const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+    uint32_t code = 0;
+
+    while (length > 0) {
+        size_t size = decode(at, length, &code);
+
+        if (size > 0 && !is_unsafe(code)) {
+            text_append_bytes(text, at, size);
+        } else {
+            size = size ? size : 1;
+            for (size_t i = 0; i < size; ++i)
+                text_append_format(text, "\\x%02X", at[i]);
+        }
+        at += size;
+        length -= size;
+    }
+}
+
+size_t text_columns(const char *utf8)
+{
+    const unsigned char *at = (const unsigned char *)utf8;
+    size_t length = strlen(utf8), columns = 0;
+    uint32_t code = 0;
+
+    while (length > 0) {
+        size_t size = decode(at, length, &code);
+        int width = size ? wcwidth((wchar_t)code) : 1;
+
+        columns += width < 0 ? 1 : (size_t)width;
+        size = size ? size : 1;
+        at += size;
+        length -= size;
+    }
+    return columns;
+}
