@@ -1,11 +1,13 @@
 /*
  * canonical - one spelling of a JSON value, so that its digest is its identity.
  *
- * The form follows RFC 8785 (JCS) with two narrowings that make every value exact: object keys are
+ * The form follows RFC 8785 (JCS) with narrowings that make every value exact: object keys are
  * sorted by bytes (equal to JCS for keys in ASCII, the only ones assay writes), and integers are
  * written in full (assay's counters are int64, beyond JCS's 2^53). Reals are the shortest decimal
- * form that reads back to the same double; NaN and infinity do not exist. No insignificant white
- * space, no trailing newline, UTF-8.
+ * form that reads back to the same double, with an exponent from 2^63 on, where parsers would
+ * take a long integer for one that overflows; NaN and infinity do not exist. A whole real reads
+ * back as an integer ("2"), so read numbers with json_number_value. No insignificant white space,
+ * no trailing newline, UTF-8.
  */
 #ifndef ASSAY_CORE_CANONICAL_H
 #define ASSAY_CORE_CANONICAL_H

@@ -1,8 +1,9 @@
 /*
  * process - child processes with pipes on chosen descriptors.
  *
- * The child is its own process group, dies when the parent dies (PR_SET_PDEATHSIG), and inherits no
- * descriptor but those listed.
+ * The child is its own process group, dies when the thread that started it dies (PR_SET_PDEATHSIG,
+ * so start it from one that stays), and inherits no descriptor but those listed; of the descriptors
+ * 0, 1 and 2 those not listed are /dev/null.
  */
 #ifndef ASSAY_CORE_PROCESS_H
 #define ASSAY_CORE_PROCESS_H

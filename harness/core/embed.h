@@ -1,0 +1,23 @@
+/*
+ * embed - files compiled into the binary, so that one executable carries what it needs.
+ *
+ * embed.cmake gives the CMake function:
+ *     assay_embed(TARGET assay_protocols SYMBOL protocol_declared FILES declared/quick.yaml ...)
+ * It adds a generated source to the target that defines, in the order of FILES,
+ *     const struct embed_file protocol_declared[];
+ *     const size_t protocol_declared_count;
+ * which the room declares itself with `extern` where it uses them. The source is generated anew when
+ * a file changes.
+ */
+#ifndef ASSAY_CORE_EMBED_H
+#define ASSAY_CORE_EMBED_H
+
+#include <stddef.h>
+
+struct embed_file {
+    const char *name; /* without folders, with extension: "quick.yaml" */
+    const char *text; /* the file's bytes and a NUL */
+    size_t length;    /* without the NUL */
+};
+
+#endif
