@@ -1,0 +1,281 @@
+#!/usr/bin/env bash
+# From a bare Debian (12, 13) or Ubuntu to a first result, or to a tested build. See usage().
+set -euo pipefail
+
+usage() {
+    cat <<'USAGE'
+usage: ./bootstrap.sh COMMAND
+
+  run        install what is missing, build, and measure: the suite first-look under the protocol
+             quick on every usable device; prints the table and where database and report are
+  test       install what is missing, build with warnings as errors, run the whole test suite
+  sanitize   the unit, conformance and fuzz tests under AddressSanitizer and UBSan
+  build      install what is missing and build (build/release/bin/assay)
+  install    install the packages that run needs; `install test` those that test needs
+
+Packages come from the distribution, by apt-get, as root or through sudo; on a distribution
+without apt-get the names are printed, and the work goes on if the tools are there.
+
+environment:
+  ASSAY_RESULTS   folder for first-look.db and first-look.html (default: assay-results, here)
+  ASSAY_JOBS      parallel compile jobs and tests (default: one a processor)
+USAGE
+}
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+jobs=${ASSAY_JOBS:-$(nproc)}
+results=${ASSAY_RESULTS:-$here/assay-results}
+
+# OpenCL's loader and PoCL are not linked: they are the device that every machine has.
+run_packages=(gcc libc6-dev cmake ninja-build pkgconf libsqlite3-dev libcsv-dev libcyaml-dev
+    libyaml-dev libjansson-dev libsodium-dev libzstd-dev ocl-icd-libopencl1 pocl-opencl-icd)
+# shellcheck disable=SC2034  # by reference in install_by_apt
+test_packages=("${run_packages[@]}" libcmocka-dev sqlite3 python3 git shellcheck)
+# Not in every release; the tests that want one of them say "skipped" without it.
+optional_test_packages=(chromium fonts-dejavu-core opencl-headers oclgrind)
+
+say() {
+    printf '==> %s\n' "$*"
+}
+
+die() {
+    printf 'bootstrap.sh: %s\n' "$@" >&2
+    exit 1
+}
+
+missing_of() {
+    local package installed
+    installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
+    for package in "$@"; do
+        grep -qxF "installed $package" <<<"$installed" || echo "$package"
+    done
+}
+
+as_root() {
+    if [[ $EUID -eq 0 ]]; then
+        "$@"
+    elif [[ -t 0 ]]; then
+        sudo "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+check_space() {
+    local need_mib=$1 have_kib
+    have_kib=$(df -Pk /usr | awk 'NR == 2 { print $4 }')
+    [[ $have_kib -ge $((need_mib * 1024)) ]] || die \
+        "the packages need about $need_mib MiB and /usr has $((have_kib / 1024)) MiB free" \
+        "free some space (apt-get clean helps) and run this again"
+}
+
+# apt_get WHAT ARG...: quiet when it works; when it does not, its own words and what they mean.
+apt_get() {
+    local what=$1 log=$scratch/apt.log
+    shift
+    if as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120 \
+        -o Acquire::Retries=3 "$@" >"$log" 2>&1 </dev/null; then
+        return 0
+    fi
+    grep -E '^(E|W|Err)' "$log" | tail -n 8 >&2 || tail -n 8 "$log" >&2
+    if grep -qiE 'no space left|enough free space' "$log"; then
+        die "apt-get could not $what: the disk is full" "free some space and run this again"
+    elif grep -qiE 'could not resolve|failure resolving|could not connect|unable to connect|network is unreachable|failed to fetch|connection timed out' "$log"; then
+        die "apt-get could not $what: the package mirror cannot be reached" \
+            "check the network (or the proxy in /etc/apt/apt.conf.d) and run this again"
+    elif grep -q 'Unable to locate package' "$log"; then
+        die "apt-get could not $what: this release lacks a package named above" \
+            "Debian 12 and 13 have them all in main, Ubuntu in main and universe"
+    fi
+    die "apt-get could not $what; its messages stand above"
+}
+
+install_by_apt() {
+    local set=$1 missing optional
+    local -n wanted=${set}_packages
+    mapfile -t missing < <(missing_of "${wanted[@]}")
+    optional=()
+    if [[ $set == test ]]; then
+        mapfile -t optional < <(missing_of "${optional_test_packages[@]}")
+    fi
+    if [[ ${#missing[@]} -eq 0 ]]; then
+        mapfile -t optional < <(available_of "${optional[@]}")
+        if [[ ${#optional[@]} -eq 0 ]]; then
+            say "every package is installed already"
+            return
+        fi
+    fi
+
+    if [[ $EUID -ne 0 ]]; then
+        command -v sudo >/dev/null || die "packages are missing and there is neither root nor sudo" \
+            "ask an administrator for: apt-get install ${missing[*]} ${optional[*]}"
+        as_root true || die "sudo was refused; packages are missing" \
+            "ask an administrator for: apt-get install ${missing[*]} ${optional[*]}"
+    fi
+    # All of them take 2.1 GB: about 100 MiB a package.
+    check_space $((100 * (${#missing[@]} + ${#optional[@]})))
+    say "refreshing the package lists"
+    apt_get "refresh the package lists" update
+    mapfile -t optional < <(available_of "${optional[@]}")
+    say "installing (some minutes on a slow line): ${missing[*]} ${optional[*]}"
+    apt_get "install the packages" install --no-install-recommends "${missing[@]}" "${optional[@]}"
+}
+
+# Those of the named packages that the release has.
+available_of() {
+    local package
+    for package in "$@"; do
+        if [[ $(apt-cache policy "$package" 2>/dev/null) == *"Candidate: "[0-9]* ]]; then
+            echo "$package"
+        fi
+    done
+}
+
+explain_other_distribution() {
+    local set=$1 id=${ID-unknown} like="${ID-} ${ID_LIKE-}" test=false
+    [[ $set == test ]] && test=true
+    say "this is $id, not Debian or Ubuntu: install these by hand if they are missing"
+    case " $like " in
+    *fedora* | *rhel* | *centos*)
+        echo "  dnf install gcc cmake ninja-build pkgconf-pkg-config sqlite-devel libcsv-devel \\"
+        echo "      libcyaml-devel libyaml-devel jansson-devel libsodium-devel libzstd-devel \\"
+        echo "      ocl-icd pocl"
+        ! $test || echo "  dnf install libcmocka-devel sqlite python3 git ShellCheck chromium opencl-headers"
+        ;;
+    *suse*)
+        echo "  zypper install gcc cmake ninja pkgconf-pkg-config sqlite3-devel libcsv-devel \\"
+        echo "      libcyaml-devel libyaml-devel libjansson-devel libsodium-devel libzstd-devel \\"
+        echo "      libOpenCL1 pocl"
+        ! $test || echo "  zypper install libcmocka-devel sqlite3 python3 git ShellCheck chromium opencl-headers"
+        ;;
+    *arch*)
+        echo "  pacman -S gcc cmake ninja pkgconf sqlite libyaml jansson libsodium zstd ocl-icd pocl"
+        echo "  and from the AUR: libcsv libcyaml"
+        ! $test || echo "  pacman -S cmocka python git shellcheck chromium opencl-headers"
+        ;;
+    *)
+        echo "  a C compiler with OpenMP, cmake 3.22, ninja, pkg-config; with their headers: sqlite3,"
+        echo "  libcsv, libcyaml, libyaml, jansson, libsodium, libzstd; an OpenCL loader and PoCL"
+        ! $test || echo "  cmocka, sqlite3, python3, git, shellcheck, chromium, the OpenCL headers"
+        ;;
+    esac
+}
+
+# What the build needs, found by trying; the names of what is not there.
+probe() {
+    local set=$1 tool module
+    for tool in "${CC:-cc}" cmake ninja pkg-config; do
+        command -v "$tool" >/dev/null || echo "$tool"
+    done
+    local modules=(sqlite3 jansson libsodium libcyaml yaml-0.1 libzstd)
+    [[ $set == run ]] || modules+=(cmocka)
+    for module in "${modules[@]}"; do
+        pkg-config --exists "$module" 2>/dev/null || echo "$module (by pkg-config)"
+    done
+    echo 'int main(void) { return 0; }' >"$scratch/probe.c"
+    "${CC:-cc}" -include csv.h -o "$scratch/probe" "$scratch/probe.c" -lcsv 2>/dev/null ||
+        echo "libcsv (csv.h, -lcsv)"
+    "${CC:-cc}" -fopenmp -o "$scratch/probe" "$scratch/probe.c" 2>/dev/null ||
+        echo "OpenMP (-fopenmp)"
+}
+
+install_packages() {
+    local set=$1 lacking
+    if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+        install_by_apt "$set"
+    else
+        local ID='' ID_LIKE=''
+        # shellcheck disable=SC1091
+        [[ ! -r /etc/os-release ]] || . /etc/os-release
+        explain_other_distribution "$set"
+    fi
+    mapfile -t lacking < <(probe "$set")
+    [[ ${#lacking[@]} -eq 0 ]] || die "cannot build, these are not usable here:" "${lacking[@]/#/  }"
+}
+
+# configure PRESET [OPTION...]: a build folder copied or moved from elsewhere starts anew.
+configure() {
+    local preset=$1 folder=$here/build/$1
+    shift
+    if [[ -e $folder/CMakeCache.txt ]] &&
+        ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$here" "$folder/CMakeCache.txt"; then
+        rm -rf -- "$folder"
+    fi
+    (cd "$here" && cmake --preset "$preset" "$@" >"$scratch/configure.log" 2>&1) || {
+        cat "$scratch/configure.log" >&2
+        die "CMake could not configure $folder; its messages stand above"
+    }
+}
+
+build() {
+    local preset=$1
+    say "building in $here/build/$preset"
+    (cd "$here" && cmake --build --preset "$preset" --parallel "$jobs") ||
+        die "the build failed; its messages stand above"
+}
+
+build_release() {
+    install_packages run
+    configure release -DASSAY_TESTS=OFF
+    build release
+}
+
+# PoCL keeps compiled kernels under the home folder; where that cannot be written, beside the build.
+provide_cache() {
+    local cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}
+    if ! mkdir -p "$cache" 2>/dev/null || [[ ! -w $cache ]]; then
+        export XDG_CACHE_HOME=$here/build/cache POCL_CACHE_DIR=$here/build/cache/pocl
+        mkdir -p "$POCL_CACHE_DIR"
+    fi
+}
+
+command_run() {
+    local status=0 database=$results/first-look.db html=$results/first-look.html
+    local assay=$here/build/release/bin/assay
+    build_release
+    provide_cache
+    mkdir -p "$results" || die "cannot make $results; name another folder in ASSAY_RESULTS"
+    say "measuring: suite first-look, protocol quick, every usable device"
+    "$assay" run first-look --protocol quick --db "$database" </dev/null || status=$?
+    [[ -e $database ]] || die "the run left no database (exit status $status)"
+    "$assay" report --db "$database" --html "$html" >/dev/null || status=$?
+    [[ $status -eq 0 ]] ||
+        say "something did not go well (exit status $status); the messages above and the report say what"
+    printf 'database: %s\nreport:   %s\n' "$database" "$html"
+    exit "$status"
+}
+
+command_test() {
+    install_packages test
+    configure ci
+    build ci
+    provide_cache
+    say "testing"
+    ctest --test-dir "$here/build/ci" --output-on-failure --parallel "$jobs" </dev/null
+}
+
+command_sanitize() {
+    install_packages test
+    configure asan -DASSAY_WERROR=ON
+    build asan
+    provide_cache
+    say "testing under AddressSanitizer and UndefinedBehaviorSanitizer"
+    ctest --test-dir "$here/build/asan" --output-on-failure --parallel "$jobs" \
+        -L '^(unit|conformance|fuzz)$' </dev/null
+}
+
+[[ $# -ge 1 ]] || { usage >&2; exit 2; }
+scratch=$(mktemp -d)
+trap 'rm -rf -- "$scratch"' EXIT
+case $1 in
+run) command_run ;;
+test) command_test ;;
+sanitize) command_sanitize ;;
+build) build_release ;;
+install)
+    [[ ${2-run} == run || ${2-run} == test ]] || { usage >&2; exit 2; }
+    install_packages "${2-run}"
+    ;;
+-h | --help | help) usage ;;
+*) usage >&2; exit 2 ;;
+esac
