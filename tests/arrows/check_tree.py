@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""House rules that a compiler does not check: who may include whom, and how files look.
+
+usage: check_tree.py ROOT [--links FILE] [--version X.Y.Z]   check the tree at ROOT
+       check_tree.py --self-test                             plant each fault, expect it found
+
+--links names a file of lines "room target;target;..." (what each CMake target links), which
+tests/arrows/CMakeLists.txt writes. Exit status: 0 nothing found, 1 something found.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+CORE = "harness/core"
+
+# room: what it may include beside itself. An entry that ends in .h admits that header alone.
+# The closure is written out: an arrow A -> B -> C admits A -> C, except where only a header is
+# admitted (workloads see a device through backends/backend.h and nothing else of that room).
+ARROWS = {
+    CORE: [],
+    "backends": [CORE],
+    "workloads": [CORE, "backends/backend.h"],
+    "protocols": [CORE],
+    "results": [CORE, "protocols"],
+    "reports": [CORE, "results", "protocols"],
+    "harness/runner": [CORE, "workloads", "backends", "protocols", "results"],
+    "harness/cli": [CORE, "harness/runner", "reports", "workloads", "backends", "protocols",
+                    "results"],
+}
+
+# Written at build time, so not found in the source tree; each belongs to the room of its path.
+GENERATED = {"harness/core/version.h"}
+
+# Vendor libraries are opened at run time through declarations of our own.
+VENDOR = re.compile(r"^(CL/|cuda|nvrtc|nvml|cublas|cudnn|hip/|hiprtc|rocblas|hipblas|miopen|"
+                    r"rocm|amd_smi|oneapi/)", re.I)
+
+# A library that is one room's business.
+LIBRARY_ROOM = {"sqlite3.h": "results"}
+
+MAX_LINES = 600
+LONG_FILES = {
+    # "path": "why it is one subject nevertheless",
+}
+
+TEXT = {".c", ".h", ".in", ".cl", ".py", ".sh", ".md", ".yaml", ".sql", ".cmake", ".txt"}
+CODE = {".c", ".h", ".py", ".sh", ".cmake", ".cl"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+
+
+def room_of(path):
+    """The room that holds a path relative to the root, or None."""
+    best = None
+    for room in ARROWS:
+        if path.startswith(room + "/") and (best is None or len(room) > len(best)):
+            best = room
+    return best
+
+
+def strip_comments(text):
+    """Comments become blanks of as many lines; strings stay."""
+    def blank(match):
+        found = match.group(0)
+        return found if found.startswith('"') else "\n" * found.count("\n")
+    return COMMENT.sub(blank, text)
+
+
+def may_include(room, header):
+    owner = room_of(header)
+    if owner is None:
+        return False
+    return owner == room or owner in ARROWS[room] or header in ARROWS[room]
+
+
+def check_includes(root, path, text):
+    room = room_of(path)
+    if room is None:
+        return
+    for match in INCLUDE.finditer(strip_comments(text)):
+        quote, name = match.groups()
+        line = strip_comments(text).count("\n", 0, match.start()) + 1
+        where = f"{path}:{line}: "
+        if quote == "<":
+            if VENDOR.match(name):
+                yield where + f"<{name}> is a vendor's header; declare what is needed in a " \
+                    "header of ours and open the library at run time"
+            if LIBRARY_ROOM.get(name, room) != room:
+                yield where + f"<{name}> is the business of {LIBRARY_ROOM[name]}/ alone"
+            if (root / name).exists():
+                yield where + f"<{name}> is ours: write it in quotes"
+        elif name not in GENERATED and not (root / name).exists():
+            yield where + f'"{name}" is not a path from the root of the tree'
+        elif not name.endswith((".h", ".inc")):
+            yield where + f'"{name}" is not a header'
+        elif not may_include(room, name):
+            yield where + f'"{name}" runs against the arrows: {room} may include ' + \
+                (", ".join(ARROWS[room]) or "none of ours but itself")
+
+
+def check_shape(path, text, version):
+    suffix = pathlib.PurePath(path).suffix
+    lines = text.split("\n")
+    count = len(lines) - 1
+    if suffix in CODE and count > MAX_LINES and path not in LONG_FILES:
+        yield f"{path}:{count}: over {MAX_LINES} lines; is there a second subject in it?"
+    if text and not text.endswith("\n"):
+        yield f"{path}:{count + 1}: no newline at the end"
+    for number, line in enumerate(lines, 1):
+        if line != line.rstrip():
+            yield f"{path}:{number}: trailing white space"
+        if suffix in {".c", ".h"} and "\t" in line:
+            yield f"{path}:{number}: a tab; indent by 4 spaces"
+        if suffix in {".c", ".h"} and version and f'"{version}"' in line and room_of(path):
+            yield f"{path}:{number}: the version is written out; use ASSAY_VERSION " \
+                "of harness/core/version.h"
+
+
+def check_readmes(root):
+    for folder in list(ARROWS) + ["tests"]:
+        if (root / folder).is_dir() and not (root / folder / "README.md").exists():
+            yield f"{folder}: no README.md (what lives here, what it may include, where to add)"
+
+
+def check_links(lines):
+    targets = {"assay_" + room.rpartition("/")[2]: room for room in ARROWS}
+    targets["assay"] = targets.pop("assay_cli")
+    for line in lines:
+        name, _, linked = line.strip().partition(" ")
+        room = targets.get(name)
+        for other in linked.split(";") if room else []:
+            below = targets.get(other)
+            header_only = f"{below}/{below.rpartition('/')[2][:-1]}.h" if below else ""
+            if below and below != room and below not in ARROWS[room] \
+                    and header_only not in ARROWS[room]:
+                yield f"{room}/CMakeLists.txt: {name} links {other}, against the arrows"
+
+
+def files_of(root):
+    """Tracked files and those about to be: a fault is found before it is committed."""
+    command = ["git", "-c", "safe.directory=*", "-C", str(root), "ls-files", "-z", "--cached",
+               "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+        names = [name for name in listed.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        names = [str(p.relative_to(root)) for p in root.rglob("*")
+                 if not {"build", ".git"} & set(p.relative_to(root).parts)]
+    return sorted(name for name in names if (root / name).is_file())
+
+
+def check_tree(root, links=(), version=None):
+    found = list(check_readmes(root)) + list(check_links(links))
+    for path in files_of(root):
+        if pathlib.PurePath(path).suffix not in TEXT:
+            continue
+        try:
+            text = (root / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            found.append(f"{path}: not UTF-8")
+            continue
+        found += check_shape(path, text, version)
+        if path.endswith((".c", ".h")):
+            found += check_includes(root, path, text)
+    return found
+
+
+def self_test():
+    """A clean little tree passes; with each fault planted in turn, exactly that one is named."""
+    clean = {room + "/README.md": "Here.\n" for room in ARROWS}
+    clean.update({
+        "tests/README.md": "Here.\n",
+        "harness/core/status.h": "#include <stdio.h>\n",
+        "backends/backend.h": '#include "harness/core/status.h"\n',
+        "backends/registry.h": '#include "backends/backend.h"\n',
+        "workloads/catalog.c": '#include "backends/backend.h"\n/*\n#include "results/store.h"\n*/\n',
+        "protocols/protocol.h": '#include "harness/core/version.h"\n',
+        "results/store.h": '#include <sqlite3.h>\n#include "protocols/protocol.h"\n',
+        "reports/html.c": '#include "results/store.h"\n',
+        "harness/runner/trial.h": '#include "backends/registry.h"\n',
+        "harness/cli/main.c": '#include "harness/runner/trial.h"\n#include "results/store.h"\n',
+    })
+    planted = [
+        ("harness/core/status.h", '#include "backends/backend.h"\n', "against the arrows"),
+        ("backends/null.c", '#include "workloads/catalog.h"\n', "not a path from the root"),
+        ("backends/null.c", '#include "protocols/protocol.h"\n', "against the arrows"),
+        ("workloads/gemm.c", '#include "backends/registry.h"\n', "against the arrows"),
+        ("reports/html.c", '  #  include "backends/backend.h"\n', "against the arrows"),
+        ("results/store.c", '#include "harness/runner/trial.h"\n', "against the arrows"),
+        ("protocols/rule.c", '#include "results/store.h"\n', "against the arrows"),
+        ("harness/runner/trial.c", '#include "harness/cli/main.c"\n', "not a header"),
+        ("harness/runner/trial.c", '#include "trial.h"\n', "not a path from the root"),
+        ("harness/runner/trial.c", "#include <sqlite3.h>\n", "the business of results"),
+        ("backends/opencl.c", "#include <CL/cl.h>\n", "vendor"),
+        ("backends/opencl.c", "#include <backends/backend.h>\n", "in quotes"),
+        ("protocols/rule.c", "int x; \n", "trailing white space"),
+        ("protocols/rule.c", "\tint x;\n", "a tab"),
+        ("protocols/rule.c", "int x;", "no newline"),
+        ("protocols/rule.c", "int x;\n" * (MAX_LINES + 1), "over"),
+        ("protocols/rule.c", 'static const char v[] = "9.8.7";\n', "the version is written out"),
+        ("results/README.md", None, "no README.md"),
+    ]
+    failures = 0
+    for path, text, expected in [(None, None, None)] + planted:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            tree = dict(clean)
+            if path:
+                tree[path] = text
+            for name, content in tree.items():
+                if content is not None:
+                    (root / name).parent.mkdir(parents=True, exist_ok=True)
+                    (root / name).write_text(content, encoding="utf-8")
+            found = check_tree(root, version="9.8.7")
+        good = not found if path is None else len(found) == 1 and expected in found[0]
+        if not good:
+            failures += 1
+            print(f"planted {path}: {text!r:.60}: expected {expected!r}, found {found}")
+    links = [("assay_reports assay_backends;assay_results", 1), ("assay_core assay_results", 1),
+             ("assay_workloads assay_backends;assay_core", 0), ("assay assay_reports;m", 0),
+             ("assay_runner assay_reports", 1)]
+    for line, expected in links:
+        if len(list(check_links([line]))) != expected:
+            failures += 1
+            print(f"links {line!r}: expected {expected} finding(s)")
+    print(f"self-test: {len(planted)} planted faults and {len(links)} link lines, "
+          f"{failures} not as expected")
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("root", nargs="?", type=pathlib.Path)
+    parser.add_argument("--links", type=pathlib.Path)
+    parser.add_argument("--version")
+    parser.add_argument("--self-test", action="store_true")
+    options = parser.parse_args()
+    if options.self_test:
+        return 1 if self_test() else 0
+    if options.root is None:
+        parser.error("ROOT is missing")
+    links = options.links.read_text().splitlines() if options.links else []
+    found = check_tree(options.root, links, options.version)
+    print("\n".join(found) if found else "nothing found")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
