@@ -38,8 +38,8 @@ GENERATED = {"harness/core/version.h"}
 VENDOR = re.compile(r"^(CL/|cuda|nvrtc|nvml|cublas|cudnn|hip/|hiprtc|rocblas|hipblas|miopen|"
                     r"rocm|amd_smi|oneapi/)", re.I)
 
-# A library that is one room's business.
-LIBRARY_ROOM = {"sqlite3.h": "results"}
+# A library that is the business of some rooms only.
+LIBRARY_ROOMS = {"sqlite3.h": ("results", "reports")}
 
 MAX_LINES = 600
 LONG_FILES = {
@@ -88,8 +88,8 @@ def check_includes(root, path, text):
             if VENDOR.match(name):
                 yield where + f"<{name}> is a vendor's header; declare what is needed in a " \
                     "header of ours and open the library at run time"
-            if LIBRARY_ROOM.get(name, room) != room:
-                yield where + f"<{name}> is the business of {LIBRARY_ROOM[name]}/ alone"
+            if room not in LIBRARY_ROOMS.get(name, (room,)):
+                yield where + f"<{name}> is the business of {', '.join(LIBRARY_ROOMS[name])} alone"
             if (root / name).exists():
                 yield where + f"<{name}> is ours: write it in quotes"
         elif name not in GENERATED and not (root / name).exists():
