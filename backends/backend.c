@@ -1,0 +1,139 @@
+#include "backends/backend.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/registry.h"
+
+enum status backend_probe(struct backend *backend, struct error *err)
+{
+    if (backend == NULL)
+        return error_set(err, STATUS_INTERNAL, "backend_probe: no backend");
+    if (!backend->probed) {
+        uint32_t count = 0;
+
+        backend->probe_status = backend->ops->probe(backend, &count, &backend->probe_error);
+        if (backend->probe_status == STATUS_OK && count == 0)
+            backend->probe_status =
+                error_set(&backend->probe_error, STATUS_UNAVAILABLE, "no device");
+        backend->device_count = backend->probe_status == STATUS_OK ? count : 0;
+        backend->probed = true;
+    }
+    if (backend->probe_status != STATUS_OK && err != NULL)
+        *err = backend->probe_error;
+    return backend->probe_status;
+}
+
+static enum status check_index(struct backend *backend, uint32_t index, struct error *err)
+{
+    enum status status = backend_probe(backend, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (index >= backend->device_count)
+        return error_set(err, STATUS_NOT_FOUND, "%s:%" PRIu32 ": there are %" PRIu32 " devices",
+                         backend->ops->name, index, backend->device_count);
+    return STATUS_OK;
+}
+
+enum status backend_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
+                                struct error *err)
+{
+    struct device_info info = {0};
+    enum status status = check_index(backend, index, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = backend->ops->device_info(backend, index, &info, err);
+    if (status == STATUS_OK && (info.name == NULL || info.vendor == NULL || info.readings.failed))
+        status = error_set(err, STATUS_NO_MEMORY, "%s:%" PRIu32 ": out of memory",
+                           backend->ops->name, index);
+    if (status != STATUS_OK) {
+        device_info_finish(&info);
+        return status;
+    }
+    *ret = info;
+    return STATUS_OK;
+}
+
+enum status backend_device_open(struct backend *backend, uint32_t index,
+                                const struct device_options *options, struct device **ret,
+                                struct error *err)
+{
+    static const struct device_options defaults;
+    struct device *device = NULL;
+    enum status status = check_index(backend, index, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = backend->ops->device_open(backend, index, options != NULL ? options : &defaults,
+                                       &device, err);
+    if (status != STATUS_OK)
+        return status;
+    status = device_ops_check(device->ops, err);
+    if (status != STATUS_OK) {
+        if (device->ops != NULL && device->ops->close != NULL)
+            device->ops->close(device);
+        return status;
+    }
+    device->backend = backend;
+    *ret = device;
+    return STATUS_OK;
+}
+
+size_t backend_libraries(struct backend *backend, struct backend_library *ret, size_t capacity)
+{
+    if (backend == NULL || backend->ops == NULL || backend->ops->libraries == NULL)
+        return 0;
+    backend_probe(backend, NULL);
+    return backend->ops->libraries(backend, ret, capacity);
+}
+
+bool backend_is_hidden(const struct backend *backend)
+{
+    return backend->ops != NULL && backend->ops->hidden != NULL && backend->ops->hidden(backend);
+}
+
+void device_info_finish(struct device_info *info)
+{
+    if (info == NULL)
+        return;
+    free(info->name);
+    free(info->vendor);
+    free(info->uuid);
+    reading_list_finish(&info->readings);
+    memset(info, 0, sizeof(*info));
+}
+
+void module_artifact_finish(struct module_artifact *artifact)
+{
+    if (artifact == NULL)
+        return;
+    free(artifact->file);
+    free(artifact->options);
+    free(artifact->compiler);
+    free(artifact->log);
+    memset(artifact, 0, sizeof(*artifact));
+}
+
+const char *device_type_name(enum device_type type)
+{
+    switch (type) {
+    case DEVICE_CPU:
+        return "cpu";
+    case DEVICE_GPU:
+        return "gpu";
+    case DEVICE_ACCELERATOR:
+        return "accelerator";
+    case DEVICE_SIMULATED:
+        return "simulated";
+    }
+    return "unknown";
+}
+
+void device_close(struct device *device)
+{
+    if (device != NULL)
+        device->ops->close(device);
+}

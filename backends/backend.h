@@ -1,0 +1,312 @@
+/*
+ * backend - what a stack of driver, runtime and compiler must offer to be measured.
+ *
+ * A backend finds devices; a device owns buffers, modules (compiled kernel text), events and one
+ * in-order queue. Everything that is enqueued runs in order; device_synchronize waits for all of it.
+ * A device belongs to one thread.
+ *
+ * Implementations fill the two tables below. Callers use the wrappers (backend_*, device_*), where
+ * the checks live; implementations may rely on them: pointers are valid, ranges lie inside their
+ * buffers, sizes are not zero, an optional hook is called only when it is there.
+ *
+ * A failed vendor call becomes STATUS_DEVICE, with the vendor's function and code in the message
+ * ("clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE (-54)"); out of device memory becomes
+ * STATUS_DEVICE_MEMORY, a device that has gone STATUS_DEVICE_LOST.
+ */
+#ifndef ASSAY_BACKENDS_BACKEND_H
+#define ASSAY_BACKENDS_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/core/digest.h"
+#include "harness/core/precision.h"
+#include "harness/core/reading.h"
+#include "harness/core/status.h"
+
+struct backend;
+struct device;
+struct buffer;
+struct module;
+struct event;
+
+enum device_type { DEVICE_CPU, DEVICE_GPU, DEVICE_ACCELERATOR, DEVICE_SIMULATED };
+
+/* What a device is. Strings are owned by the struct (device_info_finish). */
+struct device_info {
+    char *name;   /* as the vendor spells it, untrusted text */
+    char *vendor;
+    char *uuid;   /* hex or vendor form; NULL where nothing tells it: then see readings */
+    enum device_type type;
+    bool simulated;          /* results can never be published */
+    uint64_t memory_bytes;   /* 0: not told */
+    uint64_t max_allocation_bytes;
+    uint32_t compute_units;  /* multiprocessors, compute units or hardware threads; 0: not told */
+    uint32_t max_lanes;      /* largest group size that a launch may have */
+    uint64_t last_level_cache_bytes; /* 0: not told */
+    bool unified_memory;     /* host and device share one memory */
+    struct reading_list readings; /* "device.*": driver, versions, clocks, ECC ... with a status */
+};
+
+/* A library or component of the stack, as `assay devices -v` shows it. */
+struct backend_library {
+    const char *name; /* "opencl" */
+    const char *path; /* file that is mapped; NULL when it could not be opened */
+    const char *tried;
+};
+
+/* How a device shall be opened. Zeroed means defaults. */
+struct device_options {
+    bool flush_denormals; /* where the stack can set it; the device's readings say what came of it */
+    bool profile;         /* device-side event times are wanted */
+};
+
+enum buffer_flags { BUFFER_READ_WRITE = 0, BUFFER_READ_ONLY = 1 };
+
+/*
+ * One kernel text, to be compiled for the device. The backend puts its prelude in front, gives
+ * `lanes` as LANES and every define; compiler messages name `file` with its own line numbers.
+ */
+struct module_define {
+    const char *name;
+    const char *value;
+};
+
+struct module_source {
+    const char *file; /* "workloads/kernels/memory.h": for messages and provenance */
+    const char *text;
+    uint32_t lanes;   /* group size the module is compiled for, >= 1 */
+    const struct module_define *defines;
+    size_t define_count;
+};
+
+/* What was compiled, for provenance. Strings are owned by the struct (module_artifact_finish). */
+struct module_artifact {
+    char *file;
+    struct digest source;  /* of the text */
+    struct digest prelude; /* of the prelude */
+    struct digest binary;  /* of what the compiler made; zero when has_binary is false */
+    bool has_binary;
+    uint64_t binary_bytes;
+    char *options;         /* as given to the compiler, defines included */
+    char *compiler;        /* name and version as told */
+    char *log;             /* the compiler's messages, maybe "" */
+    uint32_t lanes;
+    int64_t compile_ns;
+};
+
+enum kernel_arg_type {
+    KERNEL_ARG_BUFFER,
+    KERNEL_ARG_I32,
+    KERNEL_ARG_U32,
+    KERNEL_ARG_I64,
+    KERNEL_ARG_U64,
+    KERNEL_ARG_F32,
+    KERNEL_ARG_F64
+};
+
+struct kernel_arg {
+    enum kernel_arg_type type;
+    union {
+        struct buffer *buffer; /* NULL is passed as a null pointer */
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        float f32;
+        double f64;
+    };
+};
+
+#define KERNEL_ARGS_MAX 32
+
+/*
+ * One launch: `groups` counts groups in each dimension; the group size is the module's LANES, in
+ * the first dimension. `kernel` is the function's name in the text.
+ */
+struct kernel_launch {
+    struct module *module;
+    const char *kernel;
+    uint32_t groups[3];
+    const struct kernel_arg *args;
+    size_t arg_count;
+};
+
+/*
+ * C[m,n] = alpha * op(A) op(B) + beta * C, row-major, leading dimensions in elements.
+ * Accumulation is fp32 for fp32 and below, fp64 for fp64, i32 for int8.
+ */
+struct gemm {
+    enum precision precision;
+    bool transpose_a, transpose_b;
+    uint64_t m, n, k;
+    struct buffer *a, *b, *c;
+    uint64_t a_offset, b_offset, c_offset; /* in elements */
+    uint64_t lda, ldb, ldc;
+    float alpha, beta;
+};
+
+struct device_ops {
+    /* Memory. Contents are undefined after alloc. */
+    enum status (*buffer_alloc)(struct device *device, uint64_t bytes, enum buffer_flags flags,
+                                struct buffer **ret, struct error *err);
+    void (*buffer_free)(struct device *device, struct buffer *buffer);
+    /* Blocking copies, ordered after everything enqueued before. */
+    enum status (*upload)(struct device *device, struct buffer *buffer, uint64_t offset,
+                          const void *source, uint64_t bytes, struct error *err);
+    enum status (*download)(struct device *device, struct buffer *buffer, uint64_t offset,
+                            void *target, uint64_t bytes, struct error *err);
+
+    /* Kernels. COMPILE with the compiler's log in the message when the text is refused. */
+    enum status (*module_load)(struct device *device, const struct module_source *source,
+                               struct module **ret, struct error *err);
+    void (*module_unload)(struct device *device, struct module *module);
+    /* Fills `ret` with heap copies. */
+    enum status (*module_describe)(struct device *device, const struct module *module,
+                                   struct module_artifact *ret, struct error *err);
+    /* Enqueues; returns before the kernel has run. */
+    enum status (*kernel_launch)(struct device *device, const struct kernel_launch *launch,
+                                 struct error *err);
+
+    /*
+     * Optional: device timestamps. NULL: the device tells none, stages are timed by the host and
+     * device series are missing with that reason. elapsed may be asked after a synchronize.
+     */
+    enum status (*event_create)(struct device *device, struct event **ret, struct error *err);
+    void (*event_destroy)(struct device *device, struct event *event);
+    enum status (*event_record)(struct device *device, struct event *event, struct error *err);
+    enum status (*event_elapsed_ns)(struct device *device, const struct event *start,
+                                    const struct event *end, int64_t *ret, struct error *err);
+
+    /* Hands what is enqueued to the device without waiting. Optional; NULL: nothing to do. */
+    enum status (*flush)(struct device *device, struct error *err);
+    enum status (*synchronize)(struct device *device, struct error *err);
+
+    /*
+     * Optional: the vendor library's matrix product. NULL: there is none, only the portable arm
+     * runs. UNSUPPORTED for a precision or shape that the library does not do.
+     */
+    enum status (*gemm)(struct device *device, const struct gemm *gemm, struct error *err);
+
+    /*
+     * Optional: group sizes worth measuring for this device, ascending, at most `capacity`.
+     * NULL: {1}. The workload measures and picks; the choice is recorded.
+     */
+    size_t (*lane_candidates)(struct device *device, uint32_t *ret, size_t capacity);
+
+    void (*close)(struct device *device);
+};
+
+/*
+ * Implementations embed these as their first member. The wrappers fill `device`, `bytes` and
+ * `lanes` when the hook has succeeded; `ops`, `backend` and `info` are the implementation's to fill.
+ */
+struct device {
+    const struct device_ops *ops;
+    struct backend *backend;
+    struct device_info info; /* filled by open */
+};
+
+struct buffer {
+    struct device *device;
+    uint64_t bytes;
+};
+
+struct module {
+    struct device *device;
+    uint32_t lanes;
+};
+
+struct event {
+    struct device *device;
+};
+
+struct backend_ops {
+    const char *name;        /* "opencl" */
+    const char *description; /* "OpenCL through the ICD loader" */
+    /*
+     * Opens the libraries and counts devices. UNAVAILABLE with the reason ("libOpenCL.so.1: not
+     * found") when there is nothing to run on. Called once, before the hooks below.
+     */
+    enum status (*probe)(struct backend *backend, uint32_t *ret_device_count, struct error *err);
+    /* Fills `ret` (device_info_finish) without opening the device. */
+    enum status (*device_info)(struct backend *backend, uint32_t index, struct device_info *ret,
+                               struct error *err);
+    enum status (*device_open)(struct backend *backend, uint32_t index,
+                               const struct device_options *options, struct device **ret,
+                               struct error *err);
+    /* Optional: the vendor libraries, opened or not; at most `capacity`; NULL: it has none. */
+    size_t (*libraries)(struct backend *backend, struct backend_library *ret, size_t capacity);
+    /* Optional: true when a plain `assay run` shall leave this backend out (null). NULL: false. */
+    bool (*hidden)(const struct backend *backend);
+};
+
+struct backend {
+    const struct backend_ops *ops;
+    bool probed;
+    enum status probe_status;
+    struct error probe_error; /* why it is not available */
+    uint32_t device_count;
+    void *state;              /* the implementation's */
+};
+
+/* ---- registry.c: the one explicit table ---- */
+
+/* Number of backends compiled in, and each of them. The registry checks every table once. */
+size_t backend_count(void);
+struct backend *backend_at(size_t index);
+/* By name; NULL when there is none. */
+struct backend *backend_find(const char *name);
+
+/* ---- backend.c: wrappers with the checks ---- */
+
+/* Probes once and remembers; returns the same status and message ever after. */
+enum status backend_probe(struct backend *backend, struct error *err);
+enum status backend_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
+                                struct error *err);
+enum status backend_device_open(struct backend *backend, uint32_t index,
+                                const struct device_options *options, struct device **ret,
+                                struct error *err);
+size_t backend_libraries(struct backend *backend, struct backend_library *ret, size_t capacity);
+bool backend_is_hidden(const struct backend *backend);
+
+/*
+ * Resolves "opencl:0", "opencl" (its device 0) or a prefix of a device's UUID. NOT_FOUND lists what
+ * there is; UNAVAILABLE gives the backend's reason.
+ */
+enum status backend_resolve(const char *spec, struct backend **ret_backend, uint32_t *ret_index,
+                            struct error *err);
+
+void device_info_finish(struct device_info *info);
+void module_artifact_finish(struct module_artifact *artifact);
+const char *device_type_name(enum device_type type);
+
+enum status device_buffer_alloc(struct device *device, uint64_t bytes, enum buffer_flags flags,
+                                struct buffer **ret, struct error *err);
+void device_buffer_free(struct buffer *buffer); /* takes NULL */
+enum status device_upload(struct buffer *buffer, uint64_t offset, const void *source,
+                          uint64_t bytes, struct error *err);
+enum status device_download(struct buffer *buffer, uint64_t offset, void *target, uint64_t bytes,
+                            struct error *err);
+enum status device_module_load(struct device *device, const struct module_source *source,
+                               struct module **ret, struct error *err);
+void device_module_unload(struct device *device, struct module *module); /* takes NULL */
+enum status device_module_describe(struct device *device, const struct module *module,
+                                   struct module_artifact *ret, struct error *err);
+enum status device_kernel_launch(struct device *device, const struct kernel_launch *launch,
+                                 struct error *err);
+bool device_has_events(const struct device *device);
+enum status device_event_create(struct device *device, struct event **ret, struct error *err);
+void device_event_destroy(struct device *device, struct event *event); /* takes NULL */
+enum status device_event_record(struct device *device, struct event *event, struct error *err);
+enum status device_event_elapsed_ns(struct device *device, const struct event *start,
+                                    const struct event *end, int64_t *ret, struct error *err);
+enum status device_flush(struct device *device, struct error *err);
+enum status device_synchronize(struct device *device, struct error *err);
+bool device_has_gemm(const struct device *device);
+enum status device_gemm(struct device *device, const struct gemm *gemm, struct error *err);
+size_t device_lane_candidates(struct device *device, uint32_t *ret, size_t capacity);
+void device_close(struct device *device); /* takes NULL */
+
+#endif

@@ -1,0 +1,73 @@
+/* plan - the timings and faults that ASSAY_NULL asks for. */
+#ifndef ASSAY_BACKENDS_NULL_PLAN_H
+#define ASSAY_BACKENDS_NULL_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/core/random.h"
+#include "harness/core/status.h"
+
+/* kind, name in ASSAY_NULL */
+#define NULL_FAULT_MAP(X)                                                                          \
+    X(OPEN, "open")                                                                                \
+    X(ALLOC, "alloc")                                                                              \
+    X(OOM, "oom")                                                                                  \
+    X(UPLOAD, "upload")                                                                            \
+    X(DOWNLOAD, "download")                                                                        \
+    X(DOWNLOAD_CORRUPT, "download_corrupt")                                                        \
+    X(COMPILE, "compile")                                                                          \
+    X(LAUNCH, "launch")                                                                            \
+    X(LOST, "lost")                                                                                \
+    X(HANG, "hang")                                                                                \
+    X(CRASH, "crash")                                                                              \
+    X(ABORT, "abort")                                                                              \
+    X(EXIT, "exit")                                                                                \
+    X(BAD_TIME, "bad_time")
+
+enum null_fault {
+#define NULL_FAULT_ENUM(code, name) NULL_FAULT_##code,
+    NULL_FAULT_MAP(NULL_FAULT_ENUM)
+#undef NULL_FAULT_ENUM
+        NULL_FAULT_COUNT
+};
+
+struct null_plan {
+    int64_t launch_ns;      /* every launch takes this long ... */
+    double delay;           /* ... times 1 + delay */
+    double cv;              /* noise: standard deviation relative to the mean */
+    double phi;             /* AR(1) coefficient of the noise, in (-1, 1) */
+    double process_cv;      /* a factor 1 + process_cv * z drawn once a device opened */
+    int64_t warmup_ns;      /* the first launch takes this much more, */
+    double warmup_launches; /* falling by e over so many launches */
+    double drift;           /* relative growth over 1000 launches */
+    uint64_t step_at;       /* from this launch on (from 1; 0: never) ... */
+    double step;            /* ... it takes 1 + step times as long */
+    bool seeded;
+    uint64_t seed;
+    uint64_t faults[NULL_FAULT_COUNT]; /* the n-th call (from 1) of that kind; 0: none */
+    char once[1024]; /* a fault happens only when this file could be removed; "": always */
+};
+
+/* Reads "key=value,..."; NULL or "" gives the defaults. INVALID names the key and what to write. */
+enum status null_plan_parse(const char *text, struct null_plan *ret, struct error *err);
+
+/* What a device has drawn and counted so far. */
+struct null_course {
+    const struct null_plan *plan;
+    struct random random;
+    double process_factor;
+    double noise; /* the AR(1) state, variance 1 */
+    uint64_t launches;
+    uint64_t calls[NULL_FAULT_COUNT];
+};
+
+void null_course_init(struct null_course *course, const struct null_plan *plan);
+
+/* Duration of the next launch; never negative. */
+int64_t null_course_next_ns(struct null_course *course);
+
+/* Counts a call of that kind; true when it is the one that shall fail. */
+bool null_course_fault(struct null_course *course, enum null_fault fault);
+
+#endif

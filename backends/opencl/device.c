@@ -1,0 +1,249 @@
+#include "backends/opencl/internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer_flags flags,
+                                struct buffer **ret, struct error *err)
+{
+    struct opencl_device *device = opencl_device(base);
+    const struct opencl_api *api = device->api;
+    struct opencl_buffer *buffer = calloc(1, sizeof(*buffer));
+    const char *function = "clCreateBuffer";
+    char context[96];
+    int32_t code = OCL_SUCCESS;
+
+    if (buffer == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    buffer->mem = api->clCreateBuffer(
+        device->context, flags == BUFFER_READ_ONLY ? OCL_MEM_READ_ONLY : OCL_MEM_READ_WRITE,
+        (size_t)bytes, NULL, &code);
+    /*
+     * Some drivers allocate at the first use. Asking for the (undefined) contents on the device
+     * brings a lack of memory out here, and keeps the allocation out of the first timing.
+     */
+    if (code == OCL_SUCCESS && buffer->mem != NULL && api->clEnqueueMigrateMemObjects != NULL) {
+        function = "clEnqueueMigrateMemObjects";
+        code = api->clEnqueueMigrateMemObjects(device->queue, 1, &buffer->mem,
+                                               OCL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL,
+                                               NULL);
+    }
+    if (code != OCL_SUCCESS || buffer->mem == NULL) {
+        snprintf(context, sizeof(context),
+                 "buffer of %" PRIu64 " bytes (the device says at most %" PRIu64 ")", bytes,
+                 base->info.max_allocation_bytes);
+        if (buffer->mem != NULL)
+            api->clReleaseMemObject(buffer->mem);
+        free(buffer);
+        return opencl_fail(err, context, function, code);
+    }
+    *ret = &buffer->base;
+    return STATUS_OK;
+}
+
+static void buffer_free(struct device *base, struct buffer *buffer)
+{
+    opencl_device(base)->api->clReleaseMemObject(((struct opencl_buffer *)buffer)->mem);
+    free(buffer);
+}
+
+static enum status upload(struct device *base, struct buffer *buffer, uint64_t offset,
+                          const void *source, uint64_t bytes, struct error *err)
+{
+    struct opencl_device *device = opencl_device(base);
+    int32_t code = device->api->clEnqueueWriteBuffer(
+        device->queue, ((struct opencl_buffer *)buffer)->mem, OCL_TRUE, (size_t)offset,
+        (size_t)bytes, source, 0, NULL, NULL);
+
+    return code == OCL_SUCCESS ? STATUS_OK : opencl_fail(err, NULL, "clEnqueueWriteBuffer", code);
+}
+
+static enum status download(struct device *base, struct buffer *buffer, uint64_t offset,
+                            void *target, uint64_t bytes, struct error *err)
+{
+    struct opencl_device *device = opencl_device(base);
+    int32_t code = device->api->clEnqueueReadBuffer(
+        device->queue, ((struct opencl_buffer *)buffer)->mem, OCL_TRUE, (size_t)offset,
+        (size_t)bytes, target, 0, NULL, NULL);
+
+    return code == OCL_SUCCESS ? STATUS_OK : opencl_fail(err, NULL, "clEnqueueReadBuffer", code);
+}
+
+static enum status flush(struct device *base, struct error *err)
+{
+    struct opencl_device *device = opencl_device(base);
+    int32_t code = device->api->clFlush(device->queue);
+
+    return code == OCL_SUCCESS ? STATUS_OK : opencl_fail(err, NULL, "clFlush", code);
+}
+
+static enum status synchronize(struct device *base, struct error *err)
+{
+    struct opencl_device *device = opencl_device(base);
+    int32_t code = device->api->clFinish(device->queue);
+
+    return code == OCL_SUCCESS ? STATUS_OK : opencl_fail(err, NULL, "clFinish", code);
+}
+
+/* CPUs want whole rows in one lane, or few; GPUs whole warps or wavefronts. */
+static size_t lane_candidates(struct device *base, uint32_t *ret, size_t capacity)
+{
+    static const uint32_t cpu[] = {1, 8, 16, 64};
+    static const uint32_t gpu[] = {1, 64, 128, 256};
+    const uint32_t *all = base->info.type == DEVICE_GPU ? gpu : cpu;
+    size_t count = 0, i;
+
+    for (i = 0; i < sizeof(cpu) / sizeof(cpu[0]) && count < capacity; i++)
+        if (all[i] == 1 || base->info.max_lanes == 0 || all[i] <= base->info.max_lanes)
+            ret[count++] = all[i];
+    return count;
+}
+
+static void close_device(struct device *base)
+{
+    struct opencl_device *device = opencl_device(base);
+
+    if (device->queue != NULL) {
+        device->api->clFinish(device->queue);
+        device->api->clReleaseCommandQueue(device->queue);
+    }
+    if (device->context != NULL)
+        device->api->clReleaseContext(device->context);
+    device_info_finish(&base->info);
+    free(device->compiler);
+    free(device);
+}
+
+#define COMMON_HOOKS                                                                               \
+    .buffer_alloc = buffer_alloc, .buffer_free = buffer_free, .upload = upload,                    \
+    .download = download, .module_load = opencl_module_load,                                       \
+    .module_unload = opencl_module_unload, .module_describe = opencl_module_describe,              \
+    .kernel_launch = opencl_kernel_launch, .flush = flush, .synchronize = synchronize,             \
+    .lane_candidates = lane_candidates, .close = close_device
+
+static const struct device_ops plain_ops = {COMMON_HOOKS};
+
+static const struct device_ops event_ops = {
+    COMMON_HOOKS,
+    .event_create = opencl_event_create,
+    .event_destroy = opencl_event_destroy,
+    .event_record = opencl_event_record,
+    .event_elapsed_ns = opencl_event_elapsed_ns,
+};
+
+static bool reading_is(const struct reading_list *list, const char *name, const char *value)
+{
+    const struct reading *reading = reading_find(list, name);
+
+    return reading != NULL && reading->status == READING_MEASURED && reading->text != NULL &&
+           strcmp(reading->text, value) == 0;
+}
+
+static bool reading_has(const struct reading_list *list, const char *name, const char *word)
+{
+    const struct reading *reading = reading_find(list, name);
+
+    return reading != NULL && reading->status == READING_MEASURED && reading->text != NULL &&
+           strstr(reading->text, word) != NULL;
+}
+
+static const char *reading_text(const struct reading_list *list, const char *name)
+{
+    const struct reading *reading = reading_find(list, name);
+
+    return reading != NULL && reading->status == READING_MEASURED && reading->text != NULL
+               ? reading->text
+               : "?";
+}
+
+static enum status check_usable(const struct opencl_device *device, struct error *err)
+{
+    const struct device_info *info = &device->base.info;
+
+    if (reading_is(&info->readings, "device.available", "no"))
+        return error_set(err, STATUS_DEVICE_LOST, "%s: the driver says that it is not available",
+                         info->name);
+    if (reading_is(&info->readings, "device.compiler_available", "no"))
+        return error_set(err, STATUS_UNSUPPORTED, "%s: the driver has no compiler for OpenCL C",
+                         info->name);
+    if (reading_is(&info->readings, "device.little_endian", "no"))
+        return error_set(err, STATUS_UNSUPPORTED, "%s: big-endian devices are not supported",
+                         info->name);
+    return STATUS_OK;
+}
+
+static enum status create_queue(struct opencl_device *device, const struct opencl_slot *slot,
+                                bool profile, struct error *err)
+{
+    const struct opencl_api *api = device->api;
+    const intptr_t properties[] = {OCL_CONTEXT_PLATFORM, (intptr_t)slot->platform->id, 0};
+    int32_t code = OCL_SUCCESS;
+
+    device->context = api->clCreateContext(properties, 1, &device->id, NULL, NULL, &code);
+    if (code != OCL_SUCCESS || device->context == NULL) {
+        device->context = NULL;
+        return opencl_fail(err, device->base.info.name, "clCreateContext", code);
+    }
+    device->queue = api->clCreateCommandQueue(device->context, device->id,
+                                              profile ? OCL_QUEUE_PROFILING_ENABLE : 0, &code);
+    if (code != OCL_SUCCESS || device->queue == NULL) {
+        device->queue = NULL;
+        return opencl_fail(err, device->base.info.name, "clCreateCommandQueue", code);
+    }
+    return STATUS_OK;
+}
+
+static void add_denormal_readings(struct opencl_device *device)
+{
+    struct reading_list *list = &device->base.info.readings;
+
+    reading_add_text(list, "device.option.flush_denormals", device->flush_denormals ? "yes" : "no",
+                     "clBuildProgram(-cl-denorms-are-zero)");
+    if (!device->flush_denormals && !reading_has(list, "device.fp32", "denormals"))
+        reading_add_text(list, "device.option.flush_denormals", "always",
+                         "clGetDeviceInfo(CL_DEVICE_SINGLE_FP_CONFIG)");
+}
+
+enum status opencl_device_open(struct backend *backend, uint32_t index,
+                               const struct device_options *options, struct device **ret,
+                               struct error *err)
+{
+    const struct opencl_state *state = backend->state;
+    const struct opencl_slot *slot = &state->slots[index];
+    struct opencl_device *device = calloc(1, sizeof(*device));
+    const bool events = options->profile && state->api.clEnqueueMarkerWithWaitList != NULL;
+    struct reading_list *list;
+    enum status status;
+
+    if (device == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    device->base.ops = events ? &event_ops : &plain_ops;
+    device->base.backend = backend;
+    device->state = state;
+    device->api = &state->api;
+    device->id = slot->id;
+    status = opencl_device_info(backend, index, &device->base.info, err);
+    if (status == STATUS_OK)
+        status = check_usable(device, err);
+    if (status == STATUS_OK)
+        status = create_queue(device, slot, events, err);
+    if (status == STATUS_OK) {
+        list = &device->base.info.readings;
+        device->exact_divide = reading_has(list, "device.fp32", "exact_divide_sqrt");
+        device->flush_denormals = options->flush_denormals;
+        add_denormal_readings(device);
+        device->compiler =
+            text_format("%s, %s, driver %s", reading_text(list, "device.platform.name"),
+                        reading_text(list, "device.platform.version"),
+                        reading_text(list, "device.driver_version"));
+        if (device->compiler == NULL || list->failed)
+            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    }
+    if (status != STATUS_OK) {
+        close_device(&device->base);
+        return status;
+    }
+    *ret = &device->base;
+    return STATUS_OK;
+}

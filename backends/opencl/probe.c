@@ -1,0 +1,186 @@
+#include "backends/opencl/opencl.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/opencl/internal.h"
+
+/*
+ * A platform of an ICD begins with a pointer to its dispatch table, whose first entry is the
+ * vendor's own clGetPlatformIDs (extension cl_khr_icd): that tells which file the driver is.
+ */
+static char *find_library(const struct opencl_api *api, struct _cl_platform_id *id)
+{
+    const struct opencl_object object = {.api = api, .platform = id};
+    char *extensions = NULL, *path = NULL;
+    void *const *dispatch;
+    Dl_info info;
+
+    if (opencl_query_text(&object, OCL_PLATFORM_EXTENSIONS, &extensions, NULL) != STATUS_OK)
+        return NULL;
+    if (strstr(extensions, "cl_khr_icd") != NULL) {
+        memcpy(&dispatch, id, sizeof(dispatch));
+        if (dispatch != NULL && dispatch[0] != NULL && dladdr(dispatch[0], &info) != 0 &&
+            info.dli_fname != NULL)
+            path = strdup(info.dli_fname);
+    }
+    free(extensions);
+    return path;
+}
+
+static enum status add_devices(struct opencl_state *state, struct opencl_platform *platform,
+                               struct error *err)
+{
+    const struct opencl_api *api = &state->api;
+    struct _cl_device_id **ids = NULL;
+    struct opencl_slot *slots;
+    uint32_t count = 0, got = 0, i;
+    enum status status = STATUS_OK;
+    int32_t code = api->clGetDeviceIDs(platform->id, OCL_DEVICE_TYPE_ALL, 0, NULL, &count);
+
+    if (code == OCL_DEVICE_NOT_FOUND || (code == OCL_SUCCESS && count == 0))
+        return error_set(err, STATUS_UNAVAILABLE, "it offers no device");
+    if (code != OCL_SUCCESS)
+        return opencl_fail(err, NULL, "clGetDeviceIDs", code);
+    if (count > OPENCL_DEVICES_MAX - state->slot_count)
+        count = OPENCL_DEVICES_MAX - state->slot_count;
+    if (count == 0)
+        return error_set(err, STATUS_UNSUPPORTED, "more than %d devices", OPENCL_DEVICES_MAX);
+    ids = calloc(count, sizeof(*ids));
+    slots = realloc(state->slots, (state->slot_count + count) * sizeof(*slots));
+    if (slots != NULL)
+        state->slots = slots;
+    if (ids == NULL || slots == NULL) {
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        goto done;
+    }
+    code = api->clGetDeviceIDs(platform->id, OCL_DEVICE_TYPE_ALL, count, ids, &got);
+    if (code != OCL_SUCCESS) {
+        status = opencl_fail(err, NULL, "clGetDeviceIDs", code);
+        goto done;
+    }
+    for (i = 0; i < count && i < got; i++) {
+        if (ids[i] == NULL)
+            continue;
+        state->slots[state->slot_count].platform = platform;
+        state->slots[state->slot_count].id = ids[i];
+        state->slot_count++;
+    }
+done:
+    free(ids);
+    return status;
+}
+
+static void add_platform(struct opencl_state *state, struct _cl_platform_id *id)
+{
+    struct opencl_platform *platform = &state->platforms[state->platform_count++];
+    const struct opencl_object object = {.api = &state->api, .platform = id};
+    struct error error = ERROR_INIT;
+    uint32_t before = state->slot_count;
+
+    platform->id = id;
+    if (id == NULL) {
+        platform->note = strdup("the loader gave a null platform");
+        return;
+    }
+    if (opencl_query_text(&object, OCL_PLATFORM_NAME, &platform->name, &error) != STATUS_OK)
+        platform->note = strdup(error.message);
+    platform->library = find_library(&state->api, id);
+    if (add_devices(state, platform, &error) != STATUS_OK && before == state->slot_count) {
+        free(platform->note);
+        platform->note = strdup(error.message);
+    }
+}
+
+static enum status no_device(const struct opencl_state *state, struct error *err)
+{
+    struct text text;
+    enum status status;
+    uint32_t i;
+
+    text_init(&text);
+    for (i = 0; i < state->platform_count; i++) {
+        const struct opencl_platform *platform = &state->platforms[i];
+
+        text_append_format(&text, "%s%s: %s", i > 0 ? "; " : "",
+                           platform->name != NULL ? platform->name : "a nameless platform",
+                           platform->note != NULL ? platform->note : "no device");
+    }
+    status = error_set(err, STATUS_UNAVAILABLE,
+                       "%s: %s. Install a driver for the device, or pocl-opencl-icd for the CPU",
+                       state->lib.path, text_ok(&text) ? text.data : "no device");
+    text_finish(&text);
+    return status;
+}
+
+static enum status find_platforms(struct opencl_state *state, struct error *err)
+{
+    const struct opencl_api *api = &state->api;
+    struct _cl_platform_id *ids[OPENCL_PLATFORMS_MAX] = {NULL};
+    uint32_t count = 0, i;
+    int32_t code = api->clGetPlatformIDs(OPENCL_PLATFORMS_MAX, ids, &count);
+
+    if (code == OCL_PLATFORM_NOT_FOUND_KHR || (code == OCL_SUCCESS && count == 0))
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "%s finds no platform: no driver is registered in /etc/OpenCL/vendors "
+                         "or OCL_ICD_VENDORS, or it does not load. Install one for the device, or "
+                         "pocl-opencl-icd for the CPU",
+                         state->lib.path);
+    if (code != OCL_SUCCESS)
+        return opencl_fail(err, state->lib.path, "clGetPlatformIDs", code);
+    if (count > OPENCL_PLATFORMS_MAX)
+        count = OPENCL_PLATFORMS_MAX;
+    state->platforms = calloc(count, sizeof(*state->platforms));
+    if (state->platforms == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    for (i = 0; i < count; i++)
+        add_platform(state, ids[i]);
+    return state->slot_count > 0 ? STATUS_OK : no_device(state, err);
+}
+
+static enum status probe(struct backend *backend, uint32_t *ret_device_count, struct error *err)
+{
+    struct opencl_state *state = calloc(1, sizeof(*state));
+    enum status status;
+
+    if (state == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    /* Kept even when this fails: `libraries` tells what was tried. */
+    backend->state = state;
+    status = opencl_api_open(&state->lib, &state->api, err);
+    if (status == STATUS_OK)
+        status = find_platforms(state, err);
+    if (status == STATUS_OK)
+        *ret_device_count = state->slot_count;
+    return status;
+}
+
+static size_t libraries(struct backend *backend, struct backend_library *ret, size_t capacity)
+{
+    const struct opencl_state *state = backend->state;
+    size_t count = 0;
+    uint32_t i;
+
+    if (state == NULL)
+        return 0;
+    if (count < capacity)
+        ret[count++] = (struct backend_library){"opencl", state->lib.path, state->lib.tried};
+    for (i = 0; i < state->platform_count && count < capacity; i++) {
+        const struct opencl_platform *platform = &state->platforms[i];
+
+        ret[count++] =
+            (struct backend_library){platform->name != NULL ? platform->name : "nameless platform",
+                                     platform->library, platform->note};
+    }
+    return count;
+}
+
+const struct backend_ops opencl_backend_ops = {
+    .name = "opencl",
+    .description = "OpenCL through the ICD loader",
+    .probe = probe,
+    .device_info = opencl_device_info,
+    .device_open = opencl_device_open,
+    .libraries = libraries,
+};
