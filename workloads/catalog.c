@@ -1,0 +1,314 @@
+#include "workloads/catalog.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/declaration.h"
+#include "harness/core/embed.h"
+#include "harness/core/file.h"
+#include "workloads/kinds.h"
+
+extern const struct embed_file workload_declared[];
+extern const size_t workload_declared_count;
+extern const struct embed_file suite_declared[];
+extern const size_t suite_declared_count;
+
+#define KIND_ENTRY(symbol) &symbol,
+static const struct workload_kind *const kinds[] = {WORKLOAD_KIND_MAP(KIND_ENTRY)};
+#undef KIND_ENTRY
+#define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
+
+#define CATALOG_MAX 256
+
+struct catalog {
+    struct catalog_entry entries[CATALOG_MAX];
+    char names[CATALOG_MAX][WORKLOAD_NAME_MAX];
+    size_t count;
+};
+
+static struct catalog workloads, suites;
+static pthread_once_t catalogs_once = PTHREAD_ONCE_INIT;
+
+const struct workload_kind *workload_kind_find(const char *name)
+{
+    for (size_t i = 0; i < KIND_COUNT; ++i)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+const struct workload_kind *const *workload_kinds(size_t *ret_count)
+{
+    *ret_count = KIND_COUNT;
+    return kinds;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct catalog_entry *left = a, *right = b;
+
+    return strcmp(left->name, right->name);
+}
+
+/* The entry's name is the file's without ".yaml". */
+static void fill_catalog(struct catalog *catalog, const struct embed_file *files, size_t count)
+{
+    for (size_t i = 0; i < count && catalog->count < CATALOG_MAX; ++i) {
+        size_t length = strlen(files[i].name);
+        char *name = catalog->names[catalog->count];
+        struct catalog_entry *entry = &catalog->entries[catalog->count];
+
+        if (length <= strlen(".yaml") || length - strlen(".yaml") >= WORKLOAD_NAME_MAX)
+            continue;
+        memcpy(name, files[i].name, length - strlen(".yaml"));
+        name[length - strlen(".yaml")] = '\0';
+        entry->name = name;
+        entry->yaml = files[i].text;
+        entry->length = files[i].length;
+        ++catalog->count;
+    }
+    qsort(catalog->entries, catalog->count, sizeof(catalog->entries[0]), compare_entries);
+}
+
+static void fill_catalogs(void)
+{
+    fill_catalog(&workloads, workload_declared, workload_declared_count);
+    fill_catalog(&suites, suite_declared, suite_declared_count);
+}
+
+const struct catalog_entry *catalog_workloads(size_t *ret_count)
+{
+    pthread_once(&catalogs_once, fill_catalogs);
+    *ret_count = workloads.count;
+    return workloads.entries;
+}
+
+const struct catalog_entry *catalog_suites(size_t *ret_count)
+{
+    pthread_once(&catalogs_once, fill_catalogs);
+    *ret_count = suites.count;
+    return suites.entries;
+}
+
+const struct catalog_entry *catalog_lookup(const struct catalog_entry *entries, size_t count,
+                                           const char *name)
+{
+    for (size_t i = 0; i < count; ++i)
+        if (strcmp(entries[i].name, name) == 0)
+            return &entries[i];
+    return NULL;
+}
+
+enum status catalog_not_found(const struct catalog_entry *entries, size_t count, const char *what,
+                              const char *name, struct error *err)
+{
+    const char *names[CATALOG_MAX];
+    const char *nearest;
+
+    for (size_t i = 0; i < count; ++i)
+        names[i] = entries[i].name;
+    nearest = text_nearest(name, names, count);
+    if (nearest != NULL)
+        return error_set(err, STATUS_NOT_FOUND, "there is no %s \"%s\"; did you mean %s?", what,
+                         name, nearest);
+    return error_set(err, STATUS_NOT_FOUND,
+                     "there is no %s \"%s\"; `assay list` shows the built-in ones, a file is named "
+                     "by a path with / or ending in .yaml",
+                     what, name);
+}
+
+bool catalog_is_path(const char *name_or_path)
+{
+    size_t length = strlen(name_or_path);
+
+    return strchr(name_or_path, '/') != NULL ||
+           (length > 5 && strcmp(name_or_path + length - 5, ".yaml") == 0);
+}
+
+/* ---- which kind a text declares, before its schema is known ---- */
+
+struct heading {
+    char *workload, *suite, *kind;
+};
+
+static const cyaml_schema_field_t heading_fields[] = {
+    CYAML_FIELD_STRING_PTR("workload", CYAML_FLAG_OPTIONAL, struct heading, workload, 0,
+                           CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("suite", CYAML_FLAG_OPTIONAL, struct heading, suite, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("kind", CYAML_FLAG_OPTIONAL, struct heading, kind, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t heading_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct heading, heading_fields)};
+
+static const cyaml_config_t heading_config = {
+    .mem_fn = cyaml_mem,
+    .log_level = CYAML_LOG_ERROR,
+    .flags = CYAML_CFG_IGNORE_UNKNOWN_KEYS | CYAML_CFG_NO_ALIAS,
+};
+
+/*
+ * Reads the heading alone. A text that cannot be read even so is parsed again by the strict reader
+ * for its message.
+ */
+static enum status read_heading(const char *origin, const char *yaml, size_t length,
+                                struct heading **ret, struct error *err)
+{
+    struct declaration declaration = {0};
+    struct heading *heading = NULL;
+    enum status status;
+
+    if (length <= DECLARATION_SIZE_MAX &&
+        cyaml_load_data((const uint8_t *)yaml, length, &heading_config, &heading_schema,
+                        (cyaml_data_t **)&heading, NULL) == CYAML_OK &&
+        heading != NULL) {
+        *ret = heading;
+        return STATUS_OK;
+    }
+    status = declaration_parse(origin, yaml, length, &heading_schema, &declaration, err);
+    if (status != STATUS_OK)
+        return status;
+    declaration_finish(&declaration);
+    return error_set(err, STATUS_INVALID,
+                     "%s:1: this is no declaration; start with `workload: NAME` or `suite: NAME`",
+                     origin);
+}
+
+static void free_heading(struct heading *heading)
+{
+    cyaml_free(&heading_config, &heading_schema, heading, 0);
+}
+
+/* Line of a top-level key in block style; 1 when it is written in another way. */
+static int key_line(const char *yaml, size_t length, const char *key)
+{
+    size_t key_length = strlen(key);
+    const char *at = yaml, *end = yaml + length;
+
+    for (int line = 1; at < end; ++line) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+
+        if ((size_t)(end - at) > key_length && memcmp(at, key, key_length) == 0 &&
+            (at[key_length] == ':' || at[key_length] == ' '))
+            return line;
+        if (next == NULL)
+            break;
+        at = next + 1;
+    }
+    return 1;
+}
+
+static void append_kinds(struct text *text)
+{
+    for (size_t i = 0; i < KIND_COUNT; ++i)
+        text_append_format(text, "%s%s",
+                           i == 0                ? ""
+                           : i + 1 == KIND_COUNT ? " or "
+                                                 : ", ",
+                           kinds[i]->name);
+}
+
+static enum status find_kind(const struct heading *heading, const char *origin, const char *yaml,
+                             size_t length, const struct workload_kind **ret, struct error *err)
+{
+    struct text list;
+    enum status status = STATUS_OK;
+
+    text_init(&list);
+    append_kinds(&list);
+    if (heading->suite != NULL && heading->workload == NULL)
+        status = error_set(err, STATUS_INVALID,
+                           "%s:%d: this declares a suite; a workload starts with `workload: NAME`",
+                           origin, key_line(yaml, length, "suite"));
+    else if (heading->kind == NULL)
+        status = error_set(err, STATUS_INVALID, "%s:1: `kind` is missing; write `kind: ` and %s",
+                           origin, list.data);
+    else if ((*ret = workload_kind_find(heading->kind)) == NULL)
+        status = error_set(err, STATUS_INVALID, "%s:%d: there is no kind \"%s\"; write %s", origin,
+                           key_line(yaml, length, "kind"), heading->kind, list.data);
+    text_finish(&list);
+    return status;
+}
+
+enum status workload_parse(const char *origin, const char *yaml, size_t length,
+                           struct workload *ret, struct error *err)
+{
+    struct workload workload = {0};
+    struct heading *heading;
+    enum status status;
+
+    status = read_heading(origin, yaml, length, &heading, err);
+    if (status != STATUS_OK)
+        return status;
+    status = find_kind(heading, origin, yaml, length, &workload.kind, err);
+    free_heading(heading);
+    if (status != STATUS_OK)
+        return status;
+    status = workload.kind->load(&workload, origin, yaml, length, err);
+    if (status == STATUS_OK)
+        *ret = workload;
+    return status;
+}
+
+enum status workload_load(const char *path, struct workload *ret, struct error *err)
+{
+    char *yaml;
+    size_t length;
+    enum status status;
+
+    status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
+    if (status != STATUS_OK)
+        return status;
+    status = workload_parse(path, yaml, length, ret, err);
+    free(yaml);
+    return status;
+}
+
+enum status workload_from_json(const json_t *json, struct workload *ret, struct error *err)
+{
+    char *text;
+    enum status status;
+
+    status = canonical_dump(json, &text, err);
+    if (status != STATUS_OK)
+        return status;
+    status = workload_parse("stored declaration", text, strlen(text), ret, err);
+    free(text);
+    return status;
+}
+
+enum status workload_find(const char *name_or_path, struct workload *ret, struct error *err)
+{
+    const struct catalog_entry *entries, *entry;
+    size_t count;
+
+    if (catalog_is_path(name_or_path))
+        return workload_load(name_or_path, ret, err);
+    entries = catalog_workloads(&count);
+    entry = catalog_lookup(entries, count, name_or_path);
+    if (entry == NULL)
+        return catalog_not_found(entries, count, "workload", name_or_path, err);
+    return workload_parse("built-in", entry->yaml, entry->length, ret, err);
+}
+
+enum status declaration_is_suite(const char *path, bool *ret, struct error *err)
+{
+    struct heading *heading;
+    char *yaml;
+    size_t length;
+    enum status status;
+
+    status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
+    if (status != STATUS_OK)
+        return status;
+    status = read_heading(path, yaml, length, &heading, err);
+    free(yaml);
+    if (status != STATUS_OK)
+        return status;
+    *ret = heading->suite != NULL;
+    free_heading(heading);
+    return STATUS_OK;
+}

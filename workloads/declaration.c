@@ -1,0 +1,183 @@
+#include "workloads/declaration.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+
+const cyaml_strval_t workload_scenario_strings[WORKLOAD_SCENARIO_COUNT] = {
+    {"single_stream", SCENARIO_SINGLE_STREAM},
+    {"offline", SCENARIO_OFFLINE},
+};
+
+#define PRECISION_STRVAL(code, name, storage) {name, PRECISION_##code},
+static const cyaml_strval_t precision_strings[] = {PRECISION_MAP(PRECISION_STRVAL)};
+#undef PRECISION_STRVAL
+
+const cyaml_schema_value_t workload_precision_entry = {
+    CYAML_VALUE_ENUM(CYAML_FLAG_DEFAULT, enum precision, precision_strings, PRECISION_COUNT)};
+
+const cyaml_schema_value_t workload_batch_entry = {CYAML_VALUE_INT(CYAML_FLAG_DEFAULT, int64_t)};
+
+#define BATCH_MAX (1 << 20)
+
+bool workload_name_is_valid(const char *name)
+{
+    size_t length = strlen(name);
+
+    return length > 0 && length < WORKLOAD_NAME_MAX &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == length;
+}
+
+enum status workload_declaration_check_count(const struct declaration *declaration,
+                                             const char *path, int64_t value, int64_t max,
+                                             const char *unit, struct error *err)
+{
+    if (value < 1)
+        return declaration_error(declaration, path, err,
+                                 "`%s` is %lld; write a number of %s from 1 up", path,
+                                 (long long)value, unit);
+    if (value > max)
+        return declaration_error(declaration, path, err,
+                                 "`%s` is %lld; write a number of %s up to %lld", path,
+                                 (long long)value, unit, (long long)max);
+    return STATUS_OK;
+}
+
+static enum status check_lists(const struct declaration *declaration,
+                               const struct workload_declaration *common, struct error *err)
+{
+    char path[32];
+
+    for (uint32_t i = 0; i < common->precisions_count; ++i) {
+        for (uint32_t j = 0; j < i; ++j) {
+            if (common->precisions[i] != common->precisions[j])
+                continue;
+            snprintf(path, sizeof(path), "precisions[%u]", i);
+            return declaration_error(declaration, path, err,
+                                     "precision %s is listed twice; remove one",
+                                     precision_name(common->precisions[i]));
+        }
+    }
+    for (uint32_t i = 0; i < common->batches_count; ++i) {
+        enum status status;
+
+        snprintf(path, sizeof(path), "batches[%u]", i);
+        status = workload_declaration_check_count(declaration, path, common->batches[i], BATCH_MAX,
+                                                  "sequences or items", err);
+        if (status != STATUS_OK)
+            return status;
+        for (uint32_t j = 0; j < i; ++j)
+            if (common->batches[i] == common->batches[j])
+                return declaration_error(declaration, path, err,
+                                         "batch %lld is listed twice; remove one",
+                                         (long long)common->batches[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_common(const struct declaration *declaration,
+                                const struct workload_declaration *common,
+                                const struct workload *workload, struct error *err)
+{
+    if (!workload_name_is_valid(common->workload))
+        return declaration_error(declaration, "workload", err,
+                                 "\"%s\" is not a name; write 1 to %d of a-z, 0-9, _ and -",
+                                 common->workload, WORKLOAD_NAME_MAX - 1);
+    if (common->version < 1)
+        return declaration_error(declaration, "version", err,
+                                 "`version` is %lld; write a whole number from 1 up, raised at "
+                                 "each change of meaning",
+                                 (long long)common->version);
+    if (strcmp(common->kind, workload->kind->name) != 0)
+        return declaration_error(declaration, "kind", err, "`kind` is \"%s\"; write %s",
+                                 common->kind, workload->kind->name);
+    return check_lists(declaration, common, err);
+}
+
+/* Heap, because libcyaml frees the declaration's data as if it had read them. */
+static enum status fill_defaults(const struct declaration *declaration,
+                                 struct workload_declaration *common, struct error *err)
+{
+    if (common->precisions == NULL) {
+        common->precisions = malloc(sizeof(*common->precisions));
+        if (common->precisions == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        common->precisions[0] = PRECISION_FP32;
+        common->precisions_count = 1;
+    }
+    if (common->batches == NULL) {
+        common->batches = malloc(sizeof(*common->batches));
+        if (common->batches == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        common->batches[0] = 1;
+        common->batches_count = 1;
+    }
+    if (!declaration_has(declaration, "scenario"))
+        common->scenario = SCENARIO_OFFLINE;
+    return STATUS_OK;
+}
+
+static enum status copy_common(const struct workload_declaration *common, const char *origin,
+                               struct workload *workload, struct error *err)
+{
+    size_t precision_bytes = common->precisions_count * sizeof(*common->precisions);
+    size_t batch_bytes = common->batches_count * sizeof(*common->batches);
+
+    strcpy(workload->name, common->workload); /* its length is checked */
+    workload->version = common->version;
+    workload->scenario = common->scenario;
+    workload->description = strdup(common->description);
+    workload->origin = strdup(origin);
+    workload->precisions = malloc(precision_bytes);
+    workload->batches = malloc(batch_bytes);
+    if (workload->description == NULL || workload->origin == NULL || workload->precisions == NULL ||
+        workload->batches == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "loading workload %s: out of memory",
+                         common->workload);
+    memcpy(workload->precisions, common->precisions, precision_bytes);
+    memcpy(workload->batches, common->batches, batch_bytes);
+    workload->precision_count = common->precisions_count;
+    workload->batch_count = common->batches_count;
+    return STATUS_OK;
+}
+
+enum status workload_declaration_load(struct workload *workload, const char *origin,
+                                      const char *yaml, size_t length,
+                                      const cyaml_schema_value_t *schema,
+                                      workload_declaration_check_fn *check, struct error *err)
+{
+    struct declaration declaration = {0};
+    struct workload_declaration *common;
+    struct workload loaded = {.kind = workload->kind};
+    enum status status;
+
+    status = declaration_parse(origin, yaml, length, schema, &declaration, err);
+    if (status != STATUS_OK)
+        return status;
+    common = declaration.data;
+    status = check_common(&declaration, common, &loaded, err);
+    if (status != STATUS_OK)
+        goto out;
+    status = fill_defaults(&declaration, common, err);
+    if (status != STATUS_OK)
+        goto out;
+    status = copy_common(common, origin, &loaded, err);
+    if (status != STATUS_OK)
+        goto out;
+    status = check(&declaration, &loaded, err);
+    if (status != STATUS_OK)
+        goto out;
+    status = declaration_to_json(&declaration, &loaded.json, err);
+    if (status != STATUS_OK)
+        goto out;
+    status = canonical_digest(loaded.json, &loaded.digest, err);
+out:
+    if (status == STATUS_OK)
+        *workload = loaded;
+    else
+        workload_finish(&loaded);
+    declaration_finish(&declaration);
+    return status;
+}

@@ -1,0 +1,91 @@
+/*
+ * declaration - what every workload declaration has in common, and the loader that kinds share.
+ *
+ * A kind describes its declaration by a struct whose first member is `struct workload_declaration
+ * common`, and a schema that starts with WORKLOAD_DECLARATION_FIELDS:
+ *
+ *     struct copy_declaration {
+ *         struct workload_declaration common;
+ *         struct { int64_t elements; } copy;
+ *     };
+ *     static const cyaml_schema_field_t fields[] = {
+ *         WORKLOAD_DECLARATION_FIELDS(struct copy_declaration),
+ *         CYAML_FIELD_MAPPING("copy", CYAML_FLAG_DEFAULT, struct copy_declaration, copy, section),
+ *         CYAML_FIELD_END,
+ *     };
+ *     static const cyaml_schema_value_t schema = {
+ *         CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct copy_declaration, fields)};
+ *
+ * and its `load` hook is one call of workload_declaration_load.
+ */
+#ifndef ASSAY_WORKLOADS_DECLARATION_H
+#define ASSAY_WORKLOADS_DECLARATION_H
+
+#include <stdint.h>
+
+#include "harness/core/declaration.h"
+#include "workloads/workload.h"
+
+struct workload_declaration {
+    char *workload; /* its name */
+    int64_t version;
+    char *kind;
+    char *description;
+    enum precision *precisions; /* as written; {fp32} when not */
+    uint32_t precisions_count;
+    int64_t *batches; /* as written; {1} when not */
+    uint32_t batches_count;
+    enum scenario scenario; /* offline when not written */
+};
+
+#define WORKLOAD_SCENARIO_COUNT 2 /* single_stream and offline; server is not declared this way */
+#define WORKLOAD_NAMES_MAX 64     /* precisions or batches of one declaration */
+
+extern const cyaml_strval_t workload_scenario_strings[WORKLOAD_SCENARIO_COUNT];
+extern const cyaml_schema_value_t workload_precision_entry;
+extern const cyaml_schema_value_t workload_batch_entry;
+
+/* Fields of the common part; `type` has it as its member `common`. */
+#define WORKLOAD_DECLARATION_FIELDS(type)                                                          \
+    CYAML_FIELD_STRING_PTR("workload", CYAML_FLAG_DEFAULT, type, common.workload, 1,               \
+                           CYAML_UNLIMITED),                                                       \
+        CYAML_FIELD_INT("version", CYAML_FLAG_DEFAULT, type, common.version),                      \
+        CYAML_FIELD_STRING_PTR("kind", CYAML_FLAG_DEFAULT, type, common.kind, 1, CYAML_UNLIMITED), \
+        CYAML_FIELD_STRING_PTR("description", CYAML_FLAG_DEFAULT, type, common.description, 1,     \
+                               CYAML_UNLIMITED),                                                   \
+        CYAML_FIELD_SEQUENCE("precisions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type,         \
+                             common.precisions, &workload_precision_entry, 1, WORKLOAD_NAMES_MAX), \
+        CYAML_FIELD_SEQUENCE("batches", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type,            \
+                             common.batches, &workload_batch_entry, 1, WORKLOAD_NAMES_MAX),        \
+        CYAML_FIELD_ENUM("scenario", CYAML_FLAG_OPTIONAL, type, common.scenario,                   \
+                         workload_scenario_strings, WORKLOAD_SCENARIO_COUNT)
+
+/*
+ * Checks the kind's own part of declaration->data (a struct of the kind's) by declaration_error,
+ * writes defaults into it, and sets workload->parameters to a heap object that the kind's `unload`
+ * frees. Common members of `workload` are filled already. On failure it leaves parameters NULL.
+ */
+typedef enum status workload_declaration_check_fn(const struct declaration *declaration,
+                                                  struct workload *workload, struct error *err);
+
+/*
+ * Parses `yaml` by `schema`, checks the common part, calls `check`, and fills `workload` with all
+ * but `kind`, which the caller has set and keeps. workload->json holds the defaults too.
+ */
+enum status workload_declaration_load(struct workload *workload, const char *origin,
+                                      const char *yaml, size_t length,
+                                      const cyaml_schema_value_t *schema,
+                                      workload_declaration_check_fn *check, struct error *err);
+
+/* True for [a-z0-9_-]+ of fewer than WORKLOAD_NAME_MAX characters. */
+bool workload_name_is_valid(const char *name);
+
+/*
+ * INVALID at `path` unless 1 <= value <= max. `unit` as in "elements"; `max` is what the kind can
+ * address.
+ */
+enum status workload_declaration_check_count(const struct declaration *declaration,
+                                             const char *path, int64_t value, int64_t max,
+                                             const char *unit, struct error *err);
+
+#endif

@@ -1,0 +1,17 @@
+/* kernel_text - the kernel texts of workloads/kernels/, as they travel in the binary. */
+#ifndef ASSAY_WORKLOADS_KERNEL_TEXT_H
+#define ASSAY_WORKLOADS_KERNEL_TEXT_H
+
+#include <stddef.h>
+
+#include "harness/core/status.h"
+
+/*
+ * Joins kernel texts into one heap string (free() it), in the order of `files` ("math.h",
+ * "softmax.h"), each under its own #line, so that the compiler's messages name
+ * workloads/kernels/<file>. INTERNAL when there is no such text.
+ */
+enum status kernel_text_join(const char *const *files, size_t count, char **ret,
+                             struct error *err);
+
+#endif

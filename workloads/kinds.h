@@ -1,0 +1,14 @@
+/* kinds - the kinds of workload that are compiled in; catalog.c makes its table of them. */
+#ifndef ASSAY_WORKLOADS_KINDS_H
+#define ASSAY_WORKLOADS_KINDS_H
+
+#include "workloads/workload.h"
+
+/* One line each: the symbol of the kind's table. */
+#define WORKLOAD_KIND_MAP(X) X(workload_synthetic)
+
+#define WORKLOAD_KIND_EXTERN(symbol) extern const struct workload_kind symbol;
+WORKLOAD_KIND_MAP(WORKLOAD_KIND_EXTERN)
+#undef WORKLOAD_KIND_EXTERN
+
+#endif

@@ -1,0 +1,230 @@
+#include "workloads/workload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/file.h"
+#include "workloads/catalog.h"
+#include "workloads/declaration.h"
+
+#define SUITE_ENTRIES_MAX 1024
+
+/* As libcyaml fills them. */
+struct entry_declaration {
+    char *workload;
+    enum precision *precisions;
+    uint32_t precisions_count;
+    int64_t *batches;
+    uint32_t batches_count;
+};
+
+struct suite_declaration {
+    char *suite;
+    int64_t version;
+    char *description;
+    struct entry_declaration *workloads;
+    uint32_t workloads_count;
+};
+
+static const cyaml_schema_field_t entry_fields[] = {
+    CYAML_FIELD_STRING_PTR("workload", CYAML_FLAG_DEFAULT, struct entry_declaration, workload, 1,
+                           CYAML_UNLIMITED),
+    CYAML_FIELD_SEQUENCE("precisions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct entry_declaration, precisions, &workload_precision_entry, 1,
+                         WORKLOAD_NAMES_MAX),
+    CYAML_FIELD_SEQUENCE("batches", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct entry_declaration, batches, &workload_batch_entry, 1,
+                         WORKLOAD_NAMES_MAX),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t entry_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct entry_declaration, entry_fields)};
+
+static const cyaml_schema_field_t suite_fields[] = {
+    CYAML_FIELD_STRING_PTR("suite", CYAML_FLAG_DEFAULT, struct suite_declaration, suite, 1,
+                           CYAML_UNLIMITED),
+    CYAML_FIELD_INT("version", CYAML_FLAG_DEFAULT, struct suite_declaration, version),
+    CYAML_FIELD_STRING_PTR("description", CYAML_FLAG_DEFAULT, struct suite_declaration, description,
+                           1, CYAML_UNLIMITED),
+    CYAML_FIELD_SEQUENCE("workloads", CYAML_FLAG_POINTER, struct suite_declaration, workloads,
+                         &entry_schema, 1, SUITE_ENTRIES_MAX),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t suite_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct suite_declaration, suite_fields)};
+
+/* A relative path counts from the suite's own folder. */
+static char *resolve_path(const char *origin, const char *name)
+{
+    const char *slash = strrchr(origin, '/');
+
+    if (!catalog_is_path(name) || name[0] == '/' || slash == NULL)
+        return strdup(name);
+    return text_format("%.*s/%s", (int)(slash - origin), origin, name);
+}
+
+static enum status copy_entry(const struct entry_declaration *from, const char *origin,
+                              struct suite_entry *to, struct error *err)
+{
+    to->workload = resolve_path(origin, from->workload);
+    to->precisions = malloc((from->precisions_count + 1) * sizeof(*to->precisions));
+    to->batches = malloc((from->batches_count + 1) * sizeof(*to->batches));
+    if (to->workload == NULL || to->precisions == NULL || to->batches == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "loading a suite: out of memory");
+    if (from->precisions_count > 0)
+        memcpy(to->precisions, from->precisions, from->precisions_count * sizeof(*to->precisions));
+    if (from->batches_count > 0)
+        memcpy(to->batches, from->batches, from->batches_count * sizeof(*to->batches));
+    to->precision_count = from->precisions_count;
+    to->batch_count = from->batches_count;
+    return STATUS_OK;
+}
+
+/* The entry narrows what its workload declares, and nothing else. */
+static enum status check_entry(const struct declaration *declaration, size_t index,
+                               const struct suite_entry *entry, struct error *err)
+{
+    struct workload workload;
+    struct error cause = ERROR_INIT;
+    char path[64];
+    enum status status;
+
+    snprintf(path, sizeof(path), "workloads[%zu].workload", index);
+    if (workload_find(entry->workload, &workload, &cause) != STATUS_OK)
+        return declaration_error(declaration, path, err, "%s", cause.message);
+    status = STATUS_OK;
+    for (size_t i = 0; i < entry->precision_count && status == STATUS_OK; ++i) {
+        size_t at = 0;
+
+        while (at < workload.precision_count && workload.precisions[at] != entry->precisions[i])
+            ++at;
+        snprintf(path, sizeof(path), "workloads[%zu].precisions[%zu]", index, i);
+        if (at == workload.precision_count)
+            status = declaration_error(declaration, path, err,
+                                       "workload %s does not declare precision %s; choose from its "
+                                       "own `precisions`",
+                                       workload.name, precision_name(entry->precisions[i]));
+    }
+    for (size_t i = 0; i < entry->batch_count && status == STATUS_OK; ++i) {
+        size_t at = 0;
+
+        while (at < workload.batch_count && workload.batches[at] != entry->batches[i])
+            ++at;
+        snprintf(path, sizeof(path), "workloads[%zu].batches[%zu]", index, i);
+        if (at == workload.batch_count)
+            status = declaration_error(declaration, path, err,
+                                       "workload %s does not declare batch %lld; choose from its "
+                                       "own `batches`",
+                                       workload.name, (long long)entry->batches[i]);
+    }
+    workload_finish(&workload);
+    return status;
+}
+
+static enum status check_suite(const struct declaration *declaration,
+                               const struct suite_declaration *data, struct error *err)
+{
+    if (!workload_name_is_valid(data->suite))
+        return declaration_error(declaration, "suite", err,
+                                 "\"%s\" is not a name; write 1 to %d of a-z, 0-9, _ and -",
+                                 data->suite, WORKLOAD_NAME_MAX - 1);
+    if (data->version < 1)
+        return declaration_error(declaration, "version", err,
+                                 "`version` is %lld; write a whole number from 1 up",
+                                 (long long)data->version);
+    return STATUS_OK;
+}
+
+static enum status fill_suite(const struct declaration *declaration, struct suite *suite,
+                              struct error *err)
+{
+    const struct suite_declaration *data = declaration->data;
+    enum status status;
+
+    strcpy(suite->name, data->suite); /* its length is checked */
+    suite->version = data->version;
+    suite->description = strdup(data->description);
+    suite->origin = strdup(declaration->origin);
+    suite->entries = calloc(data->workloads_count, sizeof(*suite->entries));
+    if (suite->description == NULL || suite->origin == NULL || suite->entries == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "loading a suite: out of memory");
+    suite->entry_count = data->workloads_count;
+    for (size_t i = 0; i < suite->entry_count; ++i) {
+        status = copy_entry(&data->workloads[i], declaration->origin, &suite->entries[i], err);
+        if (status == STATUS_OK)
+            status = check_entry(declaration, i, &suite->entries[i], err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    status = declaration_to_json(declaration, &suite->json, err);
+    if (status == STATUS_OK)
+        status = canonical_digest(suite->json, &suite->digest, err);
+    return status;
+}
+
+static enum status parse_suite(const char *origin, const char *yaml, size_t length,
+                               struct suite *ret, struct error *err)
+{
+    struct declaration declaration = {0};
+    struct suite suite = {0};
+    enum status status;
+
+    status = declaration_parse(origin, yaml, length, &suite_schema, &declaration, err);
+    if (status != STATUS_OK)
+        return status;
+    status = check_suite(&declaration, declaration.data, err);
+    if (status == STATUS_OK)
+        status = fill_suite(&declaration, &suite, err);
+    declaration_finish(&declaration);
+    if (status == STATUS_OK)
+        *ret = suite;
+    else
+        suite_finish(&suite);
+    return status;
+}
+
+enum status suite_load(const char *path, struct suite *ret, struct error *err)
+{
+    char *yaml;
+    size_t length;
+    enum status status;
+
+    status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
+    if (status != STATUS_OK)
+        return status;
+    status = parse_suite(path, yaml, length, ret, err);
+    free(yaml);
+    return status;
+}
+
+enum status suite_find(const char *name_or_path, struct suite *ret, struct error *err)
+{
+    const struct catalog_entry *entries, *entry;
+    size_t count;
+
+    if (catalog_is_path(name_or_path))
+        return suite_load(name_or_path, ret, err);
+    entries = catalog_suites(&count);
+    entry = catalog_lookup(entries, count, name_or_path);
+    if (entry == NULL)
+        return catalog_not_found(entries, count, "suite", name_or_path, err);
+    return parse_suite("built-in", entry->yaml, entry->length, ret, err);
+}
+
+void suite_finish(struct suite *suite)
+{
+    for (size_t i = 0; i < suite->entry_count; ++i) {
+        free(suite->entries[i].workload);
+        free(suite->entries[i].precisions);
+        free(suite->entries[i].batches);
+    }
+    free(suite->entries);
+    free(suite->description);
+    free(suite->origin);
+    json_decref(suite->json);
+    memset(suite, 0, sizeof(*suite));
+}

@@ -1,0 +1,1 @@
+list(APPEND ASSAY_WORKLOAD_SOURCES synthetic/synthetic.c)

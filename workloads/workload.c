@@ -1,0 +1,73 @@
+#include "workloads/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const scenario_names[] = {
+    [SCENARIO_SINGLE_STREAM] = "single_stream",
+    [SCENARIO_OFFLINE] = "offline",
+    [SCENARIO_SERVER] = "server",
+};
+
+static const char *const arm_names[] = {
+    [ARM_PORTABLE] = "portable",
+    [ARM_VENDOR] = "vendor",
+};
+
+/* Index of `name` in `names`, or `count`. */
+static size_t name_index(const char *name, const char *const *names, size_t count)
+{
+    size_t i = 0;
+
+    while (i < count && (name == NULL || strcmp(name, names[i]) != 0))
+        ++i;
+    return i;
+}
+
+const char *scenario_name(enum scenario scenario)
+{
+    if ((size_t)scenario >= sizeof(scenario_names) / sizeof(scenario_names[0]))
+        return "unknown";
+    return scenario_names[scenario];
+}
+
+bool scenario_from_name(const char *name, enum scenario *ret)
+{
+    size_t count = sizeof(scenario_names) / sizeof(scenario_names[0]);
+    size_t index = name_index(name, scenario_names, count);
+
+    if (index == count)
+        return false;
+    *ret = (enum scenario)index;
+    return true;
+}
+
+const char *arm_name(enum arm arm)
+{
+    if ((size_t)arm >= sizeof(arm_names) / sizeof(arm_names[0]))
+        return "unknown";
+    return arm_names[arm];
+}
+
+bool arm_from_name(const char *name, enum arm *ret)
+{
+    size_t count = sizeof(arm_names) / sizeof(arm_names[0]);
+    size_t index = name_index(name, arm_names, count);
+
+    if (index == count)
+        return false;
+    *ret = (enum arm)index;
+    return true;
+}
+
+void workload_finish(struct workload *workload)
+{
+    if (workload->kind != NULL && workload->kind->unload != NULL)
+        workload->kind->unload(workload);
+    free(workload->description);
+    free(workload->origin);
+    free(workload->precisions);
+    free(workload->batches);
+    json_decref(workload->json);
+    memset(workload, 0, sizeof(*workload));
+}

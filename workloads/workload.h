@@ -1,0 +1,205 @@
+/*
+ * workload - what is run: declared in YAML, planned without a device, run and checked on one.
+ *
+ * A kind (memory_bound, training_step, batched_inference, synthetic) is a const table of hooks.
+ * A declaration names a kind and its parameters; with a precision and a batch it becomes a case,
+ * the part of a cell that the workload knows. An instance is a case living on an open device.
+ */
+#ifndef ASSAY_WORKLOADS_WORKLOAD_H
+#define ASSAY_WORKLOADS_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "backends/backend.h"
+#include "harness/core/digest.h"
+#include "harness/core/precision.h"
+#include "harness/core/status.h"
+#include "harness/core/text.h"
+
+#define WORKLOAD_NAME_MAX 64
+#define WORKLOAD_STAGES_MAX 16
+
+enum scenario { SCENARIO_SINGLE_STREAM, SCENARIO_OFFLINE, SCENARIO_SERVER };
+const char *scenario_name(enum scenario scenario);
+bool scenario_from_name(const char *name, enum scenario *ret);
+
+enum arm { ARM_PORTABLE, ARM_VENDOR };
+const char *arm_name(enum arm arm);
+bool arm_from_name(const char *name, enum arm *ret);
+
+struct workload_kind;
+
+/* A loaded declaration. */
+struct workload {
+    char name[WORKLOAD_NAME_MAX];
+    int64_t version;
+    char *description;               /* heap */
+    char *origin;                    /* heap: file it came from, or "built-in" */
+    const struct workload_kind *kind;
+    void *parameters;                /* the kind's own, validated */
+    enum precision *precisions;      /* those declared, heap */
+    size_t precision_count;
+    int64_t *batches;                /* those declared, heap; {1} where batch has no meaning */
+    size_t batch_count;
+    enum scenario scenario;
+    json_t *json;                    /* declaration with defaults filled in */
+    struct digest digest;            /* of its canonical form: the workload's identity */
+};
+
+/* What one run of a workload is of. */
+struct workload_case {
+    const struct workload *workload;
+    enum precision precision;
+    int64_t batch;
+    enum scenario scenario;
+    enum arm arm;
+    uint64_t seed; /* of all generated data */
+};
+
+/* Known without a device. Strings are static or owned by the workload. */
+struct workload_cost {
+    uint64_t flops;              /* per iteration; 0: not counted (memory-bound) */
+    const char *flops_formula;   /* "6*N*T + 12*L*H*T^2 (Chowdhery et al. 2022, appendix B)"; NULL: none */
+    uint64_t bytes;              /* moved to and from memory per iteration, as published; 0: not counted */
+    const char *bytes_formula;   /* "3*n*sizeof(T) (BabelStream triad)" */
+    uint64_t items;              /* units of work per iteration, in `item_name` */
+    const char *item_name;       /* "token", "element" */
+    uint64_t device_memory_bytes;/* needed at the peak */
+    uint64_t working_set_bytes;  /* touched per iteration; against the last-level cache */
+    const char *headline;        /* which rate is shown first: "bytes", "flops", "items" */
+};
+
+/* One check of an output against the fp64 reference. */
+struct workload_check {
+    const char *output;       /* "a", "logits", "grad.wte" */
+    double error;             /* measured, in `metric` */
+    double tolerance;
+    const char *metric;       /* "max_relative", "normalised_rms" ... defined in workloads/README.md */
+    const char *reason;       /* why this tolerance, in a phrase */
+    uint64_t compared;        /* elements compared */
+    bool passed;
+};
+
+/* Reports each check as it is made; `context` is the caller's. */
+typedef void workload_check_fn(void *context, const struct workload_check *check);
+
+/* Stage times of the latest iteration block, filled by the kind; a stage it skipped is < 0. */
+struct workload_stages {
+    const char *const *names; /* "data", "upload", "forward", "backward", "optimizer" */
+    size_t count;
+    int64_t ns[WORKLOAD_STAGES_MAX]; /* device time, or host time where `host[i]` */
+    bool host[WORKLOAD_STAGES_MAX];
+};
+
+struct workload_instance;
+
+struct workload_kind {
+    const char *name; /* "memory_bound" */
+    const char *summary;
+    /*
+     * Reads and checks the kind's section of a declaration (the whole YAML document is given as
+     * text). Defined with the loader, see declaration.h in this room.
+     */
+    enum status (*load)(struct workload *workload, const char *origin, const char *yaml,
+                        size_t length, struct error *err);
+    void (*unload)(struct workload *workload);
+    /* Cost of a case, from the declaration alone. */
+    enum status (*cost)(const struct workload_case *work, struct workload_cost *ret,
+                        struct error *err);
+    /* Lines for `assay describe`: shapes and the like, appended to `ret`. */
+    void (*describe)(const struct workload *workload, struct text *ret);
+    /*
+     * Allocates, compiles, uploads. UNSUPPORTED when the device cannot do the precision or arm;
+     * DEVICE_MEMORY when it does not fit. Chooses the group size by measurement (choices are
+     * reported by `choices`).
+     */
+    enum status (*create)(const struct workload_case *work, struct device *device,
+                          struct workload_instance **ret, struct error *err);
+    /*
+     * Enqueues one iteration; may wait for the device only where the work itself must (a real
+     * training loop's own waits). The caller synchronises around samples.
+     */
+    enum status (*iterate)(struct workload_instance *instance, struct error *err);
+    /* After a synchronize: stage times of the latest iteration. NULL: the kind has no stages. */
+    enum status (*stages)(struct workload_instance *instance, struct workload_stages *ret,
+                          struct error *err);
+    /*
+     * Checks the outputs in the very buffers that iterate writes against the fp64 reference.
+     * CHECK_FAILED (message: which output, index, got, expected) when one is out of tolerance;
+     * every check is reported first. Called before the warmup (the kind runs an iteration itself
+     * if it needs one) and after the window.
+     */
+    enum status (*verify)(struct workload_instance *instance, workload_check_fn *report,
+                          void *context, struct error *err);
+    /* Kernels compiled: one artifact each, at most `capacity`; returns how many. Optional. */
+    size_t (*artifacts)(struct workload_instance *instance, struct module_artifact *ret,
+                        size_t capacity);
+    /* What was chosen or learned while running, as a new JSON object: {"lanes": {"triad": 1},
+       "loss": {...}, "last_level_cache_bytes": ...}. Optional. */
+    json_t *(*facts)(struct workload_instance *instance);
+    void (*destroy)(struct workload_instance *instance);
+};
+
+/* Kinds embed this as their first member. */
+struct workload_instance {
+    const struct workload_kind *kind;
+    struct workload_case work;
+    struct device *device;
+};
+
+/* ---- catalog.c ---- */
+
+/* The kinds compiled in. */
+const struct workload_kind *workload_kind_find(const char *name);
+const struct workload_kind *const *workload_kinds(size_t *ret_count);
+
+/* Loads a declaration. Errors as `FILE:LINE: what, and what to write instead`. */
+enum status workload_load(const char *path, struct workload *ret, struct error *err);
+enum status workload_parse(const char *origin, const char *yaml, size_t length,
+                           struct workload *ret, struct error *err);
+/* From the JSON kept in a store (YAML is a superset of JSON; same checks). */
+enum status workload_from_json(const json_t *json, struct workload *ret, struct error *err);
+void workload_finish(struct workload *workload);
+
+/* Names of the built-in workloads and suites, sorted. */
+struct catalog_entry {
+    const char *name;
+    const char *yaml;
+    size_t length;
+};
+const struct catalog_entry *catalog_workloads(size_t *ret_count);
+const struct catalog_entry *catalog_suites(size_t *ret_count);
+
+/* Built-in name, or path to a YAML file (has '/' or ends in .yaml). NOT_FOUND suggests a name. */
+enum status workload_find(const char *name_or_path, struct workload *ret, struct error *err);
+
+/* A suite: named workloads, each with an optional narrower choice of precisions and batches. */
+struct suite_entry {
+    char *workload;         /* name or path (relative to the suite's file) */
+    enum precision *precisions; /* heap; count 0: all that the workload declares */
+    size_t precision_count;
+    int64_t *batches;       /* heap; count 0: all that the workload declares */
+    size_t batch_count;
+};
+struct suite {
+    char name[WORKLOAD_NAME_MAX];
+    int64_t version;
+    char *description;
+    char *origin;
+    struct suite_entry *entries;
+    size_t entry_count;
+    json_t *json;
+    struct digest digest;
+};
+enum status suite_load(const char *path, struct suite *ret, struct error *err);
+enum status suite_find(const char *name_or_path, struct suite *ret, struct error *err);
+void suite_finish(struct suite *suite);
+
+/* True when the YAML file declares a suite (has the key `suite`) rather than a workload. */
+enum status declaration_is_suite(const char *path, bool *ret, struct error *err);
+
+#endif
