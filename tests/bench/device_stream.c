@@ -1,0 +1,88 @@
+/*
+ * The other arm of bench: a declared workload on a device, through the very code that `assay run`
+ * measures with, in blocks as openmp_stream does.
+ *
+ * usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES
+ * Prints one line a sample: nanoseconds of an iteration, from a block of ITERATIONS. The outputs
+ * are verified before and after; a failed check is an error.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backends/backend.h"
+#include "harness/core/clock.h"
+#include "harness/core/status.h"
+#include "workloads/workload.h"
+
+static void ignore_check(void *context, const struct workload_check *check)
+{
+    (void)context;
+    (void)check;
+}
+
+static enum status measure(struct workload_instance *instance, long iterations, long samples,
+                           struct error *err)
+{
+    enum status status = instance->kind->verify(instance, ignore_check, NULL, err);
+
+    if (!status)
+        status = device_synchronize(instance->device, err);
+    for (long s = 0; !status && s < samples; s++) {
+        int64_t start = clock_monotonic_ns();
+
+        for (long i = 0; !status && i < iterations; i++)
+            status = instance->kind->iterate(instance, err);
+        if (!status)
+            status = device_synchronize(instance->device, err);
+        printf("%lld\n", (long long)((clock_monotonic_ns() - start) / iterations));
+    }
+    if (!status)
+        status = instance->kind->verify(instance, ignore_check, NULL, err);
+    return status;
+}
+
+static enum status run(char **argv, struct error *err)
+{
+    struct device_options options = {0};
+    struct workload workload;
+    struct workload_instance *instance = NULL;
+    struct workload_case work;
+    struct backend *backend;
+    struct device *device = NULL;
+    uint32_t index;
+    enum status status = backend_resolve(argv[1], &backend, &index, err);
+
+    if (status)
+        return status;
+    status = workload_find(argv[2], &workload, err);
+    if (status)
+        return status;
+    work = (struct workload_case){.workload = &workload, .precision = workload.precisions[0],
+                                  .batch = workload.batches[0], .scenario = workload.scenario,
+                                  .arm = ARM_PORTABLE, .seed = 1};
+    status = backend_device_open(backend, index, &options, &device, err);
+    if (!status)
+        status = workload.kind->create(&work, device, &instance, err);
+    if (!status)
+        status = measure(instance, atol(argv[3]), atol(argv[4]), err);
+    if (instance)
+        workload.kind->destroy(instance);
+    device_close(device);
+    workload_finish(&workload);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct error err = ERROR_INIT;
+    enum status status;
+
+    if (argc != 5 || atol(argv[3]) <= 0 || atol(argv[4]) <= 0) {
+        fprintf(stderr, "usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES\n");
+        return 2;
+    }
+    status = run(argv, &err);
+    if (status)
+        fprintf(stderr, "device_stream: %s\n", err.message);
+    return status ? 1 : 0;
+}

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Is the tool fast and small enough to measure with? Runs what README.md here describes.
+
+usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N] [NAME ...]
+
+NAME is one of: copy triad store sample memory devices (default: all). Exit status: 0 when every
+goal is met, 1 when one is missed, 2 when something could not be measured.
+"""
+import argparse
+import math
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+# Two-sided 95 % quantiles of Student's t by degrees of freedom.
+T975 = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 11: 2.201, 14: 2.145,
+        19: 2.093, 29: 2.045, 39: 2.023}
+
+BLOCK, SAMPLES, WARMUP = 4, 24, 8
+
+
+def t975(freedom):
+    """The tabled quantile at or below these degrees of freedom: never too narrow."""
+    usable = [key for key in T975 if key <= freedom]
+    if not usable:
+        raise SystemExit("run_bench.py: at least 5 pairs are needed for an interval")
+    return T975[max(usable)]
+
+
+def run(command, **kwargs):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **kwargs)
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout[-2000:] + done.stderr[-2000:])
+        print(f"could not be measured: {command[0]} exited with {done.returncode}")
+        raise SystemExit(2)
+    return done.stdout
+
+
+def verdict(name, met, text):
+    print(f"{name:<8} {'met   ' if met else 'MISSED'} {text}", flush=True)
+    return met
+
+
+def stream(options, kernel):
+    """Paired: in every pair both arms run once, in random order, each a fresh process."""
+    declaration = (f"workload: bench_{kernel}\nversion: 1\nkind: memory_bound\n"
+                   f"description: {kernel} for bench\nprecisions: [fp32]\n"
+                   f"operation: {kernel}\nelements: {options.elements}\n")
+    order = random.Random(options.seed)
+    logs, rates = [], {"device": [], "openmp": []}
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / f"{kernel}.yaml"
+        path.write_text(declaration, encoding="utf-8")
+        arms = {"device": [options.tools / "device_stream", "opencl:0", path, BLOCK, SAMPLES],
+                "openmp": [options.tools / "openmp_stream", kernel, options.elements, BLOCK,
+                           SAMPLES]}
+        for _ in range(options.pairs):
+            median = {}
+            for arm in order.sample(sorted(arms), 2):
+                series = [int(line) for line in run(arms[arm]).split()]
+                median[arm] = statistics.median(series[WARMUP:])
+                rates[arm].append(options.elements * 4 * (2 if kernel == "copy" else 3)
+                                  / median[arm])
+            logs.append(math.log(median["device"] / median["openmp"]))
+    half = t975(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    ratio, low, high = (math.exp(statistics.mean(logs) + part) for part in (0, -half, half))
+    return verdict(kernel, high < 1.05,
+                   f"device time / OpenMP time {ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
+                   f"over {len(logs)} pairs (goal: below 1.05; medians "
+                   f"{statistics.median(rates['device']):.1f} and "
+                   f"{statistics.median(rates['openmp']):.1f} GB/s)")
+
+
+def store(options):
+    """The slowest of five counts. Beside it the plain write and fsync of the same bytes."""
+    lines = [line.split() for line in run([options.tools / "bench_store", 5]).splitlines()]
+    seconds = [float(line[0]) for line in lines]
+    ratios = sorted(float(line[0]) / float(line[1]) for line in lines)
+    size = int(lines[-1][2])
+    return verdict("store", max(seconds) < 1.0,
+                   f"1e6 samples in {min(seconds):.3f} to {max(seconds):.3f} s (goal: below 1), "
+                   f"{ratios[0]:.1f} to {ratios[-1]:.1f} x a plain write and fsync; "
+                   f"{size / 1e6:.2f} MB on disk")
+
+
+def sample(options):
+    lines = [line.split() for line in run([options.tools / "bench_sample", 11]).splitlines()]
+    costs = sorted(float(line[0]) for line in lines)
+    ratio = statistics.median(float(line[0]) / float(line[1]) for line in lines)
+    return verdict("sample", costs[-1] < 200,
+                   f"{costs[0]:.1f} to {costs[-1]:.1f} ns a sample (goal: below 200), "
+                   f"{ratio:.2f} x two clock readings alone")
+
+
+def memory(options):
+    """Peak resident memory of the harness process itself; its workers are not counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [options.assay, "run", "first-look", "--protocol", "quick", "--db",
+                   pathlib.Path(folder) / "bench.db"]
+        peak = 0
+        with subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as child:
+            while child.poll() is None:
+                try:
+                    status = pathlib.Path(f"/proc/{child.pid}/status").read_text(encoding="utf-8")
+                except OSError:
+                    break
+                for line in status.splitlines():
+                    if line.startswith("VmHWM:"):
+                        peak = max(peak, int(line.split()[1]) * 1024)
+                time.sleep(0.02)
+            errors = child.stderr.read()
+        if child.returncode != 0 or peak == 0:
+            print(f"could not be measured: assay run exited with {child.returncode}\n{errors[-2000:]}")
+            raise SystemExit(2)
+    return verdict("memory", peak < 64 * 2**20,
+                   f"harness {peak / 2**20:.1f} MiB at its peak during first-look (goal: below 64)")
+
+
+def devices(options):
+    times = []
+    for _ in range(11):
+        start = time.monotonic()
+        run([options.assay, "devices"])
+        times.append(time.monotonic() - start)
+    return verdict("devices", max(times) < 1.0,
+                   f"assay devices in {min(times):.3f} to {max(times):.3f} s (goal: below 1)")
+
+
+def main():
+    measures = {"copy": lambda o: stream(o, "copy"), "triad": lambda o: stream(o, "triad"),
+                "store": store, "sample": sample, "memory": memory, "devices": devices}
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--assay", type=pathlib.Path, required=True)
+    parser.add_argument("--pairs", type=int, default=12)
+    parser.add_argument("--elements", type=int, default=2**25)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *measures])
+    options = parser.parse_args()
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
+    met = [measures[name](options) for name in options.names or measures]
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
