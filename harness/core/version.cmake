@@ -55,7 +55,7 @@ set(ASSAY_DIRTY -1)
 find_program(GIT git)
 if(GIT AND EXISTS ${ASSAY_SOURCE}/.git)
     # The owner check is for hooks and configuration, neither of which runs here.
-    set(git ${GIT} -c safe.directory=* -c core.fsmonitor=false -C ${ASSAY_SOURCE})
+    set(git ${GIT} --no-optional-locks -c safe.directory=* -c core.fsmonitor=false -C ${ASSAY_SOURCE})
     execute_process(COMMAND ${git} rev-parse HEAD OUTPUT_VARIABLE commit RESULT_VARIABLE failed
         OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     if(NOT failed)
