@@ -251,7 +251,8 @@ command_test() {
     build ci
     provide_cache
     say "testing"
-    ctest --test-dir "$here/build/ci" --output-on-failure --parallel "$jobs" </dev/null
+    cd "$here"
+    ctest --preset ci --parallel "$jobs" </dev/null
 }
 
 command_sanitize() {
@@ -260,8 +261,8 @@ command_sanitize() {
     build asan
     provide_cache
     say "testing under AddressSanitizer and UndefinedBehaviorSanitizer"
-    ctest --test-dir "$here/build/asan" --output-on-failure --parallel "$jobs" \
-        -L '^(unit|conformance|fuzz)$' </dev/null
+    cd "$here"
+    ctest --preset asan --parallel "$jobs" -L '^(unit|conformance|fuzz)$' </dev/null
 }
 
 [[ $# -ge 1 ]] || { usage >&2; exit 2; }
