@@ -69,12 +69,13 @@ check_space() {
         "free some space (apt-get clean helps) and run this again"
 }
 
-# apt_get WHAT ARG...: quiet when it works; when it does not, its own words and what they mean.
+# apt_get WHAT ARG...: quiet when it works; when it does not, its own words and what they mean. A
+# refresh that reaches no mirror is only a warning to apt-get, so the log of both calls is read.
 apt_get() {
     local what=$1 log=$scratch/apt.log
     shift
     if as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120 \
-        -o Acquire::Retries=3 "$@" >"$log" 2>&1 </dev/null; then
+        -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@" >>"$log" 2>&1 </dev/null; then
         return 0
     fi
     grep -E '^(E|W|Err)' "$log" | tail -n 8 >&2 || tail -n 8 "$log" >&2
@@ -134,7 +135,7 @@ available_of() {
 explain_other_distribution() {
     local set=$1 id=${ID-unknown} like="${ID-} ${ID_LIKE-}" test=false
     [[ $set == test ]] && test=true
-    say "this is $id, not Debian or Ubuntu: install these by hand if they are missing"
+    say "no apt-get here ($id): install these by hand if they are missing"
     case " $like " in
     *fedora* | *rhel* | *centos*)
         echo "  dnf install gcc cmake ninja-build pkgconf-pkg-config sqlite-devel libcsv-devel \\"

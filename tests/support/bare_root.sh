@@ -94,13 +94,14 @@ else
     tar -C "$root" --numeric-owner --xattrs -xpf "$base"
 fi
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+printf '127.0.0.1 localhost %s\n' "$(uname -n)" >"$root/etc/hosts"
 
 home=/root
 if $user; then
     home=/home/newcomer
     chroot "$root" useradd -m -s /bin/bash newcomer
     chroot "$root" sh -c 'apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
-        apt-get -qq install -y --no-install-recommends sudo >/dev/null'
+        apt-get -qq install -y --no-install-recommends -o Dpkg::Use-Pty=0 sudo >/dev/null 2>&1'
     echo 'newcomer ALL=(ALL) NOPASSWD:ALL' >"$root/etc/sudoers.d/newcomer"
 fi
 git clone -q --no-hardlinks "$repository" "$root$home/assay"
