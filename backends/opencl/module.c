@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/opencl/log.h"
 #include "harness/core/clock.h"
 #include "harness/core/embed.h"
 
 extern const struct embed_file opencl_prelude[];
 
-#define PRELUDE_FILE "backends/opencl/prelude.cl"
+#define LOG_MAX ((size_t)64 << 20)
 
 /* Kernels are made at their first launch and kept. */
 struct opencl_kernel {
@@ -38,8 +39,10 @@ static struct digest prelude_digest(void)
 }
 
 /* Defines, prelude, text. #line makes the compiler name each by its own file and lines. */
-static void build_text(const struct module_source *source, struct text *ret)
+static void build_text(const struct module_source *source, struct text *ret,
+                       struct opencl_log_map *ret_map)
 {
+    const char *c;
     size_t i;
 
     text_init(ret);
@@ -47,9 +50,14 @@ static void build_text(const struct module_source *source, struct text *ret)
     for (i = 0; i < source->define_count; i++)
         text_append_format(ret, "#define %s %s\n", source->defines[i].name,
                            source->defines[i].value);
-    text_append(ret, "#line 1 \"" PRELUDE_FILE "\"\n");
+    text_append(ret, "#line 1 \"" OPENCL_PRELUDE_FILE "\"\n");
+    ret_map->file = source->file;
+    ret_map->prelude_line = source->define_count + 3;
     text_append_bytes(ret, opencl_prelude[0].text, opencl_prelude[0].length);
     text_append_format(ret, "\n#line 1 \"%s\"\n", source->file);
+    ret_map->text_line = 1;
+    for (c = ret->data; *c != '\0'; c++)
+        ret_map->text_line += *c == '\n';
     text_append(ret, source->text);
     text_append(ret, "\n");
 }
@@ -63,16 +71,16 @@ static char *build_options(const struct opencl_device *device)
 }
 
 /* The build log, heap; "" when the driver tells none. NULL: out of memory. */
-static char *read_log(const struct opencl_device *device, struct _cl_program *program)
+static char *read_log(const struct opencl_device *device, struct _cl_program *program,
+                      const struct opencl_log_map *map)
 {
     const struct opencl_api *api = device->api;
-    struct text text;
-    char *raw;
-    size_t size = 0, length;
+    char *raw, *log;
+    size_t size = 0;
 
     if (api->clGetProgramBuildInfo(program, device->id, OCL_PROGRAM_BUILD_LOG, 0, NULL, &size) !=
             OCL_SUCCESS ||
-        size == 0 || size > 64 * (size_t)OPENCL_STRING_MAX)
+        size == 0 || size > LOG_MAX)
         return strdup("");
     raw = calloc(1, size + 1);
     if (raw == NULL)
@@ -80,21 +88,9 @@ static char *read_log(const struct opencl_device *device, struct _cl_program *pr
     if (api->clGetProgramBuildInfo(program, device->id, OCL_PROGRAM_BUILD_LOG, size, raw, NULL) !=
         OCL_SUCCESS)
         raw[0] = '\0';
-    /* Line by line, since printable text has no line breaks. */
-    text_init(&text);
-    for (char *line = raw; *line != '\0'; line += length + (line[length] == '\n')) {
-        length = strcspn(line, "\n");
-        text_append_printable(&text, line, length);
-        text_append_char(&text, '\n');
-    }
+    log = opencl_log_rewrite(raw, map);
     free(raw);
-    while (text.length > 0 && text.data[text.length - 1] == '\n')
-        text.data[--text.length] = '\0';
-    if (text_ok(&text) && text.length == 0) {
-        text_finish(&text);
-        return strdup("");
-    }
-    return text_steal(&text);
+    return log;
 }
 
 /* A long log begins at its first error, which is what a person needs. */
@@ -121,13 +117,14 @@ static enum status build(struct opencl_device *device, struct opencl_module *mod
 {
     const struct opencl_api *api = device->api;
     enum status status = STATUS_OK;
+    struct opencl_log_map map;
     struct text text;
     const char *string;
     size_t length;
     int64_t begin_ns;
     int32_t code = OCL_SUCCESS;
 
-    build_text(source, &text);
+    build_text(source, &text, &map);
     if (!text_ok(&text)) {
         text_finish(&text);
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
@@ -143,7 +140,7 @@ static enum status build(struct opencl_device *device, struct opencl_module *mod
     }
     code = api->clBuildProgram(module->program, 1, &device->id, module->options, NULL, NULL);
     module->compile_ns = clock_monotonic_ns() - begin_ns;
-    module->log = read_log(device, module->program);
+    module->log = read_log(device, module->program, &map);
     if (module->log == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     if (code == OCL_BUILD_PROGRAM_FAILURE || code == OCL_COMPILE_PROGRAM_FAILURE ||
