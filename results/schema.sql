@@ -1,0 +1,591 @@
+-- Schema version 1 of an assay database.
+--
+-- A plan is written whole before anything runs; what then happens is added row by row, and no row
+-- is ever changed: the triggers below refuse UPDATE and DELETE on every table. Something that goes
+-- on in time is several rows (a trial's start, its samples, its end).
+--
+-- Times named *_utc_ns are nanoseconds since 1970-01-01T00:00:00Z; *_ns alone are durations or
+-- CLOCK_MONOTONIC nanoseconds since the trial's start. Digests are SHA-256, 32 bytes (the views
+-- show them as hex). NULL means: not known or not applicable; it never stands for 0. Numbers that
+-- need all 64 bits without a sign (seeds) are decimal text. Text that was not UTF-8 is kept with
+-- the bad bytes written as \xNN.
+-- Views, for people, come after the tables and triggers.
+
+------------------------------------------------------------------------------------- content, plans
+
+-- Content that repeats (declarations, plans, artifacts, logs), stored once.
+CREATE TABLE content (
+    digest BLOB NOT NULL PRIMARY KEY CHECK (length(digest) = 32), -- SHA-256 of body's bytes
+    kind   TEXT NOT NULL, -- what it was first stored as: 'workload', 'plan', 'artifact', 'log' ...
+    body   ANY  NOT NULL  -- TEXT: canonical JSON or UTF-8; BLOB: bytes that are not UTF-8
+) STRICT;
+
+-- Where a declaration came from. The same content under another name or origin is another row.
+CREATE TABLE declaration (
+    id      INTEGER PRIMARY KEY,
+    kind    TEXT NOT NULL, -- 'workload', 'protocol' or 'suite'
+    name    TEXT NOT NULL, -- 'triad'
+    version INTEGER NOT NULL, -- as declared
+    digest  BLOB NOT NULL REFERENCES content (digest), -- canonical JSON, defaults filled in
+    origin  TEXT NOT NULL, -- file it was read from, or 'built-in'
+    UNIQUE (digest, kind, name, version, origin)
+) STRICT;
+CREATE INDEX declaration_by_name ON declaration (kind, name, version);
+
+-- One call of `assay run`: what was to be done, recorded before the first trial.
+CREATE TABLE campaign (
+    id             INTEGER PRIMARY KEY,
+    -- 64 hex digits drawn at random; its first 8 begin a result's id
+    uid            TEXT NOT NULL UNIQUE,
+    created_utc_ns INTEGER NOT NULL, -- when it was planned
+    -- cells and order; this is the plan's hash
+    plan           BLOB NOT NULL REFERENCES content (digest),
+    protocol       BLOB NOT NULL REFERENCES content (digest), -- declared protocol
+    order_seed     TEXT NOT NULL, -- of the shuffle; unsigned 64-bit, decimal
+    command        TEXT NOT NULL, -- the command line
+    tool_version   TEXT NOT NULL, -- of assay
+    tool_digest    BLOB NOT NULL CHECK (length(tool_digest) = 32) -- of the assay binary
+) STRICT;
+CREATE INDEX campaign_by_time ON campaign (created_utc_ns);
+
+-- One combination that a campaign measures; the cells' numbers are what results are about.
+CREATE TABLE cell (
+    id                  INTEGER PRIMARY KEY,
+    campaign            INTEGER NOT NULL REFERENCES campaign (id),
+    ordinal             INTEGER NOT NULL CHECK (ordinal >= 1), -- second part of a result's id
+    workload            BLOB NOT NULL REFERENCES content (digest), -- declared workload
+    protocol            BLOB NOT NULL REFERENCES content (digest), -- declared protocol
+    workload_name       TEXT NOT NULL, -- 'triad'
+    protocol_name       TEXT NOT NULL, -- 'quick'
+    kind                TEXT NOT NULL, -- of workload: 'memory_bound', 'training_step' ...
+    precision           TEXT NOT NULL, -- 'fp32'
+    scenario            TEXT NOT NULL, -- 'single_stream', 'offline' ...
+    arm                 TEXT NOT NULL, -- 'portable' or 'vendor'
+    batch               INTEGER NOT NULL, -- batch size; 1 where batch has no meaning
+    seed                TEXT NOT NULL, -- of all generated data; unsigned 64-bit, decimal
+    backend             TEXT NOT NULL, -- 'opencl'
+    device_index        INTEGER NOT NULL, -- of the backend's devices, from 0
+    device_spec         TEXT NOT NULL, -- 'opencl:0'
+    flops               INTEGER, -- floating-point operations of one iteration, by flops_formula
+    flops_formula       TEXT, -- NULL: not counted
+    bytes               INTEGER, -- bytes moved by one iteration, by bytes_formula
+    bytes_formula       TEXT, -- NULL: not counted
+    items               INTEGER, -- units of work of one iteration
+    item_name           TEXT, -- 'token'; NULL: no such unit
+    device_memory_bytes INTEGER NOT NULL, -- needed at the peak
+    working_set_bytes   INTEGER NOT NULL, -- touched by one iteration
+    headline            TEXT, -- which rate is shown first: 'bytes', 'flops' or 'items'
+    trials              INTEGER NOT NULL, -- planned
+    UNIQUE (campaign, ordinal)
+) STRICT;
+CREATE INDEX cell_by_workload ON cell (workload_name, campaign);
+
+-- The order in which the campaign's trials were to run.
+CREATE TABLE planned_trial (
+    campaign INTEGER NOT NULL REFERENCES campaign (id),
+    sequence INTEGER NOT NULL CHECK (sequence >= 1), -- place in the order
+    cell     INTEGER NOT NULL REFERENCES cell (id),
+    PRIMARY KEY (campaign, sequence)
+) STRICT, WITHOUT ROWID;
+
+-- What happened to a campaign as a whole.
+CREATE TABLE campaign_event (
+    id       INTEGER PRIMARY KEY,
+    campaign INTEGER NOT NULL REFERENCES campaign (id),
+    utc_ns   INTEGER NOT NULL, -- when
+    event    TEXT NOT NULL, -- 'started', 'resumed', 'interrupted', 'finished', 'failed'
+    detail   TEXT -- for people
+) STRICT;
+CREATE INDEX campaign_event_by_campaign ON campaign_event (campaign);
+
+----------------------------------------------------------------------- readings, devices, libraries
+
+-- One thing read (or not) of a device or a host, in content-addressed form: each distinct reading
+-- is stored once, however many trials saw it.
+CREATE TABLE reading (
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL, -- dotted: 'host.cpu.model'
+    -- canonical JSON: status, value, unit, source, reason
+    body TEXT NOT NULL CHECK (json_valid(body)),
+    UNIQUE (name, body)
+) STRICT;
+
+-- A set of readings taken together.
+CREATE TABLE reading_set (
+    id     INTEGER PRIMARY KEY,
+    -- of the canonical JSON {name: body, ...}
+    digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32)
+) STRICT;
+
+CREATE TABLE reading_member (
+    reading_set INTEGER NOT NULL REFERENCES reading_set (id),
+    reading     INTEGER NOT NULL REFERENCES reading (id),
+    PRIMARY KEY (reading_set, reading)
+) STRICT, WITHOUT ROWID;
+
+-- A device as it told of itself. The same device with a new driver or limit is a new row.
+CREATE TABLE device (
+    id           INTEGER PRIMARY KEY,
+    digest       BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- of canonical JSON of the row
+    backend      TEXT NOT NULL, -- 'opencl'
+    device_index INTEGER NOT NULL, -- of the backend's devices, from 0
+    name         TEXT NOT NULL,
+    vendor       TEXT, -- NULL: not told
+    uuid         TEXT, -- NULL: not told
+    type         TEXT, -- 'cpu', 'gpu', 'accelerator'
+    simulated    INTEGER NOT NULL CHECK (simulated IN (0, 1)), -- 1: no real device, never published
+    readings     INTEGER NOT NULL REFERENCES reading_set (id)
+) STRICT;
+
+-- A file that takes part in a measurement: library, compiler, driver ...
+CREATE TABLE component (
+    id             INTEGER PRIMARY KEY,
+    digest         BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- of canonical JSON of the row
+    path           TEXT NOT NULL,
+    -- 'library', 'executable', 'icd', 'driver', 'compiler', 'firmware'
+    kind           TEXT NOT NULL,
+    version        TEXT, -- NULL: not told
+    build_id       TEXT, -- GNU build-id, hex; NULL: it has none
+    size           INTEGER NOT NULL, -- bytes
+    sha256         BLOB CHECK (length(sha256) = 32), -- of the file; NULL: see missing_reason
+    missing_reason TEXT -- why there is no sha256
+) STRICT;
+
+-- A set of components seen together.
+CREATE TABLE stack (
+    id     INTEGER PRIMARY KEY,
+    -- of the members' digests, sorted, in a row
+    digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32)
+) STRICT;
+
+CREATE TABLE stack_member (
+    stack     INTEGER NOT NULL REFERENCES stack (id),
+    component INTEGER NOT NULL REFERENCES component (id),
+    PRIMARY KEY (stack, component)
+) STRICT, WITHOUT ROWID;
+
+---------------------------------------------------------------------------------- what was done
+
+-- One attempt at a planned trial, written when it starts.
+CREATE TABLE trial (
+    id             INTEGER PRIMARY KEY,
+    campaign       INTEGER NOT NULL,
+    sequence       INTEGER NOT NULL, -- which planned trial
+    attempt        INTEGER NOT NULL CHECK (attempt >= 1), -- 1, then 2.. after a resume
+    cell           INTEGER NOT NULL REFERENCES cell (id), -- the planned trial's
+    started_utc_ns INTEGER NOT NULL,
+    UNIQUE (campaign, sequence, attempt),
+    FOREIGN KEY (campaign, sequence) REFERENCES planned_trial (campaign, sequence)
+) STRICT;
+CREATE INDEX trial_by_cell ON trial (cell);
+
+-- Its end. A trial without this row is still running, or the harness was cut off.
+CREATE TABLE trial_end (
+    trial                 INTEGER NOT NULL PRIMARY KEY REFERENCES trial (id),
+    ended_utc_ns          INTEGER NOT NULL,
+    -- 'ok', 'crashed', 'timeout', 'check_failed', 'interrupted' ...
+    status                TEXT NOT NULL,
+    message               TEXT, -- reason for people; NULL when ok
+    -- 1: the harness ended first; written by a resume
+    orphan                INTEGER NOT NULL CHECK (orphan IN (0, 1)),
+    iterations_per_sample INTEGER, -- iterations timed as one wall_ns sample; NULL: never got there
+    -- number of the window's first wall_ns sample; NULL: never got there
+    window_first          INTEGER,
+    samples               INTEGER, -- wall_ns samples of the whole trial; NULL: not told
+    -- canonical JSON: choices and losses told by the worker
+    facts                 TEXT CHECK (facts IS NULL OR json_valid(facts)),
+    exit_code             INTEGER, -- of the worker; NULL: ended by a signal, or not known
+    signal                INTEGER, -- that ended the worker; NULL: none, or not known
+    max_rss_bytes         INTEGER -- the worker's largest resident memory; NULL: not known
+) STRICT, WITHOUT ROWID;
+
+-- The device it ran on.
+CREATE TABLE trial_device (
+    trial  INTEGER NOT NULL PRIMARY KEY REFERENCES trial (id),
+    device INTEGER NOT NULL REFERENCES device (id)
+) STRICT, WITHOUT ROWID;
+
+-- Sections of a trial, in the order they were over.
+CREATE TABLE phase (
+    id       INTEGER PRIMARY KEY,
+    trial    INTEGER NOT NULL REFERENCES trial (id),
+    -- 'setup', 'compile', 'verify_before', 'warmup', 'window', 'verify_after' ...
+    name     TEXT NOT NULL,
+    begin_ns INTEGER NOT NULL, -- since the trial's start
+    end_ns   INTEGER NOT NULL
+) STRICT;
+CREATE INDEX phase_by_trial ON phase (trial);
+
+-- Raw samples, warmup included, in chunks of up to 1024. The form of `data` is told in README.md;
+-- the view `samples` decodes it in plain SQL. Beside it, what the chunk holds, as plain numbers.
+CREATE TABLE series (
+    id      INTEGER PRIMARY KEY,
+    trial   INTEGER NOT NULL REFERENCES trial (id),
+    -- 'wall_ns', 'gap_ns', 'device_ns', 'stage:forward', 'telemetry:power_mw' ...
+    name    TEXT NOT NULL,
+    first   INTEGER NOT NULL CHECK (first >= 0), -- number of its first sample, from 0
+    count   INTEGER NOT NULL CHECK (count >= 1), -- samples
+    minimum INTEGER NOT NULL, -- smallest sample
+    maximum INTEGER NOT NULL, -- largest sample
+    total   INTEGER, -- their sum; NULL: beyond 64 bits
+    data    BLOB NOT NULL, -- the samples
+    UNIQUE (trial, name, first)
+) STRICT;
+
+-- One output compared with its reference.
+CREATE TABLE verification (
+    id         INTEGER PRIMARY KEY,
+    trial      INTEGER NOT NULL REFERENCES trial (id),
+    phase      TEXT NOT NULL, -- 'verify_before' or 'verify_after'
+    output     TEXT NOT NULL, -- 'a', 'logits', 'grad.wte'
+    metric     TEXT NOT NULL, -- 'max_relative' ...
+    error      REAL, -- measured; NULL: not finite, see error_text
+    error_text TEXT, -- 'nan', 'inf' or '-inf'
+    tolerance  REAL NOT NULL, -- largest error that passes
+    compared   INTEGER NOT NULL, -- elements
+    passed     INTEGER NOT NULL CHECK (passed IN (0, 1)),
+    reason     TEXT -- why this tolerance
+) STRICT;
+CREATE INDEX verification_by_trial ON verification (trial);
+
+-- The surroundings, before and after.
+CREATE TABLE environment (
+    id       INTEGER PRIMARY KEY,
+    trial    INTEGER NOT NULL REFERENCES trial (id),
+    at       TEXT NOT NULL, -- 'before' or 'after'
+    readings INTEGER NOT NULL REFERENCES reading_set (id),
+    UNIQUE (trial, at)
+) STRICT;
+
+-- Files that the worker had mapped. Several rows of one `at` add up.
+CREATE TABLE trial_stack (
+    id    INTEGER PRIMARY KEY,
+    trial INTEGER NOT NULL REFERENCES trial (id),
+    at    TEXT NOT NULL, -- 'window_start' or 'window_end'
+    stack INTEGER NOT NULL REFERENCES stack (id),
+    UNIQUE (trial, at, stack)
+) STRICT;
+
+-- Compiled kernels.
+CREATE TABLE artifact (
+    id      INTEGER PRIMARY KEY,
+    trial   INTEGER NOT NULL REFERENCES trial (id),
+    -- JSON: file, digests, options, compiler, log ...
+    content BLOB NOT NULL REFERENCES content (digest),
+    UNIQUE (trial, content)
+) STRICT;
+
+---------------------------------------------------------------------------------- what it says
+
+-- What the samples of a cell say. Newer rows replace older ones for readers; the older stay.
+CREATE TABLE estimate (
+    id             INTEGER PRIMARY KEY,
+    cell           INTEGER NOT NULL REFERENCES cell (id),
+    version        INTEGER NOT NULL, -- of the analysis
+    created_utc_ns INTEGER NOT NULL, -- when it was computed
+    verdict        TEXT NOT NULL, -- 'flat', 'warmup', 'drift' ... (as in body)
+    body           TEXT NOT NULL CHECK (json_valid(body)) -- canonical JSON
+) STRICT;
+CREATE INDEX estimate_by_cell ON estimate (cell);
+
+------------------------------------------------------------------------------------ append-only
+
+CREATE TRIGGER content_no_update BEFORE UPDATE ON content BEGIN
+    SELECT RAISE(ABORT, 'content is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER content_no_delete BEFORE DELETE ON content BEGIN
+    SELECT RAISE(ABORT, 'content is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER declaration_no_update BEFORE UPDATE ON declaration BEGIN
+    SELECT RAISE(ABORT, 'declaration is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER declaration_no_delete BEFORE DELETE ON declaration BEGIN
+    SELECT RAISE(ABORT, 'declaration is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER campaign_no_update BEFORE UPDATE ON campaign BEGIN
+    SELECT RAISE(ABORT, 'campaign is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER campaign_no_delete BEFORE DELETE ON campaign BEGIN
+    SELECT RAISE(ABORT, 'campaign is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER cell_no_update BEFORE UPDATE ON cell BEGIN
+    SELECT RAISE(ABORT, 'cell is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER cell_no_delete BEFORE DELETE ON cell BEGIN
+    SELECT RAISE(ABORT, 'cell is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER planned_trial_no_update BEFORE UPDATE ON planned_trial BEGIN
+    SELECT RAISE(ABORT, 'planned_trial is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER planned_trial_no_delete BEFORE DELETE ON planned_trial BEGIN
+    SELECT RAISE(ABORT, 'planned_trial is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER campaign_event_no_update BEFORE UPDATE ON campaign_event BEGIN
+    SELECT RAISE(ABORT, 'campaign_event is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER campaign_event_no_delete BEFORE DELETE ON campaign_event BEGIN
+    SELECT RAISE(ABORT, 'campaign_event is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER reading_no_update BEFORE UPDATE ON reading BEGIN
+    SELECT RAISE(ABORT, 'reading is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER reading_no_delete BEFORE DELETE ON reading BEGIN
+    SELECT RAISE(ABORT, 'reading is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER reading_set_no_update BEFORE UPDATE ON reading_set BEGIN
+    SELECT RAISE(ABORT, 'reading_set is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER reading_set_no_delete BEFORE DELETE ON reading_set BEGIN
+    SELECT RAISE(ABORT, 'reading_set is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER reading_member_no_update BEFORE UPDATE ON reading_member BEGIN
+    SELECT RAISE(ABORT, 'reading_member is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER reading_member_no_delete BEFORE DELETE ON reading_member BEGIN
+    SELECT RAISE(ABORT, 'reading_member is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER device_no_update BEFORE UPDATE ON device BEGIN
+    SELECT RAISE(ABORT, 'device is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER device_no_delete BEFORE DELETE ON device BEGIN
+    SELECT RAISE(ABORT, 'device is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER component_no_update BEFORE UPDATE ON component BEGIN
+    SELECT RAISE(ABORT, 'component is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER component_no_delete BEFORE DELETE ON component BEGIN
+    SELECT RAISE(ABORT, 'component is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER stack_no_update BEFORE UPDATE ON stack BEGIN
+    SELECT RAISE(ABORT, 'stack is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER stack_no_delete BEFORE DELETE ON stack BEGIN
+    SELECT RAISE(ABORT, 'stack is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER stack_member_no_update BEFORE UPDATE ON stack_member BEGIN
+    SELECT RAISE(ABORT, 'stack_member is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER stack_member_no_delete BEFORE DELETE ON stack_member BEGIN
+    SELECT RAISE(ABORT, 'stack_member is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER trial_no_update BEFORE UPDATE ON trial BEGIN
+    SELECT RAISE(ABORT, 'trial is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER trial_no_delete BEFORE DELETE ON trial BEGIN
+    SELECT RAISE(ABORT, 'trial is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER trial_end_no_update BEFORE UPDATE ON trial_end BEGIN
+    SELECT RAISE(ABORT, 'trial_end is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER trial_end_no_delete BEFORE DELETE ON trial_end BEGIN
+    SELECT RAISE(ABORT, 'trial_end is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER trial_device_no_update BEFORE UPDATE ON trial_device BEGIN
+    SELECT RAISE(ABORT, 'trial_device is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER trial_device_no_delete BEFORE DELETE ON trial_device BEGIN
+    SELECT RAISE(ABORT, 'trial_device is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER phase_no_update BEFORE UPDATE ON phase BEGIN
+    SELECT RAISE(ABORT, 'phase is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER phase_no_delete BEFORE DELETE ON phase BEGIN
+    SELECT RAISE(ABORT, 'phase is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER series_no_update BEFORE UPDATE ON series BEGIN
+    SELECT RAISE(ABORT, 'series is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER series_no_delete BEFORE DELETE ON series BEGIN
+    SELECT RAISE(ABORT, 'series is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER verification_no_update BEFORE UPDATE ON verification BEGIN
+    SELECT RAISE(ABORT, 'verification is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER verification_no_delete BEFORE DELETE ON verification BEGIN
+    SELECT RAISE(ABORT, 'verification is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER environment_no_update BEFORE UPDATE ON environment BEGIN
+    SELECT RAISE(ABORT, 'environment is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER environment_no_delete BEFORE DELETE ON environment BEGIN
+    SELECT RAISE(ABORT, 'environment is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER trial_stack_no_update BEFORE UPDATE ON trial_stack BEGIN
+    SELECT RAISE(ABORT, 'trial_stack is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER trial_stack_no_delete BEFORE DELETE ON trial_stack BEGIN
+    SELECT RAISE(ABORT, 'trial_stack is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER artifact_no_update BEFORE UPDATE ON artifact BEGIN
+    SELECT RAISE(ABORT, 'artifact is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER artifact_no_delete BEFORE DELETE ON artifact BEGIN
+    SELECT RAISE(ABORT, 'artifact is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER estimate_no_update BEFORE UPDATE ON estimate BEGIN
+    SELECT RAISE(ABORT, 'estimate is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER estimate_no_delete BEFORE DELETE ON estimate BEGIN
+    SELECT RAISE(ABORT, 'estimate is evidence: rows are added, never deleted');
+END;
+
+------------------------------------------------------------------------------- views for people
+
+-- In views, times of day are seconds since 1970 (datetime(created, 'unixepoch') reads them),
+-- `result` is the id that the commands print and take, digests are hex.
+
+CREATE VIEW declarations AS
+SELECT d.kind, d.name, d.version, lower(hex(d.digest)) AS sha256, d.origin, c.body AS json
+FROM declaration d JOIN content c ON c.digest = d.digest;
+
+CREATE VIEW campaigns AS
+SELECT id AS campaign, uid, created_utc_ns / 1e9 AS created, command,
+       (SELECT name FROM declaration d WHERE d.digest = c.protocol AND d.kind = 'protocol' LIMIT 1)
+           AS protocol,
+       (SELECT count(*) FROM cell WHERE cell.campaign = c.id) AS cells,
+       (SELECT count(*) FROM planned_trial p WHERE p.campaign = c.id) AS planned,
+       (SELECT event FROM campaign_event e WHERE e.campaign = c.id ORDER BY e.id DESC LIMIT 1)
+           AS state,
+       tool_version, lower(hex(tool_digest)) AS tool_sha256, lower(hex(plan)) AS plan_sha256
+FROM campaign c;
+
+-- What was planned, in its order, and what became of it.
+CREATE VIEW planned AS
+SELECT p.campaign, p.sequence, substr(g.uid, 1, 8) || '/' || c.ordinal AS result,
+       c.workload_name AS workload, c.precision, c.batch, c.scenario, c.arm,
+       c.device_spec AS device, c.protocol_name AS protocol, t.attempt AS attempts,
+       CASE WHEN t.id IS NULL THEN 'not run' ELSE coalesce(e.status, 'no end') END AS state,
+       g.created_utc_ns / 1e9 AS created
+FROM planned_trial p
+JOIN cell c ON c.id = p.cell
+JOIN campaign g ON g.id = p.campaign
+LEFT JOIN trial t ON t.campaign = p.campaign AND t.sequence = p.sequence
+    AND t.attempt = (SELECT max(attempt) FROM trial l
+                     WHERE l.campaign = p.campaign AND l.sequence = p.sequence)
+LEFT JOIN trial_end e ON e.trial = t.id;
+
+-- What ran: every attempt, failed ones with their reason.
+CREATE VIEW trials AS
+SELECT t.id AS trial, substr(g.uid, 1, 8) || '/' || c.ordinal AS result, t.sequence, t.attempt,
+       c.workload_name AS workload, c.precision, c.batch, d.name AS device,
+       coalesce(e.status, 'no end') AS status, e.message, t.started_utc_ns / 1e9 AS started,
+       (e.ended_utc_ns - t.started_utc_ns) / 1e9 AS seconds, e.samples, e.window_first,
+       e.iterations_per_sample, e.exit_code, e.signal, e.max_rss_bytes, e.facts
+FROM trial t
+JOIN cell c ON c.id = t.cell
+JOIN campaign g ON g.id = t.campaign
+LEFT JOIN trial_end e ON e.trial = t.id
+LEFT JOIN trial_device td ON td.trial = t.id
+LEFT JOIN device d ON d.id = td.device;
+
+CREATE VIEW phases AS
+SELECT trial, name AS phase, begin_ns / 1e9 AS begin, (end_ns - begin_ns) / 1e9 AS seconds
+FROM phase;
+
+CREATE VIEW verifications AS
+SELECT trial, phase, output, metric, coalesce(error, error_text) AS error, tolerance, compared,
+       passed, reason
+FROM verification;
+
+-- On which libraries: every file mapped by a trial's worker.
+CREATE VIEW libraries AS
+SELECT DISTINCT s.trial, s.at, c.path, c.kind, c.version, c.build_id, c.size,
+       lower(hex(c.sha256)) AS sha256, c.missing_reason
+FROM trial_stack s
+JOIN stack_member m ON m.stack = s.stack
+JOIN component c ON c.id = m.component;
+
+-- Under which conditions: every reading of a trial's surroundings.
+CREATE VIEW conditions AS
+SELECT e.trial, e.at, r.name, json_extract(r.body, '$.value') AS value,
+       json_extract(r.body, '$.unit') AS unit, json_extract(r.body, '$.status') AS status,
+       json_extract(r.body, '$.source') AS source, json_extract(r.body, '$.reason') AS reason
+FROM environment e
+JOIN reading_member m ON m.reading_set = e.readings
+JOIN reading r ON r.id = m.reading;
+
+CREATE VIEW devices AS
+SELECT id AS device, backend, device_index, name, vendor, uuid, type, simulated,
+       lower(hex(digest)) AS sha256
+FROM device;
+
+CREATE VIEW device_readings AS
+SELECT d.id AS device, r.name, json_extract(r.body, '$.value') AS value,
+       json_extract(r.body, '$.unit') AS unit, json_extract(r.body, '$.status') AS status,
+       json_extract(r.body, '$.source') AS source, json_extract(r.body, '$.reason') AS reason
+FROM device d
+JOIN reading_member m ON m.reading_set = d.readings
+JOIN reading r ON r.id = m.reading;
+
+-- Compiled kernels, one row each.
+CREATE VIEW kernels AS
+SELECT a.trial, lower(hex(a.content)) AS sha256, c.body AS json
+FROM artifact a JOIN content c ON c.digest = a.content;
+
+-- With which raw samples: how many, and their range, by trial and series.
+CREATE VIEW samples_index AS
+SELECT trial, name AS series, sum(count) AS samples, min(minimum) AS minimum,
+       max(maximum) AS maximum, sum(total) AS total, count(*) AS chunks,
+       sum(length(data)) AS stored_bytes
+FROM series GROUP BY trial, name;
+
+-- The raw samples themselves, one row each. Ask by trial: WHERE trial = 1 AND series = 'wall_ns'
+-- ORDER BY number. A chunk's sample is `minimum` plus an unsigned big-endian number of
+-- width = (length(data) - 28) / count bytes at 28 + number * width; the byte at a place is its
+-- position in a table of the bytes 1..255 (instr gives 0 for 0). Exact while a chunk's range is
+-- below 2^63.
+CREATE VIEW samples AS
+WITH bytes (b) AS (SELECT x'0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff'),
+chunk AS (
+    SELECT trial, name, first, minimum, data, (length(data) - 28) / count AS width,
+           replace(hex(zeroblob(count)), '00', ',0') AS zeros
+    FROM series
+)
+SELECT c.trial, c.name AS series, c.first + n.key AS number,
+       c.minimum
+           + (width >= 1) * instr(b, substr(data, 28 + (n.key + 1) * width - 0, 1))
+           + ((width >= 2) * instr(b, substr(data, 28 + (n.key + 1) * width - 1, 1)) << 8)
+           + ((width >= 3) * instr(b, substr(data, 28 + (n.key + 1) * width - 2, 1)) << 16)
+           + ((width >= 4) * instr(b, substr(data, 28 + (n.key + 1) * width - 3, 1)) << 24)
+           + ((width >= 5) * instr(b, substr(data, 28 + (n.key + 1) * width - 4, 1)) << 32)
+           + ((width >= 6) * instr(b, substr(data, 28 + (n.key + 1) * width - 5, 1)) << 40)
+           + ((width >= 7) * instr(b, substr(data, 28 + (n.key + 1) * width - 6, 1)) << 48)
+           + ((width >= 8) * instr(b, substr(data, 28 + (n.key + 1) * width - 7, 1)) << 56)
+           AS value
+FROM chunk c, json_each('[' || substr(c.zeros, 2) || ']') n, bytes;
+
+-- Estimates, all of them; the newest of a cell is the one that counts.
+CREATE VIEW estimates AS
+SELECT e.id AS estimate, substr(g.uid, 1, 8) || '/' || c.ordinal AS result, e.version, e.verdict,
+       e.created_utc_ns / 1e9 AS created, json_extract(e.body, '$.mean_ns.value') AS mean_ns,
+       json_extract(e.body, '$.mean_ns.lo') AS mean_ns_lo,
+       json_extract(e.body, '$.mean_ns.hi') AS mean_ns_hi, e.body AS json
+FROM estimate e
+JOIN cell c ON c.id = e.cell
+JOIN campaign g ON g.id = c.campaign;
+
+-- What came of it: one row per cell, with its newest estimate. `rate` is in units of `rate_unit`.
+CREATE VIEW results AS
+SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS workload,
+       c.precision, c.batch, c.scenario, c.arm, c.protocol_name AS protocol,
+       c.device_spec, (SELECT d.name FROM trial t
+                       JOIN trial_device td ON td.trial = t.id
+                       JOIN device d ON d.id = td.device
+                       WHERE t.cell = c.id ORDER BY t.id DESC LIMIT 1) AS device,
+       (SELECT max(d.simulated) FROM trial t
+        JOIN trial_device td ON td.trial = t.id
+        JOIN device d ON d.id = td.device WHERE t.cell = c.id) AS simulated,
+       (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id
+        WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,
+       c.trials AS trials_planned, e.verdict,
+       json_extract(e.body, '$.mean_ns.value') AS mean_ns,
+       json_extract(e.body, '$.mean_ns.lo') AS mean_ns_lo,
+       json_extract(e.body, '$.mean_ns.hi') AS mean_ns_hi,
+       CASE c.headline WHEN 'items' THEN c.item_name ELSE c.headline END || '/s' AS rate_unit,
+       json_extract(e.body, '$.' || c.headline || '_per_s.value') AS rate,
+       json_extract(e.body, '$.' || c.headline || '_per_s.lo') AS rate_lo,
+       json_extract(e.body, '$.' || c.headline || '_per_s.hi') AS rate_hi,
+       g.created_utc_ns / 1e9 AS created, c.campaign, c.id AS cell
+FROM cell c
+JOIN campaign g ON g.id = c.campaign
+LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id);

@@ -1,0 +1,233 @@
+#include "results/store_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/text.h"
+
+/* Waits in steps of at most 5 ms, so that writers who queue take turns. */
+static int on_busy(void *context, int count)
+{
+    struct store *store = context;
+    struct timespec pause = {0, count < 5 ? 1000000 : 5000000};
+    int64_t now = clock_monotonic_ns();
+
+    if (count == 0)
+        store->busy_since_ns = now;
+    if (now - store->busy_since_ns >= store->busy_timeout_ns)
+        return 0;
+    nanosleep(&pause, NULL);
+    return 1;
+}
+
+/* Says what stands in the way before SQLite says "unable to open database file". */
+static enum status check_folder(const char *path, struct error *err)
+{
+    enum status status = STATUS_OK;
+    char *folder = strdup(path);
+    char *slash;
+
+    if (!folder)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    slash = strrchr(folder, '/');
+    if (!slash)
+        strcpy(folder, *folder ? "." : "");
+    else
+        slash[slash == folder ? 1 : 0] = '\0';
+    if (access(folder, F_OK) != 0)
+        status =
+            error_set(err, STATUS_NOT_FOUND, "%s: there is no folder %s; make it with mkdir -p %s",
+                      path, folder, folder);
+    else if (access(folder, W_OK | X_OK) != 0)
+        status = error_set(err, STATUS_DENIED,
+                           "%s: the folder %s is not writable (%s), and a database needs files "
+                           "beside it; choose another place with --db",
+                           path, folder, strerror(errno));
+    free(folder);
+    return status;
+}
+
+static enum status check_path(const char *path, enum store_mode mode, struct error *err)
+{
+    struct stat st;
+
+    if (!*path)
+        return error_set(err, STATUS_INVALID, "the database's file name is empty");
+    if (stat(path, &st) != 0) {
+        if (errno != ENOENT)
+            return error_set_errno(err, errno, "%s", path);
+        if (mode != STORE_CREATE)
+            return error_set(err, STATUS_NOT_FOUND,
+                             "%s: there is no such database; `assay run` makes one", path);
+        return check_folder(path, err);
+    }
+    if (S_ISDIR(st.st_mode))
+        return error_set(err, STATUS_INVALID,
+                         "%s: is a folder; name a file in it, such as "
+                         "%s/results.db",
+                         path, path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, STATUS_INVALID, "%s: is not a regular file", path);
+    if (access(path, R_OK) != 0)
+        return error_set(err, STATUS_DENIED, "%s: is not readable (%s)", path, strerror(errno));
+    if (mode == STORE_READ)
+        return STATUS_OK;
+    if (access(path, W_OK) != 0)
+        return error_set(err, STATUS_DENIED,
+                         "%s: is not writable (%s); give yourself permission, or choose another "
+                         "file with --db",
+                         path, strerror(errno));
+    return check_folder(path, err);
+}
+
+static enum status connect(struct store *store, const char *name, int flags, struct error *err)
+{
+    int rc = sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (rc != SQLITE_OK)
+        return store_error(store, rc, "opening", err);
+    sqlite3_extended_result_codes(store->db, 1);
+    sqlite3_busy_handler(store->db, on_busy, store);
+    sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, STORE_VALUE_MAX);
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    /* Checks and views use JSON functions, which SQLite counts as unsafe; none here can do harm. */
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+    rc = sqlite3_exec(store->db,
+                      "PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
+                      "PRAGMA recursive_triggers=ON; PRAGMA synchronous=FULL",
+                      NULL, NULL, NULL);
+    return rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
+}
+
+/*
+ * A database in WAL mode on a medium that cannot be written to can be read only as "immutable";
+ * that is right as long as no one else writes to it, which a log beside it would show.
+ */
+static enum status reconnect_immutable(struct store *store, struct error *err)
+{
+    struct text name;
+    struct stat st;
+    char *log = text_format("%s-wal", store->path);
+    bool pending = log && stat(log, &st) == 0 && st.st_size > 0;
+    enum status status;
+
+    if (!log || pending) {
+        status = log ? error_set(err, STATUS_DENIED,
+                                 "%s: the last changes are still in %s and the folder is not "
+                                 "writable; copy both files to a writable folder and read them "
+                                 "there",
+                                 store->path, log)
+                     : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        free(log);
+        return status;
+    }
+    free(log);
+    text_init(&name);
+    text_append(&name, "file:");
+    for (const char *c = store->path; *c; c++) {
+        if (strchr("?#%", *c))
+            text_append_format(&name, "%%%02X", *c);
+        else
+            text_append_char(&name, *c);
+    }
+    text_append(&name, "?immutable=1");
+    sqlite3_close(store->db);
+    store->db = NULL;
+    status = text_ok(&name) ? connect(store, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err)
+                            : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    text_finish(&name);
+    return status;
+}
+
+static bool readable(struct store *store)
+{
+    int rc = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+
+    return (rc & 0xff) != SQLITE_CANTOPEN && (rc & 0xff) != SQLITE_READONLY;
+}
+
+/*
+ * Switches to a write-ahead log. Where the file system cannot share memory between processes,
+ * SQLite keeps its rollback journal; that is as durable, only readers then wait for writers. The
+ * switch does not call the busy handler in every case, hence the loop.
+ */
+static enum status use_log(struct store *store, struct error *err)
+{
+    for (int i = 0;; i++) {
+        int rc = sqlite3_exec(store->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
+
+        if (rc == SQLITE_OK)
+            return STATUS_OK;
+        if ((rc & 0xff) != SQLITE_BUSY || !on_busy(store, i))
+            return store_error(store, rc, "opening", err);
+    }
+}
+
+enum status store_open(const char *path, enum store_mode mode, int64_t busy_timeout_ns,
+                       struct store **ret, struct error *err)
+{
+    const struct embed_file *migrations;
+    struct store *store;
+    int flags = mode == STORE_READ    ? SQLITE_OPEN_READONLY
+                : mode == STORE_WRITE ? SQLITE_OPEN_READWRITE
+                                      : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int count;
+    enum status status = check_path(path, mode, err);
+
+    if (status != STATUS_OK)
+        return status;
+    store = calloc(1, sizeof(*store));
+    if (!store)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    store->mode = mode;
+    store->busy_timeout_ns = busy_timeout_ns;
+    /* A leading colon would mean something else to SQLite. */
+    store->path = text_format("%s%s", *path == ':' ? "./" : "", path);
+    if (!store->path) {
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        goto fail;
+    }
+    status = connect(store, store->path, flags, err);
+    if (status == STATUS_OK && mode == STORE_READ && !readable(store))
+        status = reconnect_immutable(store, err);
+    if (status != STATUS_OK)
+        goto fail;
+    migrations = store_migrations(&count);
+    status = store_schema_prepare(store, migrations, count, err);
+    if (status == STATUS_OK && mode != STORE_READ)
+        status = use_log(store, err);
+    if (status != STATUS_OK)
+        goto fail;
+    *ret = store;
+    return STATUS_OK;
+fail:
+    store_close(store);
+    return status;
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    for (size_t i = 0; i < store->slot_count; i++)
+        sqlite3_finalize(store->slots[i].handle);
+    sqlite3_close(store->db);
+    free(store->path);
+    free(store);
+}
+
+const char *store_path(const struct store *store)
+{
+    return store->path;
+}
+
+struct sqlite3 *store_connection(struct store *store)
+{
+    return store->db;
+}

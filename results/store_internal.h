@@ -1,0 +1,117 @@
+/*
+ * store_internal - what the files of the store share: the connection, its statements, its
+ * transactions. For results/store*.c alone.
+ */
+#ifndef ASSAY_RESULTS_STORE_INTERNAL_H
+#define ASSAY_RESULTS_STORE_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include "harness/core/embed.h"
+#include "results/store.h"
+
+#define STORE_APPLICATION_ID 0x41535359 /* "ASSY" */
+
+#define STORE_STATEMENTS_MAX 96
+
+/* Bytes; a value or row beyond this in a database is hostile, not evidence. */
+#define STORE_VALUE_MAX (256 * 1024 * 1024)
+
+struct store_slot {
+    const char *sql; /* a string literal: its address is the key */
+    sqlite3_stmt *handle;
+};
+
+struct store {
+    sqlite3 *db;
+    char *path; /* heap */
+    enum store_mode mode;
+    int64_t busy_timeout_ns;
+    int64_t busy_since_ns; /* of the wait going on */
+    bool in_batch;
+    bool batch_lost; /* SQLite rolled the whole batch back after a failure */
+    struct store_slot slots[STORE_STATEMENTS_MAX];
+    size_t slot_count;
+};
+
+/* ---- store_schema.c ---- */
+
+/* Scripts that take a database forward: the k-th from schema version k to k + 1, counted from 0. */
+const struct embed_file *store_migrations(int *ret_count);
+
+/*
+ * Checks whose file it is and brings it to version `count`. DENIED, CORRUPT and the rest as in
+ * store.h.
+ */
+enum status store_schema_prepare(struct store *store, const struct embed_file *migrations,
+                                 int count, struct error *err);
+
+/* ---- store_sql.c: errors ---- */
+
+/* Sets the error of SQLite's result code `rc`; `doing` is a phrase such as "storing samples". */
+enum status store_error(struct store *store, int rc, const char *doing, struct error *err);
+
+/* ---- statements; one at a time of the same text ---- */
+
+struct statement {
+    struct store *store;
+    sqlite3_stmt *handle;
+    int next; /* parameter that the next bind fills */
+    int rc;   /* first failure of a bind; reported by the next step */
+};
+
+/* `sql` must be a string literal: prepared statements are kept by its address. */
+enum status statement_begin(struct store *store, const char *sql, struct statement *ret,
+                            struct error *err);
+void statement_i64(struct statement *statement, int64_t value);
+void statement_u64(struct statement *statement, uint64_t value); /* above INT64_MAX: INVALID */
+void statement_u64_text(struct statement *statement, uint64_t value); /* decimal */
+void statement_real(struct statement *statement, double value);
+void statement_null(struct statement *statement);
+/* NULL stays NULL. Bytes that are not UTF-8 are stored escaped (text_append_printable). */
+void statement_text(struct statement *statement, const char *value);
+void statement_blob(struct statement *statement, const void *bytes, size_t length);
+void statement_digest(struct statement *statement, const struct digest *digest); /* NULL: NULL */
+
+/* Steps; `ret_row` says whether there is a row. */
+enum status statement_step(struct statement *statement, bool *ret_row, struct error *err);
+/* Steps one that gives no rows, and ends it. `ret_id`, when not NULL, is the row inserted. */
+enum status statement_run(struct statement *statement, int64_t *ret_id, struct error *err);
+void statement_end(struct statement *statement); /* takes one that never began */
+
+/*
+ * The row as a new JSON object, keys from the column names. A suffix tells the form: "name:json" is
+ * parsed, "name:bool", "name:iso" (utc_ns as text); other blobs become hex. NULL is null.
+ */
+enum status statement_row_json(struct statement *statement, json_t **ret, struct error *err);
+/* All rows, as an array; ends the statement. */
+enum status statement_rows_json(struct statement *statement, json_t **ret, struct error *err);
+/* Value of the single integer that a SELECT gives; NOT_FOUND (no message) without a row. */
+enum status statement_single(struct statement *statement, int64_t *ret, struct error *err);
+
+/* ---- transactions ---- */
+
+/* Around every write. Within a batch it is a savepoint of the batch. */
+enum status store_change_begin(struct store *store, struct error *err);
+/* Commits when `result` is OK, else undoes; returns `result` or why the commit failed. */
+enum status store_change_end(struct store *store, enum status result, struct error *err);
+
+/* Around several SELECTs that must agree. Not within a batch or a change, which agree anyway. */
+enum status store_snapshot_begin(struct store *store, struct error *err);
+void store_snapshot_end(struct store *store);
+
+/* ---- shared by several files ---- */
+
+/* store_content.c; within a change. */
+enum status store_insert_content(struct store *store, const char *kind, const void *bytes,
+                                 size_t length, struct digest *ret, struct error *err);
+enum status store_insert_json(struct store *store, const char *kind, const json_t *json,
+                              struct digest *ret, struct error *err);
+/* Heap copy of `value` in clean UTF-8, as statement_text stores it. */
+char *store_clean_text(const char *value);
+
+/* store_subject.c: row of the reading_set with these readings; within a change. */
+enum status store_insert_readings(struct store *store, const json_t *readings, int64_t *ret,
+                                  struct error *err);
+
+#endif

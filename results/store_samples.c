@@ -1,0 +1,163 @@
+#include "results/store_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "results/series.h"
+
+/* Samples of the series stored so far. */
+static enum status count_samples(struct store *store, int64_t trial, const char *series,
+                                 int64_t *ret, struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(store,
+                                         "SELECT first + count FROM series WHERE trial = ?1"
+                                         " AND name = ?2 ORDER BY first DESC LIMIT 1",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, trial);
+    statement_text(&statement, series);
+    *ret = 0;
+    status = statement_single(&statement, ret, err);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status insert_chunk(struct store *store, int64_t trial, const char *series,
+                                int64_t first, const int64_t *values, size_t count,
+                                struct error *err)
+{
+    uint8_t chunk[SERIES_ENCODED_MAX];
+    struct series_facts facts = series_measure(values, count);
+    struct statement statement;
+    enum status status = statement_begin(
+        store,
+        "INSERT INTO series (trial, name, first, count, minimum, maximum, total, data)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, trial);
+    statement_text(&statement, series);
+    statement_i64(&statement, first);
+    statement_i64(&statement, (int64_t)count);
+    statement_i64(&statement, facts.minimum);
+    statement_i64(&statement, facts.maximum);
+    if (facts.has_total)
+        statement_i64(&statement, facts.total);
+    else
+        statement_null(&statement);
+    statement_blob(&statement, chunk, series_encode(values, count, chunk));
+    return statement_run(&statement, NULL, err);
+}
+
+enum status store_add_samples(struct store *store, int64_t trial, const char *series,
+                              uint64_t first, const int64_t *values, size_t count,
+                              struct error *err)
+{
+    int64_t stored = 0;
+    enum status status;
+
+    if (count == 0)
+        return STATUS_OK;
+    status = store_change_begin(store, err);
+    if (status != STATUS_OK)
+        return status;
+    status = count_samples(store, trial, series, &stored, err);
+    if (status == STATUS_OK && first != (uint64_t)stored)
+        status = error_set(err, STATUS_INVALID,
+                           "%s: trial %" PRId64 " has %" PRId64 " samples of %s; a chunk that "
+                           "begins at %" PRIu64 " does not follow them",
+                           store->path, trial, stored, series, first);
+    for (size_t i = 0; i < count && status == STATUS_OK; i += SERIES_CHUNK_MAX) {
+        size_t part = count - i < SERIES_CHUNK_MAX ? count - i : SERIES_CHUNK_MAX;
+
+        status = insert_chunk(store, trial, series, stored + (int64_t)i, values + i, part, err);
+    }
+    return store_change_end(store, status, err);
+}
+
+/* One chunk into `ret`, when it is what its row says. */
+static enum status read_chunk(struct statement *statement, int64_t expected_first, int64_t *ret,
+                              size_t *ret_count, struct error *err)
+{
+    sqlite3_stmt *handle = statement->handle;
+    const uint8_t *bytes = sqlite3_column_blob(handle, 5);
+    size_t length = (size_t)sqlite3_column_bytes(handle, 5);
+    struct series_facts facts;
+    bool told_total = sqlite3_column_type(handle, 4) != SQLITE_NULL;
+    enum status status;
+
+    if (!bytes)
+        length = 0;
+    status = series_decode(bytes ? bytes : (const uint8_t *)"", length, ret, ret_count, err);
+    if (status != STATUS_OK)
+        return status;
+    facts = series_measure(ret, *ret_count);
+    if (sqlite3_column_int64(handle, 0) != expected_first ||
+        sqlite3_column_int64(handle, 1) != (int64_t)*ret_count ||
+        sqlite3_column_int64(handle, 2) != facts.minimum ||
+        sqlite3_column_int64(handle, 3) != facts.maximum || told_total != facts.has_total ||
+        (told_total && sqlite3_column_int64(handle, 4) != facts.total))
+        return error_set(err, STATUS_CORRUPT,
+                         "the chunk at sample %" PRId64 " does not hold what its row says, or one "
+                         "before it is missing",
+                         (int64_t)sqlite3_column_int64(handle, 0));
+    return STATUS_OK;
+}
+
+enum status store_load_samples(struct store *store, int64_t trial, const char *series,
+                               int64_t **ret, size_t *ret_count, struct error *err)
+{
+    struct statement statement;
+    int64_t *values = NULL;
+    size_t count = 0, capacity = 0;
+    bool row = false;
+    enum status status = statement_begin(store,
+                                         "SELECT first, count, minimum, maximum, total, data"
+                                         " FROM series WHERE trial = ?1 AND name = ?2"
+                                         " ORDER BY first",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, trial);
+    statement_text(&statement, series);
+    for (;;) {
+        size_t part = 0;
+
+        status = statement_step(&statement, &row, err);
+        if (status != STATUS_OK || !row)
+            break;
+        if (capacity - count < SERIES_CHUNK_MAX) {
+            size_t wanted = capacity ? capacity * 2 : 4 * SERIES_CHUNK_MAX;
+            int64_t *grown = realloc(values, wanted * sizeof(*values));
+
+            if (!grown) {
+                status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+                break;
+            }
+            values = grown;
+            capacity = wanted;
+        }
+        status = read_chunk(&statement, (int64_t)count, values + count, &part, err);
+        if (status != STATUS_OK) {
+            error_prefix(err, "%s: trial %" PRId64 ", series %s", store->path, trial, series);
+            break;
+        }
+        count += part;
+    }
+    statement_end(&statement);
+    if (status == STATUS_OK && count == 0)
+        status = error_set(err, STATUS_NOT_FOUND, "%s: trial %" PRId64 " has no series %s",
+                           store->path, trial, series);
+    if (status == STATUS_OK) {
+        *ret = values;
+        *ret_count = count;
+    } else {
+        free(values);
+    }
+    return status;
+}

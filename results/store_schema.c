@@ -1,0 +1,121 @@
+#include "results/store_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "harness/core/embed.h"
+
+/* Generated from schema.sql by assay_embed(). */
+extern const struct embed_file store_schema[];
+extern const size_t store_schema_count;
+
+const struct embed_file *store_migrations(int *ret_count)
+{
+    *ret_count = (int)store_schema_count;
+    return store_schema;
+}
+
+/* Asked afresh each time, so that what another process has done meanwhile is seen. */
+static enum status ask(struct store *store, const char *sql, int64_t *ret, struct error *err)
+{
+    sqlite3_stmt *handle = NULL;
+    enum status status = STATUS_OK;
+    int rc = sqlite3_prepare_v2(store->db, sql, -1, &handle, NULL);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(handle);
+        if (rc == SQLITE_ROW)
+            *ret = sqlite3_column_int64(handle, 0);
+    }
+    if (rc != SQLITE_ROW)
+        status = store_error(store, rc, "opening", err);
+    sqlite3_finalize(handle);
+    return status;
+}
+
+static enum status run(struct store *store, const char *sql, const char *doing, struct error *err)
+{
+    int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, doing, err);
+}
+
+/* Whose file it is: `ret_version` is its schema version, 0 for an empty database. */
+static enum status identify(struct store *store, int newest, int64_t *ret_version,
+                            struct error *err)
+{
+    int64_t application = 0, version = 0, objects = 0;
+    enum status status = ask(store, "PRAGMA application_id", &application, err);
+
+    if (status == STATUS_OK)
+        status = ask(store, "PRAGMA user_version", &version, err);
+    if (status == STATUS_OK)
+        status = ask(store, "SELECT count(*) FROM sqlite_schema", &objects, err);
+    if (status != STATUS_OK)
+        return status;
+    if (objects == 0 && application == 0 && version == 0) {
+        *ret_version = 0;
+        return STATUS_OK;
+    }
+    if (application != STORE_APPLICATION_ID)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: is a SQLite database of another application (id %" PRId64
+                         "), not of assay; nothing was changed, choose another file with --db",
+                         store->path, application);
+    if (version > newest)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: has schema version %" PRId64 ", this assay knows versions up to %d; "
+                         "use the newer assay that wrote it",
+                         store->path, version, newest);
+    if (version < 1)
+        return error_set(err, STATUS_CORRUPT, "%s: has the impossible schema version %" PRId64,
+                         store->path, version);
+    *ret_version = version;
+    return STATUS_OK;
+}
+
+static enum status migrate(struct store *store, const struct embed_file *migrations, int count,
+                           struct error *err)
+{
+    char settings[96];
+    int64_t version;
+    enum status status;
+
+    status = run(store, "BEGIN IMMEDIATE", "waiting to prepare the schema", err);
+    if (status != STATUS_OK)
+        return status;
+    /* Somebody else may have done it while we waited. */
+    status = identify(store, count, &version, err);
+    for (int64_t i = version; i < count && status == STATUS_OK; i++)
+        status = run(store, migrations[i].text, "preparing the schema", err);
+    if (status == STATUS_OK && version < count) {
+        snprintf(settings, sizeof(settings), "PRAGMA application_id=%d; PRAGMA user_version=%d",
+                 STORE_APPLICATION_ID, count);
+        status = run(store, settings, "preparing the schema", err);
+    }
+    if (status == STATUS_OK)
+        status = run(store, "COMMIT", "preparing the schema", err);
+    if (status != STATUS_OK && !sqlite3_get_autocommit(store->db))
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+enum status store_schema_prepare(struct store *store, const struct embed_file *migrations,
+                                 int count, struct error *err)
+{
+    int64_t version = 0;
+    enum status status = identify(store, count, &version, err);
+
+    if (status != STATUS_OK || version == count)
+        return status;
+    if (version == 0 && store->mode != STORE_CREATE)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: is empty, there are no results in it; `assay run --db %s` fills it",
+                         store->path, store->path);
+    if (store->mode == STORE_READ)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: has schema version %" PRId64 ", reading needs version %d; any "
+                         "command that writes to it (assay run) brings it up to date",
+                         store->path, version, count);
+    return migrate(store, migrations, count, err);
+}

@@ -1,0 +1,258 @@
+#include "tests/support/store_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "harness/core/process.h"
+#include "harness/core/random.h"
+
+#define START_UTC_NS 1763654400000000000 /* 2025-11-20T16:00:00Z */
+
+int fixture_make(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    if (!fixture)
+        return -1;
+    strcpy(fixture->folder, "/tmp/assay-store-XXXXXX");
+    if (!mkdtemp(fixture->folder)) {
+        free(fixture);
+        return -1;
+    }
+    snprintf(fixture->path, sizeof(fixture->path), "%s/results.db", fixture->folder);
+    *state = fixture;
+    return 0;
+}
+
+int fixture_open(void **state)
+{
+    struct fixture *fixture;
+    struct error err = ERROR_INIT;
+
+    if (fixture_make(state) != 0)
+        return -1;
+    fixture = *state;
+    if (store_open(fixture->path, STORE_CREATE, 5000000000, &fixture->store, &err) == STATUS_OK)
+        return 0;
+    fprintf(stderr, "%s\n", err.message);
+    return -1;
+}
+
+int fixture_remove(void **state)
+{
+    struct fixture *fixture = *state;
+    char *argv[] = {"rm", "-rf", fixture->folder, NULL};
+    struct process_exit how;
+    char *output = NULL;
+
+    store_close(fixture->store);
+    process_capture(argv, 10000000000, 4096, &output, &how, NULL);
+    free(output);
+    free(fixture);
+    return 0;
+}
+
+const char *fixture_path(struct fixture *fixture, const char *name)
+{
+    static char path[160];
+
+    snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+    return path;
+}
+
+static struct store_cell cell_of(int64_t ordinal, const char *workload, struct digest declared,
+                                 struct digest protocol)
+{
+    return (struct store_cell){
+        .ordinal = ordinal,
+        .workload = declared,
+        .protocol = protocol,
+        .workload_name = workload,
+        .protocol_name = "quick",
+        .kind = "memory_bound",
+        .precision = "fp32",
+        .scenario = "single_stream",
+        .arm = "portable",
+        .batch = 1,
+        .seed = UINT64_MAX,
+        .backend = "null",
+        .device_spec = "null:0",
+        .bytes = 3 << 20,
+        .bytes_formula = "3*n*sizeof(T)",
+        .items = 1 << 18,
+        .item_name = "element",
+        .device_memory_bytes = 3 << 20,
+        .working_set_bytes = 3 << 20,
+        .headline = "bytes",
+        .trials = FIXTURE_TRIALS,
+    };
+}
+
+static enum status declare(struct store *store, const char *kind, const char *name,
+                           struct digest *ret, struct error *err)
+{
+    json_t *json = json_pack("{s:s, s:i}", "name", name, "version", 1);
+    struct store_declaration declaration = {kind, name, 1, "built-in", json};
+    enum status status = store_put_declaration(store, &declaration, ret, err);
+
+    json_decref(json);
+    return status;
+}
+
+enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *ret_campaign,
+                                 int64_t ret_cells[FIXTURE_CELLS], struct error *err)
+{
+    static const uint32_t order[FIXTURE_CELLS * FIXTURE_TRIALS] = {0, 1, 0, 1, 0, 1};
+    struct store_campaign campaign = {
+        .created_utc_ns = START_UTC_NS + (int64_t)number * 1000000000,
+        .order_seed = 0xfedcba9876543210,
+        .command = "assay run first-look",
+        .tool_version = "0.1.0",
+    };
+    struct store_cell cells[FIXTURE_CELLS];
+    struct digest triad, softmax;
+    enum status status = declare(store, "workload", "triad", &triad, err);
+
+    if (status == STATUS_OK)
+        status = declare(store, "workload", "softmax", &softmax, err);
+    if (status == STATUS_OK)
+        status = declare(store, "protocol", "quick", &campaign.protocol, err);
+    if (status != STATUS_OK)
+        return status;
+    for (int i = 0; i < 4; i++)
+        snprintf(campaign.uid + 16 * i, 17, "%016llx",
+                 (unsigned long long)random_at(number, 7, (uint64_t)i));
+    cells[0] = cell_of(1, "triad", triad, campaign.protocol);
+    cells[1] = cell_of(2, "softmax", softmax, campaign.protocol);
+    campaign.plan =
+        json_pack("{s:[s, s], s:i}", "cells", "triad", "softmax", "number", (int)number);
+    if (!campaign.plan)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    status = store_add_campaign(store, &campaign, cells, FIXTURE_CELLS, order,
+                                FIXTURE_CELLS * FIXTURE_TRIALS, ret_campaign, ret_cells, err);
+    json_decref((json_t *)(uintptr_t)campaign.plan);
+    return status;
+}
+
+static enum status add_subject(struct store *store, int64_t trial, struct error *err)
+{
+    struct store_component components[2] = {
+        {.path = "/usr/lib/libfoo.so.1",
+         .kind = "library",
+         .version = "1.2",
+         .build_id = "ab12",
+         .size = 1000,
+         .has_digest = true},
+        {.path = "/usr/lib/gone.so", .kind = "library", .missing_reason = "deleted"},
+    };
+    json_t *readings =
+        json_pack("{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}", "host.cpu.model", "status", "measured",
+                  "value", "A CPU", "source", "/proc/cpuinfo", "host.governor", "status",
+                  "unavailable", "source", "/sys", "reason", "no such file");
+    json_t *artifact = json_pack("{s:s, s:s}", "file", "triad.c", "options", "-cl-std=CL1.2");
+    struct store_device device = {
+        .backend = "null", .name = "Null \xff device", .type = "cpu", .readings = readings};
+    int64_t id = 0;
+    enum status status = readings && artifact ? STATUS_OK : STATUS_NO_MEMORY;
+
+    if (status == STATUS_OK)
+        status = store_put_device(store, &device, &id, err);
+    if (status == STATUS_OK)
+        status = store_set_trial_device(store, trial, id, err);
+    if (status == STATUS_OK)
+        status = store_add_environment(store, trial, "before", readings, err);
+    if (status == STATUS_OK)
+        status = store_add_components(store, trial, "window_start", components, 2, err);
+    if (status == STATUS_OK)
+        status = store_add_component(store, trial, "window_end", &components[0], err);
+    if (status == STATUS_OK)
+        status = store_add_artifact(store, trial, artifact, err);
+    json_decref(readings);
+    json_decref(artifact);
+    return status;
+}
+
+static enum status add_samples(struct store *store, int64_t trial, size_t count, struct error *err)
+{
+    int64_t *values = malloc((count ? count : 1) * sizeof(*values));
+    enum status status;
+
+    if (!values)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        values[i] = 1000000 + (int64_t)(random_at(42, (uint64_t)trial, i) % 20000);
+    status = store_add_samples(store, trial, "wall_ns", 0, values, count / 2, err);
+    if (status == STATUS_OK)
+        status = store_add_samples(store, trial, "wall_ns", count / 2, values + count / 2,
+                                   count - count / 2, err);
+    free(values);
+    return status;
+}
+
+enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t sequence,
+                              const char *status_name, size_t samples, int64_t *ret_trial,
+                              struct error *err)
+{
+    struct store_check check = {
+        "verify_before", "a", "max_relative", "rounding of one fma", 1e-7, 1e-6, 1 << 18, true};
+    struct store_trial_end end = {
+        .ended_utc_ns = START_UTC_NS + 2000000000,
+        .status = status_name,
+        .message = strcmp(status_name, "ok") == 0 ? NULL : "it did not go well",
+        .iterations_per_sample = 2,
+        .window_first = 0,
+        .samples = (int64_t)samples,
+        .max_rss_bytes = -1,
+    };
+    int64_t trial = 0;
+    enum status status = store_begin_trial(store, campaign, sequence, START_UTC_NS, &trial, err);
+
+    if (status == STATUS_OK)
+        status = add_subject(store, trial, err);
+    if (status == STATUS_OK)
+        status = store_add_phase(store, trial, "setup", 0, 1000, err);
+    if (status == STATUS_OK)
+        status = store_add_check(store, trial, &check, err);
+    if (status == STATUS_OK)
+        status = add_samples(store, trial, samples, err);
+    if (status == STATUS_OK)
+        status = store_end_trial(store, trial, &end, err);
+    if (status == STATUS_OK && ret_trial)
+        *ret_trial = trial;
+    return status;
+}
+
+int64_t fixture_ask(struct store *store, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t value = -1;
+
+    if (sqlite3_prepare_v2(store_connection(store), sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        value = sqlite3_column_int64(statement, 0);
+    else
+        fprintf(stderr, "%s: %s\n", sql, sqlite3_errmsg(store_connection(store)));
+    sqlite3_finalize(statement);
+    return value;
+}
+
+const char *fixture_soundness(struct store *store)
+{
+    static char told[256];
+    sqlite3_stmt *statement = NULL;
+
+    snprintf(told, sizeof(told), "integrity_check did not run");
+    if (sqlite3_prepare_v2(store_connection(store), "PRAGMA integrity_check", -1, &statement,
+                           NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        snprintf(told, sizeof(told), "%s", (const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    if (strcmp(told, "ok") != 0)
+        return told;
+    if (fixture_ask(store, "SELECT count(*) FROM pragma_foreign_key_check") != 0)
+        return "foreign_key_check found a row without its parent";
+    return "ok";
+}

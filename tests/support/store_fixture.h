@@ -1,0 +1,42 @@
+/* store_fixture - a database in a folder of its own, and a campaign to fill it with. */
+#ifndef ASSAY_TESTS_STORE_FIXTURE_H
+#define ASSAY_TESTS_STORE_FIXTURE_H
+
+#include "results/store.h"
+
+struct fixture {
+    char folder[64];
+    char path[96]; /* of the database; nothing there yet */
+    struct store *store;
+};
+
+/* For cmocka: *state is a new fixture. fixture_open also creates and opens the database. */
+int fixture_make(void **state);
+int fixture_open(void **state);
+int fixture_remove(void **state);
+
+/* "PATH/name" in the fixture's folder; the buffer is the fixture's and lasts until the next call. */
+const char *fixture_path(struct fixture *fixture, const char *name);
+
+#define FIXTURE_CELLS 2
+#define FIXTURE_TRIALS 3 /* per cell */
+
+/*
+ * Adds a campaign of two cells (triad, softmax) with three trials each, in the order 0 1 0 1 0 1.
+ * `number` makes its uid and time its own.
+ */
+enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *ret_campaign,
+                                 int64_t ret_cells[FIXTURE_CELLS], struct error *err);
+
+/* Runs one planned trial to an end with this status: device, phases, samples, checks, all of it. */
+enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t sequence,
+                              const char *status, size_t samples, int64_t *ret_trial,
+                              struct error *err);
+
+/* Single integer that a SELECT gives; -1 when it fails. */
+int64_t fixture_ask(struct store *store, const char *sql);
+
+/* "ok" when PRAGMA integrity_check and foreign_key_check find nothing. */
+const char *fixture_soundness(struct store *store);
+
+#endif
