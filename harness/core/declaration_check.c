@@ -423,7 +423,9 @@ enum status declaration_check(const struct declaration *declaration, struct text
     } else {
         status = check_value(&check, declaration->root, declaration->schema);
     }
-    text_append_bytes(ret, declaration->yaml + check.copied, declaration->length - check.copied);
+    if (status == STATUS_OK)
+        text_append_bytes(ret, declaration->yaml + check.copied,
+                          declaration->length - check.copied);
     if (status == STATUS_OK && (!text_ok(&check.path) || !text_ok(ret)))
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", declaration->origin);
     text_finish(&check.path);

@@ -27,6 +27,14 @@ static int64_t read_int(const char *data, uint32_t size)
     return (int64_t)(read_uint(data, size) << shift) >> shift;
 }
 
+static const char *read_pointer(const char *data)
+{
+    const char *pointer;
+
+    memcpy(&pointer, data, sizeof(char *));
+    return pointer;
+}
+
 static json_t *real_to_json(const char *data, uint32_t size)
 {
     double real;
@@ -81,7 +89,7 @@ static json_t *sequence_to_json(const char *data, const cyaml_schema_value_t *sc
         json_t *value;
 
         if (pointers)
-            memcpy(&item, item, sizeof(item));
+            item = read_pointer(item);
         /* A list in a list has a fixed count, the only kind that libcyaml takes. */
         value = item ? value_to_json(item, entry,
                                      entry->type == CYAML_SEQUENCE_FIXED ? entry->sequence.max : 0,
@@ -112,7 +120,7 @@ static json_t *mapping_to_json(const char *data, const cyaml_schema_value_t *sch
         if (value->type == CYAML_SEQUENCE)
             count = read_uint(data + field->count_offset, field->count_size);
         if (has_flag(value, CYAML_FLAG_POINTER)) {
-            memcpy(&place, place, sizeof(place));
+            place = read_pointer(place);
             if (!place && !(child && value->type == CYAML_SEQUENCE))
                 continue;
         } else if (!child && has_flag(value, CYAML_FLAG_OPTIONAL)) {

@@ -24,12 +24,59 @@ double random_next_unit(struct random *random)
     return random_unit(random_next(random));
 }
 
+/*
+ * Logarithm and cosine by plain arithmetic alone, which IEEE 754 defines to the last bit: those of
+ * C libraries differ in it between versions and between processors with and without fma.
+ */
+
+/* ln x for normal x > 0, by ln((1 + s) / (1 - s)) = 2 (s + s^3/3 + s^5/5 + ...). */
+static double exact_log(double x)
+{
+    int exponent;
+    double m = frexp(x, &exponent), s, square, sum = 0;
+
+    if (m < 0x1.6a09e667f3bcdp-1) { /* sqrt(1/2): |s| stays below 0.172 */
+        m *= 2;
+        --exponent;
+    }
+    s = (m - 1) / (m + 1);
+    square = s * s;
+    for (int n = 23; n >= 1; n -= 2)
+        sum = sum * square + 1.0 / n;
+    return 2 * s * sum + exponent * 0x1.62e42fefa39efp-1;
+}
+
+/* cos(2 pi t) for t in [0, 1), by the series of cos and sin up to a quarter of pi. */
+static double exact_cos_turn(double t)
+{
+    double sign = 1, x, square, sum = 0;
+
+    if (t > 0.5) /* the second half mirrors the first, each step exact */
+        t = 1 - t;
+    if (t > 0.25) {
+        t = 0.5 - t;
+        sign = -1;
+    }
+    if (t > 0.125) { /* cos(pi/2 - x) = sin x */
+        x = 0x1.921fb54442d18p+2 * (0.25 - t);
+        square = x * x;
+        for (int n = 16; n >= 0; n -= 2)
+            sum = 1 - sum * square / ((n + 2) * (n + 3));
+        return sign * x * sum;
+    }
+    x = 0x1.921fb54442d18p+2 * t;
+    square = x * x;
+    for (int n = 16; n >= 0; n -= 2)
+        sum = 1 - sum * square / ((n + 1) * (n + 2));
+    return sign * sum;
+}
+
 double random_next_normal(struct random *random)
 {
     /* 1 - u lies in (0, 1], where the logarithm is finite. */
-    double radius = sqrt(-2.0 * log(1.0 - random_next_unit(random)));
+    double radius = sqrt(-2.0 * exact_log(1.0 - random_next_unit(random)));
 
-    return radius * cos(0x1.921fb54442d18p+2 * random_next_unit(random)); /* 2 pi */
+    return radius * exact_cos_turn(random_next_unit(random));
 }
 
 uint64_t random_next_below(struct random *random, uint64_t bound)

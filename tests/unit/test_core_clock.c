@@ -1,0 +1,80 @@
+#include "harness/core/clock.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include <cmocka.h>
+
+static void test_iso(void **state)
+{
+    char iso[CLOCK_ISO_SIZE];
+
+    (void)state;
+    clock_format_iso(0, iso);
+    assert_string_equal(iso, "1970-01-01T00:00:00.000Z");
+    clock_format_iso(INT64_C(1795190400123999999), iso);
+    assert_string_equal(iso, "2026-11-20T16:00:00.123Z");
+    clock_format_iso(-1, iso);
+    assert_string_equal(iso, "1969-12-31T23:59:59.999Z");
+    clock_format_iso(INT64_C(951782400) * 1000000000, iso);
+    assert_string_equal(iso, "2000-02-29T00:00:00.000Z");
+    clock_format_iso(INT64_MAX, iso);
+    assert_string_equal(iso, "2262-04-11T23:47:16.854Z");
+    clock_format_iso(INT64_MIN, iso);
+    assert_string_equal(iso, "1677-09-21T00:12:43.145Z");
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    ++alarms;
+}
+
+static void test_sleep(void **state)
+{
+    struct sigaction action = {.sa_handler = on_alarm};
+    struct itimerval often = {.it_interval = {0, 2000}, .it_value = {0, 2000}};
+    struct itimerval never = {{0, 0}, {0, 0}};
+    int64_t deadline;
+
+    (void)state;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    deadline = clock_monotonic_ns() + 30000000;
+    clock_sleep_until_ns(deadline);
+    setitimer(ITIMER_REAL, &never, NULL);
+    assert_true(clock_monotonic_ns() >= deadline); /* although signals came meanwhile */
+    assert_true(alarms > 0);
+    clock_sleep_until_ns(deadline); /* over: returns at once */
+    clock_sleep_until_ns(0);
+    clock_sleep_until_ns(-5);
+}
+
+static void test_quality(void **state)
+{
+    struct clock_quality quality = clock_measure_quality(10000);
+
+    (void)state;
+    assert_true(quality.resolution_ns > 0);
+    assert_true(quality.read_cost_ns > 0);
+    quality = clock_measure_quality(0);
+    assert_true(quality.resolution_ns > 0);
+    assert_true(clock_utc_ns() > INT64_C(1700000000) * 1000000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_iso),
+        cmocka_unit_test(test_sleep),
+        cmocka_unit_test(test_quality),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+#include "harness/core/dynlib.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct table {
+    int (*fixture_answer)(void);
+    int (*fixture_required)(void);
+    int (*fixture_absent)(void);
+};
+
+static const struct dynlib_symbol symbols[] = {
+    DYNLIB_REQUIRED(struct table, fixture_answer),
+    DYNLIB_REQUIRED(struct table, fixture_required),
+    DYNLIB_OPTIONAL(struct table, fixture_absent),
+};
+
+static struct dynlib_spec spec(const char *name, const char *const *sonames)
+{
+    return (struct dynlib_spec){name, sonames, symbols, sizeof(symbols) / sizeof(*symbols)};
+}
+
+static void expect_open(const char *name, const char *const *sonames, const char *tried_start)
+{
+    struct dynlib_spec described = spec(name, sonames);
+    struct table table = {NULL, NULL, NULL};
+    struct error err = ERROR_INIT;
+    struct dynlib lib;
+
+    if (dynlib_open(&described, &lib, &table, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_non_null(lib.handle);
+    assert_int_equal(table.fixture_answer(), 42);
+    assert_int_equal(table.fixture_required(), 7);
+    assert_null(table.fixture_absent);
+    assert_string_equal(lib.path, DYNLIB_GOOD);
+    assert_int_equal(strncmp(lib.tried, tried_start, strlen(tried_start)), 0);
+    dynlib_finish(&lib);
+    assert_null(lib.path);
+    dynlib_finish(&lib);
+}
+
+static void test_open(void **state)
+{
+    static const char *const direct[] = {DYNLIB_GOOD, NULL};
+    static const char *const older[] = {"libassay-no.so.2", DYNLIB_LACKING, DYNLIB_GOOD, NULL};
+
+    (void)state;
+    expect_open("fixture", direct, DYNLIB_GOOD ": opened");
+    expect_open("fixture", older,
+                "libassay-no.so.2: not found; " DYNLIB_LACKING
+                ": has no symbol fixture_required, which is required; " DYNLIB_GOOD ": opened");
+    dynlib_finish(NULL);
+}
+
+static void expect_unavailable(const char *name, const char *const *sonames, const char *message)
+{
+    struct dynlib_spec described = spec(name, sonames);
+    struct table table = {NULL, NULL, NULL};
+    struct error err = ERROR_INIT;
+    struct dynlib lib;
+
+    assert_int_equal(dynlib_open(&described, &lib, &table, &err), STATUS_UNAVAILABLE);
+    assert_string_equal(err.message, message);
+    assert_string_equal(lib.tried, message);
+    assert_null(lib.handle);
+    assert_null(lib.path);
+    assert_null(table.fixture_answer); /* all or nothing */
+    dynlib_finish(&lib);
+}
+
+static void test_unavailable(void **state)
+{
+    static const char *const absent[] = {"libassay-no.so.2", "libassay-no.so.1", NULL};
+    static const char *const lacking[] = {DYNLIB_LACKING, NULL};
+    static const char *const broken[] = {"/etc/passwd", NULL};
+    static const char *const none[] = {NULL};
+
+    (void)state;
+    expect_unavailable("fixture", absent,
+                       "libassay-no.so.2: not found; libassay-no.so.1: not found");
+    expect_unavailable("fixture", lacking,
+                       DYNLIB_LACKING ": has no symbol fixture_required, which is required");
+    expect_unavailable("fixture", broken, "/etc/passwd: invalid ELF header");
+    expect_unavailable("fixture", none, "");
+}
+
+static void test_override(void **state)
+{
+    static const char *const absent[] = {"libassay-no.so.2", NULL};
+    static const char *const direct[] = {DYNLIB_GOOD, NULL};
+    struct error err = ERROR_INIT;
+    char name[16];
+    int taken = 0;
+
+    (void)state;
+    assert_null(dynlib_override_path("some_lib2"));
+    setenv("ASSAY_LIB_SOME_LIB2", "", 1);
+    assert_null(dynlib_override_path("some_lib2"));
+    setenv("ASSAY_LIB_SOME_LIB2", DYNLIB_GOOD, 1);
+    assert_string_equal(dynlib_override_path("some_lib2"), DYNLIB_GOOD);
+    expect_open("some_lib2", absent, DYNLIB_GOOD ": opened");
+    /* An override that does not work is not silently replaced by what the loader would find. */
+    setenv("ASSAY_LIB_SOME_LIB2", "/nowhere/lib.so", 1);
+    expect_unavailable("some_lib2", direct, "/nowhere/lib.so: not found");
+    /* The command line comes before the environment, and the last word counts. */
+    assert_int_equal(dynlib_override("some_lib2", "/elsewhere/lib.so", &err), STATUS_OK);
+    expect_unavailable("some_lib2", direct, "/elsewhere/lib.so: not found");
+    assert_int_equal(dynlib_override("some_lib2", DYNLIB_GOOD, &err), STATUS_OK);
+    expect_open("some_lib2", absent, DYNLIB_GOOD ": opened");
+
+    assert_int_equal(dynlib_override("", "/x", &err), STATUS_INVALID);
+    assert_int_equal(dynlib_override(NULL, "/x", &err), STATUS_INVALID);
+    assert_int_equal(dynlib_override("Upper", "/x", &err), STATUS_INVALID);
+    assert_int_equal(dynlib_override("a-b", "/x", &err), STATUS_INVALID);
+    assert_int_equal(dynlib_override("a", "", &err), STATUS_INVALID);
+    assert_null(dynlib_override_path("../x"));
+    for (int i = 0; i < 100; ++i) {
+        snprintf(name, sizeof(name), "lib%d", i);
+        taken += dynlib_override(name, "/x", &err) == STATUS_OK;
+    }
+    assert_int_equal(taken, 62);
+    assert_string_equal(err.message, "library lib99: more than 64 libraries overridden");
+    assert_string_equal(dynlib_override_path("lib61"), "/x");
+    assert_null(dynlib_override_path("lib62"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_unavailable),
+        cmocka_unit_test(test_override),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+#include "harness/core/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/core/text.h"
+
+static char directory[] = "/tmp/assay-file-XXXXXX";
+
+static int set_up(void **state)
+{
+    (void)state;
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    char *command = text_format("rm -rf '%s'", directory);
+    int result = system(command);
+
+    (void)state;
+    free(command);
+    return result;
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    return path;
+}
+
+static void test_write_and_read(void **state)
+{
+    struct error err = ERROR_INIT;
+    const char *path = path_of("a");
+    struct stat st;
+    size_t length = 99;
+    char *bytes = NULL;
+
+    (void)state;
+    assert_int_equal(file_write_atomic(path, "one\0two", 7, 0640, &err), STATUS_OK);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_int_equal(file_read(path, 7, &bytes, &length, &err), STATUS_OK);
+    assert_int_equal(length, 7);
+    assert_memory_equal(bytes, "one\0two", 8);
+    free(bytes);
+    bytes = NULL;
+    assert_int_equal(file_read(path, 6, &bytes, &length, &err), STATUS_INVALID);
+    assert_null(bytes);
+    assert_non_null(strstr(err.message, "larger than the 6 bytes"));
+    assert_int_equal(file_write_atomic(path, "", 0, 0600, &err), STATUS_OK);
+    assert_int_equal(file_read(path, 0, &bytes, NULL, &err), STATUS_OK);
+    assert_string_equal(bytes, "");
+    free(bytes);
+    assert_int_equal(file_read(path_of("none"), 10, &bytes, &length, &err), STATUS_NOT_FOUND);
+    assert_int_equal(file_read(directory, 10, &bytes, &length, &err), STATUS_IO);
+}
+
+static void test_read_line(void **state)
+{
+    struct error err = ERROR_INIT;
+    char *line;
+
+    (void)state;
+    file_write_atomic(path_of("line"), "first\nsecond\n", 13, 0600, &err);
+    assert_int_equal(file_read_line(path_of("line"), &line, &err), STATUS_OK);
+    assert_string_equal(line, "first");
+    free(line);
+    file_write_atomic(path_of("line"), "", 0, 0600, &err);
+    assert_int_equal(file_read_line(path_of("line"), &line, &err), STATUS_OK);
+    assert_string_equal(line, "");
+    free(line);
+    assert_int_equal(file_read_line("/proc/self/stat", &line, &err), STATUS_OK); /* size 0 */
+    assert_true(strlen(line) > 10);
+    free(line);
+    assert_int_equal(file_read_line(path_of("none"), &line, &err), STATUS_NOT_FOUND);
+}
+
+static void test_failed_write_keeps_old(void **state)
+{
+    struct rlimit before, small;
+    struct error err = ERROR_INIT;
+    char *large = calloc(1, 100000), *bytes, *command;
+
+    (void)state;
+    assert_int_equal(file_write_atomic(path_of("kept"), "old", 3, 0600, &err), STATUS_OK);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = (struct rlimit){50000, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    assert_int_equal(file_write_atomic(path_of("kept"), large, 100000, 0600, &err), STATUS_IO);
+    setrlimit(RLIMIT_FSIZE, &before);
+    free(large);
+    assert_string_equal(err.message + strlen(err.message) - strlen("File too large"),
+                        "File too large");
+    assert_non_null(strstr(err.message, "/kept: "));
+    assert_int_equal(file_read(path_of("kept"), 100, &bytes, NULL, &err), STATUS_OK);
+    assert_string_equal(bytes, "old");
+    free(bytes);
+    command =
+        text_format("test $(ls '%s' | grep -c kept) = 1", directory); /* nothing left beside */
+    assert_int_equal(system(command), 0);
+    free(command);
+    assert_int_equal(file_write_atomic(path_of("no/x"), "a", 1, 0600, &err), STATUS_NOT_FOUND);
+    assert_int_equal(file_write_atomic(path_of("no/x"), "a", 1, 0600, NULL), STATUS_NOT_FOUND);
+}
+
+static void test_full_device(void **state)
+{
+    struct error err = ERROR_INIT;
+    int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+    (void)state;
+    if (fd < 0)
+        skip();
+    assert_int_equal(file_write_all(fd, "x", 1, &err), STATUS_NO_SPACE);
+    assert_int_equal(file_write_all(fd, "", 0, &err), STATUS_OK);
+    close(fd);
+}
+
+static void test_directories(void **state)
+{
+    struct error err = ERROR_INIT;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(file_make_directories(path_of("d/e//f/"), 0755, &err), STATUS_OK);
+    assert_int_equal(stat(path_of("d/e/f"), &st), 0);
+    assert_true(S_ISDIR(st.st_mode));
+    assert_int_equal(file_make_directories(path_of("d/e/f"), 0755, &err), STATUS_OK);
+    assert_int_equal(file_make_directories("/", 0755, &err), STATUS_OK);
+    assert_int_equal(file_make_directories(".", 0755, &err), STATUS_OK);
+    assert_int_equal(file_make_directories("", 0755, &err), STATUS_INVALID);
+    file_write_atomic(path_of("plain"), "", 0, 0600, &err);
+    assert_int_equal(file_make_directories(path_of("plain"), 0755, &err), STATUS_IO);
+    assert_int_equal(file_make_directories(path_of("plain/x"), 0755, &err), STATUS_IO);
+    assert_non_null(strstr(err.message, "Not a directory"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_write_and_read),
+        cmocka_unit_test(test_read_line),
+        cmocka_unit_test(test_failed_write_keeps_old),
+        cmocka_unit_test(test_full_device),
+        cmocka_unit_test(test_directories),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

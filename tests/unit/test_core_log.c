@@ -1,0 +1,83 @@
+#include "harness/core/log.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* What a call writes to stderr, up to 511 bytes. */
+static char written[512];
+static int pipe_fds[2], kept;
+
+static void begin(void)
+{
+    assert_int_equal(pipe(pipe_fds), 0);
+    kept = dup(STDERR_FILENO);
+    dup2(pipe_fds[1], STDERR_FILENO);
+    close(pipe_fds[1]);
+}
+
+static const char *end(void)
+{
+    ssize_t got;
+
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    got = read(pipe_fds[0], written, sizeof(written) - 1);
+    close(pipe_fds[0]);
+    assert_true(got >= 0);
+    written[got] = '\0';
+    return written;
+}
+
+static void test_levels(void **state)
+{
+    (void)state;
+    begin();
+    log_info("one %d", 1);
+    assert_string_equal(end(), "assay: one 1\n");
+    begin();
+    log_warning("two");
+    assert_string_equal(end(), "assay: warning: two\n");
+    begin();
+    log_error("three");
+    assert_string_equal(end(), "assay: error: three\n");
+    begin();
+    log_debug("four");
+    assert_string_equal(end(), "");
+    log_set_level(LOG_LEVEL_DEBUG);
+    begin();
+    log_debug("five");
+    assert_string_equal(end(), "assay: debug: five\n");
+    log_set_level(LOG_LEVEL_ERROR);
+    begin();
+    log_warning("six");
+    log_info("seven");
+    assert_string_equal(end(), "");
+    log_set_level(LOG_LEVEL_INFO);
+}
+
+static void test_escapes(void **state)
+{
+    (void)state;
+    begin();
+    errno = 42;
+    log_info("a\x1b[31mb\tc\xff\nsecond line");
+    assert_int_equal(errno, 42);
+    assert_string_equal(end(), "assay: a\\x1B[31mb\\x09c\\xFF\nsecond line\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_escapes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

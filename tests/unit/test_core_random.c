@@ -1,0 +1,135 @@
+#include "harness/core/random.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Computed by an independent implementation in Python's integers. */
+static void test_known_values(void **state)
+{
+    static const uint64_t below[6] = {5, 8, 9, 7, 1, 3};
+    static const uint32_t shuffled[8] = {2, 6, 7, 4, 5, 0, 3, 1};
+    struct random random;
+    uint32_t order[8];
+
+    (void)state;
+    assert_true(random_at(0, 0, 0) == 0xa706dd2f4d197e6fu);
+    assert_true(random_at(1, 2, 0) == 0xa6c7188e0551111eu);
+    assert_true(random_at(1, 2, 1) == 0x6d5016879973635cu);
+    assert_true(random_at(UINT64_MAX, 7, UINT64_C(1) << 40) == 0xb4ce26947fe25c2bu);
+    random_init(&random, 1, 2);
+    assert_true(random_next(&random) == random_at(1, 2, 0));
+    assert_true(random_next(&random) == random_at(1, 2, 1));
+    random_init(&random, 9, 9);
+    for (int i = 0; i < 6; ++i)
+        assert_true(random_next_below(&random, 10) == below[i]);
+    random_shuffle(&random, order, 8);
+    assert_memory_equal(order, shuffled, sizeof(order));
+}
+
+static void test_ranges(void **state)
+{
+    struct random random;
+    int seen[7] = {0};
+
+    (void)state;
+    assert_true(random_unit(0) == 0);
+    assert_true(random_unit(UINT64_MAX) == 1 - 0x1p-53);
+    random_init(&random, 3, 4);
+    for (int i = 0; i < 7000; ++i) {
+        double unit = random_next_unit(&random);
+
+        assert_true(unit >= 0 && unit < 1);
+        ++seen[random_next_below(&random, 7)];
+    }
+    for (int i = 0; i < 7; ++i) /* 1000 expected, 29 standard deviation */
+        assert_true(seen[i] > 850 && seen[i] < 1150);
+    assert_int_equal(random_next_below(&random, 1), 0);
+    for (int i = 0; i < 1000; ++i) /* a bound whose bias would show: half would be refused */
+        assert_true(random_next_below(&random, (UINT64_C(1) << 63) + 1) <= UINT64_C(1) << 63);
+}
+
+static void test_normal(void **state)
+{
+    double sum = 0, squares = 0, fourth = 0;
+    int within = 0, count = 100000;
+    struct random random, again;
+
+    (void)state;
+    random_init(&random, 5, 6);
+    random_init(&again, 5, 6);
+    for (int i = 0; i < count; ++i) {
+        double x = random_next_normal(&random);
+        /* The same by the C library, which may differ in the last bits. */
+        double radius = sqrt(-2 * log(1 - random_next_unit(&again)));
+        double expected = radius * cos(6.283185307179586 * random_next_unit(&again));
+
+        assert_true(fabs(x - expected) <= 1e-14 * (1 + radius));
+        sum += x;
+        squares += x * x;
+        fourth += x * x * x * x;
+        within += fabs(x) < 1;
+    }
+    assert_true(fabs(sum / count) < 0.02);
+    assert_true(fabs(squares / count - 1) < 0.03);
+    assert_true(fabs(fourth / count - 3) < 0.2);
+    assert_true(fabs(within / (double)count - 0.6827) < 0.01);
+    /* To the last bit, on every machine. */
+    random_init(&random, 1, 2);
+    assert_true(random_next_normal(&random) == -0x1.4d476b93f9f97p+0);
+    assert_true(random_next_normal(&random) == 0x1.6215e8fc71c3ap+0);
+    assert_true(random_next_normal(&random) == 0x1.98070fc959d22p-3);
+}
+
+static void test_shuffle(void **state)
+{
+    struct random random;
+    uint32_t order[100];
+    int first[5] = {0};
+
+    (void)state;
+    random_init(&random, 8, 0);
+    for (int round = 0; round < 5000; ++round) {
+        bool seen[5] = {false};
+
+        random_shuffle(&random, order, 5);
+        for (int i = 0; i < 5; ++i) {
+            assert_true(order[i] < 5 && !seen[order[i]]);
+            seen[order[i]] = true;
+        }
+        ++first[order[0]];
+    }
+    for (int i = 0; i < 5; ++i)
+        assert_true(first[i] > 800 && first[i] < 1200);
+    random_shuffle(&random, order, 0);
+    random_shuffle(&random, order, 1);
+    assert_int_equal(order[0], 0);
+}
+
+static void test_identifier(void **state)
+{
+    char a[65], b[65];
+
+    (void)state;
+    random_identifier(a);
+    random_identifier(b);
+    assert_int_equal(strlen(a), 64);
+    assert_int_equal(strspn(a, "0123456789abcdef"), 64);
+    assert_string_not_equal(a, b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_values), cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_normal),       cmocka_unit_test(test_shuffle),
+        cmocka_unit_test(test_identifier),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
