@@ -1,0 +1,39 @@
+/*
+ * course - how a series runs: constant, along a line, towards a level, or in steps.
+ *
+ * Descriptions compete by n ln(innovation variance of an AR fitted to what each leaves over), plus
+ * ln n for each AR coefficient, plus a penalty for what it may choose freely. The penalties are set
+ * so that a stationary AR(1) up to phi = 0.95 is called anything but constant less than once in a
+ * hundred times (tests/calibration measures it).
+ */
+#ifndef ASSAY_PROTOCOLS_COURSE_H
+#define ASSAY_PROTOCOLS_COURSE_H
+
+#include <stddef.h>
+
+#include "harness/core/status.h"
+
+enum course_kind { COURSE_CONSTANT, COURSE_LINE, COURSE_APPROACH, COURSE_STEPS };
+
+struct course {
+    enum course_kind kind;
+    double criterion;
+    double slope;             /* LINE: per point */
+    double amplitude;         /* APPROACH: first point above the last level */
+    double time_constant;     /* APPROACH: in points */
+    double long_run_variance; /* of what the description leaves over */
+    size_t change_count;      /* STEPS */
+    size_t *change;           /* heap: first point of segments 1, 2, ... */
+    double *level;            /* heap: change_count + 1 means */
+};
+
+/*
+ * Describes `count` >= 8 points by the best of the kinds up to and including `most` (COURSE_LINE:
+ * constant or line). NO_MEMORY. Finish with course_finish.
+ */
+enum status course_describe(const double *x, size_t count, enum course_kind most,
+                            struct course *ret, struct error *err);
+
+void course_finish(struct course *course);
+
+#endif

@@ -1,0 +1,263 @@
+#include "protocols/estimate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "protocols/estimate_parts.h"
+#include "protocols/stats/autocovariance.h"
+#include "protocols/stats/distribution.h"
+#include "protocols/stats/mean_interval.h"
+
+#define NEEDED_TRIALS_MAX 100000
+
+static const char *const verdict_names[] = {"flat",      "warmup",          "slowdown",    "drift",
+                                            "two_state", "no_steady_state", "insufficient"};
+
+/* From the best to the worst, for the verdict of a cell. */
+static const int verdict_rank[] = {0, 1, 2, 5, 4, 6, 3};
+
+const char *estimate_verdict_name(enum estimate_verdict verdict)
+{
+    return verdict <= ESTIMATE_INSUFFICIENT ? verdict_names[verdict] : "unknown";
+}
+
+bool estimate_verdict_is_steady(enum estimate_verdict verdict)
+{
+    return verdict == ESTIMATE_FLAT || verdict == ESTIMATE_WARMUP || verdict == ESTIMATE_SLOWDOWN;
+}
+
+struct estimate_options estimate_options_default(void)
+{
+    return (struct estimate_options){
+        .confidence = 0.95,
+        .steady_tolerance = 0.01,
+        .drift_tolerance = 0.02,
+        .min_ess = 1.5,
+        .margin = 0.01,
+        .percentiles = {0.5, 0.9, 0.95, 0.99, 0.999},
+        .percentile_count = 5,
+    };
+}
+
+static enum status check_options(const struct estimate_options *o, struct error *err)
+{
+    size_t i;
+
+    if (!(o->confidence > 0.5 && o->confidence < 1))
+        return error_set(err, STATUS_INVALID,
+                         "confidence is %g; it must lie between 0.5 and 1, 0.95 say",
+                         o->confidence);
+    if (!(o->steady_tolerance >= 0 && o->steady_tolerance < 1) ||
+        !(o->drift_tolerance >= 0 && o->drift_tolerance < 1) || !(o->margin > 0 && o->margin < 1))
+        return error_set(err, STATUS_INVALID,
+                         "steady tolerance %g, drift tolerance %g, margin %g: each is a share "
+                         "between 0 and 1, 0.01 for one percent",
+                         o->steady_tolerance, o->drift_tolerance, o->margin);
+    if (!(o->min_ess >= 0 && isfinite(o->min_ess)))
+        return error_set(err, STATUS_INVALID,
+                         "the least effective sample size is %g; it must be 0 or more", o->min_ess);
+    if (o->percentile_count > ESTIMATE_PERCENTILES_MAX)
+        return error_set(err, STATUS_INVALID, "%zu percentiles asked for; at most %d can be given",
+                         o->percentile_count, ESTIMATE_PERCENTILES_MAX);
+    for (i = 0; i < o->percentile_count; i++) {
+        if (!(o->percentiles[i] > 0 && o->percentiles[i] < 1))
+            return error_set(err, STATUS_INVALID, "percentile %g is asked for; write p99 as 0.99",
+                             o->percentiles[i]);
+    }
+    return STATUS_OK;
+}
+
+/* log values of the steady part; used for the two-state interval and the variance of iterations. */
+static double squares_of_logs(const double *logs, size_t count)
+{
+    double mean = series_mean(logs, count), squares = 0;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        squares += (logs[i] - mean) * (logs[i] - mean);
+    return squares;
+}
+
+static enum status analyse_steady(struct estimate_part *part, struct estimate_trial *trial,
+                                  const struct estimate_options *options, struct error *err)
+{
+    size_t n = part->steady_count, i;
+    struct mean_interval mean;
+    enum status status;
+    double *values, *logs;
+
+    values = malloc(2 * n * sizeof(*values));
+    if (!values)
+        return error_set(err, STATUS_NO_MEMORY, "no memory to analyse %zu samples", n);
+    logs = values + n;
+    for (i = 0; i < n; i++) {
+        values[i] = (double)part->steady[i];
+        logs[i] = log(values[i]);
+    }
+    status = mean_interval(values, n, options->confidence, &mean, err);
+    if (status) {
+        free(values);
+        return status;
+    }
+    if (part->state.states.found)
+        mean.half_width = fmax(mean.half_width,
+                               two_state_half_width(values, logs, n, part->state.states.threshold,
+                                                    options->confidence));
+    part->log_squares = squares_of_logs(logs, n);
+    free(values);
+
+    trial->ess = mean.ess;
+    trial->mean_ns.value = mean.mean;
+    trial->mean_ns.has_value = true;
+    part->log_mean = log(mean.mean);
+    part->log_error = mean.lrv_ar > 0 && isfinite(mean.lrv_ar)
+                          ? sqrt(fmax(mean.lrv_ar, mean.lrv_geyer) / (double)n) / mean.mean
+                          : 0;
+    if (trial->verdict == ESTIMATE_INSUFFICIENT)
+        return STATUS_OK;
+    if (mean.ess < options->min_ess || !isfinite(mean.half_width)) {
+        trial->verdict = ESTIMATE_INSUFFICIENT;
+        return STATUS_OK;
+    }
+    trial->mean_ns.lo = fmax(mean.mean - mean.half_width, 0);
+    trial->mean_ns.hi = mean.mean + mean.half_width;
+    trial->mean_ns.has_interval = true;
+    return STATUS_OK;
+}
+
+static enum status analyse_trial(const struct estimate_series *series, struct estimate_part *part,
+                                 struct estimate_trial *trial,
+                                 const struct estimate_options *options, struct error *err)
+{
+    enum status status = steady_state_find(series->sample_ns, series->count, series->first, options,
+                                           &part->state, err);
+    size_t from;
+
+    if (status)
+        return status;
+    trial->verdict = part->state.verdict;
+    trial->steady_from = from = part->state.from;
+    part->log_mean = NAN;
+    part->log_error = NAN;
+    if (from >= series->count)
+        return STATUS_OK;
+    part->steady = series->sample_ns + from;
+    part->steady_count = series->count - from;
+    return analyse_steady(part, trial, options, err);
+}
+
+/* Interval between trials, on the log scale; variance split; trials that would be enough. */
+static void combine_trials(struct estimate *e, const struct estimate_part *parts,
+                           const struct estimate_options *options)
+{
+    double sum = 0, squares = 0, noise = 0, within = 0, r = 0, sd, mean, wanted;
+    double p = 0.5 + 0.5 * options->confidence;
+    size_t i, samples = 0, with = 0;
+    uint64_t needed;
+
+    for (i = 0; i < e->trial_count; i++) {
+        if (isnan(parts[i].log_mean))
+            continue;
+        sum += parts[i].log_mean;
+        noise += parts[i].log_error * parts[i].log_error;
+        within += parts[i].log_squares;
+        samples += parts[i].steady_count - 1;
+        with++;
+        e->ess += e->trials[i].ess;
+    }
+    e->variance_iteration = samples > 0 ? within / (double)samples : NAN;
+    e->variance_process = NAN;
+    if (with < e->trial_count)
+        return;
+    if (with == 1) {
+        e->mean_ns = e->trials[0].mean_ns;
+        return;
+    }
+    r = (double)with;
+    mean = sum / r;
+    for (i = 0; i < e->trial_count; i++)
+        squares += (parts[i].log_mean - mean) * (parts[i].log_mean - mean);
+    sd = sqrt(squares / (r - 1));
+    e->variance_process = fmax(sd * sd - noise / r, 0);
+    e->mean_ns.value = exp(mean);
+    e->mean_ns.has_value = true;
+    e->mean_ns.lo = exp(mean - student_quantile(p, r - 1) * sd / sqrt(r));
+    e->mean_ns.hi = exp(mean + student_quantile(p, r - 1) * sd / sqrt(r));
+    e->mean_ns.has_interval = isfinite(e->mean_ns.hi);
+    wanted = log1p(options->margin);
+    for (needed = 2; needed < NEEDED_TRIALS_MAX; needed += needed < 200 ? 1 : needed / 50) {
+        if (student_quantile(p, (double)needed - 1) * sd / sqrt((double)needed) <= wanted)
+            break;
+    }
+    e->needed_trials = needed > with ? needed : 0;
+}
+
+static void find_verdict(struct estimate *e)
+{
+    size_t i;
+
+    e->verdict = ESTIMATE_FLAT;
+    for (i = 0; i < e->trial_count; i++) {
+        if (verdict_rank[e->trials[i].verdict] > verdict_rank[e->verdict])
+            e->verdict = e->trials[i].verdict;
+    }
+}
+
+enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,
+                          const struct estimate_options *options, struct estimate **ret,
+                          struct error *err)
+{
+    struct estimate_part *parts = NULL;
+    struct estimate *e = NULL;
+    enum status status;
+    size_t i;
+
+    if (trial_count == 0)
+        return error_set(err, STATUS_INVALID, "a cell without trials cannot be analysed");
+    status = check_options(options, err);
+    if (status)
+        return status;
+    e = calloc(1, sizeof(*e));
+    parts = calloc(trial_count, sizeof(*parts));
+    if (e)
+        e->trials = calloc(trial_count, sizeof(*e->trials));
+    if (!e || !parts || !e->trials) {
+        status = error_set(err, STATUS_NO_MEMORY, "no memory to analyse %zu trials", trial_count);
+        goto out;
+    }
+    e->trial_count = trial_count;
+    e->confidence = options->confidence;
+    for (i = 0; i < trial_count; i++) {
+        e->sample_count += trials[i].count;
+        status = analyse_trial(&trials[i], &parts[i], &e->trials[i], options, err);
+        if (status) {
+            error_prefix(err, "trial %zu", i);
+            goto out;
+        }
+    }
+    find_verdict(e);
+    combine_trials(e, parts, options);
+    status = estimate_find_percentiles(parts, options, e, err);
+    if (!status)
+        status = estimate_add_warnings(trials, parts, options, e, err);
+out:
+    free(parts);
+    if (status)
+        estimate_destroy(e);
+    else
+        *ret = e;
+    return status;
+}
+
+void estimate_destroy(struct estimate *e)
+{
+    size_t i;
+
+    if (!e)
+        return;
+    for (i = 0; i < e->warning_count; i++)
+        free(e->warnings[i]);
+    free(e->warnings);
+    free(e->trials);
+    free(e);
+}

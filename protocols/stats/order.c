@@ -1,0 +1,116 @@
+#include "protocols/stats/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocols/stats/distribution.h"
+
+static void swap(double *a, double *b)
+{
+    double t = *a;
+
+    *a = *b;
+    *b = t;
+}
+
+double order_select(double *x, size_t count, size_t rank)
+{
+    size_t lo = 0, hi = count - 1;
+
+    while (lo < hi) {
+        size_t i = lo, j = hi, middle = lo + (hi - lo) / 2;
+        double pivot;
+
+        if (x[middle] < x[lo])
+            swap(&x[middle], &x[lo]);
+        if (x[hi] < x[lo])
+            swap(&x[hi], &x[lo]);
+        if (x[hi] < x[middle])
+            swap(&x[hi], &x[middle]);
+        pivot = x[middle];
+        while (i <= j) {
+            while (x[i] < pivot)
+                i++;
+            while (pivot < x[j])
+                j--;
+            if (i <= j) {
+                swap(&x[i], &x[j]);
+                i++;
+                if (j == 0)
+                    break;
+                j--;
+            }
+        }
+        if (rank <= j)
+            hi = j;
+        else if (rank >= i)
+            lo = i;
+        else
+            break;
+    }
+    return x[rank];
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+void order_sort(int64_t *x, size_t count)
+{
+    if (count > 1)
+        qsort(x, count, sizeof(*x), compare);
+}
+
+size_t order_quantile_index(size_t count, double q)
+{
+    /* A hair below, so that 0.9 * 10 is rank 9 although 0.9 is not exact. */
+    double rank = ceil((double)count * q * (1 - 1e-14)) - 1;
+
+    if (!(rank > 0))
+        return 0;
+    return rank < (double)count ? (size_t)rank : count - 1;
+}
+
+uint64_t order_needed(double q)
+{
+    double tail = q < 0.5 ? 1 - q : q;
+
+    return (uint64_t)ceil(log(0.05) / log(tail));
+}
+
+/* The largest real k with P(Bin(n, p) <= k) <= tail; below 0 when even k = 0 is too likely. */
+static double binomial_rank(double n, double p, double tail)
+{
+    double lo = 0, hi = n * p;
+    int i;
+
+    if (binomial_cdf(0, n, p) > tail)
+        return -1;
+    for (i = 0; i < 60 && hi - lo > 1e-9 * n; i++) {
+        double middle = 0.5 * (lo + hi);
+
+        if (binomial_cdf(middle, n, p) <= tail)
+            lo = middle;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+bool order_interval(size_t count, double effective, double q, double confidence, size_t *ret_lo,
+                    size_t *ret_hi)
+{
+    double tail = 0.5 * (1 - confidence), stretch = (double)count / effective;
+    double below = binomial_rank(effective, q, tail);
+    double above = binomial_rank(effective, 1 - q, tail);
+
+    if (below < 0 || above < 0)
+        return false;
+    *ret_lo = (size_t)(below * stretch + 1e-6);
+    *ret_hi = count - 1 - (size_t)(above * stretch + 1e-6);
+    return *ret_lo <= *ret_hi;
+}

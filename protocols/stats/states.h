@@ -1,0 +1,40 @@
+/* states - series that jump to and fro between two levels. */
+#ifndef ASSAY_PROTOCOLS_STATS_STATES_H
+#define ASSAY_PROTOCOLS_STATS_STATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/core/status.h"
+
+struct two_state {
+    bool found;
+    size_t scale;      /* samples averaged before the levels came apart */
+    double low, high;  /* levels */
+    double threshold;  /* between them */
+    double high_share; /* of the time */
+    size_t transitions;
+    double separation; /* (high - low) / standard deviation within a state */
+};
+
+/*
+ * Looks at averages over 1, 2, 4, ... samples. Levels are split by intermeans (Ridler and Calvard,
+ * "Picture Thresholding Using an Iterative Selection Method", IEEE SMC 8 (1978)). Two states are
+ * found when the levels are at least `least_gap` apart and further than 4.5 standard deviations (a
+ * Gaussian cut in two has 2.65, a sine 4.1), each holds 5 % of the time, and the series stays in a
+ * state: it crosses at least 4 times but less than half as often as independent draws would.
+ * `quantum` is the resolution of the values. NO_MEMORY.
+ */
+enum status two_state_find(const double *x, size_t count, double quantum, double least_gap,
+                           struct two_state *ret, struct error *err);
+
+/*
+ * Half-width of the interval of the mean of a series that renews itself whenever it enters its high
+ * state: cycles are independent, so their ratio estimator has t on cycles - 1 (Crane and Iglehart,
+ * "Simulating Stable Stochastic Systems III", Operations Research 23 (1975)). INFINITY below 3
+ * cycles. `state` tells where `x` is high by state[i] > threshold.
+ */
+double two_state_half_width(const double *x, const double *state, size_t count, double threshold,
+                            double confidence);
+
+#endif

@@ -1,0 +1,320 @@
+#include "protocols/steady_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocols/course.h"
+#include "protocols/stats/hampel.h"
+#include "protocols/stats/order.h"
+
+#define BLOCKS_MAX 1024
+/* Robust standard deviations that a sample at the very start must be off to be a slow start. */
+#define START_DISTANCE 6.0
+/* A start is explained by impulses when they make up more than this share of the rest. */
+#define START_IMPULSES 0.005
+/* Steady state must hold for this last part of the series at least (Barrett et al.: 500 of 2000).
+ */
+#define STEADY_SHARE 0.25
+/* Fewest blocks that descriptions are compared on. */
+#define COURSE_LEAST 16
+
+struct view {
+    double *log_ns;  /* count */
+    double *clipped; /* count */
+    double *blocks;  /* at most BLOCKS_MAX */
+    size_t count;
+};
+
+static int64_t find_resolution(const int64_t *sample_ns, size_t count)
+{
+    int64_t least = 0;
+    size_t i;
+
+    for (i = 1; i < count; i++) {
+        int64_t d = sample_ns[i] > sample_ns[i - 1] ? sample_ns[i] - sample_ns[i - 1]
+                                                    : sample_ns[i - 1] - sample_ns[i];
+
+        if (d > 0 && (least == 0 || d < least))
+            least = d;
+    }
+    return least;
+}
+
+/* Length of the run at the start that lies far off on one side; 0 when impulses explain it. */
+static size_t slow_start(const struct view *view, double *work, double tolerance, double *ret_level)
+{
+    size_t n = view->count, most = n / 4, run = 0, others = 0, i;
+    const double *x = view->log_ns;
+    double median, scale;
+    int side;
+
+    memcpy(work, x, n * sizeof(*work));
+    median = order_select(work, n, n / 2);
+    for (i = 0; i < n; i++)
+        work[i] = fabs(x[i] - median);
+    scale = START_DISTANCE * 1.4826 * order_select(work, n, n / 2) + tolerance;
+    side = x[0] > median ? 1 : -1;
+    while (run < most && side * (x[run] - median) > scale)
+        run++;
+    if (run == 0 || run == most)
+        return 0;
+    for (i = run; i < n; i++)
+        others += side * (x[i] - median) > scale;
+    if (others > 0 && ((double)others + 0.5) / (double)n >= START_IMPULSES)
+        return 0;
+    *ret_level = x[0] - median;
+    return run;
+}
+
+static size_t make_blocks(const struct view *view, size_t from, size_t *ret_factor)
+{
+    size_t length = view->count - from, factor = (length + BLOCKS_MAX - 1) / BLOCKS_MAX, b, i;
+    size_t blocks = length / factor;
+    /* The remainder is left out at the start: what counts most is the end. */
+    const double *x = view->clipped + from + length % factor;
+
+    for (b = 0; b < blocks; b++) {
+        double sum = 0;
+
+        for (i = 0; i < factor; i++)
+            sum += x[b * factor + i];
+        view->blocks[b] = sum / (double)factor;
+    }
+    *ret_factor = factor;
+    return blocks;
+}
+
+/* Moves a change point to the sample that splits its surroundings best. */
+static size_t refine(const struct view *view, size_t lo, size_t hi, size_t guess)
+{
+    const double *x = view->clipped;
+    double total = 0, left = 0, best = -1;
+    size_t i, at = guess;
+
+    for (i = lo; i < hi; i++)
+        total += x[i] - x[lo];
+    for (i = lo; i + 1 < hi; i++) {
+        double n1 = (double)(i + 1 - lo), n2 = (double)(hi - i - 1), gain, difference;
+
+        left += x[i] - x[lo];
+        difference = left / n1 - (total - left) / n2;
+        gain = difference * difference * n1 * n2 / (n1 + n2);
+        if (gain > best) {
+            best = gain;
+            at = i + 1;
+        }
+    }
+    return at;
+}
+
+static void judge_steps(const struct view *view, const struct course *course, size_t offset,
+                        size_t factor, double tolerance, struct steady_state *ret)
+{
+    size_t last = course->change_count, i, from, lo, hi;
+    double reference = course->level[last], worst = 0;
+
+    ret->change_points = course->change_count;
+    for (i = last; i > 0 && fabs(course->level[i - 1] - reference) <= tolerance; i--)
+        ;
+    if (i == 0) {
+        ret->verdict = ESTIMATE_FLAT;
+        ret->from = 0;
+        return;
+    }
+    from = offset + course->change[i - 1] * factor;
+    lo = from > 2 * factor ? from - 2 * factor : 0;
+    hi = from + 2 * factor < view->count ? from + 2 * factor : view->count;
+    if (factor > 1)
+        from = refine(view, lo > offset ? lo : offset, hi, from);
+    ret->from = from;
+    for (; i > 0; i--) {
+        double d = course->level[i - 1] - reference;
+
+        worst = fabs(d) > fabs(worst) ? d : worst;
+    }
+    ret->change = expm1(worst);
+    ret->verdict = worst > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
+}
+
+/*
+ * An exponential approach is over where what is left is within the tolerance and, as an average
+ * over the rest, below a fifth of the rest's standard error.
+ */
+static void judge_approach(const struct course *course, size_t blocks, size_t offset, size_t factor,
+                           size_t count, double tolerance, struct steady_state *ret)
+{
+    double excess = fabs(course->amplitude), n = (double)blocks;
+    double error = sqrt(course->long_run_variance / n);
+    size_t at = 0, good;
+
+    if (excess <= tolerance) {
+        ret->verdict = ESTIMATE_FLAT;
+        return;
+    }
+    ret->change = expm1(course->amplitude);
+    ret->verdict = course->amplitude > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
+    while (at < blocks && excess * exp(-(double)at / course->time_constant) > tolerance)
+        at++;
+    if ((double)at > (1 - STEADY_SHARE) * n) {
+        ret->verdict = ESTIMATE_DRIFT;
+        ret->from = count;
+        return;
+    }
+    for (good = at; (double)good < 0.5 * n; good++) {
+        double left = excess * exp(-(double)good / course->time_constant);
+
+        if (left * course->time_constant / (n - (double)good) <= 0.2 * error)
+            break;
+    }
+    ret->from = offset + (good > at ? good : at) * factor;
+}
+
+/* Does what is left as steady still move along a line? */
+static enum status test_drift(const struct view *view, const struct estimate_options *options,
+                              struct steady_state *ret, struct error *err)
+{
+    struct course course;
+    enum status status;
+    size_t factor, blocks;
+
+    if (view->count - ret->from < COURSE_LEAST)
+        return STATUS_OK;
+    blocks = make_blocks(view, ret->from, &factor);
+    status = course_describe(view->blocks, blocks, COURSE_LINE, &course, err);
+    if (status)
+        return status;
+    if (course.kind == COURSE_LINE &&
+        fabs(expm1(course.slope * (double)blocks)) > options->drift_tolerance) {
+        ret->verdict = ESTIMATE_DRIFT;
+        ret->change = expm1(course.slope * (double)blocks);
+        ret->from = view->count;
+    }
+    course_finish(&course);
+    return STATUS_OK;
+}
+
+static enum status judge(const struct view *view, size_t offset,
+                         const struct estimate_options *options, struct steady_state *ret,
+                         struct error *err)
+{
+    struct course course;
+    enum status status;
+    size_t factor, blocks = make_blocks(view, offset, &factor), shift;
+    double tolerance = options->steady_tolerance;
+
+    if (blocks < COURSE_LEAST)
+        return STATUS_OK;
+    shift = offset + (view->count - offset) % factor;
+    status = course_describe(view->blocks, blocks, COURSE_STEPS, &course, err);
+    if (status)
+        return status;
+    switch (course.kind) {
+    case COURSE_CONSTANT:
+        break;
+    case COURSE_LINE:
+        if (fabs(expm1(course.slope * (double)blocks)) > options->drift_tolerance) {
+            ret->verdict = ESTIMATE_DRIFT;
+            ret->change = expm1(course.slope * (double)blocks);
+            ret->from = view->count;
+        }
+        break;
+    case COURSE_APPROACH:
+        judge_approach(&course, blocks, shift, factor, view->count, tolerance, ret);
+        break;
+    case COURSE_STEPS:
+        judge_steps(view, &course, shift, factor, tolerance, ret);
+        break;
+    }
+    course_finish(&course);
+    return STATUS_OK;
+}
+
+static enum status find(const struct view *view, double *work, size_t first,
+                        const struct estimate_options *options, struct steady_state *ret,
+                        struct error *err)
+{
+    double start_level = 0, quantum;
+    enum status status;
+    size_t start = slow_start(view, work, options->steady_tolerance, &start_level), i;
+
+    status = hampel_clip(view->log_ns + start, view->count - start, view->clipped + start,
+                         &ret->impulses, err);
+    if (status)
+        return status;
+    for (i = 0; i < start; i++)
+        view->clipped[i] = view->log_ns[i];
+    quantum = (double)ret->resolution_ns / exp(view->log_ns[view->count / 2]);
+    status = two_state_find(view->clipped + start, view->count - start, quantum,
+                            options->steady_tolerance, &ret->states, err);
+    if (status)
+        return status;
+    ret->from = start;
+    if (ret->states.found) {
+        ret->verdict = ESTIMATE_TWO_STATE;
+        ret->change = expm1(ret->states.high - ret->states.low);
+        return STATUS_OK;
+    }
+    status = judge(view, start, options, ret, err);
+    if (status)
+        return status;
+    if (ret->verdict == ESTIMATE_FLAT && start > 0) {
+        ret->verdict = start_level > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
+        ret->change = expm1(start_level);
+        ret->from = start;
+    }
+    if (ret->from < first)
+        ret->from = first;
+    if (estimate_verdict_is_steady(ret->verdict) &&
+        (double)ret->from > (1 - STEADY_SHARE) * (double)view->count && ret->from > first) {
+        ret->verdict = ESTIMATE_NO_STEADY_STATE;
+        ret->from = view->count;
+    }
+    if (estimate_verdict_is_steady(ret->verdict) && ret->from > 0)
+        return test_drift(view, options, ret, err);
+    return STATUS_OK;
+}
+
+enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t first,
+                              const struct estimate_options *options, struct steady_state *ret,
+                              struct error *err)
+{
+    struct steady_state r = {.verdict = ESTIMATE_FLAT};
+    struct view view = {.count = count};
+    enum status status = STATUS_OK;
+    double *memory;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        if (sample_ns[i] <= 0)
+            return error_set(err, STATUS_INVALID,
+                             "sample %zu is %lld ns; a time must be greater than 0", i,
+                             (long long)sample_ns[i]);
+    }
+    if (first >= count || count - first < STEADY_STATE_LEAST) {
+        r.verdict = ESTIMATE_INSUFFICIENT;
+        r.from = first < count ? first : count;
+        r.resolution_ns = find_resolution(sample_ns, count);
+        *ret = r;
+        return STATUS_OK;
+    }
+    r.resolution_ns = find_resolution(sample_ns, count);
+    if (r.resolution_ns == 0) {
+        r.from = first;
+        *ret = r;
+        return STATUS_OK;
+    }
+    memory = malloc((3 * count + BLOCKS_MAX) * sizeof(*memory));
+    if (!memory)
+        return error_set(err, STATUS_NO_MEMORY, "no memory to judge %zu samples", count);
+    view.log_ns = memory;
+    view.clipped = memory + count;
+    view.blocks = memory + 3 * count;
+    for (i = 0; i < count; i++)
+        view.log_ns[i] = log((double)sample_ns[i]);
+    status = find(&view, memory + 2 * count, first, options, &r, err);
+    free(memory);
+    if (!status)
+        *ret = r;
+    return status;
+}
