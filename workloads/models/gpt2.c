@@ -6,23 +6,23 @@
 
 #include "harness/core/random.h"
 
-#define OUTER_DECAY 2    /* wte, wpe */
-#define LAYER_DECAY 4    /* matrices of a layer */
-#define LAYER_NO_DECAY 8 /* vectors of a layer */
-#define OUTER_NO_DECAY 2 /* the final norm */
+#define OUTER_DECAY 2                  /* wte, wpe */
+#define LAYER_DECAY 4                  /* matrices of a layer */
+#define LAYER_NO_DECAY 8               /* vectors of a layer */
+#define OUTER_NO_DECAY 2               /* the final norm */
 #define SIZE_LIMIT ((uint64_t)1 << 24) /* of each dimension */
-#define INITIAL_SD 0.02  /* Radford et al. 2018, section 4.1; 2019, section 2.3 */
+#define INITIAL_SD 0.02                /* Radford et al. 2018, section 4.1; 2019, section 2.3 */
 #define RANDOM_STREAM 0x67707432u
 
 static const char *const tensor_names[GPT2_TENSOR_IDS] = {
-    [GPT2_WTE] = "wte",           [GPT2_WPE] = "wpe",
-    [GPT2_ATTN_W] = "attn.w",     [GPT2_ATTN_PROJ_W] = "attn_proj.w",
-    [GPT2_FC_W] = "fc.w",         [GPT2_FC_PROJ_W] = "fc_proj.w",
-    [GPT2_LN1_G] = "ln1.g",       [GPT2_LN1_B] = "ln1.b",
-    [GPT2_ATTN_B] = "attn.b",     [GPT2_ATTN_PROJ_B] = "attn_proj.b",
-    [GPT2_LN2_G] = "ln2.g",       [GPT2_LN2_B] = "ln2.b",
-    [GPT2_FC_B] = "fc.b",         [GPT2_FC_PROJ_B] = "fc_proj.b",
-    [GPT2_LNF_G] = "lnf.g",       [GPT2_LNF_B] = "lnf.b",
+    [GPT2_WTE] = "wte",       [GPT2_WPE] = "wpe",
+    [GPT2_ATTN_W] = "attn.w", [GPT2_ATTN_PROJ_W] = "attn_proj.w",
+    [GPT2_FC_W] = "fc.w",     [GPT2_FC_PROJ_W] = "fc_proj.w",
+    [GPT2_LN1_G] = "ln1.g",   [GPT2_LN1_B] = "ln1.b",
+    [GPT2_ATTN_B] = "attn.b", [GPT2_ATTN_PROJ_B] = "attn_proj.b",
+    [GPT2_LN2_G] = "ln2.g",   [GPT2_LN2_B] = "ln2.b",
+    [GPT2_FC_B] = "fc.b",     [GPT2_FC_PROJ_B] = "fc_proj.b",
+    [GPT2_LNF_G] = "lnf.g",   [GPT2_LNF_B] = "lnf.b",
 };
 
 enum status gpt2_shape_check(const struct gpt2_shape *shape, struct error *err)
@@ -30,8 +30,8 @@ enum status gpt2_shape_check(const struct gpt2_shape *shape, struct error *err)
     const struct {
         const char *name;
         uint64_t value;
-    } sizes[] = {{"layers", shape->layers},   {"heads", shape->heads},
-                 {"width", shape->width},     {"context", shape->context},
+    } sizes[] = {{"layers", shape->layers},       {"heads", shape->heads},
+                 {"width", shape->width},         {"context", shape->context},
                  {"mlp_width", shape->mlp_width}, {"vocabulary", shape->vocabulary}};
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -41,8 +41,7 @@ enum status gpt2_shape_check(const struct gpt2_shape *shape, struct error *err)
                              (unsigned long long)sizes[i].value);
     }
     if (shape->width % shape->heads != 0)
-        return error_set(err, STATUS_INVALID,
-                         "width (%llu) must be a multiple of heads (%llu)",
+        return error_set(err, STATUS_INVALID, "width (%llu) must be a multiple of heads (%llu)",
                          (unsigned long long)shape->width, (unsigned long long)shape->heads);
     if (shape->vocabulary < 2)
         return error_set(err, STATUS_INVALID, "vocabulary must be at least 2");
@@ -68,15 +67,34 @@ static void tensor_size(const struct gpt2_shape *shape, enum gpt2_tensor_id id, 
     *rows = 1;
     *columns = width;
     switch (id) {
-    case GPT2_WTE: *rows = shape->vocabulary; break;
-    case GPT2_WPE: *rows = shape->context; break;
-    case GPT2_ATTN_W: *rows = width; *columns = 3 * width; break;
-    case GPT2_ATTN_PROJ_W: *rows = width; break;
-    case GPT2_FC_W: *rows = width; *columns = shape->mlp_width; break;
-    case GPT2_FC_PROJ_W: *rows = shape->mlp_width; break;
-    case GPT2_ATTN_B: *columns = 3 * width; break;
-    case GPT2_FC_B: *columns = shape->mlp_width; break;
-    default: break;
+    case GPT2_WTE:
+        *rows = shape->vocabulary;
+        break;
+    case GPT2_WPE:
+        *rows = shape->context;
+        break;
+    case GPT2_ATTN_W:
+        *rows = width;
+        *columns = 3 * width;
+        break;
+    case GPT2_ATTN_PROJ_W:
+        *rows = width;
+        break;
+    case GPT2_FC_W:
+        *rows = width;
+        *columns = shape->mlp_width;
+        break;
+    case GPT2_FC_PROJ_W:
+        *rows = shape->mlp_width;
+        break;
+    case GPT2_ATTN_B:
+        *columns = 3 * width;
+        break;
+    case GPT2_FC_B:
+        *columns = shape->mlp_width;
+        break;
+    default:
+        break;
     }
 }
 

@@ -8,7 +8,7 @@
 
 /* Of one layer, kept for the backward pass; all are rows of tokens. */
 struct layer_state {
-    double *input;  /* residual stream before the layer (width) */
+    double *input; /* residual stream before the layer (width) */
     double *norm1, *mean1, *rstd1;
     double *qkv;    /* 3*width */
     double *p;      /* sequences*heads*length*length */
@@ -20,11 +20,11 @@ struct layer_state {
 
 struct gpt2_reference_state {
     struct layer_state *layers;
-    size_t layer_count;    /* kept: all when training, else one */
-    double *last;          /* residual stream after the last layer */
+    size_t layer_count; /* kept: all when training, else one */
+    double *last;       /* residual stream after the last layer */
     double *normf, *meanf, *rstdf;
     double *dx, *dnorm, *dqkv, *dvalues, *dfc, *dp; /* training only */
-    double *pool;          /* all of the above lie in here */
+    double *pool;                                   /* all of the above lie in here */
 };
 
 /* Hands out parts of the pool; counts only while the pool is NULL. */
@@ -105,8 +105,7 @@ enum status gpt2_reference_create(const struct gpt2_shape *shape, uint64_t seque
     return STATUS_OK;
 fail:
     gpt2_reference_destroy(ref);
-    return error_set(err, STATUS_NO_MEMORY,
-                     "the fp64 reference needs %.1f GiB of host memory",
+    return error_set(err, STATUS_NO_MEMORY, "the fp64 reference needs %.1f GiB of host memory",
                      (double)(pool + logits + (training ? gpt2_array_length(shape) : 0)) *
                          sizeof(double) / 0x1p30);
 }
@@ -153,8 +152,7 @@ static enum status linear(const struct gpt2_reference *ref, const double *x, con
 
 static enum status linear_backward(const struct gpt2_reference *ref, const double *x,
                                    const float *w, const double *dy, double *dx, double *dw,
-                                   double *db, uint64_t inputs, uint64_t outputs,
-                                   struct error *err)
+                                   double *db, uint64_t inputs, uint64_t outputs, struct error *err)
 {
     uint64_t rows = ref->sequences * ref->length;
     struct reference_matrix xt = {.f64 = x, .stride = inputs, .transpose = true};
@@ -194,9 +192,9 @@ static enum status attention(const struct gpt2_reference *ref, const struct laye
             uint64_t values = s * n * d + h * size, qkv = s * n * 3 * d + h * size;
 
             if (backward)
-                status = reference_head_backward(
-                    head, p, state->dvalues + values, state->dqkv + qkv, state->dqkv + qkv + d,
-                    state->dqkv + qkv + 2 * d, state->dp, err);
+                status = reference_head_backward(head, p, state->dvalues + values,
+                                                 state->dqkv + qkv, state->dqkv + qkv + d,
+                                                 state->dqkv + qkv + 2 * d, state->dp, err);
             else
                 status = reference_head_forward(head, p, layer->values + values, err);
         }
@@ -219,8 +217,8 @@ static enum status layer_forward(const struct gpt2_reference *ref, const float *
     enum status status;
 
     reference_norm_forward(layer->input, weight(ref, w, GPT2_LN1_G, l),
-                           weight(ref, w, GPT2_LN1_B, l), layer->norm1, layer->mean1,
-                           layer->rstd1, rows, d);
+                           weight(ref, w, GPT2_LN1_B, l), layer->norm1, layer->mean1, layer->rstd1,
+                           rows, d);
     status = linear(ref, layer->norm1, weight(ref, w, GPT2_ATTN_W, l),
                     weight(ref, w, GPT2_ATTN_B, l), layer->qkv, d, 3 * d, err);
     if (status == STATUS_OK)
@@ -232,8 +230,8 @@ static enum status layer_forward(const struct gpt2_reference *ref, const float *
         return status;
     add(layer->middle, layer->middle, layer->input, rows * d);
     reference_norm_forward(layer->middle, weight(ref, w, GPT2_LN2_G, l),
-                           weight(ref, w, GPT2_LN2_B, l), layer->norm2, layer->mean2,
-                           layer->rstd2, rows, d);
+                           weight(ref, w, GPT2_LN2_B, l), layer->norm2, layer->mean2, layer->rstd2,
+                           rows, d);
     status = linear(ref, layer->norm2, weight(ref, w, GPT2_FC_W, l), weight(ref, w, GPT2_FC_B, l),
                     layer->fc, d, m, err);
     if (status != STATUS_OK)
@@ -260,8 +258,7 @@ static double log_sum(const double *logits, uint64_t count)
     return top + log(sum);
 }
 
-static enum status mean_loss(struct gpt2_reference *ref, const int32_t *targets,
-                             struct error *err)
+static enum status mean_loss(struct gpt2_reference *ref, const int32_t *targets, struct error *err)
 {
     uint64_t rows = ref->sequences * ref->length, v = ref->shape.vocabulary;
     double *losses = malloc(rows * sizeof(*losses)), sum = 0.0;
@@ -279,8 +276,7 @@ static enum status mean_loss(struct gpt2_reference *ref, const int32_t *targets,
 }
 
 enum status gpt2_reference_forward(struct gpt2_reference *ref, const float *parameters,
-                                   const int32_t *tokens, const int32_t *targets,
-                                   struct error *err)
+                                   const int32_t *tokens, const int32_t *targets, struct error *err)
 {
     struct gpt2_reference_state *state = ref->state;
     uint64_t rows = ref->sequences * ref->length, d = ref->shape.width;
@@ -292,13 +288,13 @@ enum status gpt2_reference_forward(struct gpt2_reference *ref, const float *para
 
     for (uint64_t r = 0; r < rows; r++)
         for (uint64_t i = 0; i < d; i++)
-            state->layers[0].input[r * d + i] = (double)wte[(uint64_t)tokens[r] * d + i] +
-                                                (double)wpe[r % ref->length * d + i];
+            state->layers[0].input[r * d + i] =
+                (double)wte[(uint64_t)tokens[r] * d + i] + (double)wpe[r % ref->length * d + i];
     for (uint64_t l = 0; l < ref->shape.layers; l++) {
         size_t kept = state->layer_count > 1 ? l : 0;
         bool final = l + 1 == ref->shape.layers;
-        double *output = final || kept + 1 >= state->layer_count
-                             ? state->last : state->layers[kept + 1].input;
+        double *output =
+            final || kept + 1 >= state->layer_count ? state->last : state->layers[kept + 1].input;
 
         status = layer_forward(ref, parameters, l, &state->layers[kept], output, err);
         if (status != STATUS_OK)
@@ -323,18 +319,18 @@ static enum status layer_backward(const struct gpt2_reference *ref, const float 
     const struct layer_state *layer = &state->layers[l];
     uint64_t d = ref->shape.width, m = ref->shape.mlp_width;
     uint64_t rows = ref->sequences * ref->length;
-    enum status status = linear_backward(
-        ref, layer->gelu, weight(ref, w, GPT2_FC_PROJ_W, l), state->dx, state->dfc,
-        gradient(ref, GPT2_FC_PROJ_W, l), gradient(ref, GPT2_FC_PROJ_B, l), m, d, err);
+    enum status status = linear_backward(ref, layer->gelu, weight(ref, w, GPT2_FC_PROJ_W, l),
+                                         state->dx, state->dfc, gradient(ref, GPT2_FC_PROJ_W, l),
+                                         gradient(ref, GPT2_FC_PROJ_B, l), m, d, err);
 
     if (status != STATUS_OK)
         return status;
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < rows * m; i++)
         state->dfc[i] *= reference_gelu_derivative(layer->fc[i]);
-    status = linear_backward(ref, layer->norm2, weight(ref, w, GPT2_FC_W, l), state->dfc,
-                             state->dnorm, gradient(ref, GPT2_FC_W, l),
-                             gradient(ref, GPT2_FC_B, l), d, m, err);
+    status =
+        linear_backward(ref, layer->norm2, weight(ref, w, GPT2_FC_W, l), state->dfc, state->dnorm,
+                        gradient(ref, GPT2_FC_W, l), gradient(ref, GPT2_FC_B, l), d, m, err);
     if (status != STATUS_OK)
         return status;
     reference_norm_backward(layer->middle, weight(ref, w, GPT2_LN2_G, l), layer->mean2,
@@ -351,9 +347,8 @@ static enum status layer_backward(const struct gpt2_reference *ref, const float 
                                  gradient(ref, GPT2_ATTN_B, l), d, 3 * d, err);
     if (status == STATUS_OK)
         reference_norm_backward(layer->input, weight(ref, w, GPT2_LN1_G, l), layer->mean1,
-                                layer->rstd1, state->dnorm, state->dx,
-                                gradient(ref, GPT2_LN1_G, l), gradient(ref, GPT2_LN1_B, l), rows,
-                                d);
+                                layer->rstd1, state->dnorm, state->dx, gradient(ref, GPT2_LN1_G, l),
+                                gradient(ref, GPT2_LN1_B, l), rows, d);
     return status;
 }
 
@@ -367,8 +362,7 @@ static void logits_backward(struct gpt2_reference *ref, const int32_t *targets)
         double *row = ref->logits + r * v, total = log_sum(row, v);
 
         for (uint64_t i = 0; i < v; i++)
-            row[i] = (exp(row[i] - total) - (i == (uint64_t)targets[r] ? 1.0 : 0.0)) /
-                     (double)rows;
+            row[i] = (exp(row[i] - total) - (i == (uint64_t)targets[r] ? 1.0 : 0.0)) / (double)rows;
     }
 }
 

@@ -133,9 +133,9 @@ static void softmax_backward(const double *p, double *dp, uint64_t n, double sca
     }
 }
 
-enum status reference_head_backward(struct reference_head head, const double *p,
-                                    const double *dout, double *dq, double *dk, double *dv,
-                                    double *dp, struct error *err)
+enum status reference_head_backward(struct reference_head head, const double *p, const double *dout,
+                                    double *dq, double *dk, double *dv, double *dp,
+                                    struct error *err)
 {
     uint64_t n = head.length, stride = 3 * head.width;
     struct reference_matrix pt = {.f64 = p, .stride = n, .transpose = true};

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS 4     /* of C in the inner kernel */
+#define ROWS 4 /* of C in the inner kernel */
 #define COLUMNS 16
 #define BLOCK_K 256
 #define BLOCK_M 256
@@ -18,8 +18,7 @@ typedef double lane8 __attribute__((vector_size(64), aligned(8)));
 
 static double element(const struct reference_matrix *matrix, uint64_t row, uint64_t column)
 {
-    uint64_t at = matrix->transpose ? column * matrix->stride + row
-                                    : row * matrix->stride + column;
+    uint64_t at = matrix->transpose ? column * matrix->stride + row : row * matrix->stride + column;
 
     return matrix->f64 ? matrix->f64[at] : (double)matrix->f32[at];
 }
@@ -38,8 +37,7 @@ static void pack_b(const struct reference_matrix *b, uint64_t k0, uint64_t kn, u
 
         for (uint64_t k = 0; k < kn; k++)
             for (uint64_t j = 0; j < COLUMNS; j++)
-                out[k * COLUMNS + j] =
-                    j < count ? element(b, k0 + k, n0 + first + j) : 0.0;
+                out[k * COLUMNS + j] = j < count ? element(b, k0 + k, n0 + first + j) : 0.0;
     }
 }
 
@@ -55,8 +53,7 @@ static void pack_a(const struct reference_matrix *a, uint64_t m0, uint64_t mn, u
 
         for (uint64_t k = 0; k < kn; k++)
             for (uint64_t i = 0; i < ROWS; i++)
-                out[k * ROWS + i] =
-                    first + i < mn ? element(a, m0 + first + i, k0 + k) : 0.0;
+                out[k * ROWS + i] = first + i < mn ? element(a, m0 + first + i, k0 + k) : 0.0;
     }
 }
 
@@ -84,8 +81,8 @@ static void inner_plain(const double *a, const double *b, uint64_t k, double *re
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void inner_avx2(const double *a, const double *b,
-                                                       uint64_t k, double *ret)
+__attribute__((target("avx2"))) static void inner_avx2(const double *a, const double *b, uint64_t k,
+                                                       double *ret)
 {
     inner_body(a, b, k, ret);
 }
@@ -153,9 +150,8 @@ enum status reference_matmul(double *c, uint64_t c_stride, struct reference_matr
                     uint64_t j = at / down * COLUMNS, i = at % down * ROWS;
 
                     tile(inner, packed_a + i * kn, packed_b + j * kn, kn,
-                         c + (m0 + i) * c_stride + n0 + j, c_stride,
-                         mn - i < ROWS ? mn - i : ROWS, nn - j < COLUMNS ? nn - j : COLUMNS,
-                         accumulate || k0 > 0);
+                         c + (m0 + i) * c_stride + n0 + j, c_stride, mn - i < ROWS ? mn - i : ROWS,
+                         nn - j < COLUMNS ? nn - j : COLUMNS, accumulate || k0 > 0);
                 }
             }
         }

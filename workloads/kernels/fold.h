@@ -1,0 +1,37 @@
+/*
+ * Folds over i < n, for texts that are joined behind this one. A single lane keeps WAYS chains, so
+ * that its loop vectorizes although no sum is ever reordered; several lanes have one chain each.
+ */
+#if LANES == 1
+#define WAYS 16
+#else
+#define WAYS 1
+#endif
+
+/*
+ * Folds `term`, an expression in u64 i, into `ret`, which every lane gets. `group_fold` is the
+ * collective that belongs to `fold`; the kernel has GROUP_SCRATCH.
+ */
+#define FOLD_OVER(ret, n, start, fold, group_fold, term)                                           \
+    do {                                                                                           \
+        f32 part_[WAYS], tail_ = (start);                                                          \
+        const u64 whole_ = (n) / WAYS * WAYS;                                                      \
+                                                                                                   \
+        for (u32 w_ = 0; w_ < WAYS; w_++)                                                          \
+            part_[w_] = (start);                                                                   \
+        for (u64 b_ = LANE * WAYS; b_ < whole_; b_ += LANES * WAYS)                                \
+            for (u32 w_ = 0; w_ < WAYS; w_++) {                                                    \
+                const u64 i = b_ + w_;                                                             \
+                                                                                                   \
+                part_[w_] = fold(part_[w_], (term));                                               \
+            }                                                                                      \
+        for (u64 i = whole_ + LANE; i < (n); i += LANES)                                           \
+            tail_ = fold(tail_, (term));                                                           \
+        for (u32 w_ = 0; w_ < WAYS; w_++)                                                          \
+            tail_ = fold(tail_, part_[w_]);                                                        \
+        (ret) = group_fold(tail_);                                                                 \
+    } while (0)
+
+#define FOLD_ADD(a, b) ((a) + (b))
+#define SUM_OVER(ret, n, term) FOLD_OVER(ret, n, 0.0f, FOLD_ADD, GROUP_SUM, term)
+#define MAX_OVER(ret, n, term) FOLD_OVER(ret, n, -3.402823466e38f, F_MAX, GROUP_MAX, term)

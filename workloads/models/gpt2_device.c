@@ -1,0 +1,186 @@
+#include "workloads/models/gpt2_device.h"
+
+#include <stdlib.h>
+
+#include "harness/core/text.h"
+
+#define ZERO_CHUNK ((uint64_t)1 << 24)
+
+uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS])
+{
+    const struct gpt2_shape *s = &plan->shape;
+    const uint64_t rows = plan->sequences * plan->length, array = gpt2_array_length(s);
+    const uint64_t layers = plan->training ? s->layers : 1;
+    const uint64_t halves = plan->training ? 2 * s->layers + 1 : 1;
+    const uint64_t scores = plan->sequences * s->heads * plan->length * plan->length;
+    const uint64_t train = plan->training ? 1 : 0;
+    const uint64_t elements[GPT2_BUFFERS] = {
+        [GPT2_PARAMETERS] = array,
+        [GPT2_GRADIENTS] = train * array,
+        [GPT2_MOMENT1] = train * array,
+        [GPT2_MOMENT2] = train * array,
+        [GPT2_TOKENS] = OP_TOKENS_LENGTH(rows),
+        [GPT2_RESIDUAL] = halves * rows * s->width,
+        [GPT2_NORM] = halves * rows * s->width,
+        [GPT2_MEAN] = halves * rows,
+        [GPT2_RSTD] = halves * rows,
+        [GPT2_QKV] = layers * rows * 3 * s->width,
+        [GPT2_SCORES] = layers * scores,
+        [GPT2_VALUES] = layers * rows * s->width,
+        [GPT2_FC] = layers * rows * s->mlp_width,
+        [GPT2_GELU] = layers * rows * s->mlp_width,
+        [GPT2_LOGITS] = rows * s->vocabulary,
+        [GPT2_TOTAL] = train * rows,
+        [GPT2_ROW_LOSS] = train * rows,
+        [GPT2_LOSSES] = train * GPT2_LOSS_SLOTS,
+        [GPT2_D_RESIDUAL] = train * rows * s->width,
+        [GPT2_D_NARROW] = train * rows * s->width,
+        [GPT2_D_QKV] = train * rows * 3 * s->width,
+        [GPT2_D_SCORES] = train * scores,
+        [GPT2_D_FC] = train * rows * s->mlp_width,
+    };
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < GPT2_BUFFERS; i++) {
+        sum += elements[i] * sizeof(float);
+        if (ret)
+            ret[i] = elements[i] * sizeof(float);
+    }
+    return sum;
+}
+
+/* Says what does not fit before the device has to. */
+static enum status check_memory(const struct gpt2_device_plan *plan, const struct device *device,
+                                struct error *err)
+{
+    uint64_t bytes[GPT2_BUFFERS], needed = gpt2_device_bytes(plan, bytes), largest = 0;
+    char need[TEXT_HUMAN_SIZE], have[TEXT_HUMAN_SIZE];
+
+    for (size_t i = 0; i < GPT2_BUFFERS; i++)
+        largest = bytes[i] > largest ? bytes[i] : largest;
+    if (device->info.memory_bytes && needed > device->info.memory_bytes)
+        return error_set(err, STATUS_DEVICE_MEMORY,
+                         "the model needs %s on the device, which has %s: declare a smaller batch, "
+                         "sequence_length or model",
+                         text_human_bytes((double)needed, need),
+                         text_human_bytes((double)device->info.memory_bytes, have));
+    if (device->info.max_allocation_bytes && largest > device->info.max_allocation_bytes)
+        return error_set(err, STATUS_DEVICE_MEMORY,
+                         "the model needs one allocation of %s, the device gives at most %s: "
+                         "declare a smaller batch, sequence_length or model",
+                         text_human_bytes((double)largest, need),
+                         text_human_bytes((double)device->info.max_allocation_bytes, have));
+    return STATUS_OK;
+}
+
+static enum status upload_zeros(struct buffer *buffer, uint64_t bytes, struct error *err)
+{
+    uint64_t chunk = bytes < ZERO_CHUNK ? bytes : ZERO_CHUNK;
+    void *zeros = calloc(1, chunk);
+    enum status status = STATUS_OK;
+
+    if (!zeros)
+        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+    for (uint64_t at = 0; at < bytes && status == STATUS_OK; at += chunk)
+        status = device_upload(buffer, at, zeros, bytes - at < chunk ? bytes - at : chunk, err);
+    free(zeros);
+    return status;
+}
+
+static enum status fill(struct gpt2_device *model, uint64_t seed, struct error *err)
+{
+    const uint64_t bytes = gpt2_array_length(&model->plan.shape) * sizeof(float);
+    static const enum gpt2_buffer zeroed[] = {GPT2_GRADIENTS, GPT2_MOMENT1, GPT2_MOMENT2};
+    float *parameters = malloc(bytes);
+    enum status status;
+
+    if (!parameters)
+        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+    gpt2_initialise(&model->plan.shape, seed, parameters);
+    status = device_upload(model->buffers[GPT2_PARAMETERS], 0, parameters, bytes, err);
+    free(parameters);
+    for (size_t i = 0; i < 3 && model->plan.training && status == STATUS_OK; i++)
+        status = upload_zeros(model->buffers[zeroed[i]], bytes, err);
+    return status;
+}
+
+enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *ops,
+                               struct device *device, uint64_t seed, struct gpt2_device **ret,
+                               struct error *err)
+{
+    uint64_t bytes[GPT2_BUFFERS];
+    struct gpt2_device *model;
+    enum status status = check_memory(plan, device, err);
+
+    if (status != STATUS_OK)
+        return status;
+    model = calloc(1, sizeof(*model));
+    if (!model)
+        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+    model->plan = *plan;
+    model->ops = ops;
+    model->device = device;
+    gpt2_device_bytes(plan, bytes);
+    for (size_t i = 0; i < GPT2_BUFFERS && status == STATUS_OK; i++)
+        if (bytes[i])
+            status =
+                device_buffer_alloc(device, bytes[i], BUFFER_READ_WRITE, &model->buffers[i], err);
+    if (status == STATUS_OK)
+        status = fill(model, seed, err);
+    if (status != STATUS_OK) {
+        gpt2_device_destroy(model);
+        return status;
+    }
+    *ret = model;
+    return STATUS_OK;
+}
+
+void gpt2_device_destroy(struct gpt2_device *model)
+{
+    if (!model)
+        return;
+    for (size_t i = 0; i < GPT2_BUFFERS; i++)
+        device_buffer_free(model->buffers[i]);
+    free(model);
+}
+
+enum status gpt2_device_set_batch(struct gpt2_device *model, const int32_t *indices,
+                                  uint64_t sequences, uint64_t unique, struct error *err)
+{
+    const uint64_t rows = sequences * model->plan.length;
+
+    model->tokens = (struct op_tokens){
+        .buffer = model->buffers[GPT2_TOKENS],
+        .rows = rows,
+        .length = model->plan.length,
+        .unique = unique,
+    };
+    return device_upload(model->buffers[GPT2_TOKENS], 0, indices,
+                         OP_TOKENS_LENGTH(rows) * sizeof(*indices), err);
+}
+
+enum status gpt2_device_update(struct gpt2_device *model, const struct adamw *adamw, uint64_t step,
+                               struct error *err)
+{
+    const uint64_t decayed = gpt2_decay_length(&model->plan.shape);
+    struct op_adamw op = {.rate = adamw->rate,
+                          .beta1 = adamw->beta1,
+                          .beta2 = adamw->beta2,
+                          .epsilon = adamw->epsilon,
+                          .decay = adamw->decay,
+                          .step = step,
+                          .offset = 0,
+                          .count = decayed};
+    enum status status =
+        op_adamw(model->ops, &op, model->buffers[GPT2_PARAMETERS], model->buffers[GPT2_GRADIENTS],
+                 model->buffers[GPT2_MOMENT1], model->buffers[GPT2_MOMENT2], err);
+
+    if (status != STATUS_OK)
+        return status;
+    op.decay = 0.0;
+    op.offset = decayed;
+    op.count = gpt2_array_length(&model->plan.shape) - decayed;
+    return op_adamw(model->ops, &op, model->buffers[GPT2_PARAMETERS],
+                    model->buffers[GPT2_GRADIENTS], model->buffers[GPT2_MOMENT1],
+                    model->buffers[GPT2_MOMENT2], err);
+}

@@ -1,0 +1,86 @@
+/*
+ * gpt2_device - the model on a device: parameters, kept activations, forward, backward, update.
+ *
+ * All memory is allocated at creation and known before (gpt2_device_bytes). With `training`, every
+ * layer keeps what its backward pass reads; without, one layer's room is used again and again.
+ * Functions enqueue and return, but for those that say otherwise.
+ */
+#ifndef ASSAY_WORKLOADS_MODELS_GPT2_DEVICE_H
+#define ASSAY_WORKLOADS_MODELS_GPT2_DEVICE_H
+
+#include "workloads/models/adamw.h"
+#include "workloads/models/gpt2.h"
+#include "workloads/ops/ops.h"
+
+enum gpt2_buffer {
+    GPT2_PARAMETERS,  /* laid out as gpt2.h says, as are the next three */
+    GPT2_GRADIENTS,   /* training only, as are the moments and all of D_ */
+    GPT2_MOMENT1,
+    GPT2_MOMENT2,
+    GPT2_TOKENS,      /* i32, OP_TOKENS_LENGTH(rows) */
+    GPT2_RESIDUAL,    /* (2*layers+1, rows, width): before each half layer, and at the end */
+    GPT2_NORM,        /* outputs of the layer norms, likewise */
+    GPT2_MEAN,        /* (2*layers+1, rows) */
+    GPT2_RSTD,
+    GPT2_QKV,         /* (layers, rows, 3*width) */
+    GPT2_SCORES,      /* (layers, sequences, heads, length, length): probabilities */
+    GPT2_VALUES,      /* (layers, rows, width) */
+    GPT2_FC,          /* (layers, rows, mlp_width) */
+    GPT2_GELU,
+    GPT2_LOGITS,      /* (rows, vocabulary); their gradient after the backward pass */
+    GPT2_TOTAL,       /* (rows), training only, as are the next two */
+    GPT2_ROW_LOSS,
+    GPT2_LOSSES,      /* ring of mean losses, GPT2_LOSS_SLOTS */
+    GPT2_D_RESIDUAL,  /* (rows, width) */
+    GPT2_D_NARROW,    /* (rows, width) */
+    GPT2_D_QKV,       /* (rows, 3*width) */
+    GPT2_D_SCORES,    /* (sequences, heads, length, length) */
+    GPT2_D_FC,        /* (rows, mlp_width) */
+    GPT2_BUFFERS
+};
+
+#define GPT2_LOSS_SLOTS 65536
+
+struct gpt2_device_plan {
+    struct gpt2_shape shape;
+    uint64_t sequences, length; /* the largest batch */
+    bool training;
+};
+
+/* Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum. */
+uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS]);
+
+/* Readable by everybody. */
+struct gpt2_device {
+    struct gpt2_device_plan plan;
+    struct device *device;
+    struct ops *ops; /* the caller's, must outlive the model */
+    struct buffer *buffers[GPT2_BUFFERS];
+    struct op_tokens tokens; /* the batch that is set */
+};
+
+/*
+ * DEVICE_MEMORY, with what is needed and what there is, before anything is allocated. Parameters are
+ * those of gpt2_initialise(seed); moments and gradients are zero. Blocks.
+ */
+enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *ops,
+                               struct device *device, uint64_t seed, struct gpt2_device **ret,
+                               struct error *err);
+void gpt2_device_destroy(struct gpt2_device *model); /* takes NULL */
+
+/*
+ * Uploads a batch of `sequences` (at most the plan's) in the form of op_tokens, with its number of
+ * unique tokens. Blocks.
+ */
+enum status gpt2_device_set_batch(struct gpt2_device *model, const int32_t *indices,
+                                  uint64_t sequences, uint64_t unique, struct error *err);
+
+/* Logits of the batch; with training also the losses, their mean into LOSSES[slot]. */
+enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct error *err);
+/* Gradients of the mean loss; uses the logits up. */
+enum status gpt2_device_backward(struct gpt2_device *model, struct error *err);
+/* One AdamW step, counted from 1; only tensors that gpt2.h says so decay. */
+enum status gpt2_device_update(struct gpt2_device *model, const struct adamw *adamw, uint64_t step,
+                               struct error *err);
+
+#endif

@@ -1,0 +1,398 @@
+/* The forward and backward pass: the order of the launches, and where each operand lies. */
+#include <math.h>
+
+#include "workloads/models/gpt2_device.h"
+
+static struct operand at(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t offset)
+{
+    return (struct operand){model->buffers[buffer], offset};
+}
+
+static struct operand tensor(const struct gpt2_device *model, enum gpt2_buffer array,
+                             enum gpt2_tensor_id id, uint64_t layer)
+{
+    return at(model, array, gpt2_offset(&model->plan.shape, id, layer));
+}
+
+/* Of kept activations: half layer `half` (2 * layer, + 1 for the MLP, 2 * layers at the end). */
+static struct operand half(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t index,
+                           uint64_t columns)
+{
+    return at(model, buffer, model->plan.training ? index * model->tokens.rows * columns : 0);
+}
+
+static struct operand layer_at(const struct gpt2_device *model, enum gpt2_buffer buffer,
+                               uint64_t layer, uint64_t columns)
+{
+    return at(model, buffer, model->plan.training ? layer * model->tokens.rows * columns : 0);
+}
+
+static struct operand scores_of(const struct gpt2_device *model, uint64_t layer)
+{
+    return layer_at(model, GPT2_SCORES, layer, model->plan.shape.heads * model->plan.length);
+}
+
+static struct op_norm norm_of(const struct gpt2_device *model, uint64_t index,
+                              enum gpt2_buffer array)
+{
+    const uint64_t layers = model->plan.shape.layers;
+    const bool final = index == 2 * layers, second = index % 2 == 1;
+
+    return (struct op_norm){
+        .rows = model->tokens.rows,
+        .width = model->plan.shape.width,
+        .x = half(model, GPT2_RESIDUAL, index, model->plan.shape.width),
+        .gain = tensor(model, array,
+                       final    ? GPT2_LNF_G
+                       : second ? GPT2_LN2_G
+                                : GPT2_LN1_G,
+                       index / 2),
+        .bias = tensor(model, array,
+                       final    ? GPT2_LNF_B
+                       : second ? GPT2_LN2_B
+                                : GPT2_LN1_B,
+                       index / 2),
+        .mean = half(model, GPT2_MEAN, index, 1),
+        .rstd = half(model, GPT2_RSTD, index, 1),
+    };
+}
+
+static enum status norm_forward(struct gpt2_device *model, uint64_t index, struct error *err)
+{
+    const struct op_norm norm = norm_of(model, index, GPT2_PARAMETERS);
+
+    return op_norm_forward(model->ops, &norm,
+                           half(model, GPT2_NORM, index, model->plan.shape.width), err);
+}
+
+static enum status norm_backward(struct gpt2_device *model, uint64_t index, bool add,
+                                 struct error *err)
+{
+    const struct op_norm norm = norm_of(model, index, GPT2_PARAMETERS);
+
+    return op_norm_backward(model->ops, &norm, model->buffers[GPT2_D_NARROW],
+                            model->buffers[GPT2_D_RESIDUAL], add, model->buffers[GPT2_GRADIENTS],
+                            err);
+}
+
+/* y = x W + b (+ d), W of (inputs, outputs). */
+struct linear {
+    enum gpt2_tensor_id weight, bias;
+    uint64_t layer, inputs, outputs;
+};
+
+static enum status linear_forward(struct gpt2_device *model, const struct linear *linear,
+                                  struct operand x, struct operand y, struct operand d,
+                                  struct error *err)
+{
+    const struct op_gemm gemm = {
+        .m = model->tokens.rows,
+        .n = linear->outputs,
+        .k = linear->inputs,
+        .a = {.at = x, .stride = linear->inputs},
+        .b = {.at = tensor(model, GPT2_PARAMETERS, linear->weight, linear->layer),
+              .stride = linear->outputs},
+        .c = {.at = y, .stride = linear->outputs},
+        .bias = tensor(model, GPT2_PARAMETERS, linear->bias, linear->layer),
+        .d = d,
+    };
+
+    return op_gemm(model->ops, &gemm, err);
+}
+
+/* dx = dy W^T; dW = x^T dy; db = sum of dy over rows. */
+static enum status linear_backward(struct gpt2_device *model, const struct linear *linear,
+                                   struct operand x, struct operand dy, struct operand dx,
+                                   struct error *err)
+{
+    const uint64_t rows = model->tokens.rows, in = linear->inputs, out = linear->outputs;
+    const struct op_gemm input = {
+        .m = rows,
+        .n = in,
+        .k = out,
+        .a = {.at = dy, .stride = out},
+        .b = {.at = tensor(model, GPT2_PARAMETERS, linear->weight, linear->layer),
+              .stride = out,
+              .transpose = true},
+        .c = {.at = dx, .stride = in},
+    };
+    const struct op_gemm weight = {
+        .m = in,
+        .n = out,
+        .k = rows,
+        .a = {.at = x, .stride = in, .transpose = true},
+        .b = {.at = dy, .stride = out},
+        .c = {.at = tensor(model, GPT2_GRADIENTS, linear->weight, linear->layer), .stride = out},
+    };
+    enum status status = op_gemm(model->ops, &input, err);
+
+    if (status == STATUS_OK)
+        status = op_gemm(model->ops, &weight, err);
+    if (status == STATUS_OK)
+        status = op_column_sum(model->ops, dy,
+                               tensor(model, GPT2_GRADIENTS, linear->bias, linear->layer), rows,
+                               out, err);
+    return status;
+}
+
+static struct linear linear_of(const struct gpt2_device *model, enum gpt2_tensor_id weight,
+                               uint64_t layer)
+{
+    const uint64_t d = model->plan.shape.width, m = model->plan.shape.mlp_width;
+
+    switch (weight) {
+    case GPT2_ATTN_W:
+        return (struct linear){weight, GPT2_ATTN_B, layer, d, 3 * d};
+    case GPT2_ATTN_PROJ_W:
+        return (struct linear){weight, GPT2_ATTN_PROJ_B, layer, d, d};
+    case GPT2_FC_W:
+        return (struct linear){weight, GPT2_FC_B, layer, d, m};
+    default:
+        return (struct linear){weight, GPT2_FC_PROJ_B, layer, m, d};
+    }
+}
+
+/* Operands of the attention's products: one matrix a sequence and head. */
+struct attention {
+    struct op_matrix q, k, v, values, scores;
+};
+
+static struct attention attention_of(const struct gpt2_device *model, struct operand qkv,
+                                     struct operand values, struct operand scores)
+{
+    const uint64_t d = model->plan.shape.width, size = d / model->plan.shape.heads;
+    const uint64_t t = model->plan.length, heads = model->plan.shape.heads;
+    struct attention ret = {
+        .q = {.at = qkv, .stride = 3 * d, .outer_stride = t * 3 * d, .inner_stride = size},
+        .values = {.at = values, .stride = d, .outer_stride = t * d, .inner_stride = size},
+        .scores = {.at = scores, .stride = t, .outer_stride = heads * t * t, .inner_stride = t * t},
+    };
+
+    ret.k = ret.q;
+    ret.k.at.offset += d;
+    ret.v = ret.q;
+    ret.v.at.offset += 2 * d;
+    return ret;
+}
+
+static struct op_matrix transposed(struct op_matrix matrix)
+{
+    matrix.transpose = true;
+    return matrix;
+}
+
+/* C = alpha op(A) op(B), of (length, n), summed over k, for every sequence and head. */
+static enum status head_product(struct gpt2_device *model, struct op_matrix a, struct op_matrix b,
+                                struct op_matrix c, uint64_t n, uint64_t k, float alpha,
+                                enum op_triangle triangle, struct error *err)
+{
+    const struct op_gemm gemm = {
+        .m = model->plan.length,
+        .n = n,
+        .k = k,
+        .a = a,
+        .b = b,
+        .c = c,
+        .outer = model->tokens.rows / model->plan.length,
+        .inner = model->plan.shape.heads,
+        .alpha = alpha,
+        .triangle = triangle,
+    };
+
+    return op_gemm(model->ops, &gemm, err);
+}
+
+static float score_scale(const struct gpt2_device *model)
+{
+    return (float)(1.0 / sqrt((double)model->plan.shape.width / (double)model->plan.shape.heads));
+}
+
+static uint64_t matrices(const struct gpt2_device *model)
+{
+    return model->tokens.rows / model->plan.length * model->plan.shape.heads;
+}
+
+static enum status attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
+{
+    const uint64_t d = model->plan.shape.width, t = model->plan.length;
+    const uint64_t size = d / model->plan.shape.heads;
+    const struct attention at_ =
+        attention_of(model, layer_at(model, GPT2_QKV, layer, 3 * d),
+                     layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
+    enum status status = head_product(model, at_.q, transposed(at_.k), at_.scores, t, size,
+                                      score_scale(model), OP_TRIANGLE_C, err);
+
+    if (status == STATUS_OK)
+        status = op_causal_softmax(model->ops, at_.scores.at, matrices(model), t, err);
+    if (status == STATUS_OK)
+        status =
+            head_product(model, at_.scores, at_.v, at_.values, size, t, 1.0f, OP_TRIANGLE_A, err);
+    return status;
+}
+
+static enum status attention_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
+{
+    const uint64_t d = model->plan.shape.width, t = model->plan.length;
+    const uint64_t size = d / model->plan.shape.heads;
+    const float scale = score_scale(model);
+    const struct attention in =
+        attention_of(model, layer_at(model, GPT2_QKV, layer, 3 * d),
+                     layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
+    const struct attention up = attention_of(
+        model, at(model, GPT2_D_QKV, 0), at(model, GPT2_D_NARROW, 0), at(model, GPT2_D_SCORES, 0));
+    enum status status = head_product(model, up.values, transposed(in.v), up.scores, t, size, 1.0f,
+                                      OP_TRIANGLE_C, err);
+
+    if (status == STATUS_OK)
+        status = head_product(model, transposed(in.scores), up.values, up.v, size, t, 1.0f,
+                              OP_TRIANGLE_AT, err);
+    if (status == STATUS_OK)
+        status = op_causal_softmax_backward(model->ops, in.scores.at, model->buffers[GPT2_D_SCORES],
+                                            matrices(model), t, err);
+    if (status == STATUS_OK)
+        status = head_product(model, up.scores, in.k, up.q, size, t, scale, OP_TRIANGLE_A, err);
+    if (status == STATUS_OK)
+        status = head_product(model, transposed(up.scores), in.q, up.k, size, t, scale,
+                              OP_TRIANGLE_AT, err);
+    return status;
+}
+
+static enum status layer_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
+{
+    const uint64_t d = model->plan.shape.width, m = model->plan.shape.mlp_width;
+    const uint64_t first = 2 * layer, second = first + 1;
+    const struct linear qkv = linear_of(model, GPT2_ATTN_W, layer);
+    const struct linear projection = linear_of(model, GPT2_ATTN_PROJ_W, layer);
+    const struct linear fc = linear_of(model, GPT2_FC_W, layer);
+    const struct linear fc_projection = linear_of(model, GPT2_FC_PROJ_W, layer);
+    const struct operand none = {0}, wide = layer_at(model, GPT2_FC, layer, m);
+    enum status status = norm_forward(model, first, err);
+
+    if (status == STATUS_OK)
+        status = linear_forward(model, &qkv, half(model, GPT2_NORM, first, d),
+                                layer_at(model, GPT2_QKV, layer, 3 * d), none, err);
+    if (status == STATUS_OK)
+        status = attention_forward(model, layer, err);
+    if (status == STATUS_OK)
+        status = linear_forward(model, &projection, layer_at(model, GPT2_VALUES, layer, d),
+                                half(model, GPT2_RESIDUAL, second, d),
+                                half(model, GPT2_RESIDUAL, first, d), err);
+    if (status == STATUS_OK)
+        status = norm_forward(model, second, err);
+    if (status == STATUS_OK)
+        status = linear_forward(model, &fc, half(model, GPT2_NORM, second, d), wide, none, err);
+    if (status == STATUS_OK)
+        status = op_gelu(model->ops, wide, model->buffers[GPT2_GELU], model->tokens.rows * m, err);
+    if (status == STATUS_OK)
+        status = linear_forward(model, &fc_projection, layer_at(model, GPT2_GELU, layer, m),
+                                half(model, GPT2_RESIDUAL, second + 1, d),
+                                half(model, GPT2_RESIDUAL, second, d), err);
+    return status;
+}
+
+static enum status layer_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
+{
+    const uint64_t d = model->plan.shape.width, m = model->plan.shape.mlp_width;
+    const uint64_t first = 2 * layer, second = first + 1;
+    const struct linear qkv = linear_of(model, GPT2_ATTN_W, layer);
+    const struct linear projection = linear_of(model, GPT2_ATTN_PROJ_W, layer);
+    const struct linear fc = linear_of(model, GPT2_FC_W, layer);
+    const struct linear fc_projection = linear_of(model, GPT2_FC_PROJ_W, layer);
+    const struct operand up = at(model, GPT2_D_RESIDUAL, 0), wide = at(model, GPT2_D_FC, 0);
+    const struct operand narrow = at(model, GPT2_D_NARROW, 0);
+    enum status status =
+        linear_backward(model, &fc_projection, layer_at(model, GPT2_GELU, layer, m), up, wide, err);
+
+    if (status == STATUS_OK)
+        status = op_gelu_backward(model->ops, layer_at(model, GPT2_FC, layer, m), wide.buffer,
+                                  model->tokens.rows * m, err);
+    if (status == STATUS_OK)
+        status = linear_backward(model, &fc, half(model, GPT2_NORM, second, d), wide, narrow, err);
+    if (status == STATUS_OK)
+        status = norm_backward(model, second, true, err);
+    if (status == STATUS_OK)
+        status = linear_backward(model, &projection, layer_at(model, GPT2_VALUES, layer, d), up,
+                                 narrow, err);
+    if (status == STATUS_OK)
+        status = attention_backward(model, layer, err);
+    if (status == STATUS_OK)
+        status = linear_backward(model, &qkv, half(model, GPT2_NORM, first, d),
+                                 at(model, GPT2_D_QKV, 0), narrow, err);
+    if (status == STATUS_OK)
+        status = norm_backward(model, first, true, err);
+    return status;
+}
+
+enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct error *err)
+{
+    const struct gpt2_shape *shape = &model->plan.shape;
+    const uint64_t d = shape->width, end = 2 * shape->layers;
+    const struct op_gemm head = {
+        .m = model->tokens.rows,
+        .n = shape->vocabulary,
+        .k = d,
+        .a = {.at = half(model, GPT2_NORM, end, d), .stride = d},
+        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0), .stride = d, .transpose = true},
+        .c = {.at = at(model, GPT2_LOGITS, 0), .stride = shape->vocabulary},
+    };
+    enum status status = op_embedding(
+        model->ops, &model->tokens, tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0),
+        tensor(model, GPT2_PARAMETERS, GPT2_WPE, 0), half(model, GPT2_RESIDUAL, 0, d), d, err);
+
+    for (uint64_t layer = 0; layer < shape->layers && status == STATUS_OK; layer++)
+        status = layer_forward(model, layer, err);
+    if (status == STATUS_OK)
+        status = norm_forward(model, end, err);
+    if (status == STATUS_OK)
+        status = op_gemm(model->ops, &head, err);
+    if (status != STATUS_OK || !model->plan.training)
+        return status;
+    status = op_cross_entropy(model->ops, &model->tokens, model->buffers[GPT2_LOGITS],
+                              model->buffers[GPT2_TOTAL], model->buffers[GPT2_ROW_LOSS],
+                              shape->vocabulary, err);
+    if (status == STATUS_OK)
+        status = op_mean(model->ops, model->buffers[GPT2_ROW_LOSS], model->tokens.rows,
+                         model->buffers[GPT2_LOSSES], slot % GPT2_LOSS_SLOTS, err);
+    return status;
+}
+
+enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
+{
+    const struct gpt2_shape *shape = &model->plan.shape;
+    const uint64_t d = shape->width, v = shape->vocabulary, end = 2 * shape->layers;
+    const uint64_t rows = model->tokens.rows;
+    const struct op_matrix dlogits = {.at = at(model, GPT2_LOGITS, 0), .stride = v};
+    const struct op_gemm weight = {
+        .m = v,
+        .n = d,
+        .k = rows,
+        .a = transposed(dlogits),
+        .b = {.at = half(model, GPT2_NORM, end, d), .stride = d},
+        .c = {.at = tensor(model, GPT2_GRADIENTS, GPT2_WTE, 0), .stride = d},
+    };
+    const struct op_gemm input = {
+        .m = rows,
+        .n = d,
+        .k = v,
+        .a = dlogits,
+        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0), .stride = d},
+        .c = {.at = at(model, GPT2_D_NARROW, 0), .stride = d},
+    };
+    enum status status =
+        op_cross_entropy_backward(model->ops, &model->tokens, model->buffers[GPT2_LOGITS],
+                                  model->buffers[GPT2_TOTAL], v, err);
+
+    if (status == STATUS_OK)
+        status = op_gemm(model->ops, &weight, err);
+    if (status == STATUS_OK)
+        status = op_gemm(model->ops, &input, err);
+    if (status == STATUS_OK)
+        status = norm_backward(model, end, false, err);
+    for (uint64_t layer = shape->layers; layer-- > 0 && status == STATUS_OK;)
+        status = layer_backward(model, layer, err);
+    if (status == STATUS_OK)
+        status = op_embedding_backward(model->ops, &model->tokens, model->buffers[GPT2_D_RESIDUAL],
+                                       tensor(model, GPT2_GRADIENTS, GPT2_WTE, 0),
+                                       tensor(model, GPT2_GRADIENTS, GPT2_WPE, 0), d, err);
+    return status;
+}

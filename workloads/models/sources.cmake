@@ -1,0 +1,3 @@
+list(APPEND ASSAY_WORKLOAD_SOURCES
+    models/gpt2.c models/gpt2_device.c models/gpt2_device_passes.c models/gpt2_reference.c
+    models/reference_math.c models/reference_matmul.c models/adamw.c)

@@ -1,0 +1,69 @@
+/* internal - what the files of this folder share: the modules, and how an argument list is made. */
+#ifndef ASSAY_WORKLOADS_OPS_INTERNAL_H
+#define ASSAY_WORKLOADS_OPS_INTERNAL_H
+
+#include "workloads/ops/ops.h"
+
+enum ops_module {
+    OPS_GEMM,
+    OPS_NORM,
+    OPS_ATTENTION,
+    OPS_GELU,
+    OPS_EMBEDDING,
+    OPS_LOSS,
+    OPS_ADAMW,
+    OPS_MODULES
+};
+
+/* Tile of one group of the product, as kernels/gemm.h wants it. */
+struct ops_tile {
+    uint32_t lanes;
+    uint32_t reg_m, reg_n; /* rows; columns, or vectors of 16 when lanes is 1 */
+    uint32_t tile_m, tile_n, block_k;
+};
+
+struct ops {
+    struct device *device;
+    enum arm arm;
+    struct module *modules[OPS_MODULES];
+    uint32_t lanes[OPS_MODULES];
+    struct ops_tile tile;
+    uint32_t groups_max; /* of kernels that stride over rows or chunks */
+    json_t *candidates;  /* what was tried, with its time */
+};
+
+/* Compiles one module for so many lanes; `tile` for the product, else NULL. */
+enum status ops_compile(struct device *device, enum ops_module module, uint32_t lanes,
+                        const struct ops_tile *tile, struct module **ret, struct error *err);
+
+/* ops_choose.c: measures the candidates and fills modules, lanes and tile. */
+enum status ops_choose(struct ops *ops, struct error *err);
+
+static inline struct kernel_arg arg_buffer(struct buffer *buffer)
+{
+    return (struct kernel_arg){.type = KERNEL_ARG_BUFFER, .buffer = buffer};
+}
+
+static inline struct kernel_arg arg_u64(uint64_t value)
+{
+    return (struct kernel_arg){.type = KERNEL_ARG_U64, .u64 = value};
+}
+
+static inline struct kernel_arg arg_u32(uint32_t value)
+{
+    return (struct kernel_arg){.type = KERNEL_ARG_U32, .u32 = value};
+}
+
+static inline struct kernel_arg arg_f32(double value)
+{
+    return (struct kernel_arg){.type = KERNEL_ARG_F32, .f32 = (float)value};
+}
+
+/* Launches `kernel` of a module on min(wanted, groups_max) groups. */
+enum status ops_launch(struct ops *ops, enum ops_module module, const char *kernel,
+                       uint64_t wanted, const struct kernel_arg *args, size_t count,
+                       struct error *err);
+#define OPS_LAUNCH(ops, module, kernel, wanted, args, err)                                         \
+    ops_launch(ops, module, kernel, wanted, args, sizeof(args) / sizeof((args)[0]), err)
+
+#endif

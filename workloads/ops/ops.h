@@ -1,0 +1,156 @@
+/*
+ * ops - the operations of the transformer as launches on one device.
+ *
+ * An `ops` holds the compiled modules and what was chosen for the device: the group size of each
+ * family of kernels and the tile of the matrix product, both by measurement at creation. Every
+ * function below enqueues and returns; offsets and strides are in elements; operands are f32. The
+ * matrix product is the one place where a vendor library's arm takes over.
+ */
+#ifndef ASSAY_WORKLOADS_OPS_OPS_H
+#define ASSAY_WORKLOADS_OPS_OPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "backends/backend.h"
+#include "workloads/workload.h"
+
+struct ops;
+
+/* An array inside a buffer. */
+struct operand {
+    struct buffer *buffer;
+    uint64_t offset;
+};
+
+/*
+ * Compiles every kernel for `device`, trying each group size that the device suggests (and each tile
+ * of the product) on a small task, and keeps the fastest. UNSUPPORTED for an arm or precision that
+ * is not there.
+ */
+enum status ops_create(struct device *device, enum precision precision, enum arm arm,
+                       struct ops **ret, struct error *err);
+void ops_destroy(struct ops *ops); /* takes NULL */
+
+/* One artifact a module that is kept, at most `capacity`; returns how many. */
+size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capacity);
+/* {"lanes": {"gemm": 1, ...}, "gemm_tile": {...}, "candidates": [{..., "ns": ...}]}; new object. */
+json_t *ops_facts(const struct ops *ops);
+
+/* ---- op_gemm.c ---- */
+
+/* Element (r, c) of op(M) is at offset + r * stride + c, or + c * stride + r when transposed. */
+struct op_matrix {
+    struct operand at;
+    uint64_t stride;
+    bool transpose;
+    uint64_t outer_stride, inner_stride; /* between the matrices of a batch */
+};
+
+/* Parts of a triangular product that may be left out; the values are those of kernels/gemm.h. */
+enum op_triangle {
+    OP_FULL = 0,
+    OP_TRIANGLE_C = 1,  /* C above the diagonal is never read: leave it undefined */
+    OP_TRIANGLE_A = 2,  /* op(A) is zero above the diagonal */
+    OP_TRIANGLE_AT = 4, /* op(A) is zero below the diagonal */
+};
+
+/*
+ * C[m,n] = alpha op(A)[m,k] op(B)[k,n] + bias[n] + D[m,n] for each of outer * inner matrices. bias
+ * and D are left out when their buffer is NULL; D lies as C does, and may be C itself.
+ */
+struct op_gemm {
+    uint64_t m, n, k;
+    struct op_matrix a, b, c;
+    struct operand bias, d;
+    uint64_t outer, inner; /* 0 counts as 1 */
+    float alpha;           /* 0 counts as 1 */
+    enum op_triangle triangle;
+};
+enum status op_gemm(struct ops *ops, const struct op_gemm *gemm, struct error *err);
+
+/* ---- op_norm.c: rows of `width` ---- */
+
+struct op_norm {
+    uint64_t rows, width;
+    struct operand x;          /* (rows, width) */
+    struct operand gain, bias; /* (width) */
+    struct operand mean, rstd; /* (rows) */
+};
+/* y = norm(x) gain + bias; writes mean and rstd. */
+enum status op_norm_forward(struct ops *ops, const struct op_norm *norm, struct operand y,
+                            struct error *err);
+/*
+ * Writes dx (offset 0), or adds to it when `add`; writes the gradients of gain and bias into
+ * `gradients` at their offsets.
+ */
+enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct buffer *dy,
+                             struct buffer *dx, bool add, struct buffer *gradients,
+                             struct error *err);
+/* out[c] = sum over rows of dy[r, c]. */
+enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out, uint64_t rows,
+                          uint64_t width, struct error *err);
+
+/* ---- op_elementwise.c ---- */
+
+/* Softmax over s <= t in each row t of `matrices` length x length matrices, in place. */
+enum status op_causal_softmax(struct ops *ops, struct operand p, uint64_t matrices,
+                              uint64_t length, struct error *err);
+/* dp (offset 0) becomes the gradient of the scores. */
+enum status op_causal_softmax_backward(struct ops *ops, struct operand p, struct buffer *dp,
+                                       uint64_t matrices, uint64_t length, struct error *err);
+/* y = gelu(x); both at the same offset. */
+enum status op_gelu(struct ops *ops, struct operand x, struct buffer *y, uint64_t count,
+                    struct error *err);
+/* dy (offset 0) becomes dx. */
+enum status op_gelu_backward(struct ops *ops, struct operand x, struct buffer *dy, uint64_t count,
+                             struct error *err);
+
+struct op_adamw {
+    double rate, beta1, beta2, epsilon, decay;
+    uint64_t step; /* from 1 */
+    uint64_t offset, count;
+};
+enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct buffer *weights,
+                     struct buffer *gradients, struct buffer *m, struct buffer *v,
+                     struct error *err);
+
+/* ---- op_tokens.c ---- */
+
+/*
+ * A batch as it lies in one i32 buffer of OP_TOKENS_LENGTH(rows) elements: tokens, targets, then
+ * what the embedding's gradient needs: positions sorted by token, the tokens that occur, and where
+ * each one's run begins (with the end of the last).
+ */
+#define OP_TOKENS_LENGTH(rows) (5 * (rows) + 1)
+struct op_tokens {
+    struct buffer *buffer;
+    uint64_t rows, length; /* rows = sequences * length */
+    uint64_t unique;
+};
+/* Fills the last three parts of `indices` from its tokens; tells the number of unique tokens. */
+enum status op_tokens_index(int32_t *indices, uint64_t rows, uint64_t *ret_unique,
+                            struct error *err);
+
+/* x[r] = wte[token[r]] + wpe[r % length]. */
+enum status op_embedding(struct ops *ops, const struct op_tokens *tokens, struct operand wte,
+                         struct operand wpe, struct operand x, uint64_t width, struct error *err);
+/* Adds to the gradient of wte; writes the first `length` rows of that of wpe. */
+enum status op_embedding_backward(struct ops *ops, const struct op_tokens *tokens,
+                                  struct buffer *dx, struct operand dwte, struct operand dwpe,
+                                  uint64_t width, struct error *err);
+/* Per row: total = log(sum(exp(logits))), loss = total - logits[target]. */
+enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens,
+                             struct buffer *logits, struct buffer *total, struct buffer *loss,
+                             uint64_t classes, struct error *err);
+/* Logits become the gradient of the mean loss. */
+enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *tokens,
+                                      struct buffer *logits, struct buffer *total,
+                                      uint64_t classes, struct error *err);
+/* ret[slot] = mean of the first `count` elements of x. */
+enum status op_mean(struct ops *ops, struct buffer *x, uint64_t count, struct buffer *ret,
+                    uint64_t slot, struct error *err);
+
+#endif
