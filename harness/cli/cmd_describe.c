@@ -1,0 +1,212 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "protocols/protocol.h"
+#include "workloads/workload.h"
+
+static json_t *cost_json(const struct workload_case *work, const struct workload_cost *cost)
+{
+    return json_pack(
+        "{s:s, s:I, s:o, s:s?, s:o, s:s?, s:I, s:s?, s:I, s:I}", "precision",
+        precision_name(work->precision), "batch", (json_int_t)work->batch, "flops",
+        cost->flops_formula ? json_integer((json_int_t)cost->flops) : json_null(),
+        "flops_formula", cost->flops_formula, "bytes",
+        cost->bytes_formula ? json_integer((json_int_t)cost->bytes) : json_null(),
+        "bytes_formula", cost->bytes_formula, "items", (json_int_t)cost->items, "item_name",
+        cost->item_name, "device_memory_bytes", (json_int_t)cost->device_memory_bytes,
+        "working_set_bytes", (json_int_t)cost->working_set_bytes);
+}
+
+/* Costs of every precision and batch that is declared. */
+static enum status costs_of(const struct workload *workload, json_t **ret, struct error *err)
+{
+    json_t *rows = json_array();
+
+    for (size_t p = 0; p < workload->precision_count; p++) {
+        for (size_t b = 0; b < workload->batch_count; b++) {
+            struct workload_case work = {.workload = workload,
+                                         .precision = workload->precisions[p],
+                                         .batch = workload->batches[b],
+                                         .scenario = workload->scenario};
+            struct workload_cost cost = {0};
+            enum status status = workload->kind->cost(&work, &cost, err);
+
+            if (status != STATUS_OK) {
+                json_decref(rows);
+                return status;
+            }
+            json_array_append_new(rows, cost_json(&work, &cost));
+        }
+    }
+    *ret = rows;
+    return STATUS_OK;
+}
+
+static void append_cost(struct text *out, const json_t *cost)
+{
+    char memory[TEXT_HUMAN_SIZE], flops[TEXT_HUMAN_SIZE], bytes[TEXT_HUMAN_SIZE];
+    const json_t *counted_flops = json_object_get(cost, "flops");
+    const json_t *counted_bytes = json_object_get(cost, "bytes");
+
+    text_append_format(out, "  %s, batch %lld: %lld %ss",
+                       json_string_value(json_object_get(cost, "precision")),
+                       (long long)json_integer_value(json_object_get(cost, "batch")),
+                       (long long)json_integer_value(json_object_get(cost, "items")),
+                       json_string_value(json_object_get(cost, "item_name")));
+    if (json_is_integer(counted_flops))
+        text_append_format(out, ", %sFLOP",
+                           text_human_si((double)json_integer_value(counted_flops), flops));
+    if (json_is_integer(counted_bytes))
+        text_append_format(out, ", %s moved",
+                           text_human_bytes((double)json_integer_value(counted_bytes), bytes));
+    text_append_format(
+        out, " an iteration; needs %s on the device\n",
+        text_human_bytes(
+            (double)json_integer_value(json_object_get(cost, "device_memory_bytes")), memory));
+}
+
+static int describe_workload(const struct command_line *line, struct workload *workload)
+{
+    char hex[DIGEST_HEX_SIZE];
+    struct error err = ERROR_INIT;
+    struct text out;
+    json_t *costs, *cost;
+    size_t i;
+
+    if (costs_of(workload, &costs, &err) != STATUS_OK)
+        return command_fail(&err);
+    digest_hex(&workload->digest, hex);
+    if (command_has(line, KEY_JSON))
+        return output_json(json_pack("{s:s, s:s, s:O, s:o}", "type", "workload", "digest", hex,
+                                     "declaration", workload->json, "costs", costs));
+    text_init(&out);
+    text_append_format(&out, "%s (%s, version %lld)\n", workload->name, workload->kind->name,
+                       (long long)workload->version);
+    if (workload->description && workload->description[0])
+        text_append_format(&out, "%s\n", workload->description);
+    text_append_format(&out, "identity %s\n\n", hex);
+    if (workload->kind->describe)
+        workload->kind->describe(workload, &out);
+    text_append(&out, "\nWork\n");
+    json_array_foreach(costs, i, cost) append_cost(&out, cost);
+    cost = json_array_get(costs, 0);
+    if (json_is_string(json_object_get(cost, "flops_formula")))
+        text_append_format(&out, "  FLOPs: %s\n",
+                           json_string_value(json_object_get(cost, "flops_formula")));
+    if (json_is_string(json_object_get(cost, "bytes_formula")))
+        text_append_format(&out, "  bytes: %s\n",
+                           json_string_value(json_object_get(cost, "bytes_formula")));
+    json_decref(costs);
+    return output_text(&out);
+}
+
+static int describe_suite(const struct command_line *line, struct suite *suite)
+{
+    char hex[DIGEST_HEX_SIZE];
+    struct text out;
+
+    digest_hex(&suite->digest, hex);
+    if (command_has(line, KEY_JSON))
+        return output_json(json_pack("{s:s, s:s, s:O}", "type", "suite", "digest", hex,
+                                     "declaration", suite->json));
+    text_init(&out);
+    text_append_format(&out, "%s (suite, version %lld)\n", suite->name, (long long)suite->version);
+    if (suite->description && suite->description[0])
+        text_append_format(&out, "%s\n", suite->description);
+    text_append_format(&out, "identity %s\n\nWorkloads\n", hex);
+    for (size_t i = 0; i < suite->entry_count; i++) {
+        const struct suite_entry *entry = &suite->entries[i];
+
+        text_append_format(&out, "  %s", entry->workload);
+        for (size_t p = 0; p < entry->precision_count; p++)
+            text_append_format(&out, "%s%s", p ? ", " : " in ",
+                               precision_name(entry->precisions[p]));
+        for (size_t b = 0; b < entry->batch_count; b++)
+            text_append_format(&out, "%s%lld", b ? ", " : " batch ",
+                               (long long)entry->batches[b]);
+        text_append_char(&out, '\n');
+    }
+    return output_text(&out);
+}
+
+static void append_clauses(struct text *out, const json_t *json, int indent)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)json, key, value)
+    {
+        char *plain;
+
+        if (!strcmp(key, "description"))
+            continue;
+        if (json_is_object(value)) {
+            text_append_format(out, "%*s%s\n", indent, "", key);
+            append_clauses(out, value, indent + 2);
+            continue;
+        }
+        plain = json_dumps(value, JSON_ENCODE_ANY);
+        text_append_format(out, "%*s%-*s %s\n", indent, "", 32 - indent, key, plain ? plain : "?");
+        free(plain);
+    }
+}
+
+static int describe_protocol(const struct command_line *line, struct protocol *protocol)
+{
+    char hex[DIGEST_HEX_SIZE];
+    struct text out;
+
+    digest_hex(&protocol->digest, hex);
+    if (command_has(line, KEY_JSON))
+        return output_json(json_pack("{s:s, s:s, s:O}", "type", "protocol", "digest", hex,
+                                     "declaration", protocol->json));
+    text_init(&out);
+    text_append_format(&out, "%s (protocol, version %lld, %s)\n", protocol->name,
+                       (long long)protocol->version,
+                       protocol->evidence ? "evidence" : "a first look: its results never compare");
+    if (protocol->description && protocol->description[0])
+        text_append_format(&out, "%s\n", protocol->description);
+    text_append_format(&out, "identity %s\n\nClauses\n", hex);
+    append_clauses(&out, protocol->json, 2);
+    return output_text(&out);
+}
+
+static int run(const struct command_line *line)
+{
+    const char *name = line->arguments[0];
+    struct error err = ERROR_INIT, suite_error = ERROR_INIT, protocol_error = ERROR_INIT;
+    struct workload workload;
+    struct suite suite;
+    struct protocol protocol;
+    int result;
+
+    if (suite_find(name, &suite, &suite_error) == STATUS_OK) {
+        result = describe_suite(line, &suite);
+        suite_finish(&suite);
+        return result;
+    }
+    if (protocol_find(name, &protocol, &protocol_error) == STATUS_OK) {
+        result = describe_protocol(line, &protocol);
+        protocol_finish(&protocol);
+        return result;
+    }
+    if (workload_find(name, &workload, &err) == STATUS_OK) {
+        result = describe_workload(line, &workload);
+        workload_finish(&workload);
+        return result;
+    }
+    return command_fail(&err);
+}
+
+const struct command command_describe = {
+    .name = "describe",
+    .arguments = "NAME|FILE",
+    .summary = "Show a workload's shapes, work and memory, a suite, or a protocol",
+    .groups = GROUP_JSON,
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .completes = "workload",
+    .run = run,
+};

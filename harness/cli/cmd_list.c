@@ -1,0 +1,144 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "protocols/protocol.h"
+#include "workloads/workload.h"
+
+enum { KEY_NAMES = 'n' };
+
+/* One row, wherever it came from. */
+static void add_row(json_t *rows, const char *type, const char *name, const char *kind,
+                    const char *description)
+{
+    json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s}", "type", type, "name", name,
+                                          "kind", kind, "description",
+                                          description ? description : ""));
+}
+
+static enum status collect(json_t *rows, struct error *err)
+{
+    size_t count;
+    const struct catalog_entry *entries = catalog_suites(&count);
+    const struct protocol_builtin *protocols;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct suite suite;
+
+        status = suite_find(entries[i].name, &suite, err);
+        if (status != STATUS_OK)
+            break;
+        add_row(rows, "suite", suite.name, "", suite.description);
+        suite_finish(&suite);
+    }
+    entries = catalog_workloads(&count);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct workload workload;
+
+        status = workload_find(entries[i].name, &workload, err);
+        if (status != STATUS_OK)
+            break;
+        add_row(rows, "workload", workload.name, workload.kind->name, workload.description);
+        workload_finish(&workload);
+    }
+    protocols = protocol_builtins(&count);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct protocol protocol;
+
+        status = protocol_find(protocols[i].name, &protocol, err);
+        if (status != STATUS_OK)
+            break;
+        add_row(rows, "protocol", protocol.name, protocol.evidence ? "evidence" : "first look",
+                protocol.description);
+        protocol_finish(&protocol);
+    }
+    return status;
+}
+
+/* A description, wrapped between two columns. */
+static void append_wrapped(struct text *out, const char *string, size_t from, size_t to)
+{
+    size_t column = from;
+
+    while (*string) {
+        size_t length = strcspn(string, " \n");
+        char word[256];
+
+        if (length >= sizeof(word))
+            length = sizeof(word) - 1;
+        memcpy(word, string, length);
+        word[length] = '\0';
+        if (column > from && column + 1 + text_columns(word) > to) {
+            text_append_format(out, "\n%*s", (int)from, "");
+            column = from;
+        } else if (column > from) {
+            text_append_char(out, ' ');
+            column++;
+        }
+        text_append(out, word);
+        column += text_columns(word);
+        string += length;
+        string += strspn(string, " \n");
+    }
+    text_append_char(out, '\n');
+}
+
+static void append_rows(struct text *out, const json_t *rows, size_t columns)
+{
+    static const char *const titles[][2] = {
+        {"suite", "Suites"}, {"workload", "Workloads"}, {"protocol", "Protocols"}};
+    size_t i;
+    json_t *row;
+
+    for (size_t t = 0; t < 3; t++) {
+        text_append_format(out, "%s%s\n", t ? "\n" : "", titles[t][1]);
+        json_array_foreach(rows, i, row)
+        {
+            const char *name = json_string_value(json_object_get(row, "name"));
+
+            if (strcmp(json_string_value(json_object_get(row, "type")), titles[t][0]))
+                continue;
+            text_append_format(out, "  %-25s ", name);
+            append_wrapped(out, json_string_value(json_object_get(row, "description")), 28,
+                           columns);
+        }
+    }
+}
+
+static int run(const struct command_line *line)
+{
+    struct error err = ERROR_INIT;
+    struct text out;
+    json_t *rows = json_array(), *row;
+    size_t i;
+
+    if (collect(rows, &err) != STATUS_OK) {
+        json_decref(rows);
+        return command_fail(&err);
+    }
+    if (command_has(line, KEY_JSON))
+        return output_json(rows);
+    text_init(&out);
+    if (command_has(line, KEY_NAMES)) {
+        json_array_foreach(rows, i, row)
+            text_append_format(&out, "%s\n", json_string_value(json_object_get(row, "name")));
+    } else {
+        append_rows(&out, rows, (size_t)output_columns());
+        text_append(&out, "\n`assay describe NAME` shows shapes, work and memory needed.\n");
+    }
+    json_decref(rows);
+    return output_text(&out);
+}
+
+static const struct argp_option options[] = {
+    {"names", KEY_NAMES, NULL, 0, "names only, one a line", 0}, {0}};
+
+const struct command command_list = {
+    .name = "list",
+    .summary = "List the workloads, suites and protocols that come with assay",
+    .options = options,
+    .groups = GROUP_JSON,
+    .run = run,
+};

@@ -1,0 +1,141 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/core/log.h"
+#include "reports/html.h"
+#include "reports/terminal.h"
+#include "reports/view.h"
+#include "results/store.h"
+
+enum { KEY_HTML = 0x100 };
+
+#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
+
+/* A growing list of cells' rows. */
+struct cells {
+    int64_t *rows;
+    size_t count;
+};
+
+static enum status add(struct cells *cells, const int64_t *rows, size_t count, struct error *err)
+{
+    int64_t *grown = realloc(cells->rows, (cells->count + count + 1) * sizeof(*grown));
+
+    if (!grown)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu results", count);
+    cells->rows = grown;
+    if (count > 0)
+        memcpy(grown + cells->count, rows, count * sizeof(*rows));
+    cells->count += count;
+    return STATUS_OK;
+}
+
+static enum status add_campaign(struct cells *cells, struct store *store, const char *id,
+                                struct error *err)
+{
+    int64_t campaign, *rows = NULL;
+    size_t count = 0;
+    enum status status = store_find_campaign(store, id, &campaign, err);
+
+    if (status == STATUS_OK)
+        status = view_find_cells(store, campaign, &rows, &count, err);
+    if (status == STATUS_OK)
+        status = add(cells, rows, count, err);
+    free(rows);
+    return status;
+}
+
+/* An id with a slash is a result, without one a campaign; none at all is the newest campaign. */
+static enum status collect(const struct command_line *line, struct store *store,
+                           struct cells *cells, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    if (line->argument_count == 0)
+        return add_campaign(cells, store, "last", err);
+    for (size_t i = 0; i < line->argument_count && status == STATUS_OK; i++) {
+        const char *id = line->arguments[i];
+        int64_t row;
+
+        if (!strchr(id, '/')) {
+            status = add_campaign(cells, store, id, err);
+            continue;
+        }
+        status = store_find_cell(store, id, &row, err);
+        if (status == STATUS_OK)
+            status = add(cells, &row, 1, err);
+    }
+    return status;
+}
+
+static int write_table(struct store *store, const struct cells *cells)
+{
+    struct error err = ERROR_INIT;
+    struct view view;
+    struct text out;
+
+    if (view_load(store, cells->rows, cells->count, VIEW_SUMMARY, &view, &err) != STATUS_OK)
+        return command_fail(&err);
+    text_init(&out);
+    report_terminal_table(&out, &view, output_columns(), output_colour());
+    view_finish(&view);
+    return output_text(&out);
+}
+
+static int report(const struct command_line *line, struct store *store)
+{
+    const char *html = command_value(line, KEY_HTML);
+    struct error err = ERROR_INIT;
+    struct cells cells = {0};
+    int result = ASSAY_EXIT_OK;
+
+    if (collect(line, store, &cells, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        result = ASSAY_EXIT_STORE;
+    } else if (cells.count == 0) {
+        log_error("no results in %s; `assay run first-look` makes some", store_path(store));
+        result = ASSAY_EXIT_STORE;
+    } else if (!html) {
+        result = write_table(store, &cells);
+    } else if (report_html_file(store, cells.rows, cells.count, html, &err) != STATUS_OK) {
+        result = command_fail(&err);
+    } else {
+        log_info("%s shows %zu results", html, cells.count);
+    }
+    free(cells.rows);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    struct error err = ERROR_INIT;
+    struct store *store;
+    int result;
+
+    if (store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, &err) !=
+        STATUS_OK) {
+        log_error("%s", err.message);
+        return ASSAY_EXIT_STORE;
+    }
+    result = report(line, store);
+    store_close(store);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"html", KEY_HTML, "FILE", 0, "write a self-contained page instead of the table", 0}, {0}};
+
+const struct command command_report = {
+    .name = "report",
+    .arguments = "[ID]...",
+    .summary = "Show results as a table, or as a self-contained HTML page",
+    .text = "ID is a result (9f2c41aa/3) or a campaign (9f2c41aa, last); without one, the newest "
+            "campaign.",
+    .options = options,
+    .groups = GROUP_STORE,
+    .arguments_max = 1000,
+    .completes = "result",
+    .run = run,
+};

@@ -1,0 +1,141 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/core/log.h"
+#include "reports/terminal.h"
+#include "reports/view.h"
+#include "results/store.h"
+
+enum {
+    KEY_WORKLOAD = 'w',
+    KEY_DEVICE = 'd',
+    KEY_PROTOCOL = 'p',
+    KEY_PRECISION = 0x100,
+    KEY_LIMIT,
+    KEY_IDS
+};
+
+#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
+#define DEFAULT_LIMIT 50
+
+static enum status read_filter(const struct command_line *line, struct store *store,
+                               struct store_filter *filter, struct error *err)
+{
+    const char *limit = command_value(line, KEY_LIMIT);
+
+    *filter = (struct store_filter){.workload = command_value(line, KEY_WORKLOAD),
+                                    .precision = command_value(line, KEY_PRECISION),
+                                    .protocol = command_value(line, KEY_PROTOCOL),
+                                    .device = command_value(line, KEY_DEVICE),
+                                    .limit = DEFAULT_LIMIT};
+    if (limit && (!text_parse_i64(limit, &filter->limit) || filter->limit < 0))
+        return error_set(err, STATUS_INVALID, "--limit %s: write a whole number, 0 for all",
+                         limit);
+    if (line->argument_count > 0)
+        return store_find_campaign(store, line->arguments[0], &filter->campaign, err);
+    return STATUS_OK;
+}
+
+static int show_table(struct store *store, const json_t *rows, const struct store_filter *filter)
+{
+    size_t count = json_array_size(rows), i;
+    int64_t *cells = calloc(count + 1, sizeof(*cells));
+    struct error err = ERROR_INIT;
+    struct view view;
+    struct text out;
+    json_t *row;
+
+    if (!cells)
+        return ASSAY_EXIT_SYSTEM;
+    json_array_foreach(rows, i, row)
+        cells[i] = json_integer_value(json_object_get(row, "cell"));
+    if (count == 0) {
+        free(cells);
+        log_info("no results in %s%s", store_path(store),
+                 filter->workload || filter->device || filter->precision || filter->protocol
+                     ? " that pass these filters"
+                     : "; `assay run first-look` makes some");
+        return ASSAY_EXIT_OK;
+    }
+    if (view_load(store, cells, count, VIEW_SUMMARY, &view, &err) != STATUS_OK) {
+        free(cells);
+        return command_fail(&err);
+    }
+    free(cells);
+    text_init(&out);
+    report_terminal_table(&out, &view, output_columns(), output_colour());
+    if (filter->limit && count == (size_t)filter->limit)
+        text_append_format(&out, "\nThe newest %lld; `--limit 0` shows all.\n",
+                           (long long)filter->limit);
+    view_finish(&view);
+    return output_text(&out);
+}
+
+static int show(const struct command_line *line, struct store *store)
+{
+    struct error err = ERROR_INIT;
+    struct store_filter filter;
+    json_t *rows = NULL, *row;
+    size_t i;
+    int result;
+
+    if (read_filter(line, store, &filter, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
+    }
+    if (command_has(line, KEY_IDS) && !command_has(line, KEY_LIMIT))
+        filter.limit = 0;
+    if (store_list_results(store, &filter, &rows, &err) != STATUS_OK)
+        return command_fail(&err);
+    if (command_has(line, KEY_JSON))
+        return output_json(rows);
+    if (command_has(line, KEY_IDS)) {
+        json_array_foreach(rows, i, row)
+            puts(json_string_value(json_object_get(row, "id")));
+        result = fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
+    } else {
+        result = show_table(store, rows, &filter);
+    }
+    json_decref(rows);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    struct error err = ERROR_INIT;
+    struct store *store;
+    int result;
+
+    if (store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, &err) !=
+        STATUS_OK) {
+        log_error("%s", err.message);
+        return ASSAY_EXIT_STORE;
+    }
+    result = show(line, store);
+    store_close(store);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"workload", KEY_WORKLOAD, "NAME", 0, "only this workload", 0},
+    {"device", KEY_DEVICE, "TEXT", 0, "only devices whose spec is, or whose name holds, this", 0},
+    {"protocol", KEY_PROTOCOL, "NAME", 0, "only this protocol", 0},
+    {"precision", KEY_PRECISION, "NAME", 0, "only this precision", 0},
+    {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: 50; 0: all)", 0},
+    {"ids", KEY_IDS, NULL, 0, "ids only, one a line", 0},
+    {0}};
+
+const struct command command_results = {
+    .name = "results",
+    .arguments = "[CAMPAIGN]",
+    .summary = "List stored results, newest first",
+    .text = "CAMPAIGN is the start of a campaign's identifier, or `last`.",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON,
+    .arguments_max = 1,
+    .completes = "result",
+    .run = run,
+};

@@ -1,0 +1,315 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/interrupt.h"
+#include "harness/cli/output.h"
+#include "harness/cli/results_view.h"
+#include "harness/core/log.h"
+#include "harness/runner/campaign.h"
+#include "harness/runner/plan.h"
+
+enum {
+    KEY_DEVICE = 'd',
+    KEY_PROTOCOL = 'p',
+    KEY_PRECISION = 0x100,
+    KEY_BATCH,
+    KEY_RESUME,
+    KEY_DRY_RUN,
+    KEY_ORDER_SEED,
+    KEY_NONCE
+};
+
+#define BUSY_TIMEOUT_NS (60 * (int64_t)1000000000)
+#define LIST_MAX 64
+
+/* What the options say, in the form that plan_build takes. */
+struct request {
+    struct plan_request plan;
+    const char *devices[LIST_MAX];
+    enum precision precisions[LIST_MAX];
+    int64_t batches[LIST_MAX];
+};
+
+static enum status too_many(struct error *err, const char *option)
+{
+    return error_set(err, STATUS_INVALID, "--%s: at most %d of them", option, LIST_MAX);
+}
+
+/* Calls `take` for each comma-separated word of every --OPTION. */
+static enum status each_word(const struct command_line *line, int key,
+                             enum status (*take)(struct request *, const char *, struct error *),
+                             struct request *request, struct error *err)
+{
+    const char *value;
+
+    for (size_t n = 0; (value = command_value_at(line, key, n)); n++) {
+        char *copy = strdup(value), *rest = NULL;
+        enum status status = copy ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory");
+
+        for (char *word = copy ? strtok_r(copy, ",", &rest) : NULL; word && status == STATUS_OK;
+             word = strtok_r(NULL, ",", &rest))
+            status = take(request, word, err);
+        free(copy);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status take_precision(struct request *request, const char *word, struct error *err)
+{
+    static const char *const names[] = {
+#define NAME(code, name, storage) name,
+        PRECISION_MAP(NAME)
+#undef NAME
+    };
+    const char *nearest;
+
+    if (request->plan.precision_count == LIST_MAX)
+        return too_many(err, "precision");
+    if (precision_from_name(word, &request->precisions[request->plan.precision_count])) {
+        request->plan.precision_count++;
+        return STATUS_OK;
+    }
+    nearest = text_nearest(word, names, sizeof(names) / sizeof(names[0]));
+    return error_set(err, STATUS_INVALID,
+                     "--precision %s: no such precision%s%s; write one of fp64, fp32, tf32, bf16, "
+                     "fp16, fp8_e4m3, fp8_e5m2, int8, fp4",
+                     word, nearest ? "; did you mean " : "", nearest ? nearest : "");
+}
+
+static enum status take_batch(struct request *request, const char *word, struct error *err)
+{
+    int64_t batch;
+
+    if (request->plan.batch_count == LIST_MAX)
+        return too_many(err, "batch");
+    if (!text_parse_i64(word, &batch) || batch < 1)
+        return error_set(err, STATUS_INVALID,
+                         "--batch %s: write whole numbers from 1, such as --batch 1,8", word);
+    request->batches[request->plan.batch_count++] = batch;
+    return STATUS_OK;
+}
+
+static enum status read_request(const struct command_line *line, struct request *request,
+                                struct error *err)
+{
+    const char *value;
+    enum status status;
+
+    memset(request, 0, sizeof(*request));
+    request->plan.names = line->arguments;
+    request->plan.name_count = line->argument_count;
+    request->plan.devices = request->devices;
+    request->plan.precisions = request->precisions;
+    request->plan.batches = request->batches;
+    request->plan.protocol = command_has(line, KEY_PROTOCOL) ? command_value(line, KEY_PROTOCOL)
+                                                             : "quick";
+    request->plan.nonce = command_value(line, KEY_NONCE);
+    for (size_t n = 0; (value = command_value_at(line, KEY_DEVICE, n)); n++) {
+        if (n == LIST_MAX)
+            return too_many(err, "device");
+        request->devices[request->plan.device_count++] = value;
+    }
+    status = each_word(line, KEY_PRECISION, take_precision, request, err);
+    if (status == STATUS_OK)
+        status = each_word(line, KEY_BATCH, take_batch, request, err);
+    value = command_value(line, KEY_ORDER_SEED);
+    if (status == STATUS_OK && value) {
+        int64_t seed;
+
+        if (!text_parse_i64(value, &seed) || seed < 0)
+            return error_set(err, STATUS_INVALID,
+                             "--order-seed %s: write a whole number from 0 to 2^63-1", value);
+        request->plan.order_seed = (uint64_t)seed;
+        request->plan.has_order_seed = true;
+    }
+    return status;
+}
+
+static int show_plan(const struct command_line *line, const struct plan *plan)
+{
+    struct text out;
+
+    if (command_has(line, KEY_JSON))
+        return output_json(json_incref(plan->json));
+    text_init(&out);
+    text_append_format(&out, "%zu cells, %zu trials under protocol %s; nothing was run\n\n",
+                       plan->cell_count, plan->order_count, plan->protocol.name);
+    for (size_t i = 0; i < plan->cell_count; i++) {
+        char *label = plan_cell_label(&plan->cells[i]);
+
+        text_append_format(&out, "  %3zu  %-36s on %s\n", i + 1, label ? label : "?",
+                           plan->cells[i].device_spec);
+        free(label);
+    }
+    text_append_format(&out, "\nOrder of the trials (seed %" PRIu64 ")\n ", plan->order_seed);
+    for (size_t i = 0; i < plan->order_count; i++)
+        text_append_format(&out, " %u%s", plan->order[i] + 1,
+                           (i + 1) % 20 == 0 && i + 1 < plan->order_count ? "\n " : "");
+    text_append_char(&out, '\n');
+    return output_text(&out);
+}
+
+static json_t *summary_json(const struct campaign *campaign, const struct campaign_summary *summary,
+                            json_t *results)
+{
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:o}", "campaign", campaign->uid,
+                     "database", store_path(campaign->store), "resume_with", "assay run --resume",
+                     "trials_ok", (json_int_t)summary->ok, "trials_failed",
+                     (json_int_t)summary->failed, "trials_left",
+                     (json_int_t)(summary->planned - summary->done), "interrupted",
+                     summary->interrupted, "results", results);
+}
+
+static int run_campaign(const struct command_line *line, struct store *store,
+                        struct campaign *campaign)
+{
+    struct campaign_options options = {.wake_fd = -1, .quiet = command_has(line, KEY_QUIET)};
+    struct campaign_summary summary = {0};
+    struct error err = ERROR_INIT;
+    int result;
+
+    if (interrupt_open(&options.wake_fd, &err) != STATUS_OK ||
+        campaign_run(campaign, &options, &summary, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        log_info("what was finished is kept; go on with: assay run --resume %.8s --db %s",
+                 campaign->uid, store_path(store));
+        return ASSAY_EXIT_STORE;
+    }
+    if (command_has(line, KEY_JSON)) {
+        json_t *results = NULL;
+
+        if (results_view_json(store, campaign->row, &results, &err) != STATUS_OK)
+            return command_fail(&err);
+        result = output_json(summary_json(campaign, &summary, results));
+    } else {
+        result = results_view_table(store, campaign->row, &err);
+    }
+    if (summary.interrupted) {
+        log_info("interrupted; go on with: assay run --resume %.8s --db %s", campaign->uid,
+                 store_path(store));
+        return ASSAY_EXIT_INTERRUPTED;
+    }
+    if (!command_has(line, KEY_JSON))
+        log_info("campaign %.8s is in %s; a page of it: assay report --html report.html --db %s "
+                 "%.8s",
+                 campaign->uid, store_path(store), store_path(store), campaign->uid);
+    if (summary.failed > 0) {
+        log_error("%zu of %zu trials failed; `assay show ID` tells why", summary.failed,
+                  summary.done);
+        return ASSAY_EXIT_TRIALS;
+    }
+    return result;
+}
+
+static int resume(const struct command_line *line)
+{
+    struct error err = ERROR_INIT;
+    struct store *store;
+    struct campaign campaign;
+    int result;
+
+    if (line->argument_count > 0) {
+        log_error("--resume takes everything from the campaign's record: leave out \"%s\"",
+                  line->arguments[0]);
+        return ASSAY_EXIT_USAGE;
+    }
+    if (store_open(command_database(line), STORE_WRITE, BUSY_TIMEOUT_NS, &store, &err) !=
+        STATUS_OK) {
+        log_error("%s", err.message);
+        return ASSAY_EXIT_STORE;
+    }
+    if (campaign_open(store, command_value(line, KEY_RESUME), &campaign, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        store_close(store);
+        return ASSAY_EXIT_STORE;
+    }
+    result = run_campaign(line, store, &campaign);
+    campaign_finish(&campaign);
+    store_close(store);
+    return result;
+}
+
+static int create(const struct command_line *line, const struct plan *plan)
+{
+    struct error err = ERROR_INIT;
+    struct store *store;
+    struct campaign campaign;
+    char *text = command_text(line);
+    int result;
+
+    if (store_open(command_database(line), STORE_CREATE, BUSY_TIMEOUT_NS, &store, &err) !=
+        STATUS_OK) {
+        log_error("%s", err.message);
+        free(text);
+        return ASSAY_EXIT_STORE;
+    }
+    if (campaign_create(store, plan, text ? text : "", &campaign, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        result = ASSAY_EXIT_STORE;
+    } else {
+        result = run_campaign(line, store, &campaign);
+        campaign_finish(&campaign);
+    }
+    free(text);
+    store_close(store);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    struct request request;
+    struct error err = ERROR_INIT;
+    struct plan plan;
+    int result;
+
+    if (command_has(line, KEY_RESUME))
+        return resume(line);
+    if (line->argument_count == 0) {
+        log_error("name a workload, a suite or a file, such as `assay run first-look`; `assay "
+                  "list` shows what there is");
+        return ASSAY_EXIT_USAGE;
+    }
+    if (read_request(line, &request, &err) != STATUS_OK ||
+        plan_build(&request.plan, &plan, &err) != STATUS_OK)
+        return command_fail(&err);
+    result = command_has(line, KEY_DRY_RUN) ? show_plan(line, &plan) : create(line, &plan);
+    plan_finish(&plan);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"device", KEY_DEVICE, "DEVICE", 0,
+     "opencl:0, opencl, or the start of a UUID; may be given several times (default: every usable "
+     "device)",
+     0},
+    {"protocol", KEY_PROTOCOL, "NAME|FILE", 0, "how to measure (default: quick)", 0},
+    {"precision", KEY_PRECISION, "LIST", 0, "only these of the declared precisions: fp32,bf16", 0},
+    {"batch", KEY_BATCH, "LIST", 0, "only these of the declared batch sizes: 1,8", 0},
+    {"resume", KEY_RESUME, "ID", 0, "go on with an interrupted campaign (`last`: the newest)", 0},
+    {"dry-run", KEY_DRY_RUN, NULL, 0, "show cells and order; run and store nothing", 0},
+    {"order-seed", KEY_ORDER_SEED, "N", 0, "seed of the trials' order (default: drawn at random)",
+     0},
+    {"nonce", KEY_NONCE, "TEXT", 0, "text from a buyer that becomes part of the recorded plan", 0},
+    {0}};
+
+const struct command command_run = {
+    .name = "run",
+    .arguments = "[NAME|FILE|SUITE]...",
+    .summary = "Run workloads under a protocol and store every sample",
+    .text = "The plan is recorded before the first trial. Each trial is a fresh process; trials of "
+            "all cells are interleaved in a seeded random order. Ctrl-C keeps what is finished.\n"
+            "\n"
+            "  assay run first-look\n"
+            "  assay run triad my-model.yaml --protocol standard --db evidence.db\n"
+            "  assay run --resume last",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
+    .arguments_max = LIST_MAX,
+    .completes = "workload",
+    .run = run,
+};

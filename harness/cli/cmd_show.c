@@ -1,0 +1,81 @@
+#include <stdio.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/core/log.h"
+#include "reports/terminal.h"
+#include "reports/view.h"
+#include "results/store.h"
+
+enum { KEY_SERIES = 's' };
+
+#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
+
+/* The raw samples of every trial as CSV, the form that `assay analyze` reads. */
+static int show_series(struct store *store, int64_t cell)
+{
+    struct error err = ERROR_INIT;
+
+    if (results_export_samples_csv(store, cell, stdout, &err) != STATUS_OK)
+        return command_fail(&err);
+    return fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
+}
+
+static int show(const struct command_line *line, struct store *store)
+{
+    struct error err = ERROR_INIT;
+    struct view_cell cell;
+    struct text out;
+    int64_t row;
+    json_t *record;
+
+    if (store_find_cell(store, line->arguments[0], &row, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        return ASSAY_EXIT_STORE;
+    }
+    if (command_has(line, KEY_SERIES))
+        return show_series(store, row);
+    if (command_has(line, KEY_JSON)) {
+        if (store_cell_json(store, row, &record, &err) != STATUS_OK)
+            return command_fail(&err);
+        return output_json(record);
+    }
+    if (view_cell_load(store, row, VIEW_FULL, &cell, &err) != STATUS_OK)
+        return command_fail(&err);
+    text_init(&out);
+    report_terminal_cell(&out, &cell, output_columns(), output_colour());
+    view_cell_finish(&cell);
+    return output_text(&out);
+}
+
+static int run(const struct command_line *line)
+{
+    struct error err = ERROR_INIT;
+    struct store *store;
+    int result;
+
+    if (store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, &err) !=
+        STATUS_OK) {
+        log_error("%s", err.message);
+        return ASSAY_EXIT_STORE;
+    }
+    result = show(line, store);
+    store_close(store);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"series", KEY_SERIES, NULL, 0, "the raw samples of all its trials, as CSV", 0}, {0}};
+
+const struct command command_show = {
+    .name = "show",
+    .arguments = "ID",
+    .summary = "Show one result with its full context",
+    .text = "ID is what `assay results` lists, such as 9f2c41aa/3.",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON,
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .completes = "result",
+    .run = run,
+};

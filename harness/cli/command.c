@@ -1,0 +1,228 @@
+#include "harness/cli/command.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/log.h"
+#include "harness/core/text.h"
+
+static const struct argp_option store_options[] = {
+    {"db", KEY_DB, "FILE", 0, "database (default: $ASSAY_DB, else assay.db in this folder)", 90},
+    {0}};
+static const struct argp_option json_options[] = {
+    {"json", KEY_JSON, NULL, 0, "write JSON to standard output", 91}, {0}};
+static const struct argp_option stack_options[] = {
+    {"lib", KEY_LIB, "NAME=PATH", 0, "open this file as the vendor library NAME (opencl, ...)", 92},
+    {0}};
+static const struct argp_option quiet_options[] = {
+    {"quiet", KEY_QUIET, NULL, 0, "no progress", 93}, {0}};
+
+const struct argp_option *command_group_options(enum command_group group)
+{
+    switch (group) {
+    case GROUP_STORE:
+        return store_options;
+    case GROUP_JSON:
+        return json_options;
+    case GROUP_STACK:
+        return stack_options;
+    case GROUP_QUIET:
+        return quiet_options;
+    case GROUP_NONE:
+        break;
+    }
+    return NULL;
+}
+
+/* Children see the choice through the environment (core/dynlib). */
+static bool set_library(const char *argument)
+{
+    const char *equals = strchr(argument, '=');
+    char variable[128] = "ASSAY_LIB_";
+    size_t at = strlen(variable);
+
+    if (!equals || equals == argument || !equals[1] ||
+        (size_t)(equals - argument) + at >= sizeof(variable))
+        return false;
+    for (const char *c = argument; c < equals; c++) {
+        if (!isalnum((unsigned char)*c) && *c != '_')
+            return false;
+        variable[at++] = (char)toupper((unsigned char)*c);
+    }
+    variable[at] = '\0';
+    return setenv(variable, equals + 1, 1) == 0;
+}
+
+static error_t parse_key(int key, char *value, struct argp_state *state)
+{
+    struct command_line *line = state->input;
+    const struct command *command = line->command;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        for (size_t i = 0; state->root_argp->children && state->root_argp->children[i].argp; i++)
+            state->child_inputs[i] = line;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (state->arg_num >= command->arguments_max)
+            argp_error(state, "too many arguments at \"%s\"", value);
+        line->arguments[line->argument_count++] = value;
+        return 0;
+    case ARGP_KEY_END:
+        if (line->argument_count < command->arguments_min)
+            argp_error(state, "it needs %s", command->arguments);
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+    case ARGP_KEY_SUCCESS:
+    case ARGP_KEY_ERROR:
+    case ARGP_KEY_FINI:
+    case ARGP_KEY_ARGS:
+        return ARGP_ERR_UNKNOWN;
+    default:
+        break;
+    }
+    if (key == KEY_LIB && !set_library(value))
+        argp_error(state, "--lib %s: write NAME=PATH, for instance opencl=/opt/lib/libOpenCL.so.1",
+                   value);
+    line->options[line->option_count++] = (struct command_option){key, value};
+    return 0;
+}
+
+/* Shared options are argp children, each with its own small table. */
+static error_t parse_group_key(int key, char *value, struct argp_state *state)
+{
+    if (key < KEY_DB || key > KEY_QUIET)
+        return ARGP_ERR_UNKNOWN;
+    return parse_key(key, value, state);
+}
+
+int command_main(const struct command *command, int argc, char **argv)
+{
+    enum { GROUPS = 4 };
+    struct argp groups[GROUPS] = {{0}};
+    struct argp_child children[GROUPS + 1] = {{0}};
+    struct command_line line = {.command = command, .argc = argc, .argv = argv};
+    char *text = text_format("%s\v%s", command->summary, command->text ? command->text : "");
+    char name[128];
+    struct argp argp = {command->options, parse_key, command->arguments, text, children, NULL,
+                        NULL};
+    size_t count = 0;
+    int result;
+
+    for (int i = 0; i < GROUPS; i++) {
+        if (!(command->groups & (1u << i)))
+            continue;
+        groups[count] = (struct argp){.options = command_group_options(1u << i),
+                                      .parser = parse_group_key};
+        children[count] = (struct argp_child){&groups[count], 0, NULL, 0};
+        count++;
+    }
+    line.options = calloc((size_t)argc + 1, sizeof(*line.options));
+    line.arguments = calloc((size_t)argc + 1, sizeof(*line.arguments));
+    snprintf(name, sizeof(name), "assay %s", command->name);
+    if (!line.options || !line.arguments || !text) {
+        log_error("no memory");
+        result = ASSAY_EXIT_SYSTEM;
+    } else {
+        char *program = argv[0];
+
+        argv[0] = name;
+        argp_err_exit_status = ASSAY_EXIT_USAGE;
+        if (argp_parse(&argp, argc, argv, 0, NULL, &line) == 0) {
+            argv[0] = program;
+            result = command->run(&line);
+        } else {
+            result = ASSAY_EXIT_USAGE;
+        }
+        argv[0] = program;
+    }
+    free(line.options);
+    free(line.arguments);
+    free(text);
+    return result;
+}
+
+const char *command_value(const struct command_line *line, int key)
+{
+    const char *value = NULL;
+
+    for (size_t i = 0; i < line->option_count; i++)
+        if (line->options[i].key == key)
+            value = line->options[i].value;
+    return value;
+}
+
+bool command_has(const struct command_line *line, int key)
+{
+    for (size_t i = 0; i < line->option_count; i++)
+        if (line->options[i].key == key)
+            return true;
+    return false;
+}
+
+const char *command_value_at(const struct command_line *line, int key, size_t n)
+{
+    for (size_t i = 0; i < line->option_count; i++)
+        if (line->options[i].key == key && n-- == 0)
+            return line->options[i].value;
+    return NULL;
+}
+
+const char *command_database(const struct command_line *line)
+{
+    const char *path = command_value(line, KEY_DB);
+
+    if (!path)
+        path = getenv("ASSAY_DB");
+    return path && path[0] ? path : "assay.db";
+}
+
+char *command_text(const struct command_line *line)
+{
+    struct text text;
+
+    text_init(&text);
+    text_append_format(&text, "assay %s", line->command->name);
+    for (int i = 1; i < line->argc; i++) {
+        const char *word = line->argv[i];
+
+        text_append_char(&text, ' ');
+        if (word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_-./:=,+@%")] == '\0') {
+            text_append(&text, word);
+            continue;
+        }
+        text_append_char(&text, '\'');
+        for (; *word; word++) {
+            if (*word == '\'')
+                text_append(&text, "'\\''");
+            else
+                text_append_printable(&text, word, 1);
+        }
+        text_append_char(&text, '\'');
+    }
+    return text_steal(&text);
+}
+
+int command_fail(const struct error *err)
+{
+    log_error("%s", err->message[0] ? err->message : status_meaning(err->code));
+    switch (err->code) {
+    case STATUS_INVALID:
+        return ASSAY_EXIT_USAGE;
+    case STATUS_UNAVAILABLE:
+        return ASSAY_EXIT_DEVICE;
+    case STATUS_NOT_FOUND:
+        return ASSAY_EXIT_USAGE;
+    case STATUS_CORRUPT:
+    case STATUS_BUSY:
+    case STATUS_DENIED:
+        return ASSAY_EXIT_STORE;
+    case STATUS_INTERRUPTED:
+        return ASSAY_EXIT_INTERRUPTED;
+    default:
+        return ASSAY_EXIT_SYSTEM;
+    }
+}

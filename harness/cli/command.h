@@ -1,0 +1,96 @@
+/*
+ * command - one table a command: its options, its words, its function. Help, manual page and tab
+ * completion are made from the same tables (manual.c).
+ */
+#ifndef ASSAY_CLI_COMMAND_H
+#define ASSAY_CLI_COMMAND_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/core/status.h"
+
+/* Exit statuses; `assay --help` and the manual page print this list. */
+#define EXIT_MAP(X)                                                                                \
+    X(OK, 0, "done; every trial of it succeeded")                                                  \
+    X(TRIALS, 1, "at least one trial failed; gate: worse than the margin")                         \
+    X(USAGE, 2, "wrong arguments or declarations; gate: the two do not compare")                   \
+    X(DEVICE, 3, "no usable device; gate: inconclusive")                                           \
+    X(STORE, 4, "the database cannot be used, or has no such result")                              \
+    X(SYSTEM, 5, "memory, disk or another part of the system failed")                              \
+    X(INTERRUPTED, 130, "stopped by the user; what was finished is kept")
+
+enum assay_exit {
+#define EXIT_ENUM(code, value, meaning) ASSAY_EXIT_##code = value,
+    EXIT_MAP(EXIT_ENUM)
+#undef EXIT_ENUM
+};
+
+/* Options that several commands share; a command names the groups it takes. */
+enum command_group {
+    GROUP_NONE = 0,
+    GROUP_STORE = 1 << 0,  /* --db */
+    GROUP_JSON = 1 << 1,   /* --json */
+    GROUP_STACK = 1 << 2,  /* --lib */
+    GROUP_QUIET = 1 << 3,  /* --quiet */
+};
+
+struct command_line;
+
+struct command {
+    const char *name;
+    const char *arguments;              /* "[NAME|FILE|SUITE]..." or NULL */
+    const char *summary;                /* one line */
+    const char *text;                   /* paragraphs for help and manual; NULL: none */
+    const struct argp_option *options;  /* its own, ended by {0}; NULL: none */
+    unsigned groups;
+    size_t arguments_min, arguments_max;
+    bool hidden;
+    const char *completes;              /* what the arguments are: "workload", "result", "file" */
+    int (*run)(const struct command_line *line);
+};
+
+/* The table of all commands, in the order that help shows them. */
+const struct command *const *commands_all(size_t *ret_count);
+
+struct command_option {
+    int key;
+    const char *value; /* NULL: a flag */
+};
+
+/* A parsed call. Strings live as long as argv. */
+struct command_line {
+    const struct command *command;
+    struct command_option *options; /* in the order given */
+    size_t option_count;
+    const char **arguments;
+    size_t argument_count;
+    int argc; /* the whole call, for the record */
+    char **argv;
+};
+
+/* Keys of the shared groups. */
+enum { KEY_DB = 0x400, KEY_JSON, KEY_LIB, KEY_QUIET };
+
+/* Parses argv of one command and runs it; returns the exit status. */
+int command_main(const struct command *command, int argc, char **argv);
+
+/* Last value of an option, or NULL; whether it was given; its n-th value (NULL past the end). */
+const char *command_value(const struct command_line *line, int key);
+bool command_has(const struct command_line *line, int key);
+const char *command_value_at(const struct command_line *line, int key, size_t n);
+
+/* The database: --db, else ASSAY_DB, else assay.db in this folder. */
+const char *command_database(const struct command_line *line);
+
+/* The call as a shell would take it again, heap. */
+char *command_text(const struct command_line *line);
+
+/* The options of the shared groups, ended by {0}; for manual.c. */
+const struct argp_option *command_group_options(enum command_group group);
+
+/* Says an error on stderr and returns the exit status that fits it. */
+int command_fail(const struct error *err);
+
+#endif

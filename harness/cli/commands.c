@@ -1,0 +1,12 @@
+#include "harness/cli/commands.h"
+
+static const struct command *const commands[] = {
+    &command_devices, &command_list, &command_describe, &command_run,   &command_results,
+    &command_show,    &command_report, &command_worker, &command_probe,
+};
+
+const struct command *const *commands_all(size_t *ret_count)
+{
+    *ret_count = sizeof(commands) / sizeof(commands[0]);
+    return commands;
+}

@@ -1,0 +1,17 @@
+/* commands - every command's table, defined in its cmd_<name>.c. */
+#ifndef ASSAY_CLI_COMMANDS_H
+#define ASSAY_CLI_COMMANDS_H
+
+#include "harness/cli/command.h"
+
+extern const struct command command_devices;
+extern const struct command command_list;
+extern const struct command command_describe;
+extern const struct command command_run;
+extern const struct command command_results;
+extern const struct command command_show;
+extern const struct command command_report;
+extern const struct command command_worker; /* hidden: what `run` starts */
+extern const struct command command_probe;  /* hidden: what asks a backend */
+
+#endif

@@ -1,0 +1,49 @@
+#include "harness/cli/interrupt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "harness/cli/command.h"
+
+static int write_end = -1;
+static volatile sig_atomic_t seen;
+
+static void handle_signal(int number)
+{
+    static const char note[] = "\nassay: stopping after this trial is put away; once more to stop "
+                               "at once\n";
+    ssize_t ignored;
+
+    (void)number;
+    if (seen)
+        _exit(ASSAY_EXIT_INTERRUPTED);
+    seen = 1;
+    ignored = write(write_end, "x", 1);
+    ignored = write(STDERR_FILENO, note, sizeof(note) - 1);
+    (void)ignored;
+}
+
+enum status interrupt_open(int *ret_fd, struct error *err)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return error_set_errno(err, errno, "pipe for signals");
+    write_end = ends[1];
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct sigaction before;
+
+        /* nohup and shells that ignore a signal for us are right. */
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
+            continue;
+        if (sigaction(numbers[i], &action, NULL) < 0)
+            return error_set_errno(err, errno, "sigaction");
+    }
+    *ret_fd = ends[0];
+    return STATUS_OK;
+}

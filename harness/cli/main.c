@@ -1,0 +1,90 @@
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/manual.h"
+#include "harness/cli/output.h"
+#include "harness/core/log.h"
+#include "harness/core/text.h"
+#include "harness/core/version.h"
+
+static int print(void (*append)(struct text *))
+{
+    struct text text;
+
+    text_init(&text);
+    append(&text);
+    return output_text(&text);
+}
+
+static void append_version(struct text *text)
+{
+    text_append(text, "assay " ASSAY_VERSION_TEXT "\n");
+}
+
+static const struct command *find(const char *name)
+{
+    size_t count;
+    const struct command *const *commands = commands_all(&count);
+
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+    return NULL;
+}
+
+static int explain_unknown(const char *name)
+{
+    size_t count;
+    const struct command *const *commands = commands_all(&count);
+    const char **names = calloc(count, sizeof(*names));
+    const char *nearest = NULL;
+
+    for (size_t i = 0; names && i < count; i++)
+        names[i] = commands[i]->name;
+    if (names)
+        nearest = text_nearest(name, names, count);
+    log_error("no command \"%s\"%s%s%s; `assay --help` lists them", name,
+              nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    free(names);
+    return ASSAY_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command;
+
+    /* Widths of characters follow the locale; numbers must not: C's stay. */
+    if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1)
+        setlocale(LC_CTYPE, "C.UTF-8");
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        print(manual_append_overview);
+        return ASSAY_EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        return print(manual_append_overview);
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+        return print(append_version);
+    if (!strcmp(argv[1], "--manual"))
+        return print(manual_append_page);
+    if (!strcmp(argv[1], "--completion"))
+        return print(manual_append_completion);
+    if (!strcmp(argv[1], "help") && argc > 2) {
+        static char help[] = "--help";
+
+        command = find(argv[2]);
+        if (!command)
+            return explain_unknown(argv[2]);
+        argv[2] = help;
+        return command_main(command, argc - 1, argv + 1);
+    }
+    if (!strcmp(argv[1], "help"))
+        return print(manual_append_overview);
+    command = find(argv[1]);
+    if (!command)
+        return explain_unknown(argv[1]);
+    return command_main(command, argc - 1, argv + 1);
+}

@@ -1,0 +1,216 @@
+#include "harness/cli/manual.h"
+
+#include <string.h>
+
+#include "harness/cli/command.h"
+#include "harness/core/version.h"
+
+static const char purpose[] =
+    "Measures AI workloads on devices under a declared protocol, and keeps every result with its "
+    "provenance in an SQLite database.";
+
+static const char *const environment[][2] = {
+    {"ASSAY_DB", "Database when --db is not given."},
+    {"ASSAY_LIB_NAME", "File to open as the vendor library NAME (ASSAY_LIB_OPENCL, ...)."},
+    {"ASSAY_NULL", "What the null backend, which tests the tool, pretends and breaks."},
+    {"NO_COLOR", "When set, no colour is written."},
+};
+
+static const struct {
+    int value;
+    const char *meaning;
+} exits[] = {
+#define EXIT_ROW(code, value, meaning) {value, meaning},
+    EXIT_MAP(EXIT_ROW)
+#undef EXIT_ROW
+};
+
+/* roff: a backslash and a leading dot or quote mean something else. */
+static void append_roff(struct text *out, const char *string)
+{
+    bool line_start = true;
+
+    for (; *string; string++) {
+        if (line_start && (*string == '.' || *string == '\''))
+            text_append(out, "\\&");
+        if (*string == '\\')
+            text_append(out, "\\e");
+        else if (*string == '-')
+            text_append(out, "\\-");
+        else
+            text_append_char(out, *string);
+        line_start = *string == '\n';
+    }
+}
+
+/* Paragraphs are set apart by empty lines; lines that begin with a blank are examples. */
+static void append_roff_text(struct text *out, const char *string)
+{
+    bool example = false;
+
+    while (*string) {
+        const char *end = strchr(string, '\n');
+        size_t length = end ? (size_t)(end - string) : strlen(string);
+        char line[512];
+        bool indented = string[0] == ' ';
+
+        if (length >= sizeof(line))
+            length = sizeof(line) - 1;
+        memcpy(line, string, length);
+        line[length] = '\0';
+        if (indented != example) {
+            text_append(out, indented ? ".PP\n.nf\n" : ".fi\n");
+            example = indented;
+        }
+        if (length == 0)
+            text_append(out, ".PP\n");
+        else {
+            append_roff(out, line);
+            text_append_char(out, '\n');
+        }
+        string += length + (end ? 1 : 0);
+        if (!end)
+            break;
+    }
+    if (example)
+        text_append(out, ".fi\n");
+}
+
+static void append_roff_options(struct text *out, const struct argp_option *option)
+{
+    for (; option && (option->name || option->key); option++) {
+        text_append(out, ".TP\n.B ");
+        if (option->key > ' ' && option->key < 127)
+            text_append_format(out, "\\-%c, ", option->key);
+        append_roff(out, "--");
+        append_roff(out, option->name);
+        if (option->arg) {
+            text_append(out, "=\\fI");
+            append_roff(out, option->arg);
+            text_append(out, "\\fR");
+        }
+        text_append_char(out, '\n');
+        append_roff(out, option->doc ? option->doc : "");
+        text_append_char(out, '\n');
+    }
+}
+
+static void append_roff_command(struct text *out, const struct command *command)
+{
+    text_append(out, ".SS assay ");
+    append_roff(out, command->name);
+    if (command->arguments) {
+        text_append(out, " [OPTION]... ");
+        append_roff(out, command->arguments);
+    }
+    text_append_char(out, '\n');
+    append_roff(out, command->summary);
+    text_append(out, ".\n");
+    if (command->text) {
+        text_append(out, ".PP\n");
+        append_roff_text(out, command->text);
+    }
+    append_roff_options(out, command->options);
+    for (int i = 0; i < 4; i++)
+        if (command->groups & (1u << i))
+            append_roff_options(out, command_group_options(1u << i));
+}
+
+void manual_append_page(struct text *out)
+{
+    size_t count;
+    const struct command *const *commands = commands_all(&count);
+
+    text_append(out, ".TH ASSAY 1 \"\" \"assay " ASSAY_VERSION "\" \"User Commands\"\n");
+    text_append(out, ".SH NAME\nassay \\- reproducible AI hardware benchmarks\n");
+    text_append(out, ".SH SYNOPSIS\n.B assay\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
+                     "[\\fIARGUMENT\\fR]...\n.SH DESCRIPTION\n");
+    append_roff(out, purpose);
+    text_append(out, "\n.SH COMMANDS\n");
+    for (size_t i = 0; i < count; i++)
+        if (!commands[i]->hidden)
+            append_roff_command(out, commands[i]);
+    text_append(out, ".SH \"EXIT STATUS\"\n");
+    for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++) {
+        text_append_format(out, ".TP\n.B %d\n", exits[i].value);
+        append_roff(out, exits[i].meaning);
+        text_append(out, ".\n");
+    }
+    text_append(out, ".SH ENVIRONMENT\n");
+    for (size_t i = 0; i < sizeof(environment) / sizeof(environment[0]); i++) {
+        text_append_format(out, ".TP\n.B %s\n", environment[i][0]);
+        append_roff(out, environment[i][1]);
+        text_append_char(out, '\n');
+    }
+}
+
+static void append_words(struct text *out, const struct argp_option *option)
+{
+    for (; option && (option->name || option->key); option++)
+        text_append_format(out, " --%s%s", option->name, option->arg ? "=" : "");
+}
+
+void manual_append_completion(struct text *out)
+{
+    size_t count;
+    const struct command *const *commands = commands_all(&count);
+
+    text_append(out, "# bash completion for assay, written by `assay --completion`.\n"
+                     "_assay()\n{\n"
+                     "    local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
+                     "    local options= kind=\n"
+                     "    COMPREPLY=()\n"
+                     "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+                     "        COMPREPLY=($(compgen -W \"");
+    for (size_t i = 0; i < count; i++)
+        if (!commands[i]->hidden)
+            text_append_format(out, "%s ", commands[i]->name);
+    text_append(out, "--help --version\" -- \"$current\"))\n        return\n    fi\n"
+                     "    case $command in\n");
+    for (size_t i = 0; i < count; i++) {
+        if (commands[i]->hidden)
+            continue;
+        text_append_format(out, "    %s) kind=%s options=\"--help", commands[i]->name,
+                           commands[i]->completes ? commands[i]->completes : "none");
+        append_words(out, commands[i]->options);
+        for (int g = 0; g < 4; g++)
+            if (commands[i]->groups & (1u << g))
+                append_words(out, command_group_options(1u << g));
+        text_append(out, "\" ;;\n");
+    }
+    text_append(
+        out,
+        "    esac\n"
+        "    case $current in\n"
+        "    -*)\n"
+        "        COMPREPLY=($(compgen -W \"$options\" -- \"$current\"))\n"
+        "        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
+        "        return ;;\n"
+        "    esac\n"
+        "    case $kind in\n"
+        "    workload) COMPREPLY=($(compgen -W \"$(assay list --names 2>/dev/null)\" -f -- "
+        "\"$current\")) ;;\n"
+        "    result) COMPREPLY=($(compgen -W \"$(assay results --ids 2>/dev/null)\" -- "
+        "\"$current\")) ;;\n"
+        "    file) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n"
+        "    esac\n"
+        "}\n"
+        "complete -F _assay assay\n");
+}
+
+void manual_append_overview(struct text *out)
+{
+    size_t count;
+    const struct command *const *commands = commands_all(&count);
+
+    text_append(out, "Usage: assay COMMAND [OPTION]... [ARGUMENT]...\n\n");
+    text_append(out, "Measures AI workloads on devices under a declared protocol, and keeps every\n"
+                     "result with its provenance in an SQLite database.\n\nCommands:\n");
+    for (size_t i = 0; i < count; i++)
+        if (!commands[i]->hidden)
+            text_append_format(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    text_append(out, "\nExit status:\n");
+    for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++)
+        text_append_format(out, "  %3d  %s\n", exits[i].value, exits[i].meaning);
+    text_append(out, "\n`assay COMMAND --help` tells about one; the manual page is assay(1).\n");
+}

@@ -1,0 +1,16 @@
+/* manual - the manual page and the shell completion, written from the command tables. */
+#ifndef ASSAY_CLI_MANUAL_H
+#define ASSAY_CLI_MANUAL_H
+
+#include "harness/core/text.h"
+
+/* assay(1) in man(7) macros. */
+void manual_append_page(struct text *text);
+
+/* Completion for bash. */
+void manual_append_completion(struct text *text);
+
+/* What `assay --help` prints. */
+void manual_append_overview(struct text *text);
+
+#endif

@@ -1,0 +1,70 @@
+#include "harness/cli/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "harness/cli/command.h"
+#include "harness/core/log.h"
+
+static int flush(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return ASSAY_EXIT_OK;
+    if (errno != EPIPE)
+        log_error("standard output: %s", strerror(errno));
+    return ASSAY_EXIT_SYSTEM;
+}
+
+int output_json(json_t *json)
+{
+    int failed = json ? json_dumpf(json, stdout, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
+
+    json_decref(json);
+    if (failed) {
+        log_error("the result could not be written as JSON (%s)",
+                  json ? strerror(errno) : "no memory");
+        return ASSAY_EXIT_SYSTEM;
+    }
+    putchar('\n');
+    return flush();
+}
+
+int output_text(struct text *text)
+{
+    bool ok = text_ok(text);
+
+    if (ok)
+        fwrite(text->data, 1, text->length, stdout);
+    else
+        log_error("no memory for the output");
+    text_finish(text);
+    return ok ? flush() : ASSAY_EXIT_SYSTEM;
+}
+
+int output_columns(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    int64_t value = 80;
+
+    if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col > 0)
+        value = size.ws_col;
+    else if (columns)
+        text_parse_i64(columns, &value);
+    if (value < 40)
+        return 40;
+    return value > 400 ? 400 : (int)value;
+}
+
+bool output_colour(void)
+{
+    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) == 1 && !(no_colour && no_colour[0]) && term &&
+           strcmp(term, "dumb");
+}

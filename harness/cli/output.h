@@ -1,0 +1,23 @@
+/* output - what a command writes to standard output. */
+#ifndef ASSAY_CLI_OUTPUT_H
+#define ASSAY_CLI_OUTPUT_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "harness/core/text.h"
+
+/* Writes the object, indented by two, and a newline; takes the reference. Returns an exit status. */
+int output_json(json_t *json);
+
+/* Writes and frees the text. Returns an exit status: a full disk or closed pipe is not silent. */
+int output_text(struct text *text);
+
+/* Columns to lay out for: the terminal's, else $COLUMNS, else 80; at least 40. */
+int output_columns(void);
+
+/* True when standard output is a terminal that wants colour (NO_COLOR and TERM=dumb say no). */
+bool output_colour(void);
+
+#endif

@@ -1,0 +1,35 @@
+#include "harness/cli/results_view.h"
+
+#include <stdlib.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/output.h"
+#include "reports/terminal.h"
+#include "reports/view.h"
+
+enum status results_view_json(struct store *store, int64_t campaign, json_t **ret,
+                              struct error *err)
+{
+    struct store_filter filter = {.campaign = campaign};
+
+    return store_list_results(store, &filter, ret, err);
+}
+
+int results_view_table(struct store *store, int64_t campaign, struct error *err)
+{
+    struct view view;
+    struct text out;
+    int64_t *cells = NULL;
+    size_t count = 0;
+    enum status status = view_find_cells(store, campaign, &cells, &count, err);
+
+    if (status == STATUS_OK)
+        status = view_load(store, cells, count, VIEW_SUMMARY, &view, err);
+    free(cells);
+    if (status != STATUS_OK)
+        return command_fail(err);
+    text_init(&out);
+    report_terminal_table(&out, &view, output_columns(), output_colour());
+    view_finish(&view);
+    return output_text(&out);
+}

@@ -1,0 +1,18 @@
+/* results_view - a campaign's results as several commands show them. */
+#ifndef ASSAY_CLI_RESULTS_VIEW_H
+#define ASSAY_CLI_RESULTS_VIEW_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "results/store.h"
+
+/* Rows of store_list_results for one campaign (0: all); new array. */
+enum status results_view_json(struct store *store, int64_t campaign, json_t **ret,
+                              struct error *err);
+
+/* Writes the terminal table of a campaign to standard output; returns an exit status. */
+int results_view_table(struct store *store, int64_t campaign, struct error *err);
+
+#endif

@@ -1,0 +1,369 @@
+#include "harness/runner/campaign.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/random.h"
+#include "harness/core/text.h"
+#include "harness/runner/environment.h"
+#include "harness/runner/lease.h"
+#include "harness/runner/maps.h"
+#include "harness/runner/progress.h"
+#include "harness/runner/tool.h"
+#include "harness/runner/trial.h"
+#include "results/analysis.h"
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
+}
+
+/* ---- from a plan ---- */
+
+static void describe_cell(const struct plan *plan, size_t index, struct store_cell *ret)
+{
+    const struct plan_cell *cell = &plan->cells[index];
+    const struct workload *workload = cell->work.workload;
+    const struct workload_cost *cost = &cell->cost;
+
+    *ret = (struct store_cell){
+        .ordinal = (int64_t)index + 1,
+        .workload = workload->digest,
+        .protocol = plan->protocol.digest,
+        .workload_name = workload->name,
+        .protocol_name = plan->protocol.name,
+        .kind = workload->kind->name,
+        .precision = precision_name(cell->work.precision),
+        .scenario = scenario_name(cell->work.scenario),
+        .arm = arm_name(cell->work.arm),
+        .batch = cell->work.batch,
+        .seed = cell->work.seed,
+        .backend = cell->backend,
+        .device_index = cell->device_index,
+        .device_spec = cell->device_spec,
+        .flops = cost->flops,
+        .bytes = cost->bytes,
+        .items = cost->items,
+        .device_memory_bytes = cost->device_memory_bytes,
+        .working_set_bytes = cost->working_set_bytes,
+        .flops_formula = cost->flops_formula,
+        .bytes_formula = cost->bytes_formula,
+        .item_name = cost->item_name,
+        .headline = cost->headline,
+        .trials = plan->protocol.trials,
+    };
+}
+
+static enum status put_declarations(struct store *store, const struct plan *plan,
+                                    struct error *err)
+{
+    struct store_declaration protocol = {"protocol", plan->protocol.name, plan->protocol.version,
+                                         "", plan->protocol.json};
+    struct digest digest;
+    enum status status = store_put_declaration(store, &protocol, &digest, err);
+
+    for (size_t i = 0; i < plan->workload_count && status == STATUS_OK; i++) {
+        const struct workload *workload = plan->workloads[i];
+        struct store_declaration declaration = {"workload", workload->name, workload->version,
+                                                workload->origin, workload->json};
+
+        status = store_put_declaration(store, &declaration, &digest, err);
+    }
+    return status;
+}
+
+static enum status record_plan(struct campaign *campaign, const struct plan *plan,
+                               const char *command, int64_t *rows, struct error *err)
+{
+    struct store_cell *cells = calloc(plan->cell_count, sizeof(*cells));
+    struct store_campaign record = {.created_utc_ns = clock_utc_ns(),
+                                    .plan = plan->json,
+                                    .protocol = plan->protocol.digest,
+                                    .order_seed = plan->order_seed,
+                                    .command = command,
+                                    .tool_version = tool_version()};
+    enum status status = cells ? tool_digest(&record.tool_digest, err) : no_memory(err);
+
+    memcpy(record.uid, campaign->uid, sizeof(record.uid));
+    for (size_t i = 0; cells && i < plan->cell_count; i++)
+        describe_cell(plan, i, &cells[i]);
+    if (status == STATUS_OK)
+        status = put_declarations(campaign->store, plan, err);
+    if (status == STATUS_OK)
+        status = store_add_campaign(campaign->store, &record, cells, plan->cell_count,
+                                    plan->order, plan->order_count, &campaign->row, rows, err);
+    free(cells);
+    return status;
+}
+
+enum status campaign_create(struct store *store, const struct plan *plan, const char *command,
+                            struct campaign *ret, struct error *err)
+{
+    struct campaign campaign = {.store = store,
+                                .silence_ns = plan->protocol.trial_timeout_ns,
+                                .cooldown_ns = plan->protocol.throttle_cooldown_ns};
+    int64_t *rows = calloc(plan->cell_count, sizeof(*rows));
+    enum status status = STATUS_OK;
+
+    campaign.cells = calloc(plan->cell_count, sizeof(*campaign.cells));
+    if (!rows || !campaign.cells)
+        status = no_memory(err);
+    random_identifier(campaign.uid);
+    if (status == STATUS_OK)
+        status = record_plan(&campaign, plan, command, rows, err);
+    for (size_t i = 0; i < plan->cell_count && status == STATUS_OK; i++) {
+        struct campaign_cell *cell = &campaign.cells[campaign.cell_count++];
+        char *label = plan_cell_label(&plan->cells[i]);
+
+        cell->row = rows[i];
+        cell->ordinal = (int64_t)i + 1;
+        cell->label = label ? text_format("%s on %s", label, plan->cells[i].device_spec) : NULL;
+        cell->message = plan_trial_json(plan, &plan->cells[i]);
+        free(label);
+        if (!cell->label || !cell->message)
+            status = no_memory(err);
+    }
+    free(rows);
+    if (status != STATUS_OK) {
+        campaign_finish(&campaign);
+        return status;
+    }
+    *ret = campaign;
+    return STATUS_OK;
+}
+
+/* ---- from the store ---- */
+
+/* A cell's "trial" message out of its record (the keys of store_cell_json, results/README.md). */
+static enum status cell_from_record(struct campaign *campaign, int64_t row, struct error *err)
+{
+    struct campaign_cell *cell = &campaign->cells[campaign->cell_count++];
+    struct protocol protocol;
+    json_t *record, *identity;
+    const char *name = "", *precision = "", *device = "", *seed = "0";
+    json_int_t batch = 1;
+    enum status status = store_cell_json(campaign->store, row, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    identity = json_object_get(record, "identity");
+    cell->row = row;
+    cell->ordinal = json_integer_value(json_object_get(record, "ordinal"));
+    json_unpack(identity, "{s:s, s:s, s:I, s:s}", "workload", &name, "precision", &precision,
+                "batch", &batch, "seed", &seed);
+    json_unpack(record, "{s:s}", "device_spec", &device);
+    cell->label = text_format("%s %s batch %lld on %s", name, precision, (long long)batch, device);
+    cell->message = json_pack(
+        "{s:O?, s:O?, s:s, s:I, s:O?, s:O?, s:I, s:s}", "workload",
+        json_object_get(record, "workload"), "protocol", json_object_get(record, "protocol"),
+        "precision", precision, "batch", batch, "scenario", json_object_get(identity, "scenario"),
+        "arm", json_object_get(identity, "arm"), "seed", (json_int_t)strtoull(seed, NULL, 10),
+        "device", device);
+    if (!cell->label || !cell->message)
+        status = no_memory(err);
+    if (status == STATUS_OK)
+        status = protocol_from_json(json_object_get(record, "protocol"), &protocol, err);
+    if (status == STATUS_OK) {
+        campaign->silence_ns = protocol.trial_timeout_ns;
+        campaign->cooldown_ns = protocol.throttle_cooldown_ns;
+        protocol_finish(&protocol);
+    }
+    json_decref(record);
+    return status;
+}
+
+enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
+                          struct error *err)
+{
+    struct campaign campaign = {.store = store, .resumed = true};
+    json_t *record = NULL, *cells, *cell;
+    size_t i;
+    const char *uid;
+    enum status status = store_find_campaign(store, id, &campaign.row, err);
+
+    if (status == STATUS_OK)
+        status = store_campaign_json(store, campaign.row, &record, err);
+    if (status == STATUS_OK)
+        status = lease_check(json_object_get(record, "events"), id, err);
+    if (status == STATUS_OK)
+        status = store_close_orphans(store, campaign.row, err);
+    if (status != STATUS_OK) {
+        json_decref(record);
+        return status;
+    }
+    uid = json_string_value(json_object_get(record, "uid"));
+    snprintf(campaign.uid, sizeof(campaign.uid), "%s", uid ? uid : "");
+    cells = json_object_get(record, "cells");
+    campaign.cells = calloc(json_array_size(cells) + 1, sizeof(*campaign.cells));
+    if (!campaign.cells)
+        status = no_memory(err);
+    json_array_foreach(cells, i, cell)
+    {
+        if (status == STATUS_OK)
+            status = cell_from_record(&campaign,
+                                      json_integer_value(json_object_get(cell, "cell")), err);
+    }
+    json_decref(record);
+    if (status != STATUS_OK) {
+        campaign_finish(&campaign);
+        return status;
+    }
+    *ret = campaign;
+    return STATUS_OK;
+}
+
+void campaign_finish(struct campaign *campaign)
+{
+    if (!campaign)
+        return;
+    for (size_t i = 0; i < campaign->cell_count; i++) {
+        free(campaign->cells[i].label);
+        json_decref(campaign->cells[i].message);
+    }
+    free(campaign->cells);
+    memset(campaign, 0, sizeof(*campaign));
+}
+
+/* ---- running ---- */
+
+static const struct campaign_cell *find_cell(const struct campaign *campaign, int64_t row)
+{
+    for (size_t i = 0; i < campaign->cell_count; i++)
+        if (campaign->cells[i].row == row)
+            return &campaign->cells[i];
+    return NULL;
+}
+
+/* True when the user wants to stop; waits up to `wait_ns`. */
+static bool asked_to_stop(int wake_fd, int64_t wait_ns)
+{
+    struct pollfd fd = {wake_fd, POLLIN, 0};
+
+    return poll(&fd, wake_fd >= 0 ? 1 : 0, (int)(wait_ns / 1000000)) > 0;
+}
+
+static enum status run_pending(struct campaign *campaign, const struct campaign_options *options,
+                               struct trial_request *request, struct campaign_summary *summary,
+                               struct error *err)
+{
+    struct store_pending *pending = NULL;
+    size_t count = 0;
+    enum status status =
+        store_pending_trials(campaign->store, campaign->row, &pending, &count, err);
+
+    for (size_t i = 0; i < count && status == STATUS_OK && !summary->interrupted; i++) {
+        const struct campaign_cell *cell = find_cell(campaign, pending[i].cell);
+        struct trial_outcome outcome = {0};
+        char *note = NULL;
+
+        if (asked_to_stop(options->wake_fd, i > 0 ? campaign->cooldown_ns : 0)) {
+            summary->interrupted = true;
+            break;
+        }
+        if (!cell) {
+            status = error_set(err, STATUS_CORRUPT, "planned trial %lld has no cell",
+                               (long long)pending[i].sequence);
+            break;
+        }
+        progress_set(request->progress, cell->label);
+        request->sequence = pending[i].sequence;
+        request->message = cell->message;
+        status = trial_run(request, &outcome, err);
+        if (status != STATUS_OK)
+            break;
+        summary->done++;
+        if (outcome.status == STATUS_OK)
+            summary->ok++;
+        else if (outcome.status == STATUS_INTERRUPTED)
+            summary->interrupted = true;
+        else
+            summary->failed++;
+        if (outcome.status != STATUS_OK)
+            note = text_format("%s: trial %lld: %s: %s", cell->label,
+                               (long long)pending[i].sequence, status_name(outcome.status),
+                               outcome.error.message);
+        progress_advance(request->progress, note);
+        free(note);
+    }
+    free(pending);
+    return status;
+}
+
+static enum status estimate_cells(struct campaign *campaign, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
+        struct error analysis_error = ERROR_INIT;
+        json_t *estimate = NULL;
+
+        status = analysis_estimate_cell(campaign->store, campaign->cells[i].row, &estimate,
+                                        &analysis_error);
+        if (status == STATUS_NOT_FOUND) {
+            status = STATUS_OK; /* no trial of it is ok: there is nothing to estimate */
+            continue;
+        }
+        if (status == STATUS_OK)
+            status = store_add_estimate(campaign->store, campaign->cells[i].row,
+                                        ESTIMATE_VERSION, estimate, &analysis_error);
+        if (status != STATUS_OK && err)
+            *err = analysis_error;
+        json_decref(estimate);
+    }
+    return status;
+}
+
+static size_t pending_count(struct campaign *campaign)
+{
+    struct store_pending *pending = NULL;
+    size_t count = 0;
+
+    if (store_pending_trials(campaign->store, campaign->row, &pending, &count, NULL) != STATUS_OK)
+        return 0;
+    free(pending);
+    return count;
+}
+
+enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,
+                         struct campaign_summary *ret, struct error *err)
+{
+    struct campaign_summary summary = {.planned = pending_count(campaign)};
+    struct progress progress;
+    struct maps_cache cache;
+    json_t *environment = NULL;
+    char holder[LEASE_SIZE];
+    struct trial_request request = {.store = campaign->store,
+                                    .campaign = campaign->row,
+                                    .silence_ns = campaign->silence_ns,
+                                    .cache = &cache,
+                                    .progress = &progress,
+                                    .wake_fd = options->wake_fd,
+                                    .argv = options->worker_argv};
+    enum status status = environment_read_fixed(&environment, err);
+
+    if (status != STATUS_OK)
+        return status;
+    request.environment = environment;
+    maps_cache_init(&cache);
+    progress_init(&progress, summary.planned, options->quiet);
+    lease_describe(holder);
+    status = store_add_campaign_event(campaign->store, campaign->row,
+                                      campaign->resumed ? "resumed" : "started", holder, err);
+    if (status == STATUS_OK)
+        status = run_pending(campaign, options, &request, &summary, err);
+    progress_finish(&progress);
+    maps_cache_finish(&cache);
+    json_decref(environment);
+    if (status == STATUS_OK && !summary.interrupted)
+        status = estimate_cells(campaign, err);
+    if (status == STATUS_OK)
+        status = store_add_campaign_event(campaign->store, campaign->row,
+                                          summary.interrupted ? "interrupted" : "finished", NULL,
+                                          err);
+    if (status == STATUS_OK)
+        *ret = summary;
+    return status;
+}

@@ -1,0 +1,68 @@
+/*
+ * campaign - what one `assay run` planned and does: recorded first, then trial by trial, then the
+ * estimates. Killed at any moment, it goes on with campaign_open.
+ */
+#ifndef ASSAY_RUNNER_CAMPAIGN_H
+#define ASSAY_RUNNER_CAMPAIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "harness/runner/plan.h"
+#include "results/store.h"
+
+struct campaign_cell {
+    int64_t row, ordinal;
+    char *label;       /* "triad fp32 on opencl:0", heap */
+    json_t *message;   /* body of the worker's "trial" message */
+};
+
+struct campaign {
+    struct store *store;  /* the caller's */
+    int64_t row;
+    char uid[STORE_UID_SIZE];
+    struct campaign_cell *cells;
+    size_t cell_count;
+    bool resumed;
+    int64_t silence_ns;   /* watchdog, from the protocol */
+    int64_t cooldown_ns;  /* pause between trials, from the protocol */
+};
+
+struct campaign_options {
+    int wake_fd;               /* readable: stop in good order; -1: none */
+    bool quiet;                /* no progress */
+    char *const *worker_argv;  /* NULL: assay's own worker */
+};
+
+/* What came of running. */
+struct campaign_summary {
+    size_t planned, done, ok, failed; /* trials; done: of this call */
+    bool interrupted;
+};
+
+/* Records plan, cells and order in one transaction; nothing has run yet. */
+enum status campaign_create(struct store *store, const struct plan *plan, const char *command,
+                            struct campaign *ret, struct error *err);
+
+/*
+ * Takes up a stored campaign (store_find_campaign's forms of `id`), from its own record and no file.
+ * Trials that the harness left without an end are closed as crashed and run again. BUSY: a process
+ * that runs this campaign is alive on this machine.
+ */
+enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
+                          struct error *err);
+void campaign_finish(struct campaign *campaign);
+
+/*
+ * Runs every planned trial that has no final attempt, then estimates each cell. Returns OK also when
+ * trials failed or the user interrupted (see the summary); an error is the store's or the system's,
+ * and what was finished before is kept.
+ */
+enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,
+                         struct campaign_summary *ret, struct error *err);
+
+#endif

@@ -1,0 +1,73 @@
+#include "harness/runner/child_environment.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t length = strcspn(a, "=");
+
+    return length == strcspn(b, "=") && !strncmp(a, b, length);
+}
+
+/* Replaces, adds or removes one variable; `list` has room for one more and its end. */
+static bool apply(char **list, size_t *count, const char *change)
+{
+    size_t at = 0;
+    char *copy = NULL;
+
+    while (at < *count && !same_name(list[at], change))
+        at++;
+    if (strchr(change, '=')) {
+        copy = strdup(change);
+        if (!copy)
+            return false;
+    }
+    if (at < *count) {
+        free(list[at]);
+        if (copy)
+            list[at] = copy;
+        else
+            list[at] = list[--*count];
+    } else if (copy) {
+        list[(*count)++] = copy;
+    }
+    list[*count] = NULL;
+    return true;
+}
+
+enum status child_environment_build(char *const *changes, char ***ret, struct error *err)
+{
+    size_t have = 0, more = 1, count = 0;
+    bool ok = true;
+    char **list;
+
+    while (environ[have])
+        have++;
+    while (changes && changes[more - 1])
+        more++;
+    list = calloc(have + more + 1, sizeof(*list));
+    for (size_t i = 0; list && i < have && ok; i++) {
+        list[count] = strdup(environ[i]);
+        ok = list[count] != NULL;
+        count += ok;
+    }
+    ok = ok && list && apply(list, &count, "ASSAY_WORKER_PROTOCOL=1");
+    for (size_t i = 0; ok && changes && changes[i]; i++)
+        ok = apply(list, &count, changes[i]);
+    if (!ok) {
+        child_environment_free(list);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the worker's environment");
+    }
+    *ret = list;
+    return STATUS_OK;
+}
+
+void child_environment_free(char **environment)
+{
+    for (size_t i = 0; environment && environment[i]; i++)
+        free(environment[i]);
+    free(environment);
+}

@@ -1,0 +1,14 @@
+/* child_environment - the environment a worker starts with. */
+#ifndef ASSAY_RUNNER_CHILD_ENVIRONMENT_H
+#define ASSAY_RUNNER_CHILD_ENVIRONMENT_H
+
+#include "harness/core/status.h"
+
+/*
+ * This process's environment with ASSAY_WORKER_PROTOCOL set and `changes` applied: "NAME=VALUE" sets,
+ * "NAME" removes; NULL-terminated, NULL for none. Free with child_environment_free.
+ */
+enum status child_environment_build(char *const *changes, char ***ret, struct error *err);
+void child_environment_free(char **environment);
+
+#endif

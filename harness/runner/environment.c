@@ -1,0 +1,87 @@
+#include "harness/runner/environment.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/core/reading.h"
+#include "harness/core/text.h"
+#include "harness/runner/cgroup.h"
+#include "harness/runner/host.h"
+
+/* A name ending in '_' stands for all variables that begin with it. */
+static const char *const relevant[] = {
+    "ASSAY_",  "CUDA_",   "NVIDIA_",       "HIP_",       "ROCR_",           "HSA_",    "GPU_",
+    "OCL_",    "OPENCL_", "POCL_",         "OMP_",       "GOMP_",           "KMP_",    "LIBOMP_",
+    "DNNL_",   "ONEDNN_", "MKL_",          "OPENBLAS_",  "MALLOC_",         "NCCL_",   "RCCL_",
+    "CLBLAST_", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES",
+    "CUBLAS_", "CUBLASLT_", "CUDNN_", "LP_NUM_THREADS", "KOKKOS_"};
+
+bool environment_is_relevant(const char *variable)
+{
+    size_t name_length = strcspn(variable, "=");
+
+    for (size_t i = 0; i < sizeof(relevant) / sizeof(relevant[0]); i++) {
+        size_t length = strlen(relevant[i]);
+
+        if (relevant[i][length - 1] == '_' ? name_length >= length &&
+                                                 !strncmp(variable, relevant[i], length)
+                                           : name_length == length &&
+                                                 !strncmp(variable, relevant[i], length))
+            return true;
+    }
+    return false;
+}
+
+static void read_variables(struct reading_list *list)
+{
+    for (char **entry = environ; *entry; entry++) {
+        const char *equals = strchr(*entry, '=');
+        struct text name, value;
+
+        if (!equals || !environment_is_relevant(*entry))
+            continue;
+        text_init(&name);
+        text_init(&value);
+        text_append(&name, "variable.");
+        text_append_printable(&name, *entry, (size_t)(equals - *entry));
+        text_append_printable(&value, equals + 1, strlen(equals + 1));
+        if (text_ok(&name) && text_ok(&value))
+            reading_add_text(list, name.data, value.data, "environ");
+        else
+            list->failed = true;
+        text_finish(&name);
+        text_finish(&value);
+    }
+}
+
+static enum status take_json(struct reading_list *list, json_t **ret, struct error *err)
+{
+    json_t *json = list->failed ? NULL : reading_list_to_json(list);
+
+    reading_list_finish(list);
+    if (!json)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the environment's readings");
+    *ret = json;
+    return STATUS_OK;
+}
+
+enum status environment_read_fixed(json_t **ret, struct error *err)
+{
+    struct reading_list list;
+
+    reading_list_init(&list);
+    host_read_fixed(&list);
+    cgroup_read_limits(&list);
+    read_variables(&list);
+    return take_json(&list, ret, err);
+}
+
+enum status environment_read_moving(json_t **ret, struct error *err)
+{
+    struct reading_list list;
+
+    reading_list_init(&list);
+    host_read_moving(&list);
+    cgroup_read_usage(&list);
+    return take_json(&list, ret, err);
+}

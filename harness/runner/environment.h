@@ -1,0 +1,23 @@
+/* environment - host, limits and variables together, as the store keeps them. */
+#ifndef ASSAY_RUNNER_ENVIRONMENT_H
+#define ASSAY_RUNNER_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+
+/* What stands still during a campaign, as JSON of readings; new object. */
+enum status environment_read_fixed(json_t **ret, struct error *err);
+
+/* What moves; new object. */
+enum status environment_read_moving(json_t **ret, struct error *err);
+
+/*
+ * True when a variable of this name can change what is measured: loaders, OpenMP, allocators and the
+ * vendors' own. Only these are recorded; the rest of the environment is the user's business.
+ */
+bool environment_is_relevant(const char *variable);
+
+#endif

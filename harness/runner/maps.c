@@ -1,0 +1,214 @@
+#include "harness/runner/maps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "harness/core/file.h"
+
+#define MAPS_TEXT_MAX ((size_t)16 << 20)
+
+static bool host_path(const char *root, const char *path, char ret[PATH_MAX])
+{
+    return snprintf(ret, PATH_MAX, "%s%s", root ? root : "", path) < PATH_MAX;
+}
+
+static bool identify(const char *root, const char *path, struct maps_identity *ret)
+{
+    char full[PATH_MAX];
+    struct stat info;
+
+    if (!host_path(root, path, full) || stat(full, &info) < 0 || !S_ISREG(info.st_mode))
+        return false;
+    ret->device = info.st_dev;
+    ret->inode = info.st_ino;
+    ret->size = (uint64_t)info.st_size;
+    ret->modified_ns = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    ret->changed_ns = (int64_t)info.st_ctim.tv_sec * 1000000000 + info.st_ctim.tv_nsec;
+    return true;
+}
+
+static bool identity_equal(const struct maps_identity *a, const struct maps_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
+}
+
+static bool list_has(const struct maps_list *list, const char *path)
+{
+    for (size_t i = list->count; i-- > 0;)
+        if (!strcmp(list->files[i].path, path))
+            return true;
+    return false;
+}
+
+static enum status list_add(struct maps_list *list, const char *path, uint64_t inode,
+                            const char *root, struct error *err)
+{
+    struct maps_file file = {0};
+
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 64;
+        struct maps_file *grown = realloc(list->files, capacity * sizeof(*grown));
+
+        if (!grown)
+            return error_set(err, STATUS_NO_MEMORY, "no memory for the mapped files");
+        list->files = grown;
+        list->capacity = capacity;
+    }
+    file.path = strdup(path);
+    if (!file.path)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+    /* The inode in maps is the file that is mapped; the path may lead elsewhere by now. */
+    file.present = identify(root, path, &file.identity) && file.identity.inode == inode;
+    list->files[list->count++] = file;
+    return STATUS_OK;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    return strcmp(((const struct maps_file *)a)->path, ((const struct maps_file *)b)->path);
+}
+
+/* "ADDRESS PERMS OFFSET DEV INODE      PATH" (proc(5)). */
+static enum status add_line(struct maps_list *list, char *line, const char *root,
+                            struct error *err)
+{
+    static const char deleted[] = " (deleted)";
+    char permissions[8];
+    uint64_t inode;
+    int path_at = -1;
+    char *path;
+    size_t length;
+
+    if (sscanf(line, "%*s %7s %*s %*s %" SCNu64 " %n", permissions, &inode, &path_at) < 2 ||
+        path_at < 0 || !strchr(permissions, 'x'))
+        return STATUS_OK;
+    path = line + path_at;
+    if (path[0] != '/' || inode == 0)
+        return STATUS_OK;
+    length = strlen(path);
+    if (length > sizeof(deleted) && !strcmp(path + length - sizeof(deleted) + 1, deleted)) {
+        path[length - sizeof(deleted) + 1] = '\0';
+        inode = 0; /* matches no file: reported as no longer present */
+    }
+    return list_has(list, path) ? STATUS_OK : list_add(list, path, inode, root, err);
+}
+
+enum status maps_parse(const char *text, const char *root, struct maps_list *ret,
+                       struct error *err)
+{
+    struct maps_list list = {0};
+    char *copy = strdup(text), *rest = NULL;
+    enum status status = STATUS_OK;
+
+    if (!copy)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the list of mapped files");
+    for (char *line = strtok_r(copy, "\n", &rest); line && status == STATUS_OK;
+         line = strtok_r(NULL, "\n", &rest))
+        status = add_line(&list, line, root, err);
+    free(copy);
+    if (status != STATUS_OK) {
+        maps_list_finish(&list);
+        return status;
+    }
+    if (list.count > 0)
+        qsort(list.files, list.count, sizeof(*list.files), compare_files);
+    *ret = list;
+    return STATUS_OK;
+}
+
+enum status maps_read(pid_t pid, const char *root, struct maps_list *ret, struct error *err)
+{
+    char path[64];
+    char *text;
+    enum status status;
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    status = file_read(path, MAPS_TEXT_MAX, &text, NULL, err);
+    if (status != STATUS_OK)
+        return error_set(err, STATUS_UNAVAILABLE, "%s cannot be read", path);
+    status = maps_parse(text, root, ret, err);
+    free(text);
+    return status;
+}
+
+void maps_list_finish(struct maps_list *list)
+{
+    if (!list)
+        return;
+    for (size_t i = 0; i < list->count; i++)
+        free(list->files[i].path);
+    free(list->files);
+    memset(list, 0, sizeof(*list));
+}
+
+void maps_cache_init(struct maps_cache *cache)
+{
+    memset(cache, 0, sizeof(*cache));
+}
+
+void maps_cache_finish(struct maps_cache *cache)
+{
+    if (!cache)
+        return;
+    free(cache->items);
+    memset(cache, 0, sizeof(*cache));
+}
+
+static enum status read_content(const char *full, const struct maps_file *file, const char *root,
+                                struct maps_content *ret, struct error *err)
+{
+    struct maps_identity after;
+    enum status status;
+
+    memset(ret, 0, sizeof(*ret));
+    ret->identity = file->identity;
+    status = digest_file(full, &ret->digest, NULL, err);
+    if (status != STATUS_OK)
+        return status;
+    if (elf_build_id(full, ret->build_id, NULL) != STATUS_OK)
+        ret->build_id[0] = '\0';
+    if (!identify(root, file->path, &after) || !identity_equal(&after, &file->identity))
+        return error_set(err, STATUS_CORRUPT, "%s changed while the trial ran", file->path);
+    return STATUS_OK;
+}
+
+enum status maps_cache_content(struct maps_cache *cache, const struct maps_file *file,
+                               const char *root, const struct maps_content **ret,
+                               struct error *err)
+{
+    char full[PATH_MAX];
+    struct maps_content content;
+    enum status status;
+
+    if (!file->present || !host_path(root, file->path, full))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s was replaced or removed after it had been mapped", file->path);
+    for (size_t i = 0; i < cache->count; i++) {
+        if (identity_equal(&cache->items[i].identity, &file->identity)) {
+            *ret = &cache->items[i];
+            return STATUS_OK;
+        }
+    }
+    status = read_content(full, file, root, &content, err);
+    if (status != STATUS_OK)
+        return status;
+    if (cache->count == cache->capacity) {
+        size_t capacity = cache->capacity ? cache->capacity * 2 : 64;
+        struct maps_content *grown = realloc(cache->items, capacity * sizeof(*grown));
+
+        if (!grown)
+            return error_set(err, STATUS_NO_MEMORY, "no memory for digests of libraries");
+        cache->items = grown;
+        cache->capacity = capacity;
+    }
+    cache->items[cache->count] = content;
+    *ret = &cache->items[cache->count++];
+    return STATUS_OK;
+}

@@ -1,0 +1,70 @@
+/*
+ * maps - which files a process has mapped to execute, and what those files are.
+ *
+ * Reading the list is quick and is done while the worker waits; hashing is done later, off the timed
+ * path, with a cache by device, inode, size and times, so that a library is read once a campaign.
+ */
+#ifndef ASSAY_RUNNER_MAPS_H
+#define ASSAY_RUNNER_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "harness/core/digest.h"
+#include "harness/core/status.h"
+#include "harness/runner/elf.h"
+
+/* What tells one state of a file from another. */
+struct maps_identity {
+    uint64_t device, inode, size;
+    int64_t modified_ns, changed_ns;
+};
+
+struct maps_file {
+    char *path;              /* as the process sees it, heap */
+    bool present;            /* false: the path no longer leads to the mapped file */
+    struct maps_identity identity;
+};
+
+struct maps_list {
+    struct maps_file *files; /* sorted by path, each once */
+    size_t count, capacity;
+};
+
+/*
+ * Executable file mappings of process `pid`. `root`: the process's root directory as seen from here
+ * (NULL: the same as ours). UNAVAILABLE when /proc does not show them.
+ */
+enum status maps_read(pid_t pid, const char *root, struct maps_list *ret, struct error *err);
+
+/* The parser by itself: `text` is the content of a /proc/PID/maps (need not end in a newline). */
+enum status maps_parse(const char *text, const char *root, struct maps_list *ret,
+                       struct error *err);
+void maps_list_finish(struct maps_list *list);
+
+/* A file's content, by its identity. */
+struct maps_content {
+    struct maps_identity identity;
+    struct digest digest;
+    char build_id[ELF_BUILD_ID_SIZE]; /* "" when it has none */
+};
+
+struct maps_cache {
+    struct maps_content *items;
+    size_t count, capacity;
+};
+
+void maps_cache_init(struct maps_cache *cache);
+void maps_cache_finish(struct maps_cache *cache);
+
+/*
+ * Content of the file, from the cache or by reading it. CORRUPT: the file at the path is no longer
+ * the one that was mapped; else what opening or reading says. `*ret` is valid until the next call.
+ */
+enum status maps_cache_content(struct maps_cache *cache, const struct maps_file *file,
+                               const char *root, const struct maps_content **ret,
+                               struct error *err);
+
+#endif

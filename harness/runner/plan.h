@@ -1,0 +1,72 @@
+/*
+ * plan - the cells of a campaign and the order of its trials, before anything runs.
+ *
+ * Cells are devices x workloads x precisions x batches. The order interleaves them: every round
+ * holds each cell once, shuffled by a seeded generator, so that drift of the machine falls on all
+ * cells alike. The plan's JSON is what is recorded and hashed.
+ */
+#ifndef ASSAY_RUNNER_PLAN_H
+#define ASSAY_RUNNER_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/precision.h"
+#include "harness/core/status.h"
+#include "protocols/protocol.h"
+#include "workloads/workload.h"
+
+/* What the user asked for. Lists that are empty mean: all that is declared. */
+struct plan_request {
+    const char *const *names;     /* workloads, suites, files */
+    size_t name_count;
+    const char *const *devices;   /* specs; empty: every usable device */
+    size_t device_count;
+    const char *protocol;         /* name or file */
+    const enum precision *precisions;
+    size_t precision_count;
+    const int64_t *batches;
+    size_t batch_count;
+    bool has_order_seed;
+    uint64_t order_seed;
+    const char *nonce;            /* given by a buyer, kept in the plan; NULL: none */
+};
+
+struct plan_cell {
+    struct workload_case work;    /* its workload lives in plan.workloads */
+    struct workload_cost cost;
+    char *device_spec;            /* "opencl:0" */
+    char *backend;
+    int64_t device_index;
+    char *device_name;            /* for people */
+};
+
+struct plan {
+    struct protocol protocol;
+    struct workload **workloads;
+    size_t workload_count;
+    struct plan_cell *cells;
+    size_t cell_count;
+    uint32_t *order;              /* indices of cells, one entry a trial */
+    size_t order_count;
+    uint64_t order_seed;
+    json_t *json;
+};
+
+/*
+ * Loads the declarations, asks which devices are here (probe_run) and lays out cells and order.
+ * Errors are those of the loaders and of probe_select; INVALID when a filter leaves nothing.
+ */
+enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err);
+void plan_finish(struct plan *plan);
+
+/* "triad fp32" or "gpt2_small_prefill fp32 batch 4": for progress and messages; heap, NULL: no memory. */
+char *plan_cell_label(const struct plan_cell *cell);
+
+/* The body of the worker protocol's "trial" message for a cell; new object, NULL: no memory. */
+json_t *plan_trial_json(const struct plan *plan, const struct plan_cell *cell);
+
+#endif

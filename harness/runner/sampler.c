@@ -1,0 +1,32 @@
+#include "harness/runner/sampler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum status sampler_init(struct sampler *sampler, size_t capacity, struct error *err)
+{
+    memset(sampler, 0, sizeof(*sampler));
+    if (capacity == 0 || capacity > SIZE_MAX / sizeof(int64_t))
+        return error_set(err, STATUS_INVALID, "max_samples is %zu: use 1 or more", capacity);
+    sampler->wall_ns = malloc(capacity * sizeof(int64_t));
+    sampler->gap_ns = malloc(capacity * sizeof(int64_t));
+    if (!sampler->wall_ns || !sampler->gap_ns) {
+        sampler_finish(sampler);
+        return error_set(err, STATUS_NO_MEMORY,
+                         "no memory for %zu samples: lower the protocol's max_samples", capacity);
+    }
+    /* A page fault inside a sample would be measured as the workload's. */
+    memset(sampler->wall_ns, 1, capacity * sizeof(int64_t));
+    memset(sampler->gap_ns, 1, capacity * sizeof(int64_t));
+    sampler->capacity = capacity;
+    return STATUS_OK;
+}
+
+void sampler_finish(struct sampler *sampler)
+{
+    if (!sampler)
+        return;
+    free(sampler->wall_ns);
+    free(sampler->gap_ns);
+    memset(sampler, 0, sizeof(*sampler));
+}

@@ -1,0 +1,372 @@
+#include "harness/runner/trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/process.h"
+#include "harness/core/text.h"
+#include "harness/runner/cgroup.h"
+#include "harness/runner/child_environment.h"
+#include "harness/runner/environment.h"
+#include "harness/runner/message.h"
+#include "harness/runner/tool.h"
+#include "harness/runner/trial_record.h"
+#include "harness/runner/worker_link.h"
+
+#define SECOND_NS ((int64_t)1000000000)
+#define GRACE_NS (10 * SECOND_NS)
+#define STOP_GRACE_NS (2 * SECOND_NS)
+#define TICK_NS (SECOND_NS / 5)
+#define WORDS_MAX 262144 /* of the worker's standard output and error */
+#define WORDS_SHOWN 600
+
+/* A trial under way. */
+struct watch {
+    const struct trial_request *request;
+    struct trial_record record;
+    struct channel channel;
+    struct process process;
+    struct process_exit exit;
+    bool reaped;
+    int words_fd;       /* the worker's standard output and error */
+    int64_t oom_kills;  /* before the start */
+    bool greeted;       /* hello was said */
+    bool ended;         /* end was said */
+    char phase[MESSAGE_NAME_MAX + 8];
+    enum status status; /* the trial's */
+    struct error error;
+};
+
+/* The worker's output goes to memory with a fixed end: a chatty library cannot fill a disk. */
+static int open_words(void)
+{
+    int fd = memfd_create("assay-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd >= 0 && (ftruncate(fd, WORDS_MAX) < 0 ||
+                    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Appends the last words of the worker, if it left any, to `text`. */
+static void append_words(const struct watch *watch, struct text *text)
+{
+    off_t end = lseek(watch->words_fd, 0, SEEK_CUR);
+    char words[WORDS_SHOWN];
+    off_t from = end > WORDS_SHOWN ? end - WORDS_SHOWN : 0;
+    ssize_t got = end > 0 ? pread(watch->words_fd, words, (size_t)(end - from), from) : 0;
+
+    while (got > 0 && (words[got - 1] == '\n' || words[got - 1] == ' '))
+        got--;
+    if (got <= 0)
+        return;
+    text_append(text, "; its last words: ");
+    for (ssize_t i = 0; i < got; i++)
+        if (words[i] == '\n')
+            words[i] = ' ';
+    text_append_printable(text, words, (size_t)got);
+}
+
+static void fail(struct watch *watch, enum status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void fail(struct watch *watch, enum status code, const char *format, ...)
+{
+    struct text text;
+    va_list args;
+
+    if (watch->status != STATUS_OK)
+        return; /* the first reason counts */
+    text_init(&text);
+    va_start(args, format);
+    text_append_formatv(&text, format, args);
+    va_end(args);
+    if (watch->phase[0])
+        text_append_format(&text, " (after %s)", watch->phase);
+    append_words(watch, &text);
+    watch->status = error_set(&watch->error, code, "%s",
+                              text_ok(&text) ? text.data : "out of memory");
+    text_finish(&text);
+}
+
+static enum status start_worker(struct watch *watch, struct error *err)
+{
+    char *own_argv[] = {NULL, (char *)"worker", NULL};
+    int to_worker[2], from_worker[2];
+    char **envp = NULL;
+    char *path = NULL;
+    enum status status = tool_path(&path, err);
+
+    if (status != STATUS_OK)
+        return status;
+    own_argv[0] = path;
+    if (pipe2(to_worker, O_CLOEXEC) < 0) {
+        free(path);
+        return error_set_errno(err, errno, "pipe to the worker");
+    }
+    if (pipe2(from_worker, O_CLOEXEC) < 0) {
+        close(to_worker[0]);
+        close(to_worker[1]);
+        free(path);
+        return error_set_errno(err, errno, "pipe from the worker");
+    }
+    fcntl(from_worker[1], F_SETPIPE_SZ, 1 << 20); /* fewer waits for the worker; no matter if not */
+    status = child_environment_build(watch->request->environment_changes, &envp, err);
+    if (status == STATUS_OK) {
+        struct process_fd fds[] = {{watch->words_fd, STDOUT_FILENO},
+                                   {watch->words_fd, STDERR_FILENO},
+                                   {to_worker[0], WORKER_READ_FD},
+                                   {from_worker[1], WORKER_WRITE_FD}};
+        struct process_options options = {
+            .path = watch->request->argv ? NULL : path,
+            .argv = watch->request->argv ? watch->request->argv : own_argv,
+            .envp = envp,
+            .root = watch->request->root,
+            .fds = fds,
+            .fd_count = sizeof(fds) / sizeof(fds[0]),
+        };
+
+        status = process_spawn(&options, &watch->process, err);
+    }
+    child_environment_free(envp);
+    free(path);
+    close(to_worker[0]);
+    close(from_worker[1]);
+    if (status == STATUS_OK)
+        return channel_init(&watch->channel, from_worker[0], to_worker[1], err);
+    close(to_worker[1]);
+    close(from_worker[0]);
+    return status;
+}
+
+/* Sends to the worker; one that does not take it is reported by what it does next. */
+static void tell(struct watch *watch, json_t *message)
+{
+    struct error err = ERROR_INIT;
+
+    if (message && channel_write_json(&watch->channel, message,
+                                      clock_monotonic_ns() + GRACE_NS, &err) == STATUS_TIMEOUT)
+        fail(watch, STATUS_TIMEOUT, "the worker does not read its channel");
+    json_decref(message);
+}
+
+static enum status handle_hello(struct watch *watch, const struct message *message)
+{
+    if (message->protocol != WORKER_PROTOCOL_VERSION) {
+        fail(watch, STATUS_PROTOCOL,
+             "the worker \"%s\" speaks version %" PRId64 " of the worker protocol, assay speaks %d",
+             message->worker, message->protocol, WORKER_PROTOCOL_VERSION);
+        return STATUS_OK;
+    }
+    watch->greeted = true;
+    snprintf(watch->phase, sizeof(watch->phase), "hello");
+    tell(watch, json_pack("{s:s, s:O}", "type", "trial", "trial", watch->request->message));
+    return STATUS_OK;
+}
+
+static void handle_end(struct watch *watch, const struct message *message)
+{
+    watch->ended = true;
+    watch->record.iterations_per_sample = message->iterations_per_sample;
+    watch->record.window_first = message->window_first;
+    if (message->status != STATUS_OK) {
+        watch->status = error_set(&watch->error, message->status, "%s",
+                                  message->text ? message->text : status_meaning(message->status));
+    } else if (watch->record.checks_failed > 0) {
+        watch->status = error_set(&watch->error, STATUS_CHECK_FAILED,
+                                  "the worker said ok, but %zu of its checks did not pass",
+                                  watch->record.checks_failed);
+    } else if ((uint64_t)message->samples != trial_record_samples(&watch->record, "wall_ns")) {
+        watch->status = error_set(&watch->error, STATUS_PROTOCOL,
+                                  "the worker counts %" PRId64 " samples and sent %" PRIu64,
+                                  message->samples,
+                                  trial_record_samples(&watch->record, "wall_ns"));
+    } else if (!watch->record.saw_window) {
+        watch->status = error_set(&watch->error, STATUS_PROTOCOL,
+                                  "the worker ended without the syncs window_start and window_end");
+    }
+}
+
+/* One message. An error is the store's; whatever the worker did wrong is the trial's. */
+static enum status handle(struct watch *watch, const struct message *message, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    if (!watch->greeted && message->type != MESSAGE_HELLO) {
+        fail(watch, STATUS_PROTOCOL, "the worker's first message is \"%s\", not \"hello\"",
+             message_type_name(message->type));
+        return STATUS_OK;
+    }
+    switch (message->type) {
+    case MESSAGE_HELLO:
+        return handle_hello(watch, message);
+    case MESSAGE_PHASE:
+        snprintf(watch->phase, sizeof(watch->phase), "%s", message->name);
+        break;
+    case MESSAGE_SYNC:
+        /* What was said before is on disk before the window opens, and nothing is written then. */
+        status = trial_record_commit(&watch->record, err);
+        if (status == STATUS_OK)
+            status = trial_record_mapped(&watch->record, message->name, watch->process.pid,
+                                         watch->request->root, err);
+        if (status == STATUS_OK)
+            tell(watch, message_new(MESSAGE_GO));
+        return status;
+    case MESSAGE_END:
+        handle_end(watch, message);
+        return STATUS_OK;
+    case MESSAGE_ALIVE:
+        return STATUS_OK;
+    case MESSAGE_TRIAL:
+    case MESSAGE_GO:
+    case MESSAGE_TYPE_COUNT:
+        fail(watch, STATUS_PROTOCOL, "the worker sent \"%s\", which is for the harness to say",
+             message_type_name(message->type));
+        return STATUS_OK;
+    case MESSAGE_DEVICE:
+    case MESSAGE_ARTIFACT:
+    case MESSAGE_CHECK:
+    case MESSAGE_SAMPLES:
+    case MESSAGE_FACTS:
+        break;
+    }
+    status = trial_record_message(&watch->record, message, err);
+    if (status == STATUS_PROTOCOL) {
+        fail(watch, STATUS_PROTOCOL, "%s", err ? err->message : "bad message");
+        return STATUS_OK;
+    }
+    return status;
+}
+
+/*
+ * Reads until the worker ends, breaks the rules, or is silent too long. Messages that are there
+ * already go into one transaction; it is committed before waiting.
+ */
+static enum status listen_to_worker(struct watch *watch, struct error *err)
+{
+    int64_t heard_ns = clock_monotonic_ns();
+
+    while (watch->status == STATUS_OK && !watch->ended) {
+        struct error read_error = ERROR_INIT;
+        struct message message;
+        char *line;
+        size_t length;
+        enum status status =
+            channel_read_line(&watch->channel, 0, watch->request->wake_fd, &line, &length,
+                              &read_error);
+
+        if (status == STATUS_TIMEOUT) {
+            status = trial_record_commit(&watch->record, err);
+            if (status != STATUS_OK)
+                return status;
+            status = channel_read_line(&watch->channel, clock_monotonic_ns() + TICK_NS,
+                                       watch->request->wake_fd, &line, &length, &read_error);
+        }
+        if (status == STATUS_TIMEOUT) {
+            if (watch->request->progress)
+                progress_tick(watch->request->progress);
+            if (clock_monotonic_ns() - heard_ns > watch->request->silence_ns)
+                fail(watch, STATUS_TIMEOUT, "no word from the worker for %.0f s",
+                     (double)watch->request->silence_ns / 1e9);
+            continue;
+        }
+        if (status == STATUS_NOT_FOUND)
+            return STATUS_OK; /* closed: how the process ended tells the rest */
+        if (status != STATUS_OK) {
+            fail(watch, status, "%s", read_error.message);
+            continue;
+        }
+        heard_ns = clock_monotonic_ns();
+        status = message_parse(line, length, &message, &read_error);
+        if (status != STATUS_OK) {
+            fail(watch, status, "%s", read_error.message);
+            continue;
+        }
+        status = handle(watch, &message, err);
+        message_finish(&message);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static void explain_exit(struct watch *watch)
+{
+    const struct process_exit *end = &watch->exit;
+
+    if (end->exited) {
+        fail(watch, STATUS_CRASHED, "the worker exited with status %d and without a word",
+             end->code);
+    } else if (end->signal == SIGKILL && watch->oom_kills >= 0 &&
+               cgroup_oom_kills() > watch->oom_kills) {
+        fail(watch, STATUS_NO_MEMORY,
+             "the kernel killed the worker for memory: use a smaller size or raise the limit");
+    } else {
+        fail(watch, STATUS_CRASHED, "the worker was ended by signal %d (%s)%s", end->signal,
+             strsignal(end->signal), end->core_dumped ? ", core dumped" : "");
+    }
+}
+
+/* Waits for the worker's own end, or ends it. */
+static void reap(struct watch *watch)
+{
+    if (watch->process.pid == 0)
+        return;
+    if (watch->status == STATUS_OK || watch->ended) {
+        struct error err = ERROR_INIT;
+
+        if (process_wait(&watch->process, clock_monotonic_ns() + GRACE_NS, &watch->exit, &err) ==
+            STATUS_OK)
+            watch->reaped = true;
+    }
+    if (!watch->reaped) {
+        process_stop(&watch->process, STOP_GRACE_NS, &watch->exit);
+        watch->reaped = true;
+        if (watch->status == STATUS_OK && !watch->ended)
+            fail(watch, STATUS_TIMEOUT, "the worker closed its channel and did not end");
+    }
+    if (!watch->ended)
+        explain_exit(watch);
+}
+
+enum status trial_run(const struct trial_request *request, struct trial_outcome *ret,
+                      struct error *err)
+{
+    struct watch watch = {.request = request, .oom_kills = cgroup_oom_kills(), .words_fd = -1};
+    enum status status;
+
+    watch.channel.read_fd = watch.channel.write_fd = -1;
+    watch.words_fd = open_words();
+    if (watch.words_fd < 0)
+        return error_set_errno(err, errno, "memory for the worker's output");
+    status = trial_record_begin(&watch.record, request, err);
+    if (status == STATUS_OK)
+        status = start_worker(&watch, err);
+    if (status == STATUS_OK)
+        status = listen_to_worker(&watch, err);
+    if (status != STATUS_OK)
+        fail(&watch, STATUS_INTERRUPTED, "the harness failed");
+    reap(&watch);
+    if (status == STATUS_OK)
+        status = trial_record_end(&watch.record, watch.status, watch.error.message, &watch.exit,
+                                  err);
+    trial_record_finish(&watch.record);
+    channel_finish(&watch.channel);
+    close(watch.words_fd);
+    if (status != STATUS_OK)
+        return status;
+    ret->trial = watch.record.trial;
+    ret->status = watch.status;
+    ret->error = watch.error;
+    return STATUS_OK;
+}

@@ -1,0 +1,46 @@
+/*
+ * trial - one trial, from the outside: start a worker, watch it, store what it says, and say how it
+ * ended. A crash, a hang or a lie ends this trial with a reason and nothing else.
+ */
+#ifndef ASSAY_RUNNER_TRIAL_H
+#define ASSAY_RUNNER_TRIAL_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "harness/runner/maps.h"
+#include "harness/runner/progress.h"
+#include "results/store.h"
+
+struct trial_request {
+    struct store *store;
+    int64_t campaign, sequence;       /* which planned trial */
+    const json_t *message;            /* body of the "trial" message */
+    int64_t silence_ns;               /* watchdog: longest silence of the worker */
+    const json_t *environment;        /* fixed readings, environment_read_fixed */
+    struct maps_cache *cache;         /* of library digests, one a campaign */
+    struct progress *progress;        /* NULL: none */
+    int wake_fd;                      /* readable: the user wants to stop; -1: none */
+    char *const *argv;                /* the worker's command, NULL: this program's own worker */
+    char *const *environment_changes; /* "NAME=VALUE" or "NAME" (unset) for the worker; NULL: none */
+    const char *root;                 /* root directory for the worker; NULL: the same */
+};
+
+/* How it ended. */
+struct trial_outcome {
+    int64_t trial;        /* its row */
+    enum status status;   /* OK: it may be counted */
+    struct error error;   /* why not */
+};
+
+/*
+ * Runs one trial to its end and stores all of it. A failure of the trial is an outcome, not an
+ * error; an error is a failure of the harness itself (the store cannot be written, no memory, the
+ * program cannot be started).
+ */
+enum status trial_run(const struct trial_request *request, struct trial_outcome *ret,
+                      struct error *err);
+
+#endif

@@ -1,0 +1,280 @@
+#include "harness/runner/trial_record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+#include "harness/runner/environment.h"
+#include "harness/runner/trial.h"
+
+static enum status add_environment(struct trial_record *record, const char *at,
+                                   struct error *err)
+{
+    json_t *readings;
+    enum status status = environment_read_moving(&readings, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = store_add_environment(record->store, record->trial, at, readings, err);
+    json_decref(readings);
+    return status;
+}
+
+enum status trial_record_begin(struct trial_record *record, const struct trial_request *request,
+                               struct error *err)
+{
+    enum status status;
+
+    memset(record, 0, sizeof(*record));
+    record->store = request->store;
+    record->cache = request->cache;
+    record->root = request->root;
+    record->window_first = -1;
+    record->started_ns = clock_monotonic_ns();
+    status = store_batch_begin(record->store, err);
+    if (status != STATUS_OK)
+        return status;
+    record->batch_open = true;
+    status = store_begin_trial(record->store, request->campaign, request->sequence,
+                               clock_utc_ns(), &record->trial, err);
+    if (status == STATUS_OK && request->environment)
+        status = store_add_environment(record->store, record->trial, "host",
+                                       request->environment, err);
+    if (status == STATUS_OK)
+        status = add_environment(record, "before", err);
+    if (status == STATUS_OK)
+        status = trial_record_commit(record, err);
+    return status;
+}
+
+enum status trial_record_commit(struct trial_record *record, struct error *err)
+{
+    if (!record->batch_open)
+        return STATUS_OK;
+    record->batch_open = false;
+    return store_batch_end(record->store, true, err);
+}
+
+static enum status open_batch(struct trial_record *record, struct error *err)
+{
+    enum status status;
+
+    if (record->batch_open)
+        return STATUS_OK;
+    status = store_batch_begin(record->store, err);
+    record->batch_open = status == STATUS_OK;
+    return status;
+}
+
+static const char *string_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static enum status add_device(struct trial_record *record, const json_t *body, struct error *err)
+{
+    struct store_device device = {
+        .backend = string_of(body, "backend"),
+        .index = json_integer_value(json_object_get(body, "index")),
+        .name = string_of(body, "name"),
+        .vendor = string_of(body, "vendor"),
+        .uuid = string_of(body, "uuid"),
+        .type = string_of(body, "type"),
+        .simulated = json_is_true(json_object_get(body, "simulated")),
+        .readings = json_object_get(body, "readings"),
+    };
+    int64_t row;
+    enum status status;
+
+    if (!device.backend || !device.name || !device.type || !json_is_object(device.readings))
+        return error_set(err, STATUS_PROTOCOL,
+                         "worker message \"device\": backend, name and type must be strings and "
+                         "readings an object");
+    if (!device.vendor)
+        device.vendor = "";
+    status = store_put_device(record->store, &device, &row, err);
+    if (status == STATUS_OK)
+        status = store_set_trial_device(record->store, record->trial, row, err);
+    return status;
+}
+
+static enum status add_samples(struct trial_record *record, const struct message *message,
+                               struct error *err)
+{
+    struct trial_series *series = NULL;
+    enum status status;
+
+    for (size_t i = 0; i < record->series_count; i++)
+        if (!strcmp(record->series[i].name, message->name))
+            series = &record->series[i];
+    if (!series) {
+        if (record->series_count == TRIAL_SERIES_MAX)
+            return error_set(err, STATUS_PROTOCOL, "the worker sent more than %d series",
+                             TRIAL_SERIES_MAX);
+        series = &record->series[record->series_count++];
+        snprintf(series->name, sizeof(series->name), "%s", message->name);
+        series->count = 0;
+    }
+    if (message->first != series->count)
+        return error_set(err, STATUS_PROTOCOL,
+                         "series %s: the worker's chunk begins at %llu, expected %llu",
+                         series->name, (unsigned long long)message->first,
+                         (unsigned long long)series->count);
+    if (!strcmp(series->name, "wall_ns"))
+        for (size_t i = 0; i < message->count; i++)
+            if (message->values[i] <= 0)
+                return error_set(err, STATUS_PROTOCOL,
+                                 "sample %llu of wall_ns is not a positive time",
+                                 (unsigned long long)(series->count + i));
+    status = message->count == 0 ? STATUS_OK
+                                 : store_add_samples(record->store, record->trial, series->name,
+                                                     series->count, message->values,
+                                                     message->count, err);
+    if (status == STATUS_OK)
+        series->count += message->count;
+    return status;
+}
+
+static enum status add_check(struct trial_record *record, const struct message *message,
+                             struct error *err)
+{
+    struct store_check check = {
+        .phase = message->phase,
+        .output = message->output,
+        .metric = message->metric,
+        .reason = message->reason ? message->reason : "",
+        .error = message->error,
+        .tolerance = message->tolerance,
+        .compared = message->compared,
+        .passed = message->passed,
+    };
+
+    if (!message->passed)
+        record->checks_failed++;
+    return store_add_check(record->store, record->trial, &check, err);
+}
+
+enum status trial_record_message(struct trial_record *record, const struct message *message,
+                                 struct error *err)
+{
+    enum status status = open_batch(record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    switch (message->type) {
+    case MESSAGE_DEVICE:
+        return add_device(record, message->body, err);
+    case MESSAGE_PHASE:
+        return store_add_phase(record->store, record->trial, message->name,
+                               message->begin_ns - record->started_ns,
+                               message->end_ns - record->started_ns, err);
+    case MESSAGE_ARTIFACT:
+        return store_add_artifact(record->store, record->trial, message->body, err);
+    case MESSAGE_CHECK:
+        return add_check(record, message, err);
+    case MESSAGE_SAMPLES:
+        return add_samples(record, message, err);
+    case MESSAGE_FACTS:
+        json_decref(record->facts);
+        record->facts = json_incref((json_t *)message->body);
+        return STATUS_OK;
+    default:
+        return error_set(err, STATUS_INTERNAL, "message \"%s\" is not one to store",
+                         message_type_name(message->type));
+    }
+}
+
+enum status trial_record_mapped(struct trial_record *record, const char *at, pid_t pid,
+                                const char *root, struct error *err)
+{
+    struct maps_list *list;
+
+    if (!strcmp(at, "window_start") && !record->saw_start) {
+        record->saw_start = true;
+        list = &record->at_start;
+    } else if (!strcmp(at, "window_end") && record->saw_start && !record->saw_window) {
+        record->saw_window = true;
+        list = &record->at_end;
+    } else {
+        return STATUS_OK; /* a sync of the worker's own: nothing to record */
+    }
+    return maps_read(pid, root, list, err);
+}
+
+uint64_t trial_record_samples(const struct trial_record *record, const char *series)
+{
+    for (size_t i = 0; i < record->series_count; i++)
+        if (!strcmp(record->series[i].name, series))
+            return record->series[i].count;
+    return 0;
+}
+
+static enum status add_components(struct trial_record *record, const struct maps_list *list,
+                                  const char *at, struct error *err)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct maps_file *file = &list->files[i];
+        const struct maps_content *content = NULL;
+        struct error read_error = ERROR_INIT;
+        struct store_component component = {
+            .path = file->path,
+            .kind = strstr(file->path, ".so") ? "library" : "executable",
+            .size = file->identity.size,
+        };
+        enum status status;
+
+        if (maps_cache_content(record->cache, file, record->root, &content, &read_error) ==
+            STATUS_OK) {
+            component.digest = content->digest;
+            component.has_digest = true;
+            component.build_id = content->build_id[0] ? content->build_id : NULL;
+        } else {
+            component.missing_reason = read_error.message;
+        }
+        status = store_add_component(record->store, record->trial, at, &component, err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+enum status trial_record_end(struct trial_record *record, enum status status, const char *message,
+                             const struct process_exit *exit, struct error *err)
+{
+    struct store_trial_end end = {
+        .ended_utc_ns = clock_utc_ns(),
+        .status = status_name(status),
+        .message = status == STATUS_OK ? NULL : message,
+        .iterations_per_sample = record->iterations_per_sample,
+        .window_first = record->window_first,
+        .samples = (int64_t)trial_record_samples(record, "wall_ns"),
+        .facts = record->facts,
+        .exit_code = exit->exited ? exit->code : -1,
+        .signal = exit->exited ? 0 : exit->signal,
+        .max_rss_bytes = exit->max_rss_bytes > 0 ? exit->max_rss_bytes : -1,
+    };
+    enum status stored = open_batch(record, err);
+
+    if (stored == STATUS_OK)
+        stored = add_components(record, &record->at_start, "window_start", err);
+    if (stored == STATUS_OK)
+        stored = add_components(record, &record->at_end, "window_end", err);
+    if (stored == STATUS_OK)
+        stored = add_environment(record, "after", err);
+    if (stored == STATUS_OK)
+        stored = store_end_trial(record->store, record->trial, &end, err);
+    if (stored == STATUS_OK)
+        stored = trial_record_commit(record, err);
+    return stored;
+}
+
+void trial_record_finish(struct trial_record *record)
+{
+    if (record->batch_open)
+        store_batch_end(record->store, false, NULL);
+    maps_list_finish(&record->at_start);
+    maps_list_finish(&record->at_end);
+    json_decref(record->facts);
+    record->batch_open = false;
+    record->facts = NULL;
+}

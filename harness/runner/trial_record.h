@@ -1,0 +1,70 @@
+/* trial_record - what one trial leaves in the store, as it comes. */
+#ifndef ASSAY_RUNNER_TRIAL_RECORD_H
+#define ASSAY_RUNNER_TRIAL_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <jansson.h>
+
+#include "harness/core/process.h"
+#include "harness/core/status.h"
+#include "harness/runner/maps.h"
+#include "harness/runner/message.h"
+#include "results/store.h"
+
+struct trial_request;
+
+#define TRIAL_SERIES_MAX 32
+
+struct trial_series {
+    char name[MESSAGE_NAME_MAX];
+    uint64_t count;
+};
+
+struct trial_record {
+    struct store *store;
+    struct maps_cache *cache;
+    const char *root;
+    int64_t trial;                /* its row */
+    int64_t started_ns;           /* CLOCK_MONOTONIC */
+    bool batch_open;
+    struct trial_series series[TRIAL_SERIES_MAX];
+    size_t series_count;
+    size_t checks_failed;
+    bool saw_start, saw_window;   /* syncs */
+    struct maps_list at_start, at_end;
+    json_t *facts;
+    int64_t iterations_per_sample, window_first;
+};
+
+/* Begins the trial in the store, with the surroundings before it. */
+enum status trial_record_begin(struct trial_record *record, const struct trial_request *request,
+                               struct error *err);
+
+/*
+ * Stores a device, phase, artifact, check, samples or facts message, in the transaction that
+ * trial_record_commit closes. PROTOCOL: the message breaks a rule (a gap in a series, say).
+ */
+enum status trial_record_message(struct trial_record *record, const struct message *message,
+                                 struct error *err);
+
+/* Makes durable what was stored so far. */
+enum status trial_record_commit(struct trial_record *record, struct error *err);
+
+/* Notes which files the worker has mapped now. `at` is the sync's name. */
+enum status trial_record_mapped(struct trial_record *record, const char *at, pid_t pid,
+                                const char *root, struct error *err);
+
+/* Samples stored of a series so far. */
+uint64_t trial_record_samples(const struct trial_record *record, const char *series);
+
+/* Stores the libraries, the surroundings after, and the end. */
+enum status trial_record_end(struct trial_record *record, enum status status, const char *message,
+                             const struct process_exit *exit, struct error *err);
+
+/* Frees; rolls back a transaction that is still open. */
+void trial_record_finish(struct trial_record *record);
+
+#endif

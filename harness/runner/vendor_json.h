@@ -1,0 +1,20 @@
+/* vendor_json - what a vendor's library told, as JSON that is safe to keep and to show. */
+#ifndef ASSAY_RUNNER_VENDOR_JSON_H
+#define ASSAY_RUNNER_VENDOR_JSON_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "backends/backend.h"
+
+/*
+ * New string: control characters and malformed UTF-8 spelled as \xNN; JSON null for NULL; NULL
+ * when out of memory.
+ */
+json_t *vendor_json_text(const char *string);
+
+/* New object with all of a device's description, readings included; NULL when out of memory. */
+json_t *vendor_json_device(const struct device_info *info, const char *backend, uint32_t index);
+
+#endif

@@ -1,0 +1,157 @@
+#include "harness/runner/worker_link.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+#include "harness/runner/tool.h"
+#include "harness/runner/vendor_json.h"
+
+/* How long the worker waits for a harness that does not read or answer. */
+#define LINK_TIMEOUT_NS (60 * (int64_t)1000000000)
+/* 20 digits and a comma each: well inside a line. */
+#define SAMPLES_PER_MESSAGE 16384
+
+static enum status expect(struct worker_link *link, enum message_type type, struct message *ret,
+                          struct error *err)
+{
+    struct message message;
+    char *line;
+    size_t length;
+    enum status status = channel_read_line(
+        &link->channel, clock_monotonic_ns() + LINK_TIMEOUT_NS, -1, &line, &length, err);
+
+    if (status == STATUS_OK)
+        status = message_parse(line, length, &message, err);
+    if (status != STATUS_OK)
+        return status;
+    if (message.type != type) {
+        status = error_set(err, STATUS_PROTOCOL, "expected \"%s\" from the harness, got \"%s\"",
+                           message_type_name(type), message_type_name(message.type));
+        message_finish(&message);
+        return status;
+    }
+    *ret = message;
+    return STATUS_OK;
+}
+
+enum status worker_link_open(struct worker_link *link, json_t **ret_trial, struct error *err)
+{
+    struct message message;
+    char worker_name[128];
+    enum status status =
+        channel_init(&link->channel, WORKER_READ_FD, WORKER_WRITE_FD, err);
+
+    if (status != STATUS_OK)
+        return error_prefix(err, "`assay worker` is started by `assay run`, not by hand");
+    snprintf(worker_name, sizeof(worker_name), "assay %s", tool_version());
+    status = worker_link_send(link,
+                              json_pack("{s:s, s:i, s:s}", "type", "hello", "protocol",
+                                        WORKER_PROTOCOL_VERSION, "worker",
+                                        worker_name),
+                              err);
+    if (status == STATUS_OK)
+        status = expect(link, MESSAGE_TRIAL, &message, err);
+    if (status != STATUS_OK) {
+        worker_link_close(link);
+        return status;
+    }
+    *ret_trial = json_incref((json_t *)message.body);
+    message_finish(&message);
+    return STATUS_OK;
+}
+
+void worker_link_close(struct worker_link *link)
+{
+    channel_finish(&link->channel);
+}
+
+enum status worker_link_send(struct worker_link *link, json_t *message, struct error *err)
+{
+    enum status status;
+
+    if (!message)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a message to the harness");
+    status = channel_write_json(&link->channel, message, clock_monotonic_ns() + LINK_TIMEOUT_NS,
+                                err);
+    json_decref(message);
+    return status;
+}
+
+enum status worker_link_send_device(struct worker_link *link, const struct device *device,
+                                    uint32_t index, struct error *err)
+{
+    json_t *body = vendor_json_device(&device->info, device->backend->ops->name, index);
+
+    if (!body)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the device's description");
+    return worker_link_send(link, json_pack("{s:s, s:o}", "type", "device", "device", body), err);
+}
+
+enum status worker_link_send_artifact(struct worker_link *link,
+                                      const struct module_artifact *artifact, struct error *err)
+{
+    char source[DIGEST_HEX_SIZE], prelude[DIGEST_HEX_SIZE], binary[DIGEST_HEX_SIZE];
+    json_t *body = json_pack(
+        "{s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:I, s:I}", "file", artifact->file, "source",
+        digest_hex(&artifact->source, source), "prelude", digest_hex(&artifact->prelude, prelude),
+        "binary",
+        artifact->has_binary ? json_string(digest_hex(&artifact->binary, binary)) : json_null(),
+        "binary_bytes", (json_int_t)artifact->binary_bytes, "options",
+        vendor_json_text(artifact->options), "compiler", vendor_json_text(artifact->compiler), "log",
+        vendor_json_text(artifact->log), "lanes", (json_int_t)artifact->lanes, "compile_ns",
+        (json_int_t)artifact->compile_ns);
+
+    if (!body)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a kernel's description");
+    return worker_link_send(link, json_pack("{s:s, s:o}", "type", "artifact", "artifact", body),
+                            err);
+}
+
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+enum status worker_link_send_check(struct worker_link *link, const char *phase,
+                                   const struct workload_check *check, struct error *err)
+{
+    return worker_link_send(
+        link,
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:b}", "type", "check", "phase", phase,
+                  "output", check->output, "metric", check->metric, "error",
+                  real_or_null(check->error), "tolerance", real_or_null(check->tolerance),
+                  "reason", check->reason ? check->reason : "", "compared",
+                  (json_int_t)check->compared, "passed", check->passed),
+        err);
+}
+
+enum status worker_link_send_samples(struct worker_link *link, const char *series,
+                                     const int64_t *values, size_t first, size_t count,
+                                     struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    while (first < count && status == STATUS_OK) {
+        size_t chunk = count - first < SAMPLES_PER_MESSAGE ? count - first : SAMPLES_PER_MESSAGE;
+
+        status = worker_link_send(link, message_new_samples(series, first, values + first, chunk),
+                                  err);
+        first += chunk;
+    }
+    return status;
+}
+
+enum status worker_link_sync(struct worker_link *link, const char *at, struct error *err)
+{
+    struct message go;
+    enum status status =
+        worker_link_send(link, json_pack("{s:s, s:s}", "type", "sync", "at", at), err);
+
+    if (status == STATUS_OK)
+        status = expect(link, MESSAGE_GO, &go, err);
+    if (status == STATUS_OK)
+        message_finish(&go);
+    return status;
+}

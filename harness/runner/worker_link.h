@@ -1,0 +1,44 @@
+/* worker_link - the worker's end of the worker protocol: sending, and waiting for go. */
+#ifndef ASSAY_RUNNER_WORKER_LINK_H
+#define ASSAY_RUNNER_WORKER_LINK_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "backends/backend.h"
+#include "harness/core/status.h"
+#include "harness/runner/channel.h"
+#include "harness/runner/message.h"
+#include "workloads/workload.h"
+
+#define WORKER_READ_FD 3
+#define WORKER_WRITE_FD 4
+
+struct worker_link {
+    struct channel channel;
+};
+
+/* Takes descriptors 3 and 4, says hello and waits for the trial, whose object is a new reference. */
+enum status worker_link_open(struct worker_link *link, json_t **ret_trial, struct error *err);
+void worker_link_close(struct worker_link *link);
+
+/* Sends and drops one message; a NULL message is NO_MEMORY. */
+enum status worker_link_send(struct worker_link *link, json_t *message, struct error *err);
+
+enum status worker_link_send_device(struct worker_link *link, const struct device *device,
+                                    uint32_t index, struct error *err);
+enum status worker_link_send_artifact(struct worker_link *link,
+                                      const struct module_artifact *artifact, struct error *err);
+enum status worker_link_send_check(struct worker_link *link, const char *phase,
+                                   const struct workload_check *check, struct error *err);
+
+/* Sends values [first, count) in chunks that fit a line. */
+enum status worker_link_send_samples(struct worker_link *link, const char *series,
+                                     const int64_t *values, size_t first, size_t count,
+                                     struct error *err);
+
+/* Tells the harness that `at` is reached and waits for its go. */
+enum status worker_link_sync(struct worker_link *link, const char *at, struct error *err);
+
+#endif
