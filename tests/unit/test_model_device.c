@@ -1,0 +1,293 @@
+/*
+ * The model on a device against the fp64 reference: every logit, the loss, every gradient tensor
+ * and an AdamW step, on usual and odd shapes, and for each group size that the device suggests.
+ */
+#include "model_fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/random.h"
+#include "workloads/models/gpt2_device.h"
+#include "workloads/models/gpt2_reference.h"
+#include "workloads/ops/internal.h"
+
+#define TOLERANCE 1e-5 /* of the normalised RMS error; fp32 has 6e-8 */
+
+static struct device *device;
+static struct ops *ops;
+
+static double normalised_rms(const float *got, const double *expected, uint64_t count)
+{
+    double error = 0.0, norm = 0.0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        double d = (double)got[i] - expected[i];
+
+        error += d * d;
+        norm += expected[i] * expected[i];
+    }
+    return sqrt(error / (norm > 0.0 ? norm : 1.0));
+}
+
+static float *fetch(struct gpt2_device *model, enum gpt2_buffer buffer)
+{
+    uint64_t bytes = model->buffers[buffer]->bytes;
+    float *ret = malloc(bytes);
+
+    assert_non_null(ret);
+    ASSERT_OK(device_download(model->buffers[buffer], 0, ret, bytes, err));
+    return ret;
+}
+
+static int32_t *random_batch(const struct gpt2_shape *shape, uint64_t rows, uint64_t *unique)
+{
+    int32_t *indices = calloc(OP_TOKENS_LENGTH(rows), sizeof(*indices));
+    struct random random;
+
+    random_init(&random, 11, rows);
+    for (uint64_t i = 0; i < 2 * rows; i++)
+        indices[i] = (int32_t)random_next_below(&random, shape->vocabulary);
+    ASSERT_OK(op_tokens_index(indices, rows, unique, err));
+    return indices;
+}
+
+static void check_gradients(struct gpt2_device *model, const struct gpt2_reference *ref)
+{
+    float *gradients = fetch(model, GPT2_GRADIENTS);
+
+    for (size_t i = 0; i < gpt2_tensor_count(&ref->shape); i++) {
+        struct gpt2_tensor tensor = gpt2_tensor_at(&ref->shape, i);
+        double error =
+            normalised_rms(gradients + tensor.offset, ref->gradients + tensor.offset, tensor.count);
+
+        if (!(error < TOLERANCE))
+            fail_msg("%s: normalised RMS error %g", tensor.name, error);
+    }
+    free(gradients);
+}
+
+static void check_update(struct gpt2_device *model, const float *before)
+{
+    const struct adamw adamw = {1e-2, 0.9, 0.95, 1e-8, 0.1};
+    const struct gpt2_shape *shape = &model->plan.shape;
+    float *gradients = fetch(model, GPT2_GRADIENTS), *after;
+
+    ASSERT_OK(gpt2_device_update(model, &adamw, 1, err));
+    after = fetch(model, GPT2_PARAMETERS);
+    for (size_t i = 0; i < gpt2_tensor_count(shape); i++) {
+        struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
+
+        for (uint64_t j = tensor.offset; j < tensor.offset + tensor.count; j++) {
+            double m = 0.0, v = 0.0;
+            double wanted = adamw_reference(&adamw, 1, tensor.decay ? adamw.decay : 0.0, before[j],
+                                            gradients[j], &m, &v);
+
+            /* The first step moves by the rate or nothing; where the gradient is of the size of
+               epsilon, by a part of it. */
+            if (!(fabs(after[j] - wanted) < 1e-6 * (1.0 + fabs(wanted))))
+                fail_msg("%s[%llu]: %.9g, expected %.9g", tensor.name,
+                         (unsigned long long)(j - tensor.offset), after[j], wanted);
+        }
+    }
+    free(gradients);
+    free(after);
+}
+
+/* Trains on `used` of at most `sequences` sequences. */
+static void check_shape(const struct gpt2_shape *shape, uint64_t sequences, uint64_t used,
+                        uint64_t length)
+{
+    const struct gpt2_device_plan plan = {*shape, sequences, length, true};
+    const uint64_t rows = used * length, v = shape->vocabulary;
+    struct gpt2_device *model = NULL;
+    struct gpt2_reference *ref = NULL;
+    uint64_t unique = 0;
+    int32_t *batch = random_batch(shape, rows, &unique);
+    float *parameters, *logits, *losses;
+
+    ASSERT_OK(gpt2_device_create(&plan, ops, device, 5, &model, err));
+    ASSERT_OK(gpt2_reference_create(shape, used, length, true, &ref, err));
+    /* Larger weights than at the start, so that attention and norms do real work. */
+    parameters = fetch(model, GPT2_PARAMETERS);
+    for (uint64_t i = 0; i < gpt2_array_length(shape); i++)
+        parameters[i] *= parameters[i] == 1.0f ? 0.9f : 8.0f;
+    ASSERT_OK(device_upload(model->buffers[GPT2_PARAMETERS], 0, parameters,
+                            gpt2_array_length(shape) * sizeof(float), err));
+    ASSERT_OK(gpt2_device_set_batch(model, batch, used, unique, err));
+    ASSERT_OK(gpt2_device_forward(model, 3, err));
+    logits = fetch(model, GPT2_LOGITS);
+    losses = fetch(model, GPT2_LOSSES);
+    ASSERT_OK(gpt2_reference_forward(ref, parameters, batch, batch + rows, err));
+    assert_true(normalised_rms(logits, ref->logits, rows * v) < TOLERANCE);
+    assert_true(fabs(losses[3] - ref->loss) < 1e-5 * ref->loss);
+    ASSERT_OK(gpt2_device_backward(model, err));
+    ASSERT_OK(gpt2_reference_backward(ref, parameters, batch, batch + rows, err));
+    check_gradients(model, ref);
+    check_update(model, parameters);
+    gpt2_reference_destroy(ref);
+    gpt2_device_destroy(model);
+    free(batch);
+    free(parameters);
+    free(logits);
+    free(losses);
+}
+
+static const struct gpt2_shape usual = {2, 2, 64, 32, 256, 256};
+
+static void check_shapes(void)
+{
+    const struct gpt2_shape one_head = {1, 1, 40, 9, 257, 52};
+    const struct gpt2_shape odd = {3, 3, 57, 70, 31, 101};
+    const struct gpt2_shape smallest = {1, 1, 1, 1, 2, 1};
+
+    check_shape(&usual, 2, 2, 32);
+    check_shape(&usual, 3, 1, 7); /* part of the room, shorter than the context */
+    check_shape(&usual, 4, 4, 1); /* a single position */
+    check_shape(&one_head, 2, 2, 9);
+    check_shape(&odd, 2, 2, 67); /* more than a tile of positions */
+    check_shape(&smallest, 1, 1, 1);
+}
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    if (!device)
+        skip();
+    check_shapes();
+}
+
+/* The text for several lanes is another one; a device that chose one lane shall still run it. */
+static void test_lanes(void **state)
+{
+    uint32_t lanes[8];
+    size_t count;
+
+    (void)state;
+    if (!device)
+        skip();
+    count = device_lane_candidates(device, lanes, 8);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t across = lanes[i] < 16 ? lanes[i] : 16;
+        struct ops_tile tile = {lanes[i], 4, 4, 4 * (lanes[i] / across), 4 * across, 16};
+
+        if (lanes[i] == 1)
+            tile = (struct ops_tile){1, 6, 1, 24, 32, 16};
+        for (size_t m = 0; m < OPS_MODULES; m++) {
+            device_module_unload(device, ops->modules[m]);
+            ops->modules[m] = NULL;
+            ops->lanes[m] = lanes[i];
+            ASSERT_OK(ops_compile(device, (enum ops_module)m, lanes[i],
+                                  m == OPS_GEMM ? &tile : NULL, &ops->modules[m], err));
+        }
+        ops->tile = tile;
+        check_shapes();
+    }
+}
+
+/* Same seed, same device: the same bytes. */
+static void test_determinism(void **state)
+{
+    const struct gpt2_device_plan plan = {usual, 2, 32, true};
+    const struct adamw adamw = {1e-3, 0.9, 0.95, 1e-8, 0.1};
+    float *parameters[2] = {NULL, NULL};
+    uint64_t unique = 0;
+    int32_t *batch = random_batch(&usual, 64, &unique);
+
+    (void)state;
+    if (!device)
+        skip();
+    for (int run = 0; run < 2; run++) {
+        struct gpt2_device *model = NULL;
+
+        ASSERT_OK(gpt2_device_create(&plan, ops, device, 5, &model, err));
+        ASSERT_OK(gpt2_device_set_batch(model, batch, 2, unique, err));
+        for (uint64_t step = 1; step <= 5; step++) {
+            ASSERT_OK(gpt2_device_forward(model, step, err));
+            ASSERT_OK(gpt2_device_backward(model, err));
+            ASSERT_OK(gpt2_device_update(model, &adamw, step, err));
+        }
+        parameters[run] = fetch(model, GPT2_PARAMETERS);
+        gpt2_device_destroy(model);
+    }
+    assert_memory_equal(parameters[0], parameters[1], gpt2_array_length(&usual) * sizeof(float));
+    free(parameters[0]);
+    free(parameters[1]);
+    free(batch);
+}
+
+/* Inference uses one layer's room for all layers: the logits are the same. */
+static void test_inference(void **state)
+{
+    const struct gpt2_device_plan plan = {usual, 3, 32, false};
+    struct gpt2_device *model = NULL;
+    struct gpt2_reference *ref = NULL;
+    uint64_t unique = 0;
+    int32_t *batch = random_batch(&usual, 96, &unique);
+    float *parameters, *logits;
+
+    (void)state;
+    if (!device)
+        skip();
+    ASSERT_OK(gpt2_device_create(&plan, ops, device, 5, &model, err));
+    assert_null(model->buffers[GPT2_GRADIENTS]);
+    ASSERT_OK(gpt2_device_set_batch(model, batch, 3, unique, err));
+    ASSERT_OK(gpt2_device_forward(model, 0, err));
+    parameters = fetch(model, GPT2_PARAMETERS);
+    logits = fetch(model, GPT2_LOGITS);
+    ASSERT_OK(gpt2_reference_create(&usual, 3, 32, false, &ref, err));
+    ASSERT_OK(gpt2_reference_forward(ref, parameters, batch, NULL, err));
+    assert_true(normalised_rms(logits, ref->logits, 96 * 256) < TOLERANCE);
+    gpt2_reference_destroy(ref);
+    gpt2_device_destroy(model);
+    free(batch);
+    free(parameters);
+    free(logits);
+}
+
+static void test_too_large(void **state)
+{
+    const struct gpt2_device_plan plan = {{48, 25, 1600, 1024, 50257, 6400}, 4096, 1024, true};
+    struct gpt2_device *model = NULL;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    if (!device)
+        skip();
+    assert_int_equal(gpt2_device_create(&plan, ops, device, 5, &model, &err), STATUS_DEVICE_MEMORY);
+    assert_null(model);
+    assert_non_null(strstr(err.message, "the model needs"));
+}
+
+static int open_device(void **state)
+{
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    device = model_fixture_open();
+    if (device && ops_create(device, PRECISION_FP32, ARM_PORTABLE, &ops, &err) != STATUS_OK) {
+        print_error("%s\n", err.message);
+        return -1;
+    }
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    ops_destroy(ops);
+    device_close(device);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_determinism),
+        cmocka_unit_test(test_inference), cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_lanes),
+    };
+
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
