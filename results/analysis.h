@@ -12,11 +12,22 @@
 #include "results/store.h"
 
 /*
- * Estimate of a cell from the last attempt of each planned trial that ended "ok": samples are wall_ns divided by
- * iterations_per_sample, options come from the stored protocol. NOT_FOUND when no trial is ok. The object is
- * estimate_to_json's, with "trials" (row ids used), "iteration_ns" and the rates "items_per_s",
- * "bytes_per_s", "flops_per_s" ({value, lo, hi}; only those the cell counts; work / time, with the
- * bounds exchanged) added.
+ * Estimate of a cell from the last attempt of each planned trial, where that ended "ok". Times are
+ * per iteration: wall_ns samples are analysed as they were taken (blocks of iterations_per_sample,
+ * brought to one length where the trials' blocks differ) and every time in the result is divided by
+ * the block's iterations afterwards, so that nothing is lost to whole nanoseconds. Steady state may
+ * begin at the trial's window; options come from the stored protocol. The object is
+ * estimate_to_json's, with these added:
+ *
+ *     "trial_ids"              row ids of the trials used, in the order of "steady_from"
+ *     "iterations_per_sample"  of the blocks analysed
+ *     "iteration_ns"           {value, lo, hi}: "mean_ns" under the name that rates are made from
+ *     "items_per_s", "bytes_per_s", "flops_per_s"
+ *                              {value, lo, hi}: work / time, the bounds exchanged; only those that
+ *                              the cell counts
+ *
+ * NOT_FOUND when no trial is ok; CORRUPT when stored samples are damaged. The same rows give the
+ * same bytes.
  */
 enum status analysis_estimate_cell(struct store *store, int64_t cell, json_t **ret,
                                    struct error *err);

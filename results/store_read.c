@@ -205,6 +205,29 @@ static enum status set_trials(struct store *store, json_t *object, int64_t cell,
     return status;
 }
 
+/* The newest estimate's object, and beside it what is known of its row. */
+static enum status set_estimate(struct store *store, json_t *object, int64_t cell,
+                                struct error *err)
+{
+    json_t *row = NULL;
+    enum status status = row_of(store,
+                                "SELECT id, version, created_utc_ns,"
+                                " created_utc_ns AS 'created:iso', body AS 'body:json'"
+                                " FROM estimate WHERE cell = ?1 ORDER BY id DESC LIMIT 1",
+                                cell, &row, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status =
+        set_new(store, object, "estimate",
+                json_is_null(row) ? json_null() : json_incref(json_object_get(row, "body")), err);
+    json_object_del(row, "body");
+    if (status == STATUS_OK)
+        return set_new(store, object, "estimate_row", row, err);
+    json_decref(row);
+    return status;
+}
+
 static enum status fill_cell(struct store *store, int64_t cell, json_t *object, struct error *err)
 {
     enum status status;
@@ -235,10 +258,7 @@ static enum status fill_cell(struct store *store, int64_t cell, json_t *object, 
     if (status == STATUS_OK)
         status = set_trials(store, object, cell, err);
     if (status == STATUS_OK)
-        status = set_row(store, object, "estimate",
-                         "SELECT id, version, created_utc_ns, body AS 'estimate:json'"
-                         " FROM estimate WHERE cell = ?1 ORDER BY id DESC LIMIT 1",
-                         cell, err);
+        status = set_estimate(store, object, cell, err);
     return status;
 }
 

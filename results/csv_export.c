@@ -1,0 +1,164 @@
+#include "results/csv_export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <csv.h>
+#include <sqlite3.h>
+
+#include "harness/core/canonical.h"
+
+static const char *const result_keys[] = {
+    "id",        "workload",  "kind",       "precision",    "batch",
+    "scenario",  "arm",       "protocol",   "backend",      "device_spec",
+    "device",    "simulated", "trials_ok",  "trials_ended", "trials_planned",
+    "verdict",   "mean_ns",   "mean_ns_lo", "mean_ns_hi",   "headline",
+    "rate_unit", "rate",      "rate_lo",    "rate_hi",      "created_utc_ns",
+    "created",
+};
+
+static enum status check_file(FILE *file, struct error *err)
+{
+    if (!ferror(file))
+        return STATUS_OK;
+    return error_set_errno(err, errno ? errno : EIO, "writing CSV");
+}
+
+static void write_text(FILE *file, const char *text)
+{
+    csv_fwrite(file, text, strlen(text));
+}
+
+static void write_json(FILE *file, const json_t *value)
+{
+    char real[CANONICAL_REAL_SIZE];
+
+    if (json_is_string(value))
+        write_text(file, json_string_value(value));
+    else if (json_is_integer(value))
+        fprintf(file, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        fputs(canonical_real(json_real_value(value), real), file);
+    else if (json_is_boolean(value))
+        fputc(json_is_true(value) ? '1' : '0', file);
+}
+
+enum status csv_export_results(const json_t *rows, FILE *file, struct error *err)
+{
+    const size_t count = sizeof(result_keys) / sizeof(result_keys[0]);
+    json_t *row;
+    size_t i;
+
+    for (size_t k = 0; k < count; k++)
+        fprintf(file, "%s%s", k ? "," : "", result_keys[k]);
+    fputc('\n', file);
+    json_array_foreach(rows, i, row)
+    {
+        for (size_t k = 0; k < count; k++) {
+            if (k)
+                fputc(',', file);
+            write_json(file, json_object_get(row, result_keys[k]));
+        }
+        fputc('\n', file);
+    }
+    return check_file(file, err);
+}
+
+static enum status failed(struct store *store, struct error *err)
+{
+    sqlite3 *db = store_connection(store);
+
+    return error_set(err, sqlite3_errcode(db) == SQLITE_NOMEM ? STATUS_NO_MEMORY : STATUS_IO,
+                     "%s: reading samples: %s", store_path(store), sqlite3_errmsg(db));
+}
+
+/* A column as a CSV field. */
+static void write_column(FILE *file, sqlite3_stmt *row, int column)
+{
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER:
+        fprintf(file, "%lld", (long long)sqlite3_column_int64(row, column));
+        break;
+    case SQLITE_TEXT:
+        csv_fwrite(file, sqlite3_column_text(row, column),
+                   (size_t)sqlite3_column_bytes(row, column));
+        break;
+    default:
+        break;
+    }
+}
+
+/*
+ * Writes a line for each sample of each row of `sql`, whose columns are trial id, series and then
+ * the `context` columns to repeat; `numbered` adds the sample's number before its value.
+ */
+static enum status write_samples(struct store *store, const char *sql, int64_t cell, int context,
+                                 bool numbered, FILE *file, struct error *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum status status = STATUS_OK;
+    int rc = sqlite3_prepare_v2(store_connection(store), sql, -1, &row, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(row, 1, cell);
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        int64_t *values = NULL;
+        size_t count = 0;
+
+        rc = sqlite3_step(row);
+        if (rc != SQLITE_ROW)
+            break;
+        status =
+            store_load_samples(store, sqlite3_column_int64(row, 0),
+                               (const char *)sqlite3_column_text(row, 1), &values, &count, err);
+        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+            for (int k = 0; k < context; k++) {
+                write_column(file, row, 2 + k);
+                fputc(',', file);
+            }
+            if (numbered)
+                fprintf(file, "%zu,", i);
+            fprintf(file, "%" PRId64 "\n", values[i]);
+            status = check_file(file, err);
+        }
+        free(values);
+        if (status != STATUS_OK)
+            break;
+    }
+    if (status == STATUS_OK && rc != SQLITE_DONE)
+        status = failed(store, err);
+    sqlite3_finalize(row);
+    return status == STATUS_OK ? check_file(file, err) : status;
+}
+
+enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, struct error *err)
+{
+    fputs("series,trial,sample_ns\n", file);
+    return write_samples(store,
+                         "SELECT t.id, 'wall_ns', substr(g.uid, 1, 8) || '/' || c.ordinal,"
+                         " t.sequence FROM trial t JOIN trial_end e ON e.trial = t.id"
+                         " JOIN cell c ON c.id = t.cell JOIN campaign g ON g.id = t.campaign"
+                         " WHERE t.cell = ?1 AND e.status = 'ok' ORDER BY t.sequence, t.attempt",
+                         cell, 2, false, file, err);
+}
+
+enum status csv_export_series(struct store *store, int64_t cell, FILE *file, struct error *err)
+{
+    fputs("result,workload,precision,batch,scenario,arm,protocol,device_spec,device,simulated,"
+          "trial,attempt,status,iterations_per_sample,window_first,series,number,value\n",
+          file);
+    return write_samples(store,
+                         "SELECT t.id, s.name, substr(g.uid, 1, 8) || '/' || c.ordinal,"
+                         " c.workload_name, c.precision, c.batch, c.scenario, c.arm,"
+                         " c.protocol_name, c.device_spec, d.name, d.simulated, t.sequence,"
+                         " t.attempt, coalesce(e.status, 'no_end'), e.iterations_per_sample,"
+                         " e.window_first, s.name FROM trial t JOIN cell c ON c.id = t.cell"
+                         " JOIN campaign g ON g.id = t.campaign JOIN series s ON s.trial = t.id"
+                         " LEFT JOIN trial_end e ON e.trial = t.id"
+                         " LEFT JOIN trial_device td ON td.trial = t.id"
+                         " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
+                         " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
+                         cell, 16, true, file, err);
+}
