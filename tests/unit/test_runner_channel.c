@@ -1,0 +1,160 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/core/clock.h"
+#include "harness/runner/channel.h"
+
+#define SECOND ((int64_t)1000000000)
+
+static void open_reader(struct channel *channel, int *ret_writer)
+{
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(channel_init(channel, ends[0], -1, NULL), STATUS_OK);
+    *ret_writer = ends[1];
+}
+
+static void put(int fd, const char *text)
+{
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static void expect(struct channel *channel, const char *text)
+{
+    char *line;
+    size_t length;
+    struct error err = ERROR_INIT;
+
+    if (channel_read_line(channel, clock_monotonic_ns() + 10 * SECOND, -1, &line, &length, &err) !=
+        STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_string_equal(line, text);
+    assert_int_equal(length, strlen(text));
+}
+
+static enum status read_now(struct channel *channel, int wake_fd)
+{
+    char *line;
+    size_t length;
+
+    return channel_read_line(channel, clock_monotonic_ns() + SECOND / 100, wake_fd, &line, &length,
+                             NULL);
+}
+
+static void test_lines(void **state)
+{
+    struct channel channel;
+    int writer;
+
+    (void)state;
+    open_reader(&channel, &writer);
+    assert_int_equal(read_now(&channel, -1), STATUS_TIMEOUT);
+    put(writer, "one\ntwo\n\nthr");
+    expect(&channel, "one");
+    expect(&channel, "two");
+    expect(&channel, "");
+    assert_int_equal(read_now(&channel, -1), STATUS_TIMEOUT);
+    put(writer, "ee\nlast without newline");
+    expect(&channel, "three");
+    close(writer);
+    expect(&channel, "last without newline");
+    assert_int_equal(read_now(&channel, -1), STATUS_NOT_FOUND);
+    assert_int_equal(read_now(&channel, -1), STATUS_NOT_FOUND);
+    channel_finish(&channel);
+}
+
+static void test_wake(void **state)
+{
+    struct channel channel;
+    int writer, wake[2];
+
+    (void)state;
+    open_reader(&channel, &writer);
+    assert_int_equal(pipe(wake), 0);
+    put(wake[1], "x");
+    assert_int_equal(read_now(&channel, wake[0]), STATUS_INTERRUPTED);
+    close(writer);
+    close(wake[0]);
+    close(wake[1]);
+    channel_finish(&channel);
+}
+
+/* A child writes more than a line may hold; the reader refuses and does not grow without end. */
+static void test_long_line(void **state)
+{
+    struct channel channel;
+    enum status status;
+    int writer;
+    pid_t child;
+
+    (void)state;
+    open_reader(&channel, &writer);
+    child = fork();
+    if (child == 0) {
+        char *block = malloc(65536);
+
+        memset(block, 'a', 65536);
+        signal(SIGPIPE, SIG_DFL);
+        close(channel.read_fd);
+        for (int i = 0; i < 64 && write(writer, block, 65536) > 0; i++)
+            ;
+        _exit(0);
+    }
+    close(writer);
+    do
+        status = read_now(&channel, -1);
+    while (status == STATUS_TIMEOUT);
+    assert_int_equal(status, STATUS_PROTOCOL);
+    assert_true(channel.capacity <= 4 * (size_t)CHANNEL_LINE_MAX);
+    channel_finish(&channel);
+    kill(child, SIGKILL);
+}
+
+static void test_write(void **state)
+{
+    struct channel writer, reader;
+    json_t *json = json_pack("{s:i}", "a", 1);
+    char *line;
+    size_t length;
+    int ends[2];
+
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(channel_init(&reader, ends[0], -1, NULL), STATUS_OK);
+    assert_int_equal(channel_init(&writer, -1, ends[1], NULL), STATUS_OK);
+    assert_int_equal(channel_write_json(&writer, json, INT64_MAX, NULL), STATUS_OK);
+    assert_int_equal(channel_read_line(&reader, INT64_MAX, -1, &line, &length, NULL), STATUS_OK);
+    assert_string_equal(line, "{\"a\":1}");
+    /* A peer that does not read: the pipe fills up, then the deadline ends it. */
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 1000000 && status == STATUS_OK; i++)
+        status = channel_write_json(&writer, json, clock_monotonic_ns() + SECOND / 100, NULL);
+    assert_int_equal(status, STATUS_TIMEOUT);
+    channel_finish(&reader);
+    assert_int_equal(channel_write_json(&writer, json, INT64_MAX, NULL), STATUS_IO);
+    channel_finish(&writer);
+    json_decref(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_wake),
+        cmocka_unit_test(test_long_line),
+        cmocka_unit_test(test_write),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/runner/child_environment.h"
+#include "harness/runner/environment.h"
+
+static const char *value_of(char *const *list, const char *name)
+{
+    const char *found = NULL;
+    size_t length = strlen(name);
+
+    for (; *list; list++) {
+        if (strncmp(*list, name, length) || (*list)[length] != '=')
+            continue;
+        assert_null(found); /* no name twice */
+        found = *list + length + 1;
+    }
+    return found;
+}
+
+static void test_changes(void **state)
+{
+    char set[] = "ASSAY_T1=new", unset[] = "ASSAY_T2", added[] = "ASSAY_T3=", prefix[] = "ASSAY_T=x";
+    char *changes[] = {set, unset, added, prefix, NULL};
+    char **list;
+
+    (void)state;
+    setenv("ASSAY_T1", "old", 1);
+    setenv("ASSAY_T2", "gone", 1);
+    assert_int_equal(child_environment_build(changes, &list, NULL), STATUS_OK);
+    assert_string_equal(value_of(list, "ASSAY_T1"), "new");
+    assert_null(value_of(list, "ASSAY_T2"));
+    assert_string_equal(value_of(list, "ASSAY_T3"), "");
+    assert_string_equal(value_of(list, "ASSAY_T"), "x");
+    assert_string_equal(value_of(list, "ASSAY_WORKER_PROTOCOL"), "1");
+    child_environment_free(list);
+    assert_int_equal(child_environment_build(NULL, &list, NULL), STATUS_OK);
+    assert_string_equal(value_of(list, "ASSAY_T2"), "gone");
+    child_environment_free(list);
+    child_environment_free(NULL);
+}
+
+static void test_relevant(void **state)
+{
+    (void)state;
+    assert_true(environment_is_relevant("POCL_MAX_PTHREAD_COUNT=2"));
+    assert_true(environment_is_relevant("LD_PRELOAD=/x"));
+    assert_true(environment_is_relevant("OMP_NUM_THREADS"));
+    assert_false(environment_is_relevant("LD_PRELOADED=1"));
+    assert_false(environment_is_relevant("HOME=/root"));
+    assert_false(environment_is_relevant("AWS_SECRET_ACCESS_KEY=x"));
+    assert_false(environment_is_relevant("=")) ;
+}
+
+static void test_readings(void **state)
+{
+    json_t *fixed, *moving;
+
+    (void)state;
+    setenv("POCL_TEST", "bad \x1b[31m \xff bytes", 1);
+    assert_int_equal(environment_read_fixed(&fixed, NULL), STATUS_OK);
+    assert_int_equal(environment_read_moving(&moving, NULL), STATUS_OK);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(fixed, "variable.POCL_TEST"), "value")),
+        "bad \\x1b[31m \\xff bytes");
+    assert_non_null(json_object_get(fixed, "host.cpu.model"));
+    assert_non_null(json_object_get(fixed, "host.kernel.release"));
+    assert_non_null(json_object_get(moving, "load.average_1min"));
+    json_decref(fixed);
+    json_decref(moving);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_relevant),
+        cmocka_unit_test(test_readings),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,84 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/runner/lease.h"
+
+static json_t *events(const char *event, const char *detail)
+{
+    return json_pack("[{s:s, s:s}, {s:s, s:s}]", "event", "started", "detail", "x 1 1", "event",
+                     event, "detail", detail);
+}
+
+static enum status check(const char *event, const char *detail)
+{
+    json_t *list = events(event, detail);
+    enum status status = lease_check(list, "abcd", NULL);
+
+    json_decref(list);
+    return status;
+}
+
+/* Another process describes itself; it holds the lease exactly as long as it lives. */
+static void test_other_process(void **state)
+{
+    char detail[LEASE_SIZE] = "";
+    int ends[2];
+    pid_t child;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    if (child == 0) {
+        char mine[LEASE_SIZE] = "";
+
+        lease_describe(mine);
+        if (write(ends[1], mine, sizeof(mine)) < 0)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ends[0], detail, sizeof(detail)), sizeof(detail));
+    assert_int_equal(check("started", detail), STATUS_BUSY);
+    assert_int_equal(check("resumed", detail), STATUS_BUSY);
+    assert_int_equal(check("finished", detail), STATUS_OK);
+    assert_int_equal(check("interrupted", detail), STATUS_OK);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(check("started", detail), STATUS_OK);
+}
+
+static void test_odd_details(void **state)
+{
+    char mine[LEASE_SIZE];
+    json_t *none = json_array();
+
+    (void)state;
+    lease_describe(mine);
+    assert_int_equal(check("started", mine), STATUS_OK);
+    assert_int_equal(check("started", "otherboot 1 1"), STATUS_OK);
+    assert_int_equal(check("started", ""), STATUS_OK);
+    assert_int_equal(check("started", "x -5 y"), STATUS_OK);
+    assert_int_equal(lease_check(none, "abcd", NULL), STATUS_OK);
+    assert_int_equal(lease_check(NULL, "abcd", NULL), STATUS_OK);
+    json_decref(none);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_other_process),
+        cmocka_unit_test(test_odd_details),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

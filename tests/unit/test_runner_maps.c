@@ -1,0 +1,186 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/core/text.h"
+#include "harness/runner/maps.h"
+
+static char folder[] = "/tmp/assay-maps-XXXXXX";
+
+static char *write_file(const char *name, const char *content)
+{
+    char *path = text_format("%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(content, file);
+    fclose(file);
+    return path;
+}
+
+static unsigned long long inode_of(const char *path)
+{
+    struct stat info;
+
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_ino;
+}
+
+static void test_own_process(void **state)
+{
+    struct maps_list list;
+    struct maps_cache cache;
+    bool found_libc = false;
+
+    (void)state;
+    maps_cache_init(&cache);
+    assert_int_equal(maps_read(getpid(), NULL, &list, NULL), STATUS_OK);
+    for (size_t i = 0; i < list.count; i++) {
+        const struct maps_content *content;
+
+        assert_true(i == 0 || strcmp(list.files[i - 1].path, list.files[i].path) < 0);
+        if (!strstr(list.files[i].path, "libc.so"))
+            continue;
+        found_libc = true;
+        assert_true(list.files[i].present);
+        assert_int_equal(maps_cache_content(&cache, &list.files[i], NULL, &content, NULL),
+                         STATUS_OK);
+        assert_true(strlen(content->build_id) >= 16);
+    }
+    assert_true(found_libc);
+    assert_int_equal(cache.count, 1);
+    maps_list_finish(&list);
+    maps_cache_finish(&cache);
+    assert_int_equal(maps_read(0, NULL, &list, NULL), STATUS_UNAVAILABLE);
+}
+
+static void test_parse(void **state)
+{
+    char *path = write_file("lib a b.so", "content");
+    char *text = text_format(
+        "00400000-00452000 r-xp 00000000 08:02 %llu      %s\n"
+        "00651000-00652000 r--p 00051000 08:02 1     /not/executable\n"
+        "00e03000-00e24000 rw-p 00000000 00:00 0     [heap]\n"
+        "35b1a21000-35b1a22000 r-xp 00000000 00:00 0\n"
+        "00400000-00452000 r-xp 00000000 08:02 %llu      %s\n"
+        "00400000-00452000 r-xp 00000000 08:02 99 /tmp/gone.so (deleted)\n"
+        "garbage\n\n- - - - -\n"
+        "ffffffffff600000-ffffffffff601000 r-xp 00000000 00:00 0 [vsyscall]",
+        inode_of(path), path, inode_of(path), path);
+    struct maps_list list;
+
+    (void)state;
+    assert_int_equal(maps_parse(text, NULL, &list, NULL), STATUS_OK);
+    assert_int_equal(list.count, 2);
+    assert_string_equal(list.files[0].path, path);
+    assert_true(list.files[0].present);
+    assert_string_equal(list.files[1].path, "/tmp/gone.so");
+    assert_false(list.files[1].present);
+    maps_list_finish(&list);
+    free(text);
+    unlink(path);
+    free(path);
+}
+
+/* A library that is replaced between mapping and hashing must not lend its digest to the old one. */
+static void test_changed_file(void **state)
+{
+    char *path = write_file("lib.so", "first");
+    char *text = text_format("0-1 r-xp 0 0:0 %llu %s\n", inode_of(path), path);
+    struct maps_list list;
+    struct maps_cache cache;
+    const struct maps_content *content;
+    struct error err = ERROR_INIT;
+    FILE *file;
+
+    (void)state;
+    maps_cache_init(&cache);
+    assert_int_equal(maps_parse(text, NULL, &list, NULL), STATUS_OK);
+    file = fopen(path, "w");
+    fputs("second!", file);
+    fclose(file);
+    assert_int_equal(maps_cache_content(&cache, &list.files[0], NULL, &content, &err),
+                     STATUS_CORRUPT);
+    assert_non_null(strstr(err.message, path));
+    assert_int_equal(cache.count, 0);
+    maps_list_finish(&list);
+    maps_cache_finish(&cache);
+    free(text);
+    unlink(path);
+    free(path);
+}
+
+static void test_build_id(void **state)
+{
+    static const char *const texts[] = {"", "\x7f" "ELF", "\x7f" "ELF\2\1\1", "#!/bin/sh\n"};
+    char id[ELF_BUILD_ID_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char *path = write_file("not-elf", texts[i]);
+
+        assert_int_equal(elf_build_id(path, id, NULL), STATUS_INVALID);
+        unlink(path);
+        free(path);
+    }
+    assert_int_equal(elf_build_id("/nonexistent", id, NULL), STATUS_NOT_FOUND);
+}
+
+/* Every one-byte change and every cut of a real file's head: no crash, whatever it says. */
+static void test_damaged_elf(void **state)
+{
+    static char bytes[4096];
+    int fd = open("/proc/self/exe", O_RDONLY);
+    ssize_t length = read(fd, bytes, sizeof(bytes));
+    char *path = write_file("damaged", "");
+    char id[ELF_BUILD_ID_SIZE];
+
+    (void)state;
+    close(fd);
+    for (ssize_t i = 0; i < 1200 && i < length; i++) {
+        int out = open(path, O_WRONLY | O_TRUNC);
+        char kept = bytes[i];
+
+        bytes[i] = (char)(i * 37 + 1);
+        assert_int_equal(write(out, bytes, (size_t)length), length);
+        assert_int_equal(ftruncate(out, i % 3 ? length : i), 0);
+        close(out);
+        bytes[i] = kept;
+        elf_build_id(path, id, NULL);
+    }
+    unlink(path);
+    free(path);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_process), cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_changed_file), cmocka_unit_test(test_build_id),
+        cmocka_unit_test(test_damaged_elf),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
