@@ -1,0 +1,238 @@
+#include "protocols/protocol_clauses.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define S 1e9
+#define RAW(member) offsetof(struct protocol_raw, member)
+#define OUR(member) offsetof(struct protocol, member)
+
+/* clang-format off */
+const struct clause protocol_clauses[] = {
+    {"version", "version", CLAUSE_INTEGER, RAW(version), OUR(version), 1, 1e6, false},
+    {"evidence", "evidence", CLAUSE_BOOLEAN, RAW(evidence), OUR(evidence), 0, 0, false},
+    {"trials", "trials", CLAUSE_INTEGER, RAW(trials), OUR(trials), 1, 10000, false},
+    {"seed", "seed", CLAUSE_INTEGER, RAW(seed), OUR(seed), 0, 0x1p62, false},
+    {"warmup.iterations", "warmup.iterations", CLAUSE_INTEGER, RAW(warmup.iterations),
+        OUR(warmup_iterations), 0, 1e9, false},
+    {"warmup.time", "warmup.time_ns", CLAUSE_DURATION, RAW(warmup.time_ns), OUR(warmup_ns),
+        0, 86400 * S, false},
+    {"window.time", "window.time_ns", CLAUSE_DURATION, RAW(window.time_ns), OUR(window_ns),
+        1e6, 30 * 86400 * S, false},
+    {"window.min_samples", "window.min_samples", CLAUSE_INTEGER, RAW(window.min_samples),
+        OUR(window_min_samples), 1, 1e7, false},
+    {"window.max_time", "window.max_time_ns", CLAUSE_DURATION, RAW(window.max_time_ns),
+        OUR(window_max_ns), 1e6, 30 * 86400 * S, false},
+    {"window.max_samples", "window.max_samples", CLAUSE_INTEGER, RAW(window.max_samples),
+        OUR(max_samples), 1, 1e7, false},
+    {"sample.min_time", "sample.min_time_ns", CLAUSE_DURATION, RAW(sample.min_time_ns),
+        OUR(min_sample_ns), 0, 60 * S, false},
+    {"trial_timeout", "trial_timeout_ns", CLAUSE_DURATION, RAW(trial_timeout_ns),
+        OUR(trial_timeout_ns), S, 86400 * S, false},
+    {"cooldown", "cooldown_ns", CLAUSE_DURATION, RAW(cooldown_ns), OUR(throttle_cooldown_ns),
+        0, 86400 * S, false},
+    {"cache.state", "cache.state", CLAUSE_CACHE, RAW(cache.state), OUR(cache), 0, 0, false},
+    {"cache.flush_factor", "cache.flush_factor", CLAUSE_INTEGER, RAW(cache.flush_factor),
+        OUR(cold_flush_factor), 1, 64, true},
+    {"flush_denormals", "flush_denormals", CLAUSE_BOOLEAN, RAW(flush_denormals),
+        OUR(flush_denormals), 0, 0, false},
+    {"analysis.confidence", "analysis.confidence", CLAUSE_REAL, RAW(analysis.confidence),
+        OUR(estimate.confidence), 0, 1, true},
+    {"analysis.steady_tolerance", "analysis.steady_tolerance", CLAUSE_REAL,
+        RAW(analysis.steady_tolerance), OUR(estimate.steady_tolerance), 1e-6, 0.5, true},
+    {"analysis.drift_tolerance", "analysis.drift_tolerance", CLAUSE_REAL,
+        RAW(analysis.drift_tolerance), OUR(estimate.drift_tolerance), 1e-6, 0.5, true},
+    {"analysis.min_ess", "analysis.min_ess", CLAUSE_REAL, RAW(analysis.min_ess),
+        OUR(estimate.min_ess), 1, 1e6, true},
+    {"analysis.margin", "analysis.margin", CLAUSE_REAL, RAW(analysis.margin),
+        OUR(estimate.margin), 1e-6, 0.5, true},
+};
+/* clang-format on */
+const size_t protocol_clause_count = sizeof(protocol_clauses) / sizeof(*protocol_clauses);
+
+static const cyaml_strval_t cache_names[] = {
+    {"hot", PROTOCOL_CACHE_HOT},
+    {"cold", PROTOCOL_CACHE_COLD},
+};
+
+const char *protocol_cache_name(enum protocol_cache cache)
+{
+    return cache_names[cache].str;
+}
+
+bool protocol_cache_from_name(const char *name, enum protocol_cache *ret)
+{
+    for (size_t i = 0; i < 2; ++i) {
+        if (!strcmp(name, cache_names[i].str)) {
+            *ret = (enum protocol_cache)cache_names[i].val;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All may be left out, as a derived protocol writes only what differs; see protocol_overlay(). */
+#define OPTIONAL CYAML_FLAG_OPTIONAL
+#define DURATION (CYAML_FLAG_OPTIONAL | DECLARATION_DURATION)
+#define TEXT (CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER)
+
+static const cyaml_schema_field_t warmup_fields[] = {
+    CYAML_FIELD_INT("iterations", OPTIONAL, struct protocol_raw_warmup, iterations),
+    CYAML_FIELD_INT("time", DURATION, struct protocol_raw_warmup, time_ns),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t window_fields[] = {
+    CYAML_FIELD_INT("time", DURATION, struct protocol_raw_window, time_ns),
+    CYAML_FIELD_INT("min_samples", OPTIONAL, struct protocol_raw_window, min_samples),
+    CYAML_FIELD_INT("max_time", DURATION, struct protocol_raw_window, max_time_ns),
+    CYAML_FIELD_INT("max_samples", OPTIONAL, struct protocol_raw_window, max_samples),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t sample_fields[] = {
+    CYAML_FIELD_INT("min_time", DURATION, struct protocol_raw_sample, min_time_ns),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t cache_fields[] = {
+    CYAML_FIELD_ENUM("state", OPTIONAL, struct protocol_raw_cache, state, cache_names, 2),
+    CYAML_FIELD_INT("flush_factor", OPTIONAL, struct protocol_raw_cache, flush_factor),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t percentile_entry = {
+    CYAML_VALUE_FLOAT(CYAML_FLAG_DEFAULT, double),
+};
+
+static const cyaml_schema_field_t analysis_fields[] = {
+    CYAML_FIELD_FLOAT("confidence", OPTIONAL, struct protocol_raw_analysis, confidence),
+    CYAML_FIELD_FLOAT("steady_tolerance", OPTIONAL, struct protocol_raw_analysis, steady_tolerance),
+    CYAML_FIELD_FLOAT("drift_tolerance", OPTIONAL, struct protocol_raw_analysis, drift_tolerance),
+    CYAML_FIELD_FLOAT("min_ess", OPTIONAL, struct protocol_raw_analysis, min_ess),
+    CYAML_FIELD_FLOAT("margin", OPTIONAL, struct protocol_raw_analysis, margin),
+    CYAML_FIELD_SEQUENCE("percentiles", TEXT, struct protocol_raw_analysis, percentiles,
+                         &percentile_entry, 0, ESTIMATE_PERCENTILES_MAX),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t required_entry = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 100),
+};
+
+static const cyaml_schema_field_t protocol_fields[] = {
+    CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct protocol_raw, name, 1,
+                           PROTOCOL_NAME_MAX - 1),
+    CYAML_FIELD_INT("version", OPTIONAL, struct protocol_raw, version),
+    CYAML_FIELD_STRING_PTR("description", TEXT, struct protocol_raw, description, 1, 1000),
+    CYAML_FIELD_STRING_PTR("extends", TEXT, struct protocol_raw, extends, 1, 4095),
+    CYAML_FIELD_BOOL("evidence", OPTIONAL, struct protocol_raw, evidence),
+    CYAML_FIELD_INT("trials", OPTIONAL, struct protocol_raw, trials),
+    CYAML_FIELD_INT("seed", OPTIONAL, struct protocol_raw, seed),
+    CYAML_FIELD_MAPPING("warmup", OPTIONAL, struct protocol_raw, warmup, warmup_fields),
+    CYAML_FIELD_MAPPING("window", OPTIONAL, struct protocol_raw, window, window_fields),
+    CYAML_FIELD_MAPPING("sample", OPTIONAL, struct protocol_raw, sample, sample_fields),
+    CYAML_FIELD_INT("trial_timeout", DURATION, struct protocol_raw, trial_timeout_ns),
+    CYAML_FIELD_INT("cooldown", DURATION, struct protocol_raw, cooldown_ns),
+    CYAML_FIELD_MAPPING("cache", OPTIONAL, struct protocol_raw, cache, cache_fields),
+    CYAML_FIELD_BOOL("flush_denormals", OPTIONAL, struct protocol_raw, flush_denormals),
+    CYAML_FIELD_MAPPING("analysis", OPTIONAL, struct protocol_raw, analysis, analysis_fields),
+    CYAML_FIELD_SEQUENCE("required", TEXT, struct protocol_raw, required, &required_entry, 0,
+                         PROTOCOL_REQUIRED_MAX),
+    CYAML_FIELD_END,
+};
+
+const cyaml_schema_value_t protocol_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct protocol_raw, protocol_fields),
+};
+
+void protocol_start(struct protocol *protocol)
+{
+    *protocol = (struct protocol){.cold_flush_factor = 4, .estimate = estimate_options_default()};
+}
+
+static void copy_clause(const struct clause *clause, const struct protocol_raw *raw,
+                        struct protocol *protocol)
+{
+    const char *from = (const char *)raw + clause->raw_offset;
+    char *to = (char *)protocol + clause->offset;
+
+    switch (clause->type) {
+    case CLAUSE_INTEGER:
+    case CLAUSE_DURATION:
+        memcpy(to, from, sizeof(int64_t));
+        break;
+    case CLAUSE_BOOLEAN:
+        memcpy(to, from, sizeof(bool));
+        break;
+    case CLAUSE_REAL:
+        memcpy(to, from, sizeof(double));
+        break;
+    case CLAUSE_CACHE:
+        memcpy(to, from, sizeof(enum protocol_cache));
+        break;
+    }
+}
+
+bool protocol_set_text(char **place, const char *value)
+{
+    char *copy = strdup(value);
+
+    if (!copy)
+        return false;
+    free(*place);
+    *place = copy;
+    return true;
+}
+
+/* The lists: written ones take the base's place whole. */
+static bool copy_lists(const struct protocol_raw *raw, const struct declaration *declaration,
+                       struct protocol *protocol)
+{
+    if (declaration_has(declaration, "analysis.percentiles")) {
+        protocol->estimate.percentile_count = raw->analysis.percentiles_count;
+        for (size_t i = 0; i < raw->analysis.percentiles_count; ++i)
+            protocol->estimate.percentiles[i] = raw->analysis.percentiles[i];
+    }
+    if (!declaration_has(declaration, "required"))
+        return true;
+    for (size_t i = 0; i < protocol->required_count; ++i) {
+        free(protocol->required[i]);
+        protocol->required[i] = NULL;
+    }
+    protocol->required_count = 0;
+    for (size_t i = 0; i < raw->required_count; ++i) {
+        if (!protocol_set_text(&protocol->required[i], raw->required[i]))
+            return false;
+        ++protocol->required_count;
+    }
+    return true;
+}
+
+enum status protocol_overlay(struct protocol *protocol, const struct declaration *declaration,
+                             bool complete, struct error *err)
+{
+    const struct protocol_raw *raw = declaration->data;
+
+    for (size_t i = 0; i < protocol_clause_count; ++i) {
+        const struct clause *clause = &protocol_clauses[i];
+
+        if (declaration_has(declaration, clause->path))
+            copy_clause(clause, raw, protocol);
+        else if (complete && !clause->optional)
+            return declaration_error(declaration, clause->path, err,
+                                     "clause \"%s\" is missing; write it, or begin with "
+                                     "\"extends: standard\" and write only what differs",
+                                     clause->path);
+    }
+    snprintf(protocol->name, sizeof(protocol->name), "%s", raw->name);
+    if (complete && !raw->description)
+        return declaration_error(declaration, "", err,
+                                 "key \"description\" is missing; add a line that says what this "
+                                 "protocol is for");
+    if ((raw->description && !protocol_set_text(&protocol->description, raw->description)) ||
+        !copy_lists(raw, declaration, protocol))
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", declaration->origin);
+    return STATUS_OK;
+}

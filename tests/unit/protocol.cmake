@@ -1,0 +1,4 @@
+# Declared protocols: protocols/protocol*.c.
+assay_add_test(NAME test_protocol SOURCES unit/test_protocol.c LIBS assay_protocols LABELS unit)
+target_compile_definitions(test_protocol PRIVATE
+    DECLARED_DIRECTORY="${CMAKE_CURRENT_SOURCE_DIR}/../protocols/declared")
