@@ -69,7 +69,7 @@ static void test_readings(void **state)
     assert_int_equal(environment_read_moving(&moving, NULL), STATUS_OK);
     assert_string_equal(
         json_string_value(json_object_get(json_object_get(fixed, "variable.POCL_TEST"), "value")),
-        "bad \\x1b[31m \\xff bytes");
+        "bad \\x1B[31m \\xFF bytes");
     assert_non_null(json_object_get(fixed, "host.cpu.model"));
     assert_non_null(json_object_get(fixed, "host.kernel.release"));
     assert_non_null(json_object_get(moving, "load.average_1min"));
