@@ -322,7 +322,7 @@ static void test_extends(void **state)
     expect_error(
         "name: a\nextends: standrad\n",
         "p.yaml:2: \"extends\" is \"standrad\", which is no built-in protocol; did you mean "
-        "\"standard\"? There are quick, standard, soak, or write a path that ends in .yaml"); did you mean \"standard\"?; or write a path that ends in .yaml");
+        "\"standard\"? There are quick, standard, soak, or write a path that ends in .yaml");
     expect_error("name: a\nextends: ./none.yaml\n",
                  "p.yaml:2: \"extends\" names ./none.yaml, but there is no such file; check the "
                  "path, or write the name of a built-in protocol");
