@@ -86,36 +86,38 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
     return check_folder(path, err);
 }
 
-static enum status connect(struct store *store, const char *name, int flags, struct error *err)
+/* SQLite's result code; the schema has been read when it is OK. */
+static int connect_as(struct store *store, const char *name, int flags)
 {
     int rc = sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK)
-        return store_error(store, rc, "opening", err);
+        return rc;
     sqlite3_extended_result_codes(store->db, 1);
     sqlite3_busy_handler(store->db, on_busy, store);
     sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, STORE_VALUE_MAX);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     /* Checks and views use JSON functions, which SQLite counts as unsafe; none here can do harm. */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
-    rc = sqlite3_exec(store->db,
-                      "PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
-                      "PRAGMA recursive_triggers=ON; PRAGMA synchronous=FULL",
-                      NULL, NULL, NULL);
-    return rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
+    return sqlite3_exec(store->db,
+                        "PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
+                        "PRAGMA recursive_triggers=ON; PRAGMA synchronous=FULL;"
+                        "SELECT count(*) FROM sqlite_schema",
+                        NULL, NULL, NULL);
 }
 
 /*
  * A database in WAL mode on a medium that cannot be written to can be read only as "immutable";
  * that is right as long as no one else writes to it, which a log beside it would show.
  */
-static enum status reconnect_immutable(struct store *store, struct error *err)
+static enum status connect_immutable(struct store *store, struct error *err)
 {
     struct text name;
     struct stat st;
     char *log = text_format("%s-wal", store->path);
     bool pending = log && stat(log, &st) == 0 && st.st_size > 0;
     enum status status;
+    int rc;
 
     if (!log || pending) {
         status = log ? error_set(err, STATUS_DENIED,
@@ -129,7 +131,7 @@ static enum status reconnect_immutable(struct store *store, struct error *err)
     }
     free(log);
     text_init(&name);
-    text_append(&name, "file:");
+    text_append(&name, *store->path == '/' ? "file://" : "file:");
     for (const char *c = store->path; *c; c++) {
         if (strchr("?#%", *c))
             text_append_format(&name, "%%%02X", *c);
@@ -139,17 +141,27 @@ static enum status reconnect_immutable(struct store *store, struct error *err)
     text_append(&name, "?immutable=1");
     sqlite3_close(store->db);
     store->db = NULL;
-    status = text_ok(&name) ? connect(store, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err)
-                            : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    if (!text_ok(&name)) {
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    } else {
+        rc = connect_as(store, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+        status = rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
+    }
     text_finish(&name);
     return status;
 }
 
-static bool readable(struct store *store)
+static enum status open_connection(struct store *store, struct error *err)
 {
-    int rc = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+    int flags = store->mode == STORE_READ    ? SQLITE_OPEN_READONLY
+                : store->mode == STORE_WRITE ? SQLITE_OPEN_READWRITE
+                                             : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int rc = connect_as(store, store->path, flags);
 
-    return (rc & 0xff) != SQLITE_CANTOPEN && (rc & 0xff) != SQLITE_READONLY;
+    if (store->mode == STORE_READ &&
+        ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY))
+        return connect_immutable(store, err);
+    return rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
 }
 
 /*
@@ -174,9 +186,6 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
 {
     const struct embed_file *migrations;
     struct store *store;
-    int flags = mode == STORE_READ    ? SQLITE_OPEN_READONLY
-                : mode == STORE_WRITE ? SQLITE_OPEN_READWRITE
-                                      : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     int count;
     enum status status = check_path(path, mode, err);
 
@@ -187,15 +196,14 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
     store->mode = mode;
     store->busy_timeout_ns = busy_timeout_ns;
-    /* A leading colon would mean something else to SQLite. */
-    store->path = text_format("%s%s", *path == ':' ? "./" : "", path);
+    /* ":memory:" and "file:..." would mean something else to SQLite. */
+    store->path =
+        text_format("%s%s", *path == ':' || strncmp(path, "file:", 5) == 0 ? "./" : "", path);
     if (!store->path) {
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
         goto fail;
     }
-    status = connect(store, store->path, flags, err);
-    if (status == STATUS_OK && mode == STORE_READ && !readable(store))
-        status = reconnect_immutable(store, err);
+    status = open_connection(store, err);
     if (status != STATUS_OK)
         goto fail;
     migrations = store_migrations(&count);

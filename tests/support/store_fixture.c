@@ -44,7 +44,8 @@ int fixture_open(void **state)
 int fixture_remove(void **state)
 {
     struct fixture *fixture = *state;
-    char *argv[] = {"rm", "-rf", fixture->folder, NULL};
+    char program[] = "rm", options[] = "-rf";
+    char *argv[] = {program, options, fixture->folder, NULL};
     struct process_exit how;
     char *output = NULL;
 
@@ -61,6 +62,13 @@ const char *fixture_path(struct fixture *fixture, const char *name)
 
     snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
     return path;
+}
+
+void fixture_uid(unsigned number, char ret[STORE_UID_SIZE])
+{
+    for (int i = 0; i < 4; i++)
+        snprintf(ret + 16 * i, 17, "%016llx",
+                 (unsigned long long)random_at(number, 7, (uint64_t)i));
 }
 
 static struct store_cell cell_of(int64_t ordinal, const char *workload, struct digest declared,
@@ -122,9 +130,7 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
         status = declare(store, "protocol", "quick", &campaign.protocol, err);
     if (status != STATUS_OK)
         return status;
-    for (int i = 0; i < 4; i++)
-        snprintf(campaign.uid + 16 * i, 17, "%016llx",
-                 (unsigned long long)random_at(number, 7, (uint64_t)i));
+    fixture_uid(number, campaign.uid);
     cells[0] = cell_of(1, "triad", triad, campaign.protocol);
     cells[1] = cell_of(2, "softmax", softmax, campaign.protocol);
     campaign.plan =
@@ -237,6 +243,29 @@ int64_t fixture_ask(struct store *store, const char *sql)
         fprintf(stderr, "%s: %s\n", sql, sqlite3_errmsg(store_connection(store)));
     sqlite3_finalize(statement);
     return value;
+}
+
+void fixture_tamper(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *names = NULL;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'trigger'",
+                                        -1, &names, NULL),
+                     SQLITE_OK);
+    while (sqlite3_step(names) == SQLITE_ROW) {
+        char *drop = sqlite3_mprintf("DROP TRIGGER \"%w\"", sqlite3_column_text(names, 0));
+
+        sqlite3_reset(names);
+        assert_int_equal(sqlite3_exec(db, drop, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_free(drop);
+    }
+    sqlite3_finalize(names);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        print_error("%s: %s\n", sql, sqlite3_errmsg(db));
+    assert_int_equal(sqlite3_errcode(db), SQLITE_OK);
+    sqlite3_close(db);
 }
 
 const char *fixture_soundness(struct store *store)

@@ -2,7 +2,25 @@
 #ifndef ASSAY_TESTS_STORE_FIXTURE_H
 #define ASSAY_TESTS_STORE_FIXTURE_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
 #include "results/store.h"
+
+/* Fails the test, with the message, unless the call comes to `expected`. `error` is what it filled.
+ */
+#define assert_status(call, expected, error)                                                       \
+    do {                                                                                           \
+        enum status got_ = (call);                                                                 \
+                                                                                                   \
+        if (got_ != (expected))                                                                    \
+            print_error("%s: %s: %s\n", #call, status_name(got_), (error).message);                \
+        assert_int_equal(got_, (expected));                                                        \
+    } while (0)
+#define assert_ok(call, error) assert_status(call, STATUS_OK, error)
 
 struct fixture {
     char folder[64];
@@ -15,11 +33,15 @@ int fixture_make(void **state);
 int fixture_open(void **state);
 int fixture_remove(void **state);
 
-/* "PATH/name" in the fixture's folder; the buffer is the fixture's and lasts until the next call. */
+/* "PATH/name" in the fixture's folder; the buffer is the fixture's and lasts until the next call.
+ */
 const char *fixture_path(struct fixture *fixture, const char *name);
 
 #define FIXTURE_CELLS 2
 #define FIXTURE_TRIALS 3 /* per cell */
+
+/* A uid that differs by number. */
+void fixture_uid(unsigned number, char ret[STORE_UID_SIZE]);
 
 /*
  * Adds a campaign of two cells (triad, softmax) with three trials each, in the order 0 1 0 1 0 1.
@@ -35,6 +57,9 @@ enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t seq
 
 /* Single integer that a SELECT gives; -1 when it fails. */
 int64_t fixture_ask(struct store *store, const char *sql);
+
+/* Runs statements on a connection of its own, with the append-only triggers removed first. */
+void fixture_tamper(const char *path, const char *sql);
 
 /* "ok" when PRAGMA integrity_check and foreign_key_check find nothing. */
 const char *fixture_soundness(struct store *store);
