@@ -26,6 +26,15 @@ static enum status check_file(FILE *file, struct error *err)
     return error_set_errno(err, errno ? errno : EIO, "writing CSV");
 }
 
+/* A full disk may show only now. */
+static enum status finish_file(FILE *file, struct error *err)
+{
+    errno = 0;
+    if (fflush(file) != 0)
+        return error_set_errno(err, errno ? errno : EIO, "writing CSV");
+    return check_file(file, err);
+}
+
 static void write_text(FILE *file, const char *text)
 {
     csv_fwrite(file, text, strlen(text));
@@ -63,7 +72,7 @@ enum status csv_export_results(const json_t *rows, FILE *file, struct error *err
         }
         fputc('\n', file);
     }
-    return check_file(file, err);
+    return finish_file(file, err);
 }
 
 static enum status failed(struct store *store, struct error *err)
@@ -130,7 +139,7 @@ static enum status write_samples(struct store *store, const char *sql, int64_t c
     if (status == STATUS_OK && rc != SQLITE_DONE)
         status = failed(store, err);
     sqlite3_finalize(row);
-    return status == STATUS_OK ? check_file(file, err) : status;
+    return status == STATUS_OK ? finish_file(file, err) : status;
 }
 
 enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, struct error *err)
