@@ -25,7 +25,7 @@ static void launch_chain(struct conformance *c, struct module *module, struct bu
 static void test_events(void **state)
 {
     struct conformance *c = *state;
-    const uint32_t rounds = c->small ? 2000 : ROUNDS;
+    const uint32_t rounds = c->small ? 500 : ROUNDS;
     struct event *events[4];
     struct module *module;
     struct buffer *out;

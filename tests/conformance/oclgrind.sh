@@ -1,0 +1,37 @@
+#!/bin/sh
+# oclgrind.sh FAULTY CONFORMANCE: the conformance kernels in Oclgrind, an OpenCL interpreter that
+# finds races and accesses out of bounds. Exit status 77 (skipped) where it is not installed.
+set -u
+faulty=$1 conformance=$2
+icd=${ASSAY_OCLGRIND_ICD:-}
+for candidate in /usr/lib/oclgrind /usr/lib64/oclgrind /usr/lib/*/oclgrind /usr/local/lib/oclgrind; do
+    [ -n "$icd" ] && break
+    [ -e "$candidate/liboclgrind-rt-icd.so" ] && icd=$candidate/liboclgrind-rt-icd.so
+done
+if [ -z "$icd" ]; then
+    echo "SKIP: liboclgrind-rt-icd.so is not here (Debian package oclgrind)"
+    exit 77
+fi
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+export OCL_ICD_VENDORS="$icd" OCLGRIND_DATA_RACES=1 OCLGRIND_CHECK_API=1
+unset ASSAY_LIB_OPENCL
+
+"$faulty" >"$log" 2>&1
+if ! grep -q 'data race' "$log" || ! grep -q 'Invalid write' "$log"; then
+    cat "$log"
+    echo "FAIL: Oclgrind did not report the defects of the faulty kernels, so it proves nothing"
+    exit 1
+fi
+
+"$conformance" --backend opencl --small >"$log" 2>&1
+status=$?
+if grep -q -E 'data race|Invalid (read|write)|divergence|Oclgrind.*FATAL|unaligned' "$log"; then
+    status=1
+fi
+if ! grep -q 'Oclgrind' "$log" || [ $status -ne 0 ]; then
+    cat "$log"
+    echo "FAIL under $icd"
+    exit 1
+fi
+grep -c ' OK \]' "$log" | sed 's/$/ tests passed under Oclgrind, no race, nothing out of bounds/'
