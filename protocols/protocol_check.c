@@ -26,12 +26,18 @@ fail(const struct check *check, const char *path, const char *other, const char 
     va_start(args, format);
     text_append_formatv(&what, format, args);
     va_end(args);
-    if (!check->declaration)
-        error_set(check->err, STATUS_INVALID, "%s: %s", check->origin, what.data);
-    else if (other && !declaration_has(check->declaration, path))
-        declaration_error(check->declaration, other, check->err, "%s", what.data);
-    else
-        declaration_error(check->declaration, path, check->err, "%s", what.data);
+    if (!check->declaration) {
+        struct text shown;
+
+        text_init(&shown);
+        text_append_printable(&shown, what.data, what.length);
+        error_set(check->err, STATUS_INVALID, "%s: %s", check->origin, shown.data);
+        text_finish(&shown);
+    }
+    if (check->declaration)
+        declaration_error(check->declaration,
+                          other && !declaration_has(check->declaration, path) ? other : path,
+                          check->err, "%s", what.data);
     text_finish(&what);
     return STATUS_INVALID;
 }

@@ -204,13 +204,19 @@ int declaration_line(const struct declaration *declaration, const char *path)
 enum status declaration_error(const struct declaration *declaration, const char *path,
                               struct error *err, const char *format, ...)
 {
+    struct text message, shown;
     va_list args;
 
-    if (!err)
-        return STATUS_INVALID;
+    /* Values go into messages as they were written; none of them may steer a terminal. */
+    text_init(&message);
+    text_init(&shown);
     va_start(args, format);
-    error_setv(err, STATUS_INVALID, format, args);
+    text_append_formatv(&message, format, args);
     va_end(args);
-    return error_set(err, STATUS_INVALID, "%s:%d: %s", declaration->origin,
-                     declaration_line(declaration, path), err->message);
+    text_append_printable(&shown, message.data, message.length);
+    error_set(err, STATUS_INVALID, "%s:%d: %s", declaration->origin,
+              declaration_line(declaration, path), shown.data);
+    text_finish(&shown);
+    text_finish(&message);
+    return STATUS_INVALID;
 }

@@ -71,7 +71,7 @@ int declaration_line(const struct declaration *declaration, const char *path);
 
 /*
  * For errors of meaning: sets INVALID and "FILE:LINE: message" with the line of `path`; returns
- * INVALID. Say what is wrong and what to write instead.
+ * INVALID. Say what is wrong and what to write instead. Control characters are shown as \xNN.
  */
 enum status declaration_error(const struct declaration *declaration, const char *path,
                               struct error *err, const char *format, ...)

@@ -430,6 +430,9 @@ static void test_from_json(void **state)
                       "stored protocol: member \"analysis.percentiles\" holds something other than "
                       "numbers");
     expect_json_error("name", "7", "stored protocol: member \"name\" is no short text");
+    expect_json_error("name", "\"a\\u001bb\"",
+                      "stored protocol: \"name\" is \"a\\x1Bb\"; write lower-case letters, digits, "
+                      "_, . and - only");
     expect_json_error("description", "", "stored protocol: member \"description\" is no text");
     expect_json_error("required", "[1]",
                       "stored protocol: member \"required\" holds something "
