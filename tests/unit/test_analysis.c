@@ -1,0 +1,250 @@
+#include "results/analysis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/random.h"
+#include "protocols/estimate.h"
+#include "protocols/protocol.h"
+#include "tests/support/store_fixture.h"
+
+#define SAMPLES 400
+#define TRIALS 3
+#define BYTES 3000000
+
+/* A campaign of one cell under protocol quick. */
+static int64_t cell_of(struct store *store)
+{
+    static const uint32_t order[TRIALS] = {0, 0, 0};
+    struct error err = ERROR_INIT;
+    struct protocol protocol;
+    json_t *plan = json_object();
+    struct store_campaign campaign = {.plan = plan, .command = "", .tool_version = ""};
+    struct store_cell cell = {.ordinal = 1,
+                              .workload_name = "triad",
+                              .protocol_name = "quick",
+                              .kind = "memory_bound",
+                              .precision = "fp32",
+                              .scenario = "single_stream",
+                              .arm = "portable",
+                              .batch = 1,
+                              .backend = "null",
+                              .device_spec = "null:0",
+                              .bytes = BYTES,
+                              .bytes_formula = "3*n",
+                              .headline = "bytes",
+                              .trials = TRIALS};
+    int64_t campaign_id, cell_id = 0;
+
+    assert_ok(protocol_find("quick", &protocol, &err), err);
+    assert_ok(store_put_json(store, "protocol", protocol.json, &campaign.protocol, &err), err);
+    assert_true(digest_equal(&campaign.protocol, &protocol.digest));
+    protocol_finish(&protocol);
+    cell.workload = cell.protocol = campaign.protocol;
+    fixture_uid(1, campaign.uid);
+    assert_ok(
+        store_add_campaign(store, &campaign, &cell, 1, order, TRIALS, &campaign_id, &cell_id, &err),
+        err);
+    json_decref(plan);
+    return cell_id;
+}
+
+/* Samples of `iterations` iterations that take 10.25 ns each, give or take 2 %. */
+static void make_samples(int64_t sequence, int64_t iterations, int64_t *ret)
+{
+    for (size_t i = 0; i < SAMPLES; i++) {
+        double noise = 0.04 * (random_unit(random_at(9, (uint64_t)sequence, i)) - 0.5);
+
+        ret[i] = llround(10.25 * (double)iterations * (1 + noise));
+    }
+}
+
+static void end_trial(struct store *store, int64_t trial, const char *how, int64_t iterations,
+                      int64_t window_first)
+{
+    struct error err = ERROR_INIT;
+    struct store_trial_end end = {.status = how,
+                                  .iterations_per_sample = iterations,
+                                  .window_first = window_first,
+                                  .samples = SAMPLES};
+
+    assert_ok(store_end_trial(store, trial, &end, &err), err);
+}
+
+static int64_t run_trial(struct store *store, int64_t sequence, int64_t iterations, const char *how)
+{
+    struct error err = ERROR_INIT;
+    int64_t values[SAMPLES], trial = 0;
+
+    make_samples(sequence, iterations, values);
+    assert_ok(store_begin_trial(store, 1, sequence, 0, &trial, &err), err);
+    assert_ok(store_add_samples(store, trial, "wall_ns", 0, values, SAMPLES, &err), err);
+    end_trial(store, trial, how, iterations, 20);
+    return trial;
+}
+
+static double number(const json_t *json, const char *object, const char *key)
+{
+    json_t *value = json_object_get(json_object_get(json, object), key);
+
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+static void test_it_is_the_engines_estimate(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    int64_t cell = cell_of(fixture->store), values[TRIALS][SAMPLES];
+    struct estimate_series series[TRIALS];
+    struct protocol protocol;
+    struct estimate *estimate;
+    json_t *stored = NULL, *direct;
+    const char *key;
+    json_t *value;
+
+    for (int64_t i = 0; i < TRIALS; i++) {
+        run_trial(fixture->store, i + 1, 1000, "ok");
+        make_samples(i + 1, 1000, values[i]);
+        series[i] = (struct estimate_series){values[i], SAMPLES, 20};
+    }
+    assert_ok(analysis_estimate_cell(fixture->store, cell, &stored, &err), err);
+    assert_ok(protocol_find("quick", &protocol, &err), err);
+    assert_ok(estimate_cell(series, TRIALS, &protocol.estimate, &estimate, &err), err);
+    direct = estimate_to_json(estimate);
+    /* All that has no unit of time is the same; times are divided by the iterations. */
+    json_object_foreach(direct, key, value)
+    {
+        if (strcmp(key, "mean_ns") != 0 && strcmp(key, "percentiles") != 0 &&
+            !json_equal(value, json_object_get(stored, key)))
+            fail_msg("%s differs", key);
+    }
+    assert_true(number(stored, "mean_ns", "value") == estimate->mean_ns.value / 1000);
+    assert_true(number(stored, "mean_ns", "lo") == estimate->mean_ns.lo / 1000);
+    assert_true(number(stored, "iteration_ns", "hi") == estimate->mean_ns.hi / 1000);
+    assert_true(fabs(number(stored, "mean_ns", "value") - 10.25) < 0.05);
+    /* The bounds of a rate are those of the time, exchanged. */
+    assert_true(number(stored, "bytes_per_s", "lo") ==
+                BYTES * 1e9 / number(stored, "iteration_ns", "hi"));
+    assert_true(number(stored, "bytes_per_s", "hi") ==
+                BYTES * 1e9 / number(stored, "iteration_ns", "lo"));
+    assert_null(json_object_get(stored, "flops_per_s"));
+    assert_null(json_object_get(stored, "items_per_s"));
+    assert_int_equal(json_array_size(json_object_get(stored, "trial_ids")), TRIALS);
+    json_decref(stored);
+    json_decref(direct);
+    estimate_destroy(estimate);
+    protocol_finish(&protocol);
+}
+
+static void test_same_rows_same_bytes(void **state)
+{
+    struct error err = ERROR_INIT;
+    char *dumps[3] = {NULL};
+
+    for (int i = 0; i < 3; i++) {
+        struct fixture *fixture;
+        json_t *json = NULL;
+        int64_t cell;
+
+        assert_int_equal(fixture_open(state), 0);
+        fixture = *state;
+        cell = cell_of(fixture->store);
+        /* Not in the order of the plan. */
+        for (int64_t k = TRIALS; k >= 1; k--)
+            run_trial(fixture->store, i == 2 ? TRIALS + 1 - k : k, 7, "ok");
+        assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
+        json_object_del(json, "trial_ids");
+        assert_ok(canonical_dump(json, &dumps[i], &err), err);
+        json_decref(json);
+        fixture_remove(state);
+    }
+    assert_string_equal(dumps[0], dumps[1]);
+    assert_string_equal(dumps[0], dumps[2]);
+    for (int i = 0; i < 3; i++)
+        free(dumps[i]);
+}
+
+static void test_blocks_of_different_length(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    int64_t cell = cell_of(fixture->store);
+    json_t *json = NULL;
+
+    run_trial(fixture->store, 1, 1000, "ok");
+    run_trial(fixture->store, 2, 200, "ok");
+    run_trial(fixture->store, 3, 5000, "ok");
+    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
+    assert_true(fabs(number(json, "mean_ns", "value") - 10.25) < 0.05);
+    assert_int_equal(json_integer_value(json_object_get(json, "iterations_per_sample")), 5000);
+    json_decref(json);
+}
+
+static void test_last_good_attempts_count(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    int64_t cell = cell_of(fixture->store), good, trial;
+    json_t *json = NULL, *ids;
+
+    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_NOT_FOUND, err);
+    run_trial(fixture->store, 1, 1, "check_failed");
+    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_NOT_FOUND, err);
+    run_trial(fixture->store, 2, 1000, "interrupted");
+    good = run_trial(fixture->store, 2, 1000, "ok");
+    /* An ok attempt that was followed by another one is not the last word. */
+    run_trial(fixture->store, 3, 1000, "ok");
+    assert_ok(store_begin_trial(fixture->store, 1, 3, 0, &trial, &err), err);
+    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
+    ids = json_object_get(json, "trial_ids");
+    assert_int_equal(json_array_size(ids), 1);
+    assert_int_equal(json_integer_value(json_array_get(ids, 0)), good);
+    json_decref(json);
+    assert_status(analysis_estimate_cell(fixture->store, cell + 1, &json, &err), STATUS_NOT_FOUND,
+                  err);
+}
+
+static void test_damage_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    int64_t cell = cell_of(fixture->store), trial;
+    json_t *json = NULL;
+
+    run_trial(fixture->store, 1, 1000, "ok");
+    trial = run_trial(fixture->store, 2, 1000, "ok");
+    fixture_tamper(fixture->path, "UPDATE trial_end SET window_first = 400 WHERE trial = 2");
+    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+    fixture_tamper(fixture->path, "UPDATE trial_end SET window_first = NULL WHERE trial = 2");
+    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+    fixture_tamper(fixture->path, "UPDATE trial_end SET window_first = 0 WHERE trial = 2");
+    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
+    json_decref(json);
+    fixture_tamper(fixture->path, "UPDATE series SET maximum = maximum + 1 WHERE trial = 2");
+    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+    fixture_tamper(fixture->path, "DELETE FROM series WHERE trial = 2");
+    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+    assert_int_equal(trial, 2);
+    fixture_tamper(fixture->path, "UPDATE content SET body = '{}'");
+    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_it_is_the_engines_estimate, fixture_open,
+                                        fixture_remove),
+        cmocka_unit_test(test_same_rows_same_bytes),
+        cmocka_unit_test_setup_teardown(test_blocks_of_different_length, fixture_open,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_last_good_attempts_count, fixture_open,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_damage_is_refused, fixture_open, fixture_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
