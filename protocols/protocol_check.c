@@ -150,7 +150,7 @@ static enum status check_analysis(const struct check *check)
                     "\"analysis.confidence\" is %g; write a number between 0.5 and 1, 0.95 say",
                     e->confidence);
     for (size_t i = 0; i < e->percentile_count; ++i) {
-        char path[40];
+        char path[64];
 
         snprintf(path, sizeof(path), "analysis.percentiles[%zu]", i);
         if (!(e->percentiles[i] > 0 && e->percentiles[i] < 1))
@@ -182,7 +182,7 @@ static enum status check_names(const struct check *check)
                     ". and - only",
                     p->name);
     for (size_t i = 0; i < p->required_count; ++i) {
-        char path[24];
+        char path[64];
 
         snprintf(path, sizeof(path), "required[%zu]", i);
         if (!is_word(p->required[i], letters))

@@ -1,7 +1,9 @@
 /* Compares what is written with what the schema tables allow, so that errors can teach. */
 #include "harness/core/declaration_node.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,7 +244,10 @@ static enum status check_scalar(struct check *check, const struct declaration_no
                    ? STATUS_OK
                    : fail_type(check, node, schema);
     case CYAML_FLOAT:
-        return text_parse_double(node->text, &real) ? STATUS_OK : fail_type(check, node, schema);
+        if (!text_parse_double(node->text, &real) ||
+            (schema->data_size == sizeof(float) && fabs(real) > FLT_MAX))
+            return fail_type(check, node, schema);
+        return STATUS_OK;
     case CYAML_ENUM:
         return check_enumeration(check, node, schema);
     default:
