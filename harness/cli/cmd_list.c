@@ -125,7 +125,7 @@ static int run(const struct command_line *line)
         json_array_foreach(rows, i, row)
             text_append_format(&out, "%s\n", json_string_value(json_object_get(row, "name")));
     } else {
-        append_rows(&out, rows, (size_t)output_columns());
+        append_rows(&out, rows, output_columns());
         text_append(&out, "\n`assay describe NAME` shows shapes, work and memory needed.\n");
     }
     json_decref(rows);

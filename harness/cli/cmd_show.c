@@ -5,6 +5,7 @@
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
+#include "results/csv_export.h"
 #include "results/store.h"
 
 enum { KEY_SERIES = 's' };
@@ -16,7 +17,7 @@ static int show_series(struct store *store, int64_t cell)
 {
     struct error err = ERROR_INIT;
 
-    if (results_export_samples_csv(store, cell, stdout, &err) != STATUS_OK)
+    if (csv_export_samples(store, cell, stdout, &err) != STATUS_OK)
         return command_fail(&err);
     return fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
 }
@@ -24,7 +25,7 @@ static int show_series(struct store *store, int64_t cell)
 static int show(const struct command_line *line, struct store *store)
 {
     struct error err = ERROR_INIT;
-    struct view_cell cell;
+    struct view view;
     struct text out;
     int64_t row;
     json_t *record;
@@ -40,11 +41,12 @@ static int show(const struct command_line *line, struct store *store)
             return command_fail(&err);
         return output_json(record);
     }
-    if (view_cell_load(store, row, VIEW_FULL, &cell, &err) != STATUS_OK)
+    if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)
         return command_fail(&err);
     text_init(&out);
-    report_terminal_cell(&out, &cell, output_columns(), output_colour());
-    view_cell_finish(&cell);
+    report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
+                         output_columns(), output_colour());
+    view_finish(&view);
     return output_text(&out);
 }
 

@@ -62,7 +62,7 @@ static error_t parse_key(int key, char *value, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        for (size_t i = 0; state->root_argp->children && state->root_argp->children[i].argp; i++)
+        for (unsigned groups = command->groups, i = 0; groups; groups &= groups - 1, i++)
             state->child_inputs[i] = line;
         return 0;
     case ARGP_KEY_ARG:

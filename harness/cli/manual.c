@@ -13,6 +13,7 @@ static const char *const environment[][2] = {
     {"ASSAY_DB", "Database when --db is not given."},
     {"ASSAY_LIB_NAME", "File to open as the vendor library NAME (ASSAY_LIB_OPENCL, ...)."},
     {"ASSAY_NULL", "What the null backend, which tests the tool, pretends and breaks."},
+    {"ASSAY_WORKER", "Program to start in place of assay's own worker; it speaks the worker protocol."},
     {"NO_COLOR", "When set, no colour is written."},
 };
 

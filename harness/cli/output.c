@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "harness/cli/command.h"
 #include "harness/core/log.h"
+#include "reports/terminal.h"
 
 static int flush(void)
 {
@@ -45,20 +45,9 @@ int output_text(struct text *text)
     return ok ? flush() : ASSAY_EXIT_SYSTEM;
 }
 
-int output_columns(void)
+size_t output_columns(void)
 {
-    const char *columns = getenv("COLUMNS");
-    struct winsize size;
-    int64_t value = 80;
-
-    if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-        size.ws_col > 0)
-        value = size.ws_col;
-    else if (columns)
-        text_parse_i64(columns, &value);
-    if (value < 40)
-        return 40;
-    return value > 400 ? 400 : (int)value;
+    return report_terminal_columns(STDOUT_FILENO);
 }
 
 bool output_colour(void)

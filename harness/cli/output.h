@@ -14,8 +14,8 @@ int output_json(json_t *json);
 /* Writes and frees the text. Returns an exit status: a full disk or closed pipe is not silent. */
 int output_text(struct text *text);
 
-/* Columns to lay out for: the terminal's, else $COLUMNS, else 80; at least 40. */
-int output_columns(void);
+/* Columns to lay out for: the terminal's, else $COLUMNS, else 80. */
+size_t output_columns(void);
 
 /* True when standard output is a terminal that wants colour (NO_COLOR and TERM=dumb say no). */
 bool output_colour(void);

@@ -43,79 +43,6 @@ static void append_names(struct text *text, const char *const *names, size_t cou
     }
 }
 
-static void append_range(struct text *text, const cyaml_schema_value_t *schema)
-{
-    unsigned bits = 8 * schema->data_size;
-
-    if (schema->type == CYAML_UINT)
-        text_append_format(text, "0 to %" PRIu64,
-                           bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1);
-    else
-        text_append_format(text, "%" PRId64 " to %" PRId64,
-                           bits >= 64 ? INT64_MIN : -(int64_t)(1ull << (bits - 1)),
-                           bits >= 64 ? INT64_MAX : (int64_t)((1ull << (bits - 1)) - 1));
-}
-
-static void append_enumeration(struct text *text, const cyaml_schema_value_t *schema)
-{
-    for (uint32_t i = 0; i < schema->enumeration.count; ++i) {
-        text_append(text, i ? ", " : "");
-        text_append(text, schema->enumeration.strings[i].str);
-    }
-}
-
-/* What stands there, in words. */
-static void append_found(struct text *text, const struct declaration_node *node)
-{
-    if (node->kind == DECLARATION_MAPPING)
-        text_append(text, "a group of keys");
-    else if (node->kind == DECLARATION_SEQUENCE)
-        text_append(text, "a list");
-    else if (declaration_node_is_null(node))
-        text_append(text, "empty");
-    else
-        declaration_append_quoted(text, node->text);
-}
-
-/* What should stand there, with an example to write instead. */
-static void append_expected(struct text *text, const cyaml_schema_value_t *schema)
-{
-    switch (schema->type) {
-    case CYAML_INT:
-    case CYAML_UINT:
-        if (has_flag(schema, DECLARATION_DURATION)) {
-            text_append(text, "a duration; write a number and one of ns, us, ms, s, min, h, "
-                              "e.g. 250ms");
-        } else if (has_flag(schema, DECLARATION_BYTES)) {
-            text_append(text, "a size; write a number and one of B, KiB, MiB, GiB, kB, MB, GB, "
-                              "e.g. 64MiB");
-        } else {
-            text_append(text, "a whole number; write one from ");
-            append_range(text, schema);
-        }
-        break;
-    case CYAML_BOOL:
-        text_append(text, "a truth value; write true or false");
-        break;
-    case CYAML_FLOAT:
-        text_append(text, "a number; write e.g. 0.5");
-        break;
-    case CYAML_ENUM:
-        text_append(text, "a choice; write one of ");
-        append_enumeration(text, schema);
-        break;
-    case CYAML_STRING:
-        text_append(text, "text; write it in quotes on one line");
-        break;
-    case CYAML_MAPPING:
-        text_append(text, "a group of keys; write them indented below it, one \"key: value\" a "
-                          "line");
-        break;
-    default:
-        text_append(text, "a list; write e.g. [a, b]");
-    }
-}
-
 static enum status fail_type(struct check *check, const struct declaration_node *node,
                              const cyaml_schema_value_t *schema)
 {
@@ -127,9 +54,9 @@ static enum status fail_type(struct check *check, const struct declaration_node 
     else
         text_append(&what, "the declaration");
     text_append(&what, " is ");
-    append_found(&what, node);
+    declaration_append_found(&what, node);
     text_append(&what, ", but should be ");
-    append_expected(&what, schema);
+    declaration_append_expected(&what, schema);
     return fail(check, node->line, &what);
 }
 
@@ -199,9 +126,9 @@ static enum status check_enumeration(struct check *check, const struct declarati
     }
     text_init(&what);
     text_append_format(&what, "\"%s\" is ", check->path.data);
-    append_found(&what, node);
+    declaration_append_found(&what, node);
     text_append(&what, ", which is none of ");
-    append_enumeration(&what, schema);
+    declaration_append_enumeration(&what, schema);
     if (nearest)
         text_append_format(&what, "; did you mean \"%s\"?", nearest);
     else
@@ -220,7 +147,7 @@ static enum status check_string(struct check *check, const struct declaration_no
         return STATUS_OK;
     text_init(&what);
     text_append_format(&what, "\"%s\" is ", check->path.data);
-    append_found(&what, node);
+    declaration_append_found(&what, node);
     if (length == 0)
         text_append(&what, ", but must not be empty; write a text");
     else if (length < min)
@@ -331,7 +258,7 @@ static enum status fail_missing(struct check *check, const struct declaration_no
     if (check->path.length)
         text_append_format(&what, " in \"%s\"", check->path.data);
     text_append_format(&what, "; add a line \"%s: ...\", which is ", field->key);
-    append_expected(&what, &field->value);
+    declaration_append_expected(&what, &field->value);
     return fail(check, node->line, &what);
 }
 

@@ -340,8 +340,7 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
                                     .silence_ns = campaign->silence_ns,
                                     .cache = &cache,
                                     .progress = &progress,
-                                    .wake_fd = options->wake_fd,
-                                    .argv = options->worker_argv};
+                                    .wake_fd = options->wake_fd};
     enum status status = environment_read_fixed(&environment, err);
 
     if (status != STATUS_OK)

@@ -35,7 +35,6 @@ struct campaign {
 struct campaign_options {
     int wake_fd;               /* readable: stop in good order; -1: none */
     bool quiet;                /* no progress */
-    char *const *worker_argv;  /* NULL: assay's own worker */
 };
 
 /* What came of running. */

@@ -102,6 +102,7 @@ static void fail(struct watch *watch, enum status code, const char *format, ...)
 static enum status start_worker(struct watch *watch, struct error *err)
 {
     char *own_argv[] = {NULL, (char *)"worker", NULL};
+    char *replacement = getenv("ASSAY_WORKER");
     int to_worker[2], from_worker[2];
     char **envp = NULL;
     char *path = NULL;
@@ -109,7 +110,7 @@ static enum status start_worker(struct watch *watch, struct error *err)
 
     if (status != STATUS_OK)
         return status;
-    own_argv[0] = path;
+    own_argv[0] = replacement ? replacement : path;
     if (pipe2(to_worker, O_CLOEXEC) < 0) {
         free(path);
         return error_set_errno(err, errno, "pipe to the worker");
@@ -128,8 +129,8 @@ static enum status start_worker(struct watch *watch, struct error *err)
                                    {to_worker[0], WORKER_READ_FD},
                                    {from_worker[1], WORKER_WRITE_FD}};
         struct process_options options = {
-            .path = watch->request->argv ? NULL : path,
-            .argv = watch->request->argv ? watch->request->argv : own_argv,
+            .path = replacement ? replacement : path,
+            .argv = own_argv,
             .envp = envp,
             .root = watch->request->root,
             .fds = fds,

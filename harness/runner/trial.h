@@ -23,7 +23,6 @@ struct trial_request {
     struct maps_cache *cache;         /* of library digests, one a campaign */
     struct progress *progress;        /* NULL: none */
     int wake_fd;                      /* readable: the user wants to stop; -1: none */
-    char *const *argv;                /* the worker's command, NULL: this program's own worker */
     char *const *environment_changes; /* "NAME=VALUE" or "NAME" (unset) for the worker; NULL: none */
     const char *root;                 /* root directory for the worker; NULL: the same */
 };
@@ -36,7 +35,8 @@ struct trial_outcome {
 };
 
 /*
- * Runs one trial to its end and stores all of it. A failure of the trial is an outcome, not an
+ * Runs one trial to its end and stores all of it. The worker is this program's own, or the executable
+ * that the environment variable ASSAY_WORKER names (its value is a recorded reading). A failure of the trial is an outcome, not an
  * error; an error is a failure of the harness itself (the store cannot be written, no memory, the
  * program cannot be started).
  */

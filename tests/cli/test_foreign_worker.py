@@ -1,0 +1,73 @@
+"""A worker that is not ours speaks the protocol; one that breaks it ends its trial with a reason."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
+                      "foreign_worker.py")
+
+# How it misbehaves, the status that its trials must end with, and a word of the reason.
+MODES = {
+    "silent": ("timeout", "no word"),
+    "garbage": ("protocol", "worker message"),
+    "binary": ("protocol", "worker message"),
+    "long_line": ("protocol", "longer than"),
+    "no_hello": ("protocol", "hello"),
+    "closes": ("timeout", "did not end"),
+    "version": ("protocol", "version 2"),
+    "failed_check": ("check_failed", "checks did not pass"),
+    "gap": ("protocol", "begins at 3"),
+    "negative": ("protocol", "positive"),
+    "many_series": ("protocol", "series"),
+    "unknown_type": ("protocol", "type"),
+    "harness_word": ("protocol", "go"),
+    "no_sync": ("protocol", "window_start"),
+    "no_end": ("crashed", "status 3"),
+    "own_failure": ("device_lost", "has gone"),
+    "miscount": ("protocol", "counts 30"),
+}
+
+
+class ForeignWorker(CliTest):
+    def fast(self):
+        return self.write("fast.yaml", self.FAST.replace("trials: 2", "trials: 1")
+                          .replace("trial_timeout: 3s", "trial_timeout: 1s"))
+
+    def run_mode(self, mode):
+        self.new_db()
+        return self.run_synthetic("--json", ASSAY_WORKER=WORKER, FOREIGN_MODE=mode)
+
+    def test_good(self):
+        for mode in ("good", "noisy"):
+            call = self.run_mode(mode)
+            self.assertEqual(call.status, 0, call.err)
+            self.assertEqual(call.json()["trials_ok"], 1)
+            self.assertEqual(self.query("SELECT name FROM device"), [("a <b> & \u202e device",)])
+            identifier = call.json()["results"][0]["id"]
+            self.assertEqual(self.assay("show", identifier, "--db", self.db).status, 0)
+            host = self.assay("show", identifier, "--db", self.db, "--json").json()
+            self.assertEqual(host["trials"][0]["environment"]["host"]["variable.ASSAY_WORKER"]
+                             ["value"], WORKER)
+
+    def test_every_lie_has_its_reason(self):
+        for mode, (status, word) in MODES.items():
+            with self.subTest(mode=mode):
+                call = self.run_mode(mode)
+                self.assertEqual(call.status, 1, (mode, call.out, call.err))
+                (got, message), = self.query("SELECT status, message FROM trial_end")
+                self.assertEqual(got, status, message)
+                self.assertIn(word, message)
+                self.assert_sound()
+
+    def test_program_that_is_not_there(self):
+        call = self.run_synthetic("--json", ASSAY_WORKER="/nowhere/worker")
+        self.assertNotEqual(call.status, 0)
+        self.assertIn("/nowhere/worker", call.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,301 @@
+"""From nothing to a report through the command line, on the null backend: no device is needed."""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+
+class Words(CliTest):
+    def test_help_and_version(self):
+        call = self.assay("--help")
+        self.assertEqual(call.status, 0)
+        for command in ("devices", "list", "describe", "run", "results", "show", "report"):
+            self.assertRegex(call.out, rf"(?m)^  {command} ")
+            help_text = self.assay(command, "--help")
+            self.assertEqual(help_text.status, 0)
+            self.assertIn(f"Usage: assay {command}", help_text.out)
+        self.assertNotIn("worker", call.out)
+        self.assertRegex(self.assay("--version").out, r"^assay \d+\.\d+\.\d+")
+        self.assertEqual(self.assay().status, 2)
+
+    def test_unknown_words(self):
+        call = self.assay("resluts")
+        self.assertEqual(call.status, 2)
+        self.assertIn('did you mean "results"?', call.err)
+        call = self.assay("run", "--no-such-option")
+        self.assertEqual(call.status, 2)
+        call = self.assay("show")
+        self.assertEqual(call.status, 2)
+        self.assertIn("ID", call.err)
+
+    def test_manual_and_completion_name_every_option(self):
+        page = self.assay("--manual").out
+        completion = self.assay("--completion").out
+        for option in re.findall(r"--([a-z-]+)", self.assay("run", "--help").out):
+            if option in ("usage", "version"):
+                continue
+            self.assertIn(f"--{option}", completion)
+            if option != "help":
+                self.assertIn("\\-\\-" + option.replace("-", "\\-"), page)
+        self.assertIn(".SH \"EXIT STATUS\"", page)
+
+    def test_list_and_describe(self):
+        rows = self.assay("list", "--json").json()
+        names = {row["name"]: row["type"] for row in rows}
+        self.assertEqual(names["quick"], "protocol")
+        self.assertEqual(names["first-look"], "suite")
+        self.assertEqual(names["synthetic"], "workload")
+        for name in names:
+            call = self.assay("describe", name, "--json")
+            self.assertEqual(call.status, 0, call.err)
+            self.assertRegex(call.json()["digest"], r"^[0-9a-f]{64}$")
+            self.assertEqual(self.assay("describe", name).status, 0)
+        call = self.assay("describe", "synthetik")
+        self.assertEqual(call.status, 2)
+        self.assertIn("synthetic", call.err)
+
+    def test_devices(self):
+        call = self.assay("devices", "--json")
+        self.assertEqual(call.status, 0)
+        backends = {backend["backend"]: backend for backend in call.json()}
+        self.assertTrue(backends["null"]["available"])
+        self.assertTrue(backends["null"]["hidden"])
+        self.assertNotIn("null:0", self.assay("devices").out)
+        self.assertIn("null:0", self.assay("devices", "--all").out)
+
+    def test_missing_vendor_library_is_a_reason(self):
+        call = self.assay("devices", "--lib", "opencl=/nowhere/libOpenCL.so.1", "--json")
+        self.assertEqual(call.status, 0)
+        opencl = [b for b in call.json() if b["backend"] == "opencl"][0]
+        self.assertFalse(opencl["available"])
+        self.assertIn("/nowhere/libOpenCL.so.1", opencl["reason"])
+        call = self.assay("run", "synthetic", "--lib", "opencl=/nowhere/x.so")
+        self.assertEqual(call.status, 3)
+        self.assertEqual(self.assay("devices", "--lib", "nonsense").status, 2)
+
+
+class Run(CliTest):
+    def test_whole_journey(self):
+        call = self.run_synthetic("--json")
+        self.assertEqual(call.status, 0, call.err)
+        result = call.json()
+        self.assertEqual(result["trials_ok"], 2)
+        self.assertEqual(len(result["results"]), 1)
+        row = result["results"][0]
+        self.assertTrue(row["simulated"])
+        self.assert_sound()
+
+        listed = self.assay("results", "--db", self.db, "--json").json()
+        self.assertEqual(listed[0]["id"], row["id"])
+        self.assertEqual(self.assay("results", "--db", self.db, "--ids").out.strip(), row["id"])
+        self.assertIn("synthetic", self.assay("results", "--db", self.db).out)
+
+        shown = self.assay("show", row["id"], "--db", self.db)
+        self.assertEqual(shown.status, 0, shown.err)
+        self.assertIn("synthetic", shown.out)
+        record = self.assay("show", row["id"], "--db", self.db, "--json").json()
+        self.assertEqual(len(record["trials"]), 2)
+        for trial in record["trials"]:
+            self.assertEqual(trial["status"], "ok")
+            phases = [phase["name"] for phase in trial["phases"]]
+            self.assertEqual(phases, ["setup", "verify_before", "calibrate", "warmup", "window",
+                                      "verify_after"])
+            self.assertEqual(set(trial["environment"]), {"host", "before", "after"})
+            places = {component["at"] for component in trial["components"]}
+            self.assertEqual(places, {"window_start", "window_end"})
+            self.assertTrue(any("libc.so" in c["path"] and c["sha256"] and c["build_id"]
+                                for c in trial["components"]))
+            self.assertTrue(all(check["passed"] for check in trial["checks"]))
+
+        series = self.assay("show", row["id"], "--db", self.db, "--series").out.splitlines()
+        self.assertEqual(series[0], "series,trial,sample_ns")
+        self.assertEqual(len(series) - 1, sum(t["samples"] for t in record["trials"]))
+
+        page = os.path.join(self.folder, "page.html")
+        call = self.assay("report", "--html", page, row["id"], "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn(row["id"], file.read())
+        self.assertIn("synthetic", self.assay("report", "--db", self.db).out)
+
+    def test_samples_are_what_the_null_backend_did(self):
+        call = self.run_synthetic("--json", ASSAY_NULL="launch_ns=1000000,seed=1")
+        self.assertEqual(call.status, 0, call.err)
+        values = [int(line.split(",")[2]) for line in self.assay(
+            "show", call.json()["results"][0]["id"], "--db", self.db, "--series"
+        ).out.splitlines()[1:]]
+        self.assertGreaterEqual(min(values), 1000000)
+
+    def test_sql_answers(self):
+        """What was planned, what ran, on which libraries, with which raw samples."""
+        self.assertEqual(self.run_synthetic().status, 0)
+        self.assertEqual(self.query("SELECT count(*) FROM planned_trial")[0][0], 2)
+        self.assertEqual(self.query("SELECT status, count(*) FROM trial_end GROUP BY status"),
+                         [("ok", 2)])
+        self.assertGreater(self.query("SELECT count(*) FROM libraries")[0][0], 0)
+        self.assertGreater(self.query("SELECT count(*) FROM samples")[0][0], 10)
+
+    def test_dry_run_stores_nothing(self):
+        call = self.run_synthetic("--dry-run", "--order-seed", "7")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertFalse(os.path.exists(self.db))
+        again = self.run_synthetic("--dry-run", "--order-seed", "7")
+        self.assertEqual(call.out, again.out)
+        plan = self.run_synthetic("--dry-run", "--json", "--nonce", "from the buyer").json()
+        self.assertEqual(plan["nonce"], "from the buyer")
+        self.assertEqual(sorted(plan["order"]), [1, 1])
+
+    def test_wrong_requests(self):
+        for words, text in (
+                (("--precision", "fp31"), "fp32"),
+                (("--precision", "fp16"), "nothing to run"),
+                (("--batch", "0"), "whole numbers"),
+                (("--batch", "7"), "nothing to run"),
+                (("--order-seed", "x"), "order-seed"),
+                (("--device", "null:9"), "null:0"),
+                (("--protocol", "quikc"), "quick")):
+            call = self.run_synthetic(*words)
+            self.assertEqual(call.status, 2, (words, call.err))
+            self.assertIn(text, call.err)
+            self.assertFalse(os.path.exists(self.db))
+
+    def test_wrong_declarations_name_file_and_line(self):
+        path = self.write("bad.yaml", "workload: x\nversion: 1\nkind: synthetic\n"
+                                      "precisions: [fp32]\nlaunches_: 3\n")
+        call = self.assay("run", path, "--device", "null:0", "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn("bad.yaml:5:", call.err)
+        call = self.assay("run", os.path.join(self.folder, "none.yaml"), "--device", "null:0")
+        self.assertEqual(call.status, 2)
+        self.assertIn("none.yaml", call.err)
+
+    def test_own_workload_without_code(self):
+        path = self.write("mine.yaml", "workload: mine\nversion: 3\nkind: synthetic\n"
+                                       "description: my own\nprecisions: [fp32]\nbatches: [1]\n"
+                                       "scenario: offline\n"
+                                       "synthetic: {launches: 2, elements: 100}\n")
+        call = self.assay("run", path, "--device", "null:0", "--protocol", self.fast(), "--db",
+                          self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(call.json()["results"][0]["workload"], "mine")
+
+    def test_databases_that_cannot_be_used(self):
+        cases = {
+            "folder": lambda p: os.mkdir(p),
+            "text": lambda p: self.write(os.path.basename(p), "not a database" * 100),
+        }
+        for name, make in cases.items():
+            path = os.path.join(self.folder, name + ".db")
+            make(path)
+            call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(),
+                              "--db", path)
+            self.assertEqual(call.status, 4, call.err)
+            self.assertIn(path, call.err)
+        call = self.assay("results", "--db", os.path.join(self.folder, "absent.db"))
+        self.assertEqual(call.status, 4)
+        call = self.assay("run", "synthetic", "--device", "null:0", "--db",
+                          os.path.join(self.folder, "no", "such", "folder.db"))
+        self.assertEqual(call.status, 4)
+
+    def test_unknown_result(self):
+        self.assertEqual(self.run_synthetic().status, 0)
+        for identifier in ("zzzz/1", "ffffffff/1", "7/1", "1/7", "", "/", "last/99"):
+            call = self.assay("show", identifier, "--db", self.db)
+            self.assertEqual(call.status, 4, identifier)
+            self.assertTrue(call.err.startswith("assay: "), call.err)
+
+    def test_closed_output(self):
+        self.assertEqual(self.run_synthetic().status, 0)
+        for words in (("results",), ("list",), ("report",)):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                import subprocess
+                from assay_cli import ASSAY
+                done = subprocess.run([ASSAY, *words] + (["--db", self.db] if words[0] != "list"
+                                                         else []),
+                                      stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+                                      env=self.environment())
+            self.assertEqual(done.returncode, 5, words)
+            self.assertIn("No space left", done.stderr)
+
+
+class Interrupt(CliTest):
+    SLOW = CliTest.FAST.replace("trials: 2", "trials: 4").replace("time: 30ms", "time: 700ms")
+
+    def test_interrupt_and_resume(self):
+        protocol = self.write("slow.yaml", self.SLOW)
+        process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
+                             "--db", self.db)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            time.sleep(0.05)
+            try:
+                if self.query("SELECT count(*) FROM trial_end")[0][0] >= 1:
+                    break
+            except Exception:  # not created yet
+                continue
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn("--resume", err)
+        self.assert_sound()
+        done = self.query("SELECT count(*) FROM trial_end WHERE status = 'ok'")[0][0]
+        self.assertGreaterEqual(done, 1)
+        self.assertLess(done, 4)
+        call = self.assay("run", "--resume", "last", "--db", self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(call.json()["trials_ok"], 4 - done)
+        self.assertEqual(self.query(
+            "SELECT count(DISTINCT sequence) FROM trial JOIN trial_end ON trial = trial.id "
+            "WHERE status = 'ok'")[0][0], 4)
+        # Everything is done: resuming again runs nothing and loses nothing.
+        call = self.assay("run", "--resume", "last", "--db", self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(call.json()["trials_ok"], 0)
+
+    def test_resume_of_a_running_campaign_is_refused(self):
+        protocol = self.write("slow.yaml", self.SLOW)
+        process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
+                             "--db", self.db)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            time.sleep(0.05)
+            try:
+                if self.query("SELECT count(*) FROM trial")[0][0] >= 1:
+                    break
+            except Exception:
+                continue
+        call = self.assay("run", "--resume", "last", "--db", self.db)
+        self.assertEqual(call.status, 4, call.err)
+        self.assertIn(str(process.pid), call.err)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+
+    def test_resume_takes_no_names(self):
+        self.assertEqual(self.assay("run", "synthetic", "--resume", "last").status, 2)
+        self.assertEqual(self.run_synthetic().status, 0)
+        call = self.assay("run", "--resume", "ffffffff", "--db", self.db)
+        self.assertEqual(call.status, 4)
+
+    def test_two_harnesses_share_a_database(self):
+        first = self.start("run", "synthetic", "--device", "null:0", "--protocol", self.fast(),
+                           "--db", self.db, "--json")
+        second = self.start("run", "synthetic", "--device", "null:0", "--protocol", self.fast(),
+                            "--db", self.db, "--json")
+        for process in (first, second):
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0, err)
+            self.assertEqual(json.loads(out)["trials_ok"], 2)
+        self.assert_sound()
+        self.assertEqual(self.query("SELECT count(*) FROM campaign")[0][0], 2)
+        self.assertEqual(self.query("SELECT count(*) FROM trial_end WHERE status='ok'")[0][0], 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

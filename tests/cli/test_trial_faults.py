@@ -1,0 +1,96 @@
+"""A fault in a worker ends its trial with a reason; the campaign goes on and the status says so."""
+
+import os
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+# Faults of the null backend, and the status that the trial must end with.
+FAULTS = {
+    "open@1": "device",
+    "alloc@1": "device",
+    "oom@1": "device_memory",
+    "upload@1": "device",
+    "download@1": "device",
+    "download_corrupt@1": "check_failed",
+    "compile@1": "compile",
+    "launch@5": "device",
+    "lost@5": "device_lost",
+    "hang@5": "timeout",
+    "crash@5": "crashed",
+    "abort@5": "crashed",
+    "exit@5": "crashed",
+}
+
+
+class TrialFaults(CliTest):
+    def test_every_fault_has_its_reason(self):
+        for fault, status in FAULTS.items():
+            with self.subTest(fault=fault):
+                self.new_db()
+                call = self.run_synthetic(
+                    "--json", ASSAY_NULL=f"launch_ns=200000,seed=1,fault={fault}")
+                self.assertEqual(call.status, 1, (fault, call.out, call.err))
+                self.assertEqual(call.json()["trials_failed"], 2)
+                rows = self.query("SELECT status, message FROM trial_end")
+                self.assertEqual([row[0] for row in rows], [status, status], rows)
+                self.assertTrue(all(row[1] for row in rows), rows)
+                self.assert_sound()
+                # A failed trial stays: asking to resume does not pick a better one.
+                call = self.assay("run", "--resume", "last", "--db", self.db, "--json")
+                self.assertEqual(call.json()["trials_ok"], 0)
+                self.assertEqual(self.query("SELECT count(*) FROM trial")[0][0], 2)
+
+    def test_wrong_result_after_the_window_voids_the_trial(self):
+        # The first download is the check before the warmup, the second the one after the window.
+        call = self.run_synthetic(
+            "--json", ASSAY_NULL="launch_ns=200000,seed=1,fault=download_corrupt@2")
+        self.assertEqual(call.status, 1, call.err)
+        rows = self.query("SELECT status, samples FROM trial_end")
+        self.assertEqual([row[0] for row in rows], ["check_failed"] * 2)
+        self.assertTrue(all(row[1] > 5 for row in rows), "the samples are kept")
+        self.assertEqual(self.query("SELECT count(*) FROM estimate")[0][0], 0)
+        self.assertIn("check_failed", self.assay("show", "last/1", "--db", self.db).out
+                      + self.assay("report", "--db", self.db).out
+                      + self.assay("results", "--db", self.db).out)
+
+    def test_other_cells_go_on(self):
+        once = os.path.join(self.folder, "once")
+        self.write("once", "")
+        call = self.run_synthetic(
+            "--json", ASSAY_NULL=f"launch_ns=200000,seed=1,fault=crash@5,once={once}")
+        self.assertEqual(call.status, 1, call.err)
+        result = call.json()
+        self.assertEqual((result["trials_ok"], result["trials_failed"]), (1, 1))
+        self.assertIn("signal 11", call.err)
+
+    def test_worker_killed_from_outside(self):
+        protocol = self.write("slow.yaml", self.FAST.replace("time: 30ms", "time: 2s"))
+        process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
+                             "--db", self.db, "--json")
+        killed = False
+        deadline = time.monotonic() + 30
+        while not killed and time.monotonic() < deadline:
+            time.sleep(0.1)
+            children = f"/proc/{process.pid}/task/{process.pid}/children"
+            with open(children, encoding="ascii") as file:
+                for child in file.read().split():
+                    with open(f"/proc/{child}/cmdline", "rb") as command:
+                        if b"worker" in command.read():
+                            time.sleep(0.3)
+                            os.kill(int(child), signal.SIGKILL)
+                            killed = True
+        process.communicate(timeout=60)
+        self.assertTrue(killed)
+        self.assertEqual(process.returncode, 1)
+        rows = self.query("SELECT e.status, e.message FROM trial_end e ORDER BY trial")
+        self.assertEqual([row[0] for row in rows], ["crashed", "ok"])
+        self.assertIn("signal 9", rows[0][1])
+
+
+if __name__ == "__main__":
+    unittest.main()

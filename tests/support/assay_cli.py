@@ -1,0 +1,89 @@
+"""What the tests of the command line share: a call of assay with its own folder and database."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+ASSAY = os.environ["ASSAY"]  # the executable, set by ctest
+
+
+class Call:
+    """A finished call: status, standard output, standard error."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def json(self):
+        return json.loads(self.out)
+
+
+class CliTest(unittest.TestCase):
+    """Every test has a fresh folder; self.db is a database in it."""
+
+    def setUp(self):
+        self.folder_object = tempfile.TemporaryDirectory(prefix="assay-cli-")
+        self.folder = self.folder_object.name
+        self.db_count = 0
+        self.new_db()
+
+    def tearDown(self):
+        self.folder_object.cleanup()
+
+    def environment(self, **changes):
+        environment = {k: v for k, v in os.environ.items()
+                       if not k.startswith("ASSAY_") and k not in ("NO_COLOR", "COLUMNS")}
+        environment["ASSAY_NULL"] = "launch_ns=200000,seed=1"
+        environment.update(changes)
+        return environment
+
+    def assay(self, *words, timeout=120, input=None, **environment):
+        done = subprocess.run([ASSAY, *words], cwd=self.folder, timeout=timeout,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env=self.environment(**environment), check=False)
+        return Call(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *words, **environment):
+        return subprocess.Popen([ASSAY, *words], cwd=self.folder, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env=self.environment(**environment))
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def query(self, sql, *parameters):
+        with contextlib.closing(sqlite3.connect(f"file:{self.db}?mode=ro", uri=True,
+                                                timeout=30)) as connection:
+            return connection.execute(sql, parameters).fetchall()
+
+    def new_db(self):
+        """From now on another database, for loops."""
+        self.db_count += 1
+        self.db = os.path.join(self.folder, f"test{self.db_count}.db")
+
+    def assert_sound(self):
+        self.assertEqual(self.query("PRAGMA integrity_check"), [("ok",)])
+        self.assertEqual(self.query("PRAGMA foreign_key_check"), [])
+
+    # A protocol that takes a fraction of a second a trial.
+    FAST = """extends: quick
+name: fast
+version: 1
+trials: 2
+warmup: {iterations: 2, time: 5ms}
+window: {time: 30ms, min_samples: 5}
+trial_timeout: 3s
+"""
+
+    def fast(self):
+        return self.write("fast.yaml", self.FAST)
+
+    def run_synthetic(self, *words, **environment):
+        return self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(),
+                          "--db", self.db, *words, **environment)

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""A worker in another language, to show that the worker protocol does not depend on our code.
+
+FOREIGN_MODE chooses how it behaves: "good", or one of many ways to break the rules.
+"""
+
+import json
+import os
+import sys
+import time
+
+MODE = os.environ.get("FOREIGN_MODE", "good")
+READ = os.fdopen(3, "r", encoding="utf-8")
+WRITE = os.fdopen(4, "w", encoding="utf-8")
+
+
+def say(**message):
+    WRITE.write(json.dumps(message) + "\n")
+    WRITE.flush()
+
+
+def hear(kind):
+    message = json.loads(READ.readline())
+    assert message["type"] == kind, message
+    return message
+
+
+def now():
+    return time.monotonic_ns()
+
+
+def end(status="ok", message=None, window_first=5, samples=25):
+    say(type="end", status=status, message=message, iterations_per_sample=1,
+        window_first=window_first, samples=samples)
+
+
+def sample(first, count):
+    say(type="samples", series="wall_ns", first=first,
+        values=[1000000 + 1000 * ((i * 7919) % 13) for i in range(first, first + count)])
+
+
+def main():
+    if MODE == "silent":
+        time.sleep(60)
+    if MODE == "garbage":
+        WRITE.write("this is not JSON\n")
+        WRITE.flush()
+        time.sleep(60)
+    if MODE == "binary":
+        WRITE.flush()
+        os.write(4, bytes(range(256)) * 16)
+        time.sleep(60)
+    if MODE == "long_line":
+        WRITE.write("x" * (3 << 20) + "\n")
+        WRITE.flush()
+    if MODE == "no_hello":
+        say(type="alive")
+        time.sleep(60)
+    if MODE == "closes":
+        WRITE.close()
+        os.close(3)
+        time.sleep(60)
+    say(type="hello", protocol=2 if MODE == "version" else 1, worker="foreign 1")
+    trial = hear("trial")["trial"]
+    begin = now()
+    say(type="device", device={"backend": "foreign", "index": 0, "name": "a <b> & \u202e device",
+                               "vendor": "v", "uuid": None, "type": "cpu", "simulated": True,
+                               "readings": {}})
+    say(type="phase", name="setup", begin_ns=begin, end_ns=now())
+    say(type="check", phase="verify_before", output="y", metric="max", error=0.0, tolerance=1e-6,
+        reason="exact", compared=10, passed=MODE != "failed_check")
+    if MODE == "gap":
+        sample(3, 5)
+    sample(0, 5)
+    if MODE == "negative":
+        say(type="samples", series="wall_ns", first=5, values=[-5])
+    if MODE == "many_series":
+        for i in range(100):
+            say(type="samples", series=f"s{i}", first=0, values=[1])
+    if MODE == "unknown_type":
+        say(type="what")
+    if MODE == "harness_word":
+        say(type="go")
+    if MODE != "no_sync":
+        say(type="sync", at="window_start")
+        hear("go")
+    sample(5, 20)
+    if MODE != "no_sync":
+        say(type="sync", at="window_end")
+        hear("go")
+    say(type="facts", facts={"batch": trial["batch"]})
+    if MODE == "no_end":
+        sys.exit(3)
+    if MODE == "noisy":
+        sys.stderr.write("noise\n" * 1000000)
+    if MODE == "own_failure":
+        sys.stderr.write("the fan fell off\n")
+        end("device_lost", "the device has gone")
+    else:
+        end(samples=30 if MODE == "miscount" else 25)
+    if MODE == "lingers":
+        time.sleep(60)
+
+
+main()
