@@ -11,7 +11,6 @@
  * "softmax.h"), each under its own #line, so that the compiler's messages name
  * workloads/kernels/<file>. INTERNAL when there is no such text.
  */
-enum status kernel_text_join(const char *const *files, size_t count, char **ret,
-                             struct error *err);
+enum status kernel_text_join(const char *const *files, size_t count, char **ret, struct error *err);
 
 #endif

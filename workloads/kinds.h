@@ -5,7 +5,13 @@
 #include "workloads/workload.h"
 
 /* One line each: the symbol of the kind's table. */
-#define WORKLOAD_KIND_MAP(X) X(workload_synthetic)
+/* clang-format off */
+#define WORKLOAD_KIND_MAP(X) \
+    X(workload_batched_inference) \
+    X(workload_memory_bound) \
+    X(workload_synthetic) \
+    X(workload_training_step)
+/* clang-format on */
 
 #define WORKLOAD_KIND_EXTERN(symbol) extern const struct workload_kind symbol;
 WORKLOAD_KIND_MAP(WORKLOAD_KIND_EXTERN)

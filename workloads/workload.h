@@ -37,17 +37,17 @@ struct workload_kind;
 struct workload {
     char name[WORKLOAD_NAME_MAX];
     int64_t version;
-    char *description;               /* heap */
-    char *origin;                    /* heap: file it came from, or "built-in" */
+    char *description; /* heap */
+    char *origin;      /* heap: file it came from, or "built-in" */
     const struct workload_kind *kind;
-    void *parameters;                /* the kind's own, validated */
-    enum precision *precisions;      /* those declared, heap */
+    void *parameters;           /* the kind's own, validated */
+    enum precision *precisions; /* those declared, heap */
     size_t precision_count;
-    int64_t *batches;                /* those declared, heap; {1} where batch has no meaning */
+    int64_t *batches; /* those declared, heap; {1} where batch has no meaning */
     size_t batch_count;
     enum scenario scenario;
-    json_t *json;                    /* declaration with defaults filled in */
-    struct digest digest;            /* of its canonical form: the workload's identity */
+    json_t *json;         /* declaration with defaults filled in */
+    struct digest digest; /* of its canonical form: the workload's identity */
 };
 
 /* What one run of a workload is of. */
@@ -62,25 +62,26 @@ struct workload_case {
 
 /* Known without a device. Strings are static or owned by the workload. */
 struct workload_cost {
-    uint64_t flops;              /* per iteration; 0: not counted (memory-bound) */
-    const char *flops_formula;   /* "6*N*T + 12*L*H*T^2 (Chowdhery et al. 2022, appendix B)"; NULL: none */
-    uint64_t bytes;              /* moved to and from memory per iteration, as published; 0: not counted */
-    const char *bytes_formula;   /* "3*n*sizeof(T) (BabelStream triad)" */
-    uint64_t items;              /* units of work per iteration, in `item_name` */
-    const char *item_name;       /* "token", "element" */
-    uint64_t device_memory_bytes;/* needed at the peak */
-    uint64_t working_set_bytes;  /* touched per iteration; against the last-level cache */
-    const char *headline;        /* which rate is shown first: "bytes", "flops", "items" */
+    uint64_t flops; /* per iteration; 0: not counted (memory-bound) */
+    const char
+        *flops_formula; /* "6*N*T + 12*L*H*T^2 (Chowdhery et al. 2022, appendix B)"; NULL: none */
+    uint64_t bytes;     /* moved to and from memory per iteration, as published; 0: not counted */
+    const char *bytes_formula;    /* "3*n*sizeof(T) (BabelStream triad)" */
+    uint64_t items;               /* units of work per iteration, in `item_name` */
+    const char *item_name;        /* "token", "element" */
+    uint64_t device_memory_bytes; /* needed at the peak */
+    uint64_t working_set_bytes;   /* touched per iteration; against the last-level cache */
+    const char *headline;         /* which rate is shown first: "bytes", "flops", "items" */
 };
 
 /* One check of an output against the fp64 reference. */
 struct workload_check {
-    const char *output;       /* "a", "logits", "grad.wte" */
-    double error;             /* measured, in `metric` */
+    const char *output; /* "a", "logits", "grad.wte" */
+    double error;       /* measured, in `metric` */
     double tolerance;
-    const char *metric;       /* "max_relative", "normalised_rms" ... defined in workloads/README.md */
-    const char *reason;       /* why this tolerance, in a phrase */
-    uint64_t compared;        /* elements compared */
+    const char *metric; /* "max_relative", "normalised_rms" ... defined in workloads/README.md */
+    const char *reason; /* why this tolerance, in a phrase */
+    uint64_t compared;  /* elements compared */
     bool passed;
 };
 
@@ -179,10 +180,10 @@ enum status workload_find(const char *name_or_path, struct workload *ret, struct
 
 /* A suite: named workloads, each with an optional narrower choice of precisions and batches. */
 struct suite_entry {
-    char *workload;         /* name or path (relative to the suite's file) */
+    char *workload;             /* name or path (relative to the suite's file) */
     enum precision *precisions; /* heap; count 0: all that the workload declares */
     size_t precision_count;
-    int64_t *batches;       /* heap; count 0: all that the workload declares */
+    int64_t *batches; /* heap; count 0: all that the workload declares */
     size_t batch_count;
 };
 struct suite {

@@ -1,0 +1,76 @@
+/*
+ * y = (x - mean) / sqrt(variance + epsilon) * weight + bias for each row (Ba, Kiros and Hinton 2016;
+ * biased variance). x, y [rows, columns]; weight, bias [columns] in fp32.
+ *
+ * Three passes: sum, squared deviations, result; the second and third find the row in cache. The
+ * next row's sum is taken while this row is written, so that reads and writes overlap as they do in a
+ * copy.
+ */
+KERNEL(memory_layer_norm, const GLOBAL storage *RESTRICT x, const GLOBAL f32 *RESTRICT weight,
+       const GLOBAL f32 *RESTRICT bias, GLOBAL storage *RESTRICT y, f32 epsilon, u64 rows,
+       u64 columns)
+{
+    const u64 end = ROWS_END(rows);
+    const u64 whole = STRIPE_WHOLE(columns);
+    f32 sum[STRIPES], square[STRIPES];
+    GROUP_SCRATCH;
+
+    UNROLL
+    for (u32 j = 0; j < STRIPES; ++j)
+        sum[j] = 0.0f;
+    if (ROWS_BEGIN(rows) < end) {
+        const GLOBAL storage *RESTRICT row = x + ROWS_BEGIN(rows) * columns;
+
+        for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
+            UNROLL
+            for (u32 j = 0; j < STRIPES; ++j)
+                sum[j] += LOAD(row, STRIPE(at, j));
+        }
+        for (u64 i = whole + LANE; i < columns; i += LANES)
+            sum[0] += LOAD(row, i);
+    }
+    for (u64 r = ROWS_BEGIN(rows); r < end; ++r) {
+        const GLOBAL storage *RESTRICT row = x + r * columns;
+        const GLOBAL storage *RESTRICT next = x + (r + 1 < end ? r + 1 : r) * columns;
+        GLOBAL storage *RESTRICT out = y + r * columns;
+        const f32 own_sum = stripes_sum(sum);
+        const f32 mean = GROUP_SUM(own_sum) / (f32)columns;
+        f32 own_square, scale;
+
+        UNROLL
+        for (u32 j = 0; j < STRIPES; ++j)
+            square[j] = 0.0f;
+        for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
+            UNROLL
+            for (u32 j = 0; j < STRIPES; ++j) {
+                const f32 deviation = LOAD(row, STRIPE(at, j)) - mean;
+
+                square[j] = F_FMA(deviation, deviation, square[j]);
+            }
+        }
+        for (u64 i = whole + LANE; i < columns; i += LANES) {
+            const f32 deviation = LOAD(row, i) - mean;
+
+            square[0] = F_FMA(deviation, deviation, square[0]);
+        }
+        own_square = stripes_sum(square);
+        scale = 1.0f / F_SQRT(GROUP_SUM(own_square) / (f32)columns + epsilon);
+
+        UNROLL
+        for (u32 j = 0; j < STRIPES; ++j)
+            sum[j] = 0.0f;
+        for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
+            UNROLL
+            for (u32 j = 0; j < STRIPES; ++j) {
+                const u64 i = STRIPE(at, j);
+
+                STORE(out, i, F_FMA((LOAD(row, i) - mean) * scale, weight[i], bias[i]));
+                sum[j] += LOAD(next, i);
+            }
+        }
+        for (u64 i = whole + LANE; i < columns; i += LANES) {
+            STORE(out, i, F_FMA((LOAD(row, i) - mean) * scale, weight[i], bias[i]));
+            sum[0] += LOAD(next, i);
+        }
+    }
+}

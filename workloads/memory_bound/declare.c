@@ -1,0 +1,335 @@
+#include "workloads/memory_bound/memory_bound.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/declaration.h"
+
+#define KERNELS_MAX 32
+#define LANES_MAX 4096
+
+struct section {
+    int64_t kernel;
+    int64_t elements, rows, columns, vocabulary, dimension, lookups;
+    char *lanes;
+};
+
+struct memory_declaration {
+    struct workload_declaration common;
+    struct section memory_bound;
+};
+
+/* In the order of the table in kernels.c, which a unit test compares. */
+static const cyaml_strval_t kernel_strings[] = {
+    {"copy", 0},   {"scale", 1},      {"add", 2},     {"triad", 3},     {"dot", 4},
+    {"gelu", 5},   {"layer_norm", 6}, {"softmax", 7}, {"transpose", 8}, {"embedding_gather", 9},
+    {"adamw", 10},
+};
+
+static const cyaml_schema_field_t section_fields[] = {
+    CYAML_FIELD_ENUM("kernel", CYAML_FLAG_STRICT, struct section, kernel, kernel_strings,
+                     sizeof(kernel_strings) / sizeof(kernel_strings[0])),
+    CYAML_FIELD_INT("elements", CYAML_FLAG_OPTIONAL, struct section, elements),
+    CYAML_FIELD_INT("rows", CYAML_FLAG_OPTIONAL, struct section, rows),
+    CYAML_FIELD_INT("columns", CYAML_FLAG_OPTIONAL, struct section, columns),
+    CYAML_FIELD_INT("vocabulary", CYAML_FLAG_OPTIONAL, struct section, vocabulary),
+    CYAML_FIELD_INT("dimension", CYAML_FLAG_OPTIONAL, struct section, dimension),
+    CYAML_FIELD_INT("lookups", CYAML_FLAG_OPTIONAL, struct section, lookups),
+    CYAML_FIELD_STRING_PTR("lanes", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct section, lanes,
+                           1, CYAML_UNLIMITED),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t fields[] = {
+    WORKLOAD_DECLARATION_FIELDS(struct memory_declaration),
+    CYAML_FIELD_MAPPING("memory_bound", CYAML_FLAG_DEFAULT, struct memory_declaration, memory_bound,
+                        section_fields),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct memory_declaration, fields)};
+
+/* The keys of each shape, in the order of enum memory_shape. */
+static const char *const shape_keys[][3] = {
+    {"elements", NULL, NULL},
+    {"rows", "columns", NULL},
+    {"vocabulary", "dimension", "lookups"},
+};
+static const char *const shape_text[] = {"elements", "rows and columns",
+                                         "vocabulary, dimension and lookups"};
+
+static bool shape_has_key(enum memory_shape shape, const char *key)
+{
+    for (size_t i = 0; i < 3; ++i)
+        if (shape_keys[shape][i] != NULL && strcmp(shape_keys[shape][i], key) == 0)
+            return true;
+    return false;
+}
+
+static enum status check_shape_keys(const struct declaration *declaration,
+                                    const struct memory_kernel *kernel, struct error *err)
+{
+    static const char *const all[] = {"elements",   "rows",      "columns",
+                                      "vocabulary", "dimension", "lookups"};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i) {
+        char path[64];
+        bool has;
+
+        snprintf(path, sizeof(path), "memory_bound.%s", all[i]);
+        has = declaration_has(declaration, path);
+        if (has && !shape_has_key(kernel->shape, all[i]))
+            return declaration_error(declaration, path, err,
+                                     "kernel %s has no `%s`; its shape is %s", kernel->name, all[i],
+                                     shape_text[kernel->shape]);
+        if (!has && shape_has_key(kernel->shape, all[i]))
+            return declaration_error(declaration, "memory_bound", err,
+                                     "`%s` is missing; kernel %s needs %s", all[i], kernel->name,
+                                     shape_text[kernel->shape]);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_counts(const struct declaration *declaration,
+                                const struct section *section, const struct memory_kernel *kernel,
+                                struct error *err)
+{
+    const struct {
+        const char *path;
+        int64_t value, max;
+        const char *unit;
+    } counts[] = {
+        {"memory_bound.elements", section->elements, MEMORY_ELEMENTS_MAX, "elements"},
+        {"memory_bound.rows", section->rows, MEMORY_ELEMENTS_MAX, "rows"},
+        {"memory_bound.columns", section->columns, INT32_MAX, "columns"},
+        {"memory_bound.vocabulary", section->vocabulary, INT32_MAX, "table rows"},
+        {"memory_bound.dimension", section->dimension, INT32_MAX, "elements"},
+        {"memory_bound.lookups", section->lookups, MEMORY_ELEMENTS_MAX, "lookups"},
+    };
+    const struct {
+        const char *path, *text;
+        int64_t a, b;
+    } products[] = {
+        {"memory_bound.rows", "rows times columns", section->rows, section->columns},
+        {"memory_bound.vocabulary", "vocabulary times dimension", section->vocabulary,
+         section->dimension},
+        {"memory_bound.lookups", "lookups times dimension", section->lookups, section->dimension},
+    };
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+        enum status status;
+
+        if (!shape_has_key(kernel->shape, strchr(counts[i].path, '.') + 1))
+            continue;
+        status = workload_declaration_check_count(declaration, counts[i].path, counts[i].value,
+                                                  counts[i].max, counts[i].unit, err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); ++i) {
+        int64_t product;
+
+        if (__builtin_mul_overflow(products[i].a, products[i].b, &product) ||
+            product > MEMORY_ELEMENTS_MAX)
+            return declaration_error(declaration, products[i].path, err,
+                                     "%s is more than %lld elements; write a smaller shape",
+                                     products[i].text, (long long)MEMORY_ELEMENTS_MAX);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_lanes(const struct declaration *declaration, const char *lanes,
+                               uint32_t *ret, struct error *err)
+{
+    uint64_t value = 0;
+
+    if (strcmp(lanes, "auto") != 0 &&
+        (!text_parse_u64(lanes, &value) || value < 1 || value > LANES_MAX))
+        return declaration_error(declaration, "memory_bound.lanes", err,
+                                 "`lanes` is \"%s\"; write auto, or a group size from 1 to %d",
+                                 lanes, LANES_MAX);
+    *ret = (uint32_t)value;
+    return STATUS_OK;
+}
+
+static enum status check_common(const struct declaration *declaration,
+                                const struct workload_declaration *common,
+                                const struct memory_kernel *kernel, struct error *err)
+{
+    if (common->batches_count != 1 || common->batches[0] != 1)
+        return declaration_error(declaration, "batches", err,
+                                 "memory_bound has no batches; write `batches: [1]` or leave it "
+                                 "out, and give the size in `memory_bound`");
+    for (uint32_t i = 0; i < common->precisions_count; ++i) {
+        enum precision precision = common->precisions[i];
+        char path[32];
+
+        snprintf(path, sizeof(path), "precisions[%u]", i);
+        if (kernel->fp32_only && precision != PRECISION_FP32)
+            return declaration_error(declaration, path, err, "kernel %s runs in fp32 alone",
+                                     kernel->name);
+        if (precision != PRECISION_FP32 && precision != PRECISION_BF16 &&
+            precision != PRECISION_FP16)
+            return declaration_error(declaration, path, err,
+                                     "memory_bound does not run in %s; write fp32, bf16 or fp16",
+                                     precision_name(precision));
+    }
+    return STATUS_OK;
+}
+
+static enum status check_declaration(const struct declaration *declaration,
+                                     struct workload *workload, struct error *err)
+{
+    struct memory_declaration *data = declaration->data;
+    struct section *section = &data->memory_bound;
+    const struct memory_kernel *kernel = memory_kernel_at((size_t)section->kernel);
+    struct memory_parameters *parameters;
+    uint32_t lanes = 0;
+    enum status status;
+
+    if (section->lanes == NULL)
+        section->lanes = strdup("auto"); /* libcyaml frees it */
+    if (section->lanes == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+    status = check_common(declaration, &data->common, kernel, err);
+    if (status == STATUS_OK)
+        status = check_shape_keys(declaration, kernel, err);
+    if (status == STATUS_OK)
+        status = check_counts(declaration, section, kernel, err);
+    if (status == STATUS_OK)
+        status = check_lanes(declaration, section->lanes, &lanes, err);
+    if (status != STATUS_OK)
+        return status;
+    parameters = malloc(sizeof(*parameters));
+    if (parameters == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+    *parameters = (struct memory_parameters){
+        .kernel = section->kernel,
+        .elements = section->elements,
+        .rows = section->rows,
+        .columns = section->columns,
+        .vocabulary = section->vocabulary,
+        .dimension = section->dimension,
+        .lookups = section->lookups,
+        .lanes = lanes,
+    };
+    workload->parameters = parameters;
+    return STATUS_OK;
+}
+
+enum status memory_load(struct workload *workload, const char *origin, const char *yaml,
+                        size_t length, struct error *err)
+{
+    return workload_declaration_load(workload, origin, yaml, length, &schema, check_declaration,
+                                     err);
+}
+
+void memory_unload(struct workload *workload)
+{
+    free(workload->parameters);
+    workload->parameters = NULL;
+}
+
+struct memory_sizes memory_sizes_of(const struct memory_parameters *parameters)
+{
+    switch (memory_kernel_at((size_t)parameters->kernel)->shape) {
+    case MEMORY_SHAPE_ROWS:
+        return (struct memory_sizes){
+            .elements = (uint64_t)parameters->rows * (uint64_t)parameters->columns,
+            .rows = (uint64_t)parameters->rows,
+            .columns = (uint64_t)parameters->columns,
+        };
+    case MEMORY_SHAPE_GATHER:
+        return (struct memory_sizes){
+            .elements = (uint64_t)parameters->lookups * (uint64_t)parameters->dimension,
+            .rows = (uint64_t)parameters->lookups,
+            .columns = (uint64_t)parameters->dimension,
+            .vocabulary = (uint64_t)parameters->vocabulary,
+        };
+    case MEMORY_SHAPE_ELEMENTS:
+        break;
+    }
+    return (struct memory_sizes){.elements = (uint64_t)parameters->elements};
+}
+
+uint64_t memory_array_elements(const struct memory_array *array, const struct memory_sizes *sizes,
+                               uint64_t groups)
+{
+    switch (array->extent) {
+    case MEMORY_EXTENT_ELEMENTS:
+        return sizes->elements;
+    case MEMORY_EXTENT_COLUMNS:
+        return sizes->columns;
+    case MEMORY_EXTENT_ROWS:
+        return sizes->rows;
+    case MEMORY_EXTENT_TABLE:
+        return sizes->vocabulary * sizes->columns;
+    case MEMORY_EXTENT_GROUPS:
+        return groups;
+    case MEMORY_EXTENT_ONE:
+        break;
+    }
+    return 1;
+}
+
+uint64_t memory_element_bytes(const struct memory_array *array, enum dtype storage)
+{
+    return array->type == MEMORY_STORAGE ? dtype_bits(storage) / 8 : 4;
+}
+
+enum status memory_cost(const struct workload_case *work, struct workload_cost *ret,
+                        struct error *err)
+{
+    const struct memory_parameters *parameters = work->workload->parameters;
+    const struct memory_kernel *kernel = memory_kernel_at((size_t)parameters->kernel);
+    const struct memory_sizes sizes = memory_sizes_of(parameters);
+    const enum dtype storage = precision_dtype(work->precision);
+    uint64_t needed = 0, touched = 0;
+
+    (void)err;
+    for (size_t i = 0; i < kernel->array_count; ++i) {
+        const struct memory_array *array = &kernel->arrays[i];
+        uint64_t bytes = memory_array_elements(array, &sizes, MEMORY_GROUPS_MAX) *
+                         memory_element_bytes(array, storage);
+
+        needed += bytes;
+        if (array->role != MEMORY_SCRATCH)
+            touched += bytes;
+    }
+    *ret = (struct workload_cost){
+        .bytes = kernel->bytes(&sizes, dtype_bits(storage) / 8),
+        .bytes_formula = kernel->bytes_formula,
+        .items = kernel->shape == MEMORY_SHAPE_GATHER ? sizes.rows : sizes.elements,
+        .item_name = kernel->item_name,
+        .device_memory_bytes = needed,
+        .working_set_bytes = touched,
+        .headline = "bytes",
+    };
+    return STATUS_OK;
+}
+
+void memory_describe(const struct workload *workload, struct text *ret)
+{
+    const struct memory_parameters *parameters = workload->parameters;
+    const struct memory_kernel *kernel = memory_kernel_at((size_t)parameters->kernel);
+    const struct memory_sizes sizes = memory_sizes_of(parameters);
+
+    text_append_format(ret, "kernel: %s\n", kernel->name);
+    for (size_t i = 0; i < kernel->array_count; ++i) {
+        const struct memory_array *array = &kernel->arrays[i];
+
+        if (array->role == MEMORY_SCRATCH)
+            continue;
+        text_append_format(ret, "array %s: %llu elements, %s\n", array->name,
+                           (unsigned long long)memory_array_elements(array, &sizes, 1),
+                           array->role == MEMORY_INPUT    ? "read"
+                           : array->role == MEMORY_OUTPUT ? "written"
+                                                          : "read and written");
+    }
+    if (parameters->lanes == 0)
+        text_append(ret, "lanes: measured on the device\n");
+    else
+        text_append_format(ret, "lanes: %u\n", parameters->lanes);
+}

@@ -1,0 +1,246 @@
+#include "workloads/memory_bound/memory_bound.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/core/file.h"
+#include "workloads/kernel_text.h"
+#include "workloads/kinds.h"
+
+#define CACHE_INDICES 8
+
+static void destroy(struct workload_instance *base)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+
+    if (instance == NULL)
+        return;
+    device_module_unload(base->device, instance->module);
+    for (size_t i = 0; i < MEMORY_ARRAYS_MAX; ++i)
+        device_buffer_free(instance->arrays[i]);
+    free(instance->text);
+    free(instance);
+}
+
+static enum status allocate(struct memory_instance *instance, struct error *err)
+{
+    const struct memory_data *data = &instance->data;
+
+    for (size_t i = 0; i < data->kernel->array_count; ++i) {
+        const struct memory_array *array = &data->kernel->arrays[i];
+        const uint64_t bytes = memory_array_elements(array, &data->sizes, MEMORY_GROUPS_MAX) *
+                               memory_element_bytes(array, data->storage);
+        enum status status = device_buffer_alloc(instance->base.device, bytes, BUFFER_READ_WRITE,
+                                                 &instance->arrays[i], err);
+
+        if (status == STATUS_OK && (array->role == MEMORY_INPUT || array->role == MEMORY_STATE))
+            status = memory_upload_array(instance, i, err);
+        if (status != STATUS_OK)
+            return error_prefix(err, "%s: array %s", data->kernel->name, array->name);
+    }
+    return memory_poison_outputs(instance, err);
+}
+
+/* The measurement of lanes wrote outputs and moved states. */
+static enum status restore(struct memory_instance *instance, struct error *err)
+{
+    enum status status = memory_poison_outputs(instance, err);
+
+    for (size_t i = 0; i < instance->data.kernel->array_count && status == STATUS_OK; ++i)
+        if (instance->data.kernel->arrays[i].role == MEMORY_STATE)
+            status = memory_upload_array(instance, i, err);
+    instance->step = 0;
+    return status;
+}
+
+static enum status check_support(const struct workload_case *work,
+                                 const struct memory_kernel *kernel, struct error *err)
+{
+    const enum precision precision = work->precision;
+
+    if (work->arm != ARM_PORTABLE)
+        return error_set(err, STATUS_UNSUPPORTED, "memory_bound has no %s arm",
+                         arm_name(work->arm));
+    if (precision != PRECISION_FP32 &&
+        (kernel->fp32_only || (precision != PRECISION_BF16 && precision != PRECISION_FP16)))
+        return error_set(err, STATUS_UNSUPPORTED, "%s does not run in %s", kernel->name,
+                         precision_name(precision));
+    return STATUS_OK;
+}
+
+static size_t file_count(const struct memory_kernel *kernel)
+{
+    size_t count = 0;
+
+    while (count < sizeof(kernel->files) / sizeof(kernel->files[0]) && kernel->files[count] != NULL)
+        ++count;
+    return count;
+}
+
+static enum status create(const struct workload_case *work, struct device *device,
+                          struct workload_instance **ret, struct error *err)
+{
+    const struct memory_parameters *parameters = work->workload->parameters;
+    const struct memory_kernel *kernel = memory_kernel_at((size_t)parameters->kernel);
+    struct memory_instance *instance;
+    enum status status;
+
+    status = check_support(work, kernel, err);
+    if (status != STATUS_OK)
+        return status;
+    instance = calloc(1, sizeof(*instance));
+    if (instance == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kernel->name);
+    instance->base.kind = &workload_memory_bound;
+    instance->base.work = *work;
+    instance->base.device = device;
+    instance->data = (struct memory_data){
+        .kernel = kernel,
+        .sizes = memory_sizes_of(parameters),
+        .storage = precision_dtype(work->precision),
+        .seed = work->seed,
+    };
+    status = kernel_text_join(kernel->files, file_count(kernel), &instance->text, err);
+    if (status == STATUS_OK)
+        status = allocate(instance, err);
+    if (status == STATUS_OK)
+        status = memory_tune(instance, err);
+    if (status == STATUS_OK)
+        status = restore(instance, err);
+    if (status != STATUS_OK) {
+        destroy(&instance->base);
+        return status;
+    }
+    *ret = &instance->base;
+    return STATUS_OK;
+}
+
+enum status memory_launch(struct memory_instance *instance, struct error *err)
+{
+    const struct memory_kernel *kernel = instance->data.kernel;
+    struct kernel_arg args[MEMORY_ARGS_MAX];
+    struct kernel_launch launch = {
+        .module = instance->module,
+        .kernel = kernel->entry,
+        .groups = {instance->groups, 1, 1},
+        .args = args,
+        .arg_count = kernel->args(instance, args),
+    };
+    enum status status = device_kernel_launch(instance->base.device, &launch, err);
+
+    if (status != STATUS_OK || kernel->finish == NULL)
+        return status;
+    launch.kernel = kernel->finish;
+    launch.groups[0] = 1;
+    launch.arg_count = kernel->finish_args(instance, args);
+    return device_kernel_launch(instance->base.device, &launch, err);
+}
+
+enum status memory_iterate(struct workload_instance *base, struct error *err)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+    enum status status = memory_launch(instance, err);
+
+    if (status == STATUS_OK) {
+        ++instance->step;
+        ++instance->unchecked;
+    }
+    return status;
+}
+
+static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
+                        size_t capacity)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+
+    if (capacity == 0 ||
+        device_module_describe(base->device, instance->module, ret, NULL) != STATUS_OK)
+        return 0;
+    return 1;
+}
+
+/* The largest cache that Linux shows for the first processor; 0 when it shows none. */
+static uint64_t sysfs_last_level_cache(void)
+{
+    uint64_t largest = 0;
+
+    for (int i = 0; i < CACHE_INDICES; ++i) {
+        char path[80], with_unit[32];
+        char *line;
+        uint64_t bytes;
+
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        if (file_read_line(path, &line, NULL) != STATUS_OK)
+            break;
+        snprintf(with_unit, sizeof(with_unit), "%siB", line); /* "32768K" */
+        if (text_parse_bytes(with_unit, &bytes) && bytes > largest)
+            largest = bytes;
+        free(line);
+    }
+    return largest;
+}
+
+static json_t *cache_facts(const struct memory_instance *instance, uint64_t working_set_bytes)
+{
+    const struct device_info *info = &instance->base.device->info;
+    uint64_t bytes = info->last_level_cache_bytes;
+    const char *source = "device";
+
+    if (bytes == 0 && info->type == DEVICE_CPU) {
+        bytes = sysfs_last_level_cache();
+        source = "/sys/devices/system/cpu/cpu0/cache";
+    }
+    if (bytes == 0)
+        return json_pack("{s:n, s:s, s:I, s:s}", "last_level_cache_bytes",
+                         "last_level_cache_source", "not told", "working_set_bytes",
+                         (json_int_t)working_set_bytes, "fits_in_cache", "unknown");
+    return json_pack("{s:I, s:s, s:I, s:b}", "last_level_cache_bytes", (json_int_t)bytes,
+                     "last_level_cache_source", source, "working_set_bytes",
+                     (json_int_t)working_set_bytes, "fits_in_cache", working_set_bytes <= bytes);
+}
+
+static json_t *tuning_facts(const struct memory_instance *instance)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < instance->tuning_count && list != NULL; ++i)
+        json_array_append_new(list, json_pack("{s:I, s:I, s:I}", "lanes",
+                                              (json_int_t)instance->tunings[i].lanes, "groups",
+                                              (json_int_t)instance->tunings[i].groups, "elapsed_ns",
+                                              (json_int_t)instance->tunings[i].elapsed_ns));
+    return list;
+}
+
+static json_t *facts(struct workload_instance *base)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+    const char *name = instance->data.kernel->name;
+    struct workload_cost cost;
+    json_t *ret;
+
+    if (memory_cost(&base->work, &cost, NULL) != STATUS_OK)
+        return NULL;
+    ret = cache_facts(instance, cost.working_set_bytes);
+    if (ret == NULL)
+        return NULL;
+    json_object_set_new(ret, "lanes", json_pack("{s:I}", name, (json_int_t)instance->lanes));
+    json_object_set_new(ret, "groups", json_pack("{s:I}", name, (json_int_t)instance->groups));
+    json_object_set_new(ret, "tuning", tuning_facts(instance));
+    return ret;
+}
+
+const struct workload_kind workload_memory_bound = {
+    .name = "memory_bound",
+    .summary = "kernels bound by memory: BabelStream's, layer norm, softmax, GELU, gather, "
+               "transpose, AdamW",
+    .load = memory_load,
+    .unload = memory_unload,
+    .cost = memory_cost,
+    .describe = memory_describe,
+    .create = create,
+    .iterate = memory_iterate,
+    .verify = memory_verify,
+    .artifacts = artifacts,
+    .facts = facts,
+    .destroy = destroy,
+};

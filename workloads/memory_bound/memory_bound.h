@@ -1,0 +1,189 @@
+/*
+ * memory_bound - kernels that move memory and compute little; what the files of this folder share.
+ *
+ * Each kernel is one row of a const table (kernels.c): its arrays, its bytes as published, its
+ * arguments and its fp64 reference. Array elements are made from the seed by position, so that the
+ * reference needs no copy of the inputs.
+ */
+#ifndef ASSAY_WORKLOADS_MEMORY_BOUND_MEMORY_BOUND_H
+#define ASSAY_WORKLOADS_MEMORY_BOUND_MEMORY_BOUND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "workloads/workload.h"
+
+#define MEMORY_ARRAYS_MAX 5
+#define MEMORY_ARGS_MAX 12
+#define MEMORY_ELEMENTS_MAX ((int64_t)1 << 40) /* of one array */
+#define MEMORY_TRIALS_MAX 32
+
+#define MEMORY_SCALAR 0.4 /* BabelStream's */
+#define MEMORY_EPSILON 1e-5
+#define MEMORY_U 0x1p-24 /* unit roundoff of fp32 */
+
+/* Which keys of the declaration give the shape. */
+enum memory_shape { MEMORY_SHAPE_ELEMENTS, MEMORY_SHAPE_ROWS, MEMORY_SHAPE_GATHER };
+
+/* The declaration's section; what the shape does not use is 0. */
+struct memory_parameters {
+    int64_t kernel; /* index in the table */
+    int64_t elements;
+    int64_t rows, columns;
+    int64_t vocabulary, dimension, lookups;
+    uint32_t lanes; /* 0: measured */
+};
+
+/* Array sizes of a case, whatever the shape. */
+struct memory_sizes {
+    uint64_t elements; /* of the output */
+    uint64_t rows, columns;
+    uint64_t vocabulary;
+};
+
+enum memory_role {
+    MEMORY_INPUT,
+    MEMORY_OUTPUT, /* written whole in each iteration, never read */
+    MEMORY_STATE,  /* read and written */
+    MEMORY_SCRATCH
+};
+enum memory_type { MEMORY_STORAGE, MEMORY_F32, MEMORY_U32 };
+enum memory_extent {
+    MEMORY_EXTENT_ELEMENTS,
+    MEMORY_EXTENT_COLUMNS,
+    MEMORY_EXTENT_ROWS,
+    MEMORY_EXTENT_TABLE, /* vocabulary * columns */
+    MEMORY_EXTENT_GROUPS,
+    MEMORY_EXTENT_ONE
+};
+
+/* Inputs and states are uniform in (low, high), never 0; low == high gives that constant. */
+struct memory_array {
+    const char *name;
+    enum memory_role role;
+    enum memory_type type;
+    enum memory_extent extent;
+    double low, high;
+};
+
+/* What the reference knows of one output element: a measured error is |got - value| / magnitude. */
+struct memory_expected {
+    double value, magnitude;
+};
+
+struct memory_instance;
+struct memory_data;
+
+struct memory_kernel {
+    const char *name;     /* "triad", in declarations */
+    const char *entry;    /* the function in the text */
+    const char *finish;   /* a second launch, with one group; NULL: none */
+    const char *files[4]; /* kernel texts, NULL-terminated */
+    enum memory_shape shape;
+    bool fp32_only;
+    const char *bytes_formula;
+    uint64_t (*bytes)(const struct memory_sizes *sizes, uint64_t element_bytes);
+    const char *item_name;
+    size_t array_count;
+    struct memory_array arrays[MEMORY_ARRAYS_MAX];
+    size_t (*args)(const struct memory_instance *instance, struct kernel_arg *ret);
+    size_t (*finish_args)(const struct memory_instance *instance, struct kernel_arg *ret);
+    uint64_t (*units)(
+        const struct memory_sizes *sizes); /* what groups share: rows, blocks, tiles */
+    /* Expected [begin, begin + count) of the output; whole rows where `by_row`. NULL: adamw. */
+    void (*reference)(const struct memory_data *data, uint64_t begin, uint64_t count,
+                      struct memory_expected *ret);
+    bool by_row;
+    /* Tolerance in roundings of fp32, and how often the storage type rounds. */
+    double (*roundings)(const struct memory_instance *instance);
+    double storage_roundings;
+    const char *reason;
+};
+
+const struct memory_kernel *memory_kernel_at(size_t index);
+size_t memory_kernel_count(void);
+
+/* The generated data of a case. */
+struct memory_data {
+    const struct memory_kernel *kernel;
+    struct memory_sizes sizes;
+    enum dtype storage;
+    uint64_t seed;
+};
+
+struct memory_tuning {
+    uint32_t lanes, groups;
+    int64_t elapsed_ns; /* best of the launches timed */
+};
+
+struct memory_instance {
+    struct workload_instance base;
+    struct memory_data data;
+    struct buffer *arrays[MEMORY_ARRAYS_MAX];
+    char *text; /* kernel texts joined */
+    struct module *module;
+    uint32_t lanes, groups;
+    uint64_t step;      /* iterations since the state was uploaded */
+    uint64_t unchecked; /* iterations since the outputs were poisoned */
+    struct memory_tuning tunings[MEMORY_TRIALS_MAX];
+    size_t tuning_count;
+};
+
+/* ---- declare.c ---- */
+enum status memory_load(struct workload *workload, const char *origin, const char *yaml,
+                        size_t length, struct error *err);
+void memory_unload(struct workload *workload);
+enum status memory_cost(const struct workload_case *work, struct workload_cost *ret,
+                        struct error *err);
+void memory_describe(const struct workload *workload, struct text *ret);
+struct memory_sizes memory_sizes_of(const struct memory_parameters *parameters);
+/* Elements of an array; `groups` is what the launch will have. */
+uint64_t memory_array_elements(const struct memory_array *array, const struct memory_sizes *sizes,
+                               uint64_t groups);
+uint64_t memory_element_bytes(const struct memory_array *array, enum dtype storage);
+/* Groups a launch never exceeds, so that buffers of partial results can be allocated. */
+#define MEMORY_GROUPS_MAX 65536
+
+/* ---- data.c ---- */
+/* Element `index` of an input, as the storage type keeps it. */
+double memory_value(const struct memory_data *data, size_t array, uint64_t index);
+/* Element `index` of an input of indices, below `bound`. */
+uint32_t memory_index(const struct memory_data *data, size_t array, uint64_t index, uint64_t bound);
+/* Storage to double; `type` as the array's. */
+void memory_decode(enum memory_type type, enum dtype storage, const void *bytes, uint64_t count,
+                   double *ret);
+enum status memory_upload_array(struct memory_instance *instance, size_t array, struct error *err);
+/* Fills every output with NaN (all bits set), so that what is not written shows. */
+enum status memory_poison_outputs(struct memory_instance *instance, struct error *err);
+
+/* ---- verify.c, adamw.c ---- */
+enum status memory_verify(struct workload_instance *base, workload_check_fn *report, void *context,
+                          struct error *err);
+enum status memory_verify_adamw(struct memory_instance *instance, workload_check_fn *report,
+                                void *context, struct error *err);
+/* Worst element of a comparison, over any number of tiles. */
+struct memory_worst {
+    double error, got, expected;
+    uint64_t index;
+    uint64_t compared;
+};
+void memory_compare(struct memory_worst *worst, uint64_t begin, uint64_t count, const double *got,
+                    const struct memory_expected *expected);
+/* Reports, and CHECK_FAILED with place and values when the error is over the tolerance. */
+enum status memory_conclude(const struct memory_instance *instance, const char *output,
+                            const struct memory_worst *worst, double tolerance, const char *reason,
+                            workload_check_fn *report, void *context, struct error *err);
+
+/* ---- memory_bound.c ---- */
+enum status memory_iterate(struct workload_instance *base, struct error *err);
+enum status memory_launch(struct memory_instance *instance, struct error *err);
+/* Arguments of the AdamW step that the next launch makes, counted from 1. */
+struct memory_adamw {
+    float beta1, beta2, decay, step, root, epsilon;
+};
+struct memory_adamw memory_adamw_at(uint64_t step);
+
+/* ---- tune.c: chooses lanes and groups, loads the module ---- */
+enum status memory_tune(struct memory_instance *instance, struct error *err);
+
+#endif

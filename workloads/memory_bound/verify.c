@@ -1,0 +1,176 @@
+#include "workloads/memory_bound/memory_bound.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define TILE_ELEMENTS ((uint64_t)1 << 20)
+
+void memory_compare(struct memory_worst *worst, uint64_t begin, uint64_t count, const double *got,
+                    const struct memory_expected *expected)
+{
+    for (uint64_t i = 0; i < count; ++i) {
+        const double difference = fabs(got[i] - expected[i].value);
+        double error = difference == 0.0 ? 0.0 : difference / expected[i].magnitude;
+
+        /* A NaN is the worst of all; the first one is kept. */
+        if (isnan(error))
+            error = INFINITY;
+        if (error > worst->error || worst->compared + i == 0) {
+            worst->error = error;
+            worst->got = got[i];
+            worst->expected = expected[i].value;
+            worst->index = begin + i;
+        }
+    }
+    worst->compared += count;
+}
+
+static void describe_place(const struct memory_instance *instance, uint64_t index,
+                           struct text *place)
+{
+    const struct memory_kernel *kernel = instance->data.kernel;
+    uint64_t columns = instance->data.sizes.columns;
+
+    if (kernel->shape == MEMORY_SHAPE_ELEMENTS) {
+        text_append_format(place, "[%llu]", (unsigned long long)index);
+        return;
+    }
+    if (kernel->reference != NULL && !kernel->by_row && kernel->shape == MEMORY_SHAPE_ROWS)
+        columns = instance->data.sizes.rows; /* the transposed */
+    text_append_format(place, "[%llu, %llu]", (unsigned long long)(index / columns),
+                       (unsigned long long)(index % columns));
+}
+
+enum status memory_conclude(const struct memory_instance *instance, const char *output,
+                            const struct memory_worst *worst, double tolerance, const char *reason,
+                            workload_check_fn *report, void *context, struct error *err)
+{
+    const struct workload_check check = {
+        .output = output,
+        .error = worst->error,
+        .tolerance = tolerance,
+        .metric = "max_scaled",
+        .reason = reason,
+        .compared = worst->compared,
+        .passed = worst->error <= tolerance,
+    };
+    struct text place;
+
+    if (report != NULL)
+        report(context, &check);
+    if (check.passed)
+        return STATUS_OK;
+    text_init(&place);
+    describe_place(instance, worst->index, &place);
+    error_set(err, STATUS_CHECK_FAILED,
+              "%s: output %s%s: got %.9g%s, expected %.9g: error %.3g, tolerance %.3g (%s)",
+              instance->data.kernel->name, output, place.data, worst->got,
+              isnan(worst->got) ? " (never written?)" : "", worst->expected, worst->error,
+              tolerance, reason);
+    text_finish(&place);
+    return STATUS_CHECK_FAILED;
+}
+
+static size_t output_of(const struct memory_kernel *kernel)
+{
+    size_t i = 0;
+
+    while (kernel->arrays[i].role != MEMORY_OUTPUT)
+        ++i;
+    return i;
+}
+
+/* fp32's roundings, and those of a shorter storage type. */
+static double tolerance_of(const struct memory_instance *instance, size_t output)
+{
+    const struct memory_kernel *kernel = instance->data.kernel;
+    double tolerance = kernel->roundings(instance) * MEMORY_U;
+
+    if (kernel->arrays[output].type != MEMORY_STORAGE)
+        return tolerance;
+    if (instance->data.storage == DTYPE_BF16)
+        tolerance += kernel->storage_roundings * 0x1p-8 * (1.0 + tolerance);
+    else if (instance->data.storage == DTYPE_F16)
+        tolerance += kernel->storage_roundings * 0x1p-11 * (1.0 + tolerance);
+    return tolerance;
+}
+
+/* Below 2^-14 the spacing of f16 no longer shrinks. */
+static void raise_magnitudes(enum dtype storage, struct memory_expected *expected, uint64_t count)
+{
+    if (storage != DTYPE_F16)
+        return;
+    for (uint64_t i = 0; i < count; ++i)
+        expected[i].magnitude = fmax(expected[i].magnitude, 0x1p-14);
+}
+
+static enum status compare_output(struct memory_instance *instance, size_t output,
+                                  struct memory_worst *worst, struct error *err)
+{
+    const struct memory_data *data = &instance->data;
+    const struct memory_array *what = &data->kernel->arrays[output];
+    const uint64_t count = memory_array_elements(what, &data->sizes, 1);
+    const uint64_t unit = data->kernel->by_row ? data->sizes.columns : 1;
+    const uint64_t element_bytes = memory_element_bytes(what, data->storage);
+    uint64_t tile = unit < TILE_ELEMENTS ? TILE_ELEMENTS / unit * unit : unit;
+    struct memory_expected *expected;
+    double *got;
+    void *bytes;
+    enum status status = STATUS_OK;
+
+    if (tile > count)
+        tile = count;
+    expected = malloc(tile * sizeof(*expected));
+    got = malloc(tile * sizeof(*got));
+    bytes = malloc(tile * element_bytes);
+    if (expected == NULL || got == NULL || bytes == NULL)
+        status = error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory", what->name);
+    for (uint64_t begin = 0; begin < count && status == STATUS_OK; begin += tile) {
+        const uint64_t part = count - begin < tile ? count - begin : tile;
+
+        status = device_download(instance->arrays[output], begin * element_bytes, bytes,
+                                 part * element_bytes, err);
+        if (status != STATUS_OK)
+            break;
+        memory_decode(what->type, data->storage, bytes, part, got);
+        data->kernel->reference(data, begin, part, expected);
+        raise_magnitudes(what->type == MEMORY_STORAGE ? data->storage : DTYPE_F32, expected, part);
+        memory_compare(worst, begin, part, got, expected);
+    }
+    free(bytes);
+    free(got);
+    free(expected);
+    return status;
+}
+
+/*
+ * The outputs hold NaN until an iteration writes them: at the start, and again after each check. So
+ * what is compared here was written since, in the warmup or the window when they lie between.
+ */
+enum status memory_verify(struct workload_instance *base, workload_check_fn *report, void *context,
+                          struct error *err)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+    const struct memory_kernel *kernel = instance->data.kernel;
+    struct memory_worst worst = {0};
+    size_t output;
+    enum status status = STATUS_OK;
+
+    if (instance->unchecked == 0)
+        status = memory_iterate(base, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(base->device, err);
+    if (status != STATUS_OK)
+        return status;
+    if (kernel->reference == NULL)
+        return memory_verify_adamw(instance, report, context, err);
+    output = output_of(kernel);
+    status = compare_output(instance, output, &worst, err);
+    if (status == STATUS_OK)
+        status =
+            memory_conclude(instance, kernel->arrays[output].name, &worst,
+                            tolerance_of(instance, output), kernel->reason, report, context, err);
+    if (status == STATUS_OK)
+        status = memory_poison_outputs(instance, err);
+    return status;
+}
