@@ -1,0 +1,300 @@
+#include "reports/html.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/embed.h"
+#include "harness/core/file.h"
+#include "reports/escape.h"
+#include "reports/html_internal.h"
+
+extern const struct embed_file report_style[];
+
+/* Marks that all charts of a page share, and how many one chart gets of them. */
+#define MARKS_TOTAL 140000
+#define MARKS_MIN 120
+#define MARKS_MAX 2000
+
+static void append_head(struct text *out, const struct view *view)
+{
+    text_append(out,
+                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                "style-src 'unsafe-inline'; img-src data:\">\n"
+                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                "<meta name=\"generator\" content=\"assay\">\n<title>Benchmark report ");
+    escape_html_short(out, view->campaigns[0].uid ? view->campaigns[0].uid : "", 9);
+    text_append(out, "</title>\n<style>\n");
+    text_append_bytes(out, report_style[0].text, report_style[0].length);
+    text_append(out, "</style>\n</head>\n<body>\n<div class=\"page\">\n");
+}
+
+static void count_trials(const struct view *view, size_t campaign, size_t *ret_cells,
+                         size_t *ret_ok, long long *ret_planned)
+{
+    *ret_cells = *ret_ok = 0;
+    *ret_planned = 0;
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        const struct view_cell *cell = &view->cells[i];
+
+        if (cell->campaign != campaign)
+            continue;
+        ++*ret_cells;
+        *ret_ok += cell->ok_count;
+        *ret_planned += cell->planned.known && cell->planned.value > 0 ? cell->planned.value : 0;
+    }
+}
+
+/* The protocols of a campaign's cells, each once. */
+static void append_protocols(struct text *out, const struct view *view, size_t campaign)
+{
+    const char *last = NULL;
+
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        const struct view_cell *cell = &view->cells[i];
+
+        if (cell->campaign != campaign ||
+            (last && cell->protocol_digest && strcmp(last, cell->protocol_digest) == 0))
+            continue;
+        text_append(out, last ? "<br>" : "");
+        html_known(out, cell->protocol);
+        if (cell->protocol_version.known)
+            text_append_format(out, " v%lld", (long long)cell->protocol_version.value);
+        text_append_char(out, ' ');
+        html_digest(out, cell->protocol_digest);
+        last = cell->protocol_digest;
+    }
+}
+
+static void append_campaign(struct text *out, const struct view *view, size_t index)
+{
+    const struct view_campaign *campaign = &view->campaigns[index];
+    const char *last = campaign->event_count ? campaign->events[campaign->event_count - 1].event : NULL;
+    size_t cells, ok;
+    long long planned;
+
+    count_trials(view, index, &cells, &ok, &planned);
+    text_append(out, "<dl class=\"facts\">\n");
+    html_fact_begin(out, "Campaign");
+    text_append(out, "<code title=\"");
+    escape_html(out, campaign->uid);
+    text_append(out, "\">");
+    escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 17);
+    text_append(out, "</code>");
+    html_fact_end(out);
+    html_fact_begin(out, "Planned");
+    html_time(out, &campaign->created_utc_ns, " UTC");
+    html_fact_end(out);
+    html_fact_begin(out, "Outcome");
+    html_known(out, last);
+    text_append_format(out, ", %zu of %lld trials ended well", ok, planned);
+    html_fact_end(out);
+    html_fact_begin(out, "Results on this page");
+    text_append_format(out, "%zu", cells);
+    html_fact_end(out);
+    html_fact_begin(out, "Protocol");
+    append_protocols(out, view, index);
+    html_fact_end(out);
+    html_fact_begin(out, "Plan");
+    html_digest(out, campaign->plan_digest);
+    html_fact_end(out);
+    html_fact_begin(out, "Measured by");
+    text_append(out, "assay ");
+    html_known(out, campaign->tool_version);
+    text_append_char(out, ' ');
+    html_digest(out, campaign->tool_digest);
+    html_fact_end(out);
+    text_append(out, "</dl>\n<code class=\"command wrap\">");
+    html_known(out, campaign->command);
+    text_append(out, "</code>\n");
+}
+
+static void append_masthead(struct text *out, const struct view *view)
+{
+    bool first_look = false, simulated = false;
+
+    text_append(out, "<header class=\"masthead\"><p class=\"eyebrow\">assay</p><h1>Benchmark report</h1>\n");
+    for (size_t i = 0; i < view->campaign_count; ++i)
+        append_campaign(out, view, i);
+    text_append(out, "</header>\n");
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        first_look = first_look || !view->cells[i].evidence;
+        simulated = simulated || view->cells[i].device.simulated;
+    }
+    if (first_look)
+        text_append(out, "<div class=\"note\"><p><b>A first look, not evidence.</b> Results under protocol "
+                         "<i>quick</i>, or another one that declares itself no evidence, never "
+                         "compare with other results. <code>assay run --protocol standard</code> "
+                         "measures for evidence.</p></div>\n");
+    if (simulated)
+        text_append(out, "<div class=\"note stop\"><p><b>Some devices are simulated.</b> Their results test "
+                         "this tool and say nothing of any hardware; they are not for publication."
+                         "</p></div>\n");
+}
+
+static void append_events(struct text *out, const struct view *view)
+{
+    text_append(out, "<h2 id=\"course\">Course of the campaign</h2>\n<div class=\"scroll\">"
+                     "<table class=\"tight\"><thead><tr><th scope=\"col\">When</th>"
+                     "<th scope=\"col\">Event</th><th scope=\"col\">Detail</th></tr></thead><tbody>\n");
+    for (size_t c = 0; c < view->campaign_count; ++c) {
+        for (size_t i = 0; i < view->campaigns[c].event_count; ++i) {
+            const struct view_event *event = &view->campaigns[c].events[i];
+
+            text_append(out, "<tr><td>");
+            html_time(out, &event->utc_ns, " UTC");
+            text_append(out, "</td><td>");
+            html_known(out, event->event);
+            text_append(out, "</td><td class=\"wrap\">");
+            escape_html(out, event->detail);
+            text_append(out, "</td></tr>\n");
+        }
+    }
+    text_append(out, "</tbody></table></div>\n");
+}
+
+static void append_reading_guide(struct text *out)
+{
+    text_append(
+        out,
+        "<h2 id=\"words\">How to read this page</h2>\n"
+        "<p>A <b>sample</b> is one timed iteration, or a fixed block of iterations where one is too "
+        "short for the clock. A <b>trial</b> is a fresh process that checks its outputs, warms up and "
+        "measures. A <b>result</b> is what the trials of one workload, precision, batch and device say "
+        "together. All samples are kept, warmup included; none are trimmed.</p>\n"
+        "<p>A rate is work divided by time over the steady part of the trials. Its interval comes from "
+        "the differences between trials where there are several, and honours that neighbouring "
+        "samples depend on each other where there is one. A trial that never settles gives no "
+        "number. A percentile that the samples cannot carry is refused.</p>\n"
+        "<p>The figures relate only to the device, software and moment recorded beside them.</p>\n");
+}
+
+static enum status flush(struct text *text, FILE *out, struct error *err)
+{
+    if (!text_ok(text))
+        return error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+    errno = 0;
+    if (fwrite(text->data, 1, text->length, out) != text->length || fflush(out) != 0)
+        return error_set_errno(err, errno ? errno : EIO, "writing the report");
+    text_clear(text);
+    return STATUS_OK;
+}
+
+/* First pass: the table's view of every cell, and what goes to the appendix. */
+static enum status collect(struct store *store, const int64_t *cells, size_t count,
+                           struct view *view, struct html_appendix *appendix, struct error *err)
+{
+    enum status status = view_load(store, cells, count, VIEW_SUMMARY, view, err);
+
+    for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
+        struct view_cell cell;
+
+        status = view_cell_load(store, cells[i], VIEW_FULL, &cell, err);
+        if (status != STATUS_OK)
+            break;
+        html_appendix_collect(appendix, &cell);
+        view_cell_finish(&cell);
+    }
+    if (status == STATUS_OK && appendix->failed)
+        status = error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+    return status;
+}
+
+static enum status write_cells(struct store *store, const struct view *view,
+                               const struct html_appendix *appendix, FILE *out, struct text *text,
+                               struct error *err)
+{
+    size_t trials = 1, marks;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < view->cell_count; ++i)
+        trials += view->cells[i].trial_count;
+    marks = MARKS_TOTAL / trials;
+    marks = marks < MARKS_MIN ? MARKS_MIN : marks > MARKS_MAX ? MARKS_MAX : marks;
+    for (size_t i = 0; i < view->cell_count && status == STATUS_OK; ++i) {
+        struct view_cell cell;
+
+        status = view_cell_load(store, view->cells[i].id, VIEW_FULL, &cell, err);
+        if (status != STATUS_OK)
+            break;
+        status = html_cell(text, store, &cell, &view->campaigns[view->cells[i].campaign], appendix,
+                           marks, err);
+        view_cell_finish(&cell);
+        if (status == STATUS_OK)
+            status = flush(text, out, err);
+    }
+    return status;
+}
+
+enum status report_html(struct store *store, const int64_t *cells, size_t count, FILE *out,
+                        struct error *err)
+{
+    struct html_appendix appendix;
+    struct view view = {0};
+    struct text text;
+    enum status status;
+
+    if (count == 0)
+        return error_set(err, STATUS_INVALID, "a report needs at least one result");
+    html_appendix_init(&appendix);
+    text_init(&text);
+    status = collect(store, cells, count, &view, &appendix, err);
+    if (status != STATUS_OK)
+        goto cleanup;
+    append_head(&text, &view);
+    append_masthead(&text, &view);
+    text_append(&text, "<main>\n<h2 id=\"results\">Results</h2>\n");
+    html_results(&text, &view);
+    status = write_cells(store, &view, &appendix, out, &text, err);
+    if (status != STATUS_OK)
+        goto cleanup;
+    html_appendix_write(&text, &appendix);
+    append_events(&text, &view);
+    append_reading_guide(&text);
+    text_append(&text, "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; the page "
+                       "holds no scripts and loads nothing. Missing values are shown as such and "
+                       "never as 0.</p></footer>\n</div>\n</body>\n</html>\n");
+    status = flush(&text, out, err);
+cleanup:
+    text_finish(&text);
+    html_appendix_finish(&appendix);
+    view_finish(&view);
+    return status;
+}
+
+enum status report_html_text(struct store *store, const int64_t *cells, size_t count,
+                             struct text *ret, struct error *err)
+{
+    char *data = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&data, &length);
+    enum status status;
+
+    if (!stream)
+        return error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+    status = report_html(store, cells, count, stream, err);
+    if (fclose(stream) != 0 && status == STATUS_OK)
+        status = error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+    if (status == STATUS_OK)
+        text_append_bytes(ret, data, length);
+    if (status == STATUS_OK && !text_ok(ret))
+        status = error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+    free(data);
+    return status;
+}
+
+enum status report_html_file(struct store *store, const int64_t *cells, size_t count,
+                             const char *path, struct error *err)
+{
+    struct text page;
+    enum status status;
+
+    text_init(&page);
+    status = report_html_text(store, cells, count, &page, err);
+    if (status == STATUS_OK)
+        status = file_write_atomic(path, page.data, page.length, 0644, err);
+    text_finish(&page);
+    return status;
+}

@@ -1,0 +1,265 @@
+/* One result: its number, its figures, and the context beside them. */
+#include "reports/html_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reports/citation.h"
+#include "reports/escape.h"
+#include "reports/remarks.h"
+
+static void append_heading(struct text *out, const struct view_cell *cell)
+{
+    text_append(out, "<p class=\"eyebrow\">Result <a href=\"#");
+    html_result_id(out, cell);
+    text_append(out, "\">");
+    escape_html(out, cell->result);
+    text_append(out, "</a></p><h3>");
+    escape_html_short(out, cell->workload ? cell->workload : "workload not recorded", 120);
+    text_append(out, " <span class=\"soft\">");
+    html_known(out, cell->precision);
+    if (cell->batch.known)
+        text_append_format(out, ", batch %lld", (long long)cell->batch.value);
+    text_append(out, ", ");
+    html_known(out, cell->device_spec);
+    text_append(out, "</span></h3>\n");
+    if (cell->workload_description) {
+        text_append(out, "<p class=\"soft\">");
+        escape_html(out, cell->workload_description);
+        text_append(out, "</p>\n");
+    }
+}
+
+static void append_headline(struct text *out, const struct view_cell *cell)
+{
+    char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+    char base_buffer[VIEW_UNIT_SIZE];
+    const char *base;
+    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
+    struct number_unit scaled;
+
+    text_append(out, "<div class=\"lead\">");
+    if (!html_headline(cell, value, unit, spread)) {
+        text_append(out, "<p class=\"big none\">No result</p><p class=\"spread\">");
+        escape_html(out, view_no_headline_reason(cell));
+        text_append(out, "</p></div>\n");
+        return;
+    }
+    text_append_format(out, "<p class=\"big\">%s<span class=\"unit\">", value);
+    escape_html(out, unit);
+    text_append(out, "</span></p><p class=\"spread\">");
+    if (headline->has_interval) {
+        scaled = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
+        text_append_format(out, "%s \u00b7 %s to %s ", spread,
+                           number_format(headline->lo / scaled.factor, lo),
+                           number_format(headline->hi / scaled.factor, hi));
+        escape_html(out, unit);
+        if (cell->estimate.confidence > 0)
+            text_append_format(out, " \u00b7 %g %% interval", cell->estimate.confidence * 100);
+        text_append(out, cell->estimate.trial_count > 1 ? ", between trials" : ", within one trial");
+    } else {
+        text_append(out, "no interval can be given; see the remarks");
+    }
+    text_append(out, "</p></div>\n");
+}
+
+static void append_verdict(struct text *out, const struct view_cell *cell)
+{
+    struct view_count cache;
+    int fits = view_fits_in_cache(cell, &cache);
+    char a[NUMBER_SIZE], b[NUMBER_SIZE];
+
+    text_append_format(out, "<p class=\"verdict\"><b class=\"%s\">",
+                       !cell->estimate.present ? "soft" : cell->estimate.steady ? "good" : "care");
+    escape_html(out, view_verdict_words(cell));
+    text_append_format(out, "</b> <span class=\"soft\">\u00b7 %zu of ", cell->ok_count);
+    if (cell->planned.known)
+        text_append_format(out, "%lld", (long long)cell->planned.value);
+    else
+        text_append_char(out, '?');
+    text_append(out, " planned trials ended well</span></p>\n");
+    if (!cell->evidence)
+        text_append(out, "<div class=\"note\"><p><b>A first look.</b> This protocol gives no evidence: the "
+                         "result never compares with others.</p></div>\n");
+    if (cell->device.simulated)
+        text_append(out, "<div class=\"note stop\"><p><b>Simulated device.</b> This tests the tool and says "
+                         "nothing of any hardware.</p></div>\n");
+    if (fits < 0 || !cell->working_set_bytes.known)
+        return;
+    number_format_bytes((double)cell->working_set_bytes.value, a);
+    if (cache.known)
+        number_format_bytes((double)cache.value, b);
+    text_append_format(out, fits ? "<div class=\"note\"><p><b>Fits in cache.</b> One iteration touches %s"
+                                 : "<p class=\"soft\">One iteration touches %s",
+                       a);
+    if (fits)
+        text_append_format(out, "%s%s: this is the speed of the cache, not of memory.</p></div>\n",
+                           cache.known ? ", the last-level cache holds " : "", cache.known ? b : "");
+    else
+        text_append_format(out, "%s%s: it does not fit in the cache.</p>\n",
+                           cache.known ? ", the last-level cache holds " : "", cache.known ? b : "");
+}
+
+static void append_figure(struct text *out, const char *label, const char *value, const char *small)
+{
+    text_append(out, "<div><dt>");
+    escape_html(out, label);
+    text_append(out, "</dt><dd>");
+    escape_html(out, value);
+    if (small && *small) {
+        text_append(out, "<small>");
+        escape_html(out, small);
+        text_append(out, "</small>");
+    }
+    text_append(out, "</dd></div>\n");
+}
+
+static void append_rate(struct text *out, const char *label, const struct view_interval *rate,
+                        const char *base, const char *formula)
+{
+    char value[NUMBER_SIZE];
+    struct number_unit unit;
+
+    if (!rate->has_value)
+        return;
+    unit = number_unit_rate(rate->value, base);
+    append_figure(out, label, number_format_unit(rate->value, &unit, value), formula);
+}
+
+static void append_percentile(struct text *out, const struct view_percentile *percentile)
+{
+    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], small[3 * NUMBER_SIZE] = "";
+    struct number_unit unit;
+
+    if (!percentile->ns.has_value) {
+        if (percentile->needed.known)
+            snprintf(small, sizeof(small), "needs %s samples",
+                     number_format_count(percentile->needed.value, value));
+        append_figure(out, percentile->label, "refused", small);
+        return;
+    }
+    unit = number_unit_duration(percentile->ns.value);
+    if (percentile->ns.has_interval)
+        snprintf(small, sizeof(small), "%s to %s", number_format(percentile->ns.lo / unit.factor, lo),
+                 number_format(percentile->ns.hi / unit.factor, hi));
+    append_figure(out, percentile->label, number_format_unit(percentile->ns.value, &unit, value), small);
+}
+
+static void append_figures(struct text *out, const struct view_cell *cell)
+{
+    const struct view_estimate *estimate = &cell->estimate;
+    char value[NUMBER_SIZE], small[3 * NUMBER_SIZE] = "", unit[NUMBER_SIZE];
+    struct number_unit scaled;
+
+    if (!estimate->present)
+        return;
+    text_append(out, "<dl class=\"figures\">\n");
+    if (estimate->iteration_ns.has_value && estimate->steady) {
+        scaled = number_unit_duration(estimate->iteration_ns.value);
+        append_figure(out, "Time per iteration",
+                      number_format_unit(estimate->iteration_ns.value, &scaled, value), "");
+    }
+    if (estimate->steady) {
+        snprintf(unit, sizeof(unit), "%.40ss/s", cell->item_name ? cell->item_name : "item");
+        append_rate(out, "Bytes", &estimate->bytes_per_s, "B/s", cell->bytes_formula);
+        append_rate(out, "Arithmetic", &estimate->flops_per_s, "FLOP/s", cell->flops_formula);
+        append_rate(out, "Work", &estimate->items_per_s, unit, "");
+    }
+    for (size_t i = 0; i < estimate->percentile_count; ++i)
+        append_percentile(out, &estimate->percentiles[i]);
+    if (isfinite(estimate->variance_iteration) || isfinite(estimate->variance_process)) {
+        number_format_percent(sqrt(fmax(estimate->variance_iteration, 0)), value);
+        if (isfinite(estimate->variance_process))
+            snprintf(small, sizeof(small), "between trials %s",
+                     number_format_percent(sqrt(fmax(estimate->variance_process, 0)), unit));
+        else
+            snprintf(small, sizeof(small), "between trials: needs several");
+        append_figure(out, "Spread within a trial (sd)",
+                      isfinite(estimate->variance_iteration) ? value : "not known", small);
+    }
+    if (isfinite(estimate->ess))
+        append_figure(out, "Effective samples", number_format_count((int64_t)estimate->ess, value),
+                      estimate->needed_trials.known && estimate->needed_trials.value > 0
+                          ? "fewer trials than the margin needs"
+                          : "");
+    text_append(out, "</dl>\n");
+}
+
+static void append_warning(void *context, const char *warning)
+{
+    struct text *out = context;
+
+    text_append(out, "<li class=\"wrap\">");
+    escape_html(out, warning);
+    text_append(out, "</li>\n");
+}
+
+static void append_warnings(struct text *out, const struct view_cell *cell)
+{
+    if (cell->estimate.warning_count == 0)
+        return;
+    text_append(out, "<h4>Remarks</h4><ul class=\"remarks\">\n");
+    remarks_of_estimate(&cell->estimate, append_warning, out);
+    text_append(out, "</ul>\n");
+}
+
+/* What the worker told of its choices and losses. */
+static void append_facts(struct text *out, const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (cell->trials[i].counted && json_object_size(cell->trials[i].facts)) {
+            char summary[64];
+
+            snprintf(summary, sizeof(summary), "Choices made while running (trial %lld)",
+                     (long long)cell->trials[i].number);
+            html_json_details(out, "extra", summary, cell->trials[i].facts);
+            return;
+        }
+}
+
+static void append_citation(struct text *out, const struct view_cell *cell,
+                            const struct view_campaign *campaign)
+{
+    struct text line;
+
+    text_init(&line);
+    citation_append(&line, campaign, cell);
+    text_append(out, "<p class=\"cite\"><span class=\"soft\">Cite as (<code>assay show ");
+    escape_html(out, cell->result);
+    text_append(out, "</code> resolves it)</span><code>");
+    escape_html(out, line.data);
+    text_append(out, "</code></p>\n");
+    out->failed = out->failed || line.failed;
+    text_finish(&line);
+}
+
+enum status html_cell(struct text *out, struct store *store, const struct view_cell *cell,
+                      const struct view_campaign *campaign, const struct html_appendix *appendix,
+                      size_t marks, struct error *err)
+{
+    enum status status;
+
+    text_append(out, "<article class=\"result\" id=\"");
+    html_result_id(out, cell);
+    text_append(out, "\">\n");
+    append_heading(out, cell);
+    text_append(out, "<div class=\"columns\"><div>\n");
+    append_headline(out, cell);
+    append_verdict(out, cell);
+    append_figures(out, cell);
+    append_warnings(out, cell);
+    status = html_charts(out, store, cell, marks, err);
+    if (status != STATUS_OK)
+        return status;
+    html_checks(out, cell);
+    html_attempts(out, cell);
+    append_facts(out, cell);
+    append_citation(out, cell, campaign);
+    text_append(out, "</div>\n");
+    html_context(out, cell, campaign, appendix);
+    text_append(out, "</div></article>\n");
+    return text_ok(out) ? STATUS_OK
+                        : error_set(err, STATUS_NO_MEMORY, "report: out of memory at result %s",
+                                    cell->result);
+}

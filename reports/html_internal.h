@@ -1,0 +1,97 @@
+/* html_internal - shared by the html_*.c sources; everything appends to a text. */
+#ifndef ASSAY_REPORTS_HTML_INTERNAL_H
+#define ASSAY_REPORTS_HTML_INTERNAL_H
+
+#include "reports/html.h"
+#include "reports/number.h"
+#include "reports/view.h"
+
+/* ---- html_parts.c ---- */
+
+/* id of a result's article: "r-9f2c41aa-3". */
+void html_result_id(struct text *out, const struct view_cell *cell);
+/* "sha256:" and the first 12 digits, the whole in a title. "not recorded" for NULL. */
+void html_digest(struct text *out, const char *digest);
+/* A value, or its status and reason; never blank. NULL: "not recorded". */
+void html_reading(struct text *out, const struct reading *reading);
+/* Value of a reading as plain text, units made readable; empty when it has none. */
+void html_reading_value(struct text *out, const struct reading *reading);
+void html_reading_table(struct text *out, const char *caption, const struct reading_list *readings);
+/* "2026-11-20 15:52:01" and `suffix`, or "not recorded". */
+void html_time(struct text *out, const struct view_count *utc_ns, const char *suffix);
+/* Escaped text, or "not recorded". */
+void html_known(struct text *out, const char *string);
+/* <div><dt>label</dt><dd> ... the caller adds the value and html_fact_end. */
+void html_fact_begin(struct text *out, const char *label);
+void html_fact_end(struct text *out);
+/* Readings that move while a machine works: load, free memory; the rest describes the host. */
+bool html_is_moving(const char *reading_name);
+/* Same status and value (text, number, reason); source and method do not count. */
+bool html_reading_equal(const struct reading *a, const struct reading *b);
+/* Declared JSON, indented, in a closed <details>. */
+void html_json_details(struct text *out, const char *class_name, const char *summary,
+                       const json_t *json);
+
+/* ---- html_appendix.c: what many results share, stated once ---- */
+
+struct html_section;
+struct html_appendix {
+    struct html_section *sections;
+    size_t count, capacity;
+    bool failed;
+};
+enum html_appendix_kind {
+    HTML_APPENDIX_DEVICE,
+    HTML_APPENDIX_HOST,
+    HTML_APPENDIX_STACK,
+    HTML_APPENDIX_KERNELS,
+    HTML_APPENDIX_WORKLOAD,
+    HTML_APPENDIX_PROTOCOL,
+    HTML_APPENDIX_KINDS
+};
+
+void html_appendix_init(struct html_appendix *appendix);
+void html_appendix_finish(struct html_appendix *appendix);
+/*
+ * Adds `body` (taken, finished) once per content, used by the cell. Returns the section's number
+ * within its kind, from 1; 0 when out of memory.
+ */
+size_t html_appendix_add(struct html_appendix *appendix, enum html_appendix_kind kind,
+                         struct text *body, const struct view_cell *cell);
+/* Everything of a fully loaded cell that goes to the appendix. Links are found by html_appendix_of. */
+void html_appendix_collect(struct html_appendix *appendix, const struct view_cell *cell);
+/* The numbers (from 1) of the sections of `kind` that the cell uses; returns how many. */
+size_t html_appendix_of(const struct html_appendix *appendix, enum html_appendix_kind kind,
+                        const struct view_cell *cell, size_t *ret, size_t capacity);
+/* Links to those sections: "Stack 1, Stack 2". False (and nothing) when there is none. */
+bool html_appendix_links(struct text *out, const struct html_appendix *appendix,
+                         enum html_appendix_kind kind, const struct view_cell *cell);
+void html_appendix_write(struct text *out, const struct html_appendix *appendix);
+
+/* ---- html_table.c ---- */
+
+void html_results(struct text *out, const struct view *view);
+/* Value and unit of a cell's headline and its relative half-width; false when there is none. */
+bool html_headline(const struct view_cell *cell, char value[NUMBER_SIZE], char unit[NUMBER_SIZE],
+                   char spread[NUMBER_SIZE]);
+
+/* ---- html_charts.c ---- */
+
+/* Loads the cell's samples and draws them; `marks` is the number of points a chart may hold. */
+enum status html_charts(struct text *out, struct store *store, const struct view_cell *cell,
+                        size_t marks, struct error *err);
+
+/* ---- html_context.c ---- */
+
+void html_checks(struct text *out, const struct view_cell *cell);
+void html_attempts(struct text *out, const struct view_cell *cell);
+void html_context(struct text *out, const struct view_cell *cell,
+                  const struct view_campaign *campaign, const struct html_appendix *appendix);
+
+/* ---- html_cell.c ---- */
+
+enum status html_cell(struct text *out, struct store *store, const struct view_cell *cell,
+                      const struct view_campaign *campaign, const struct html_appendix *appendix,
+                      size_t marks, struct error *err);
+
+#endif

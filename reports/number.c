@@ -1,0 +1,174 @@
+#include "reports/number.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void decimal_point(char *number)
+{
+    const char *point = localeconv()->decimal_point;
+    char *at = strcmp(point, ".") ? strstr(number, point) : NULL;
+
+    if (at) {
+        *at = '.';
+        memmove(at + 1, at + strlen(point), strlen(at + strlen(point)) + 1);
+    }
+}
+
+struct number_unit number_unit_duration(double ns)
+{
+    static const struct number_unit units[] = {
+        {1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}, {60e9, "min"}};
+    size_t i = 0;
+
+    /* Minutes only from ten on: "90.0 s" reads better than "1.500 min". */
+    while (i + 1 < sizeof(units) / sizeof(units[0]) &&
+           ns >= units[i + 1].factor * (i + 2 == sizeof(units) / sizeof(units[0]) ? 10 : 0.99995))
+        ++i;
+    return units[i];
+}
+
+static bool is_symbol(const char *base)
+{
+    return base[0] >= 'A' && base[0] <= 'Z';
+}
+
+struct number_unit number_unit_rate(double value, const char *base)
+{
+    static const char prefixes[] = {'\0', 'k', 'M', 'G', 'T', 'P', 'E'};
+    struct number_unit unit = {.factor = 1};
+    bool symbol = is_symbol(base);
+    double size = fabs(value);
+    size_t i = 0;
+
+    if (symbol || size >= 9999.5) {
+        while (i + 1 < sizeof(prefixes) && size >= unit.factor * 999.95) {
+            unit.factor *= 1e3;
+            ++i;
+        }
+    }
+    if (i == 0)
+        snprintf(unit.name, sizeof(unit.name), "%.40s", base);
+    else
+        snprintf(unit.name, sizeof(unit.name), "%c%s%.40s", prefixes[i], symbol ? "" : " ", base);
+    return unit;
+}
+
+const char *number_format_digits(double value, int digits, char ret[NUMBER_SIZE])
+{
+    double size = fabs(value);
+    int decimals;
+
+    if (!isfinite(value)) {
+        snprintf(ret, NUMBER_SIZE, "-");
+        return ret;
+    }
+    if (size == 0 || digits < 1) {
+        snprintf(ret, NUMBER_SIZE, "0");
+        return ret;
+    }
+    if (size < 1e-6 || size >= 1e15) {
+        snprintf(ret, NUMBER_SIZE, "%.*e", digits > 15 ? 14 : digits - 1, value);
+        decimal_point(ret);
+        return ret;
+    }
+    decimals = digits - 1 - (int)floor(log10(size));
+    /* 9.9996 with four digits is 10.00, not 10.000 */
+    if (decimals > 0 && round(size * pow(10, decimals)) >= pow(10, digits))
+        --decimals;
+    snprintf(ret, NUMBER_SIZE, "%.*f", decimals > 0 ? decimals : 0, value);
+    decimal_point(ret);
+    return ret;
+}
+
+const char *number_format(double value, char ret[NUMBER_SIZE])
+{
+    return number_format_digits(value, 4, ret);
+}
+
+const char *number_format_unit(double value, const struct number_unit *unit,
+                               char ret[NUMBER_SIZE])
+{
+    char number[NUMBER_SIZE];
+
+    snprintf(ret, NUMBER_SIZE, "%.24s %.22s", number_format(value / unit->factor, number),
+             unit->name);
+    return ret;
+}
+
+const char *number_format_percent(double share, char ret[NUMBER_SIZE])
+{
+    char number[NUMBER_SIZE];
+    double percent = share * 100;
+
+    if (isfinite(percent) && fabs(percent) >= 9.95)
+        snprintf(number, sizeof(number), "%.0f", percent);
+    else if (isfinite(percent) && percent != 0 && fabs(percent) < 0.001)
+        snprintf(number, sizeof(number), "<0.001");
+    else
+        number_format_digits(percent, 2, number);
+    snprintf(ret, NUMBER_SIZE, "%.24s %%", number);
+    return ret;
+}
+
+const char *number_format_half_width(double value, double lo, double hi, char ret[NUMBER_SIZE])
+{
+    char percent[NUMBER_SIZE];
+
+    ret[0] = '\0';
+    if (!(value > 0) || !isfinite(lo) || !isfinite(hi))
+        return ret;
+    number_format_percent(fmax(hi / value - 1, 1 - lo / value), percent);
+    snprintf(ret, NUMBER_SIZE, "±%.24s", percent);
+    return ret;
+}
+
+const char *number_format_count(int64_t value, char ret[NUMBER_SIZE])
+{
+    char digits[NUMBER_SIZE];
+    size_t length, used = 0;
+
+    snprintf(digits, sizeof(digits), "%lld", (long long)value);
+    length = strlen(digits);
+    for (size_t i = 0; i < length; ++i) {
+        size_t left = length - i;
+
+        if (i > 0 && digits[i - 1] != '-' && left % 3 == 0 && used + 5 < NUMBER_SIZE) {
+            memcpy(ret + used, "\u202f", 3);
+            used += 3;
+        }
+        if (used + 1 < NUMBER_SIZE)
+            ret[used++] = digits[i];
+    }
+    ret[used] = '\0';
+    return ret;
+}
+
+const char *number_format_bytes(double bytes, char ret[NUMBER_SIZE])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    char number[NUMBER_SIZE];
+    size_t i = 0;
+
+    while (i + 1 < sizeof(units) / sizeof(units[0]) && bytes >= 1023.5) {
+        bytes /= 1024;
+        ++i;
+    }
+    if (i == 0 || bytes == floor(bytes))
+        snprintf(number, sizeof(number), "%.0f", bytes);
+    else
+        number_format_digits(bytes, 3, number);
+    snprintf(ret, NUMBER_SIZE, "%.24s %s", number, units[i]);
+    return ret;
+}
+
+const char *number_format_scientific(double value, char ret[NUMBER_SIZE])
+{
+    if (!isfinite(value))
+        snprintf(ret, NUMBER_SIZE, "%s", isnan(value) ? "not a number" : "infinite");
+    else
+        snprintf(ret, NUMBER_SIZE, "%.2g", value);
+    decimal_point(ret);
+    return ret;
+}

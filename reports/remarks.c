@@ -1,0 +1,195 @@
+#include "reports/remarks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+
+void remarks_init(struct remarks *remarks)
+{
+    *remarks = (struct remarks){0};
+}
+
+void remarks_finish(struct remarks *remarks)
+{
+    if (!remarks)
+        return;
+    for (size_t i = 0; i < remarks->count; ++i) {
+        free(remarks->items[i].text);
+        free(remarks->items[i].cells);
+    }
+    free(remarks->items);
+    remarks_init(remarks);
+}
+
+static struct remark *find_or_create(struct remarks *remarks, const char *text)
+{
+    struct remark *items;
+    char *copy;
+
+    for (size_t i = 0; i < remarks->count; ++i)
+        if (strcmp(remarks->items[i].text, text) == 0)
+            return &remarks->items[i];
+    copy = strdup(text);
+    items = copy ? realloc(remarks->items, (remarks->count + 1) * sizeof(*items)) : NULL;
+    if (!items) {
+        free(copy);
+        return NULL;
+    }
+    remarks->items = items;
+    items[remarks->count] = (struct remark){.text = copy};
+    return &items[remarks->count++];
+}
+
+void remarks_add(struct remarks *remarks, size_t index, const char *text)
+{
+    struct remark *remark = find_or_create(remarks, text);
+    size_t *cells;
+
+    if (!remark) {
+        remarks->failed = true;
+        return;
+    }
+    if (remark->cell_count && remark->cells[remark->cell_count - 1] == index)
+        return;
+    cells = realloc(remark->cells, (remark->cell_count + 1) * sizeof(*cells));
+    if (!cells) {
+        remarks->failed = true;
+        return;
+    }
+    remark->cells = cells;
+    cells[remark->cell_count++] = index;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* One remark for all attempts of a cell that ended alike: "9f2c41aa/5: trials 1, 4: timeout: ...". */
+static void add_failure(struct remarks *remarks, size_t index, const struct view_cell *cell,
+                        size_t first)
+{
+    const struct view_trial *trial = &cell->trials[first];
+    size_t count = 0;
+    struct text numbers, text;
+
+    text_init(&numbers);
+    text_init(&text);
+    for (size_t i = first; i < cell->trial_count; ++i) {
+        const struct view_trial *other = &cell->trials[i];
+
+        if (!other->ok && same(other->status, trial->status) && same(other->message, trial->message))
+            text_append_format(&numbers, "%s%lld", count++ ? ", " : "", (long long)other->number);
+    }
+    text_append_format(&text, "%s: trial%s %s: %s", cell->result, count > 1 ? "s" : "", numbers.data,
+                       trial->status ? trial->status : "not finished");
+    if (trial->message && *trial->message) {
+        text_append(&text, ": ");
+        text_append(&text, trial->message);
+    }
+    if (text_ok(&text) && text_ok(&numbers))
+        remarks_add(remarks, index, text.data);
+    else
+        remarks->failed = true;
+    text_finish(&numbers);
+    text_finish(&text);
+}
+
+static void add_failures(struct remarks *remarks, size_t index, const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        const struct view_trial *trial = &cell->trials[i];
+        bool told = trial->ok;
+
+        for (size_t k = 0; k < i && !told; ++k)
+            told = !cell->trials[k].ok && same(cell->trials[k].status, trial->status) &&
+                   same(cell->trials[k].message, trial->message);
+        if (!told)
+            add_failure(remarks, index, cell, i);
+    }
+}
+
+static const char *skip_figure(const char *at)
+{
+    return at + strspn(at, "0123456789.+-e");
+}
+
+static bool alike(const char *a, const char *b)
+{
+    while (*a && *b) {
+        bool figure_a = (*a >= '0' && *a <= '9') || *a == '+' || *a == '-';
+        bool figure_b = (*b >= '0' && *b <= '9') || *b == '+' || *b == '-';
+
+        if (figure_a && figure_b) {
+            a = skip_figure(a);
+            b = skip_figure(b);
+        } else if (*a++ != *b++) {
+            return false;
+        }
+    }
+    return *a == *b;
+}
+
+void remarks_of_estimate(const struct view_estimate *estimate,
+                         void (*say)(void *context, const char *text), void *context)
+{
+    for (size_t i = 0; i < estimate->warning_count; ++i) {
+        size_t others = 0;
+        bool said = false;
+        struct text text;
+
+        for (size_t k = 0; k < estimate->warning_count && !said; ++k) {
+            bool same = k != i && alike(estimate->warnings[i], estimate->warnings[k]);
+
+            said = same && k < i;
+            others += same;
+        }
+        if (said)
+            continue;
+        text_init(&text);
+        text_append(&text, estimate->warnings[i]);
+        if (others)
+            text_append_format(&text, " (and %zu more like it)", others);
+        say(context, text.data);
+        text_finish(&text);
+    }
+}
+
+struct target {
+    struct remarks *remarks;
+    size_t index;
+};
+
+static void add_warning(void *context, const char *text)
+{
+    const struct target *target = context;
+
+    if (text[0] == 'p' && text[1] >= '0' && text[1] <= '9')
+        return; /* of a percentile, which a table does not show */
+    remarks_add(target->remarks, target->index, text);
+}
+
+void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell)
+{
+    struct target target = {remarks, index};
+
+    remarks_of_estimate(&cell->estimate, add_warning, &target);
+    if (cell->device.simulated)
+        remarks_add(remarks, index,
+                    "The device is simulated: a test of the tool, not a measurement of hardware.");
+    add_failures(remarks, index, cell);
+}
+
+size_t remarks_of(const struct remarks *remarks, size_t index, size_t *ret, size_t capacity)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < remarks->count && count < capacity; ++i)
+        for (size_t c = 0; c < remarks->items[i].cell_count; ++c)
+            if (remarks->items[i].cells[c] == index) {
+                ret[count++] = i + 1;
+                break;
+            }
+    return count;
+}

@@ -1,0 +1,51 @@
+#include "reports/scale.h"
+
+#include <math.h>
+
+double scale_map(const struct scale *scale, double value)
+{
+    double share;
+
+    if (isnan(value))
+        return scale->from;
+    if (!(scale->hi > scale->lo))
+        return (scale->from + scale->to) / 2;
+    share = (value - scale->lo) / (scale->hi - scale->lo);
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    return scale->from + share * (scale->to - scale->from);
+}
+
+size_t scale_ticks(double lo, double hi, size_t wanted, double *ret, size_t capacity)
+{
+    double rough, power, step, first;
+    size_t count = 0;
+
+    if (!isfinite(lo) || !isfinite(hi) || !(hi > lo) || wanted == 0)
+        return 0;
+    rough = (hi - lo) / (double)wanted;
+    power = pow(10, floor(log10(rough)));
+    step = power * (rough <= power * 1.5 ? 1 : rough <= power * 3.5 ? 2 : rough <= power * 7.5 ? 5 : 10);
+    if (!(step > 0) || !isfinite(step) || lo + step == lo)
+        return 0;
+    first = ceil(lo / step - 1e-9);
+    for (double k = first; count < capacity; ++k) {
+        double tick = k * step;
+
+        if (tick > hi + step * 1e-9)
+            break;
+        ret[count++] = tick == 0 ? 0 : tick; /* no "-0" */
+    }
+    return count;
+}
+
+int scale_tick_decimals(const double *ticks, size_t count)
+{
+    double step = count > 1 ? fabs(ticks[1] - ticks[0]) : count == 1 ? fabs(ticks[0]) : 1;
+    int decimals = 0;
+
+    while (decimals < 9 && step > 0 && fabs(step - round(step)) > step * 1e-6) {
+        step *= 10;
+        ++decimals;
+    }
+    return decimals;
+}

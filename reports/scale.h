@@ -1,0 +1,28 @@
+/* scale - from values to coordinates, and where the ticks of an axis stand. */
+#ifndef ASSAY_REPORTS_SCALE_H
+#define ASSAY_REPORTS_SCALE_H
+
+#include <stddef.h>
+
+/* Values lo..hi lie at coordinates from..to (to < from for an upward axis). */
+struct scale {
+    double lo, hi;
+    double from, to;
+};
+
+/*
+ * Coordinate of `value`, clamped to the range so that nothing is drawn outside a chart. A domain
+ * without extent maps to the middle; NaN to `from`.
+ */
+double scale_map(const struct scale *scale, double value);
+
+/*
+ * Round values (1, 2, 5 times a power of ten) inside [lo, hi], about `wanted` of them, ascending,
+ * at most `capacity`. Returns how many; 0 when the domain is empty or not finite.
+ */
+size_t scale_ticks(double lo, double hi, size_t wanted, double *ret, size_t capacity);
+
+/* Decimals that tell neighbouring ticks apart (0 for steps of 1 and more). */
+int scale_tick_decimals(const double *ticks, size_t count);
+
+#endif

@@ -1,0 +1,296 @@
+/* The table of results. */
+#include "reports/terminal.h"
+
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+#include "reports/number.h"
+#include "reports/remarks.h"
+#include "reports/terminal_internal.h"
+
+enum column { ID, WORKLOAD, PRECISION, BATCH, RESULT, SPREAD, TIME, STEADY, TRIALS, COLUMN_COUNT };
+
+static const struct {
+    const char *heading;
+    bool right;
+    size_t gap; /* before it */
+} columns_of[COLUMN_COUNT] = {
+    [ID] = {"id", false, 2},    [WORKLOAD] = {"workload", false, 2},
+    [PRECISION] = {"prec.", false, 2}, [BATCH] = {"batch", true, 1},
+    [RESULT] = {"result", true, 2},    [SPREAD] = {"", false, 1},
+    [TIME] = {"per iteration", true, 2}, [STEADY] = {"steady state", false, 2},
+    [TRIALS] = {"trials", true, 1},
+};
+
+#define WIDE 104
+#define WORKLOAD_MIN 8
+
+struct row {
+    char *fields[COLUMN_COUNT]; /* heap */
+};
+
+static void set_field(struct row *row, enum column column, char *heap, struct text *out)
+{
+    if (!heap)
+        out->failed = true;
+    row->fields[column] = heap;
+}
+
+static char *result_of(const struct view_cell *cell, char **ret_spread)
+{
+    char base_buffer[VIEW_UNIT_SIZE], value[NUMBER_SIZE], spread[NUMBER_SIZE] = "";
+    const char *base;
+    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
+    struct number_unit unit;
+
+    if (!headline) {
+        *ret_spread = strdup("");
+        return strdup("no result");
+    }
+    unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
+    if (headline->has_interval)
+        number_format_half_width(headline->value, headline->lo, headline->hi, spread);
+    *ret_spread = strdup(*spread ? spread : "±?");
+    return strdup(number_format_unit(headline->value, &unit, value));
+}
+
+/* " [1,3-5]" */
+static void append_refs(struct text *out, const size_t *refs, size_t count)
+{
+    for (size_t i = 0, end; i < count; i = end + 1) {
+        for (end = i; end + 1 < count && refs[end + 1] == refs[end] + 1;)
+            ++end;
+        text_append_format(out, "%s%zu", i ? "," : " [", refs[i]);
+        if (end > i)
+            text_append_format(out, "%s%zu", end > i + 1 ? "-" : ",", refs[end]);
+    }
+    text_append(out, count ? "]" : "");
+}
+
+static void fill_row(struct row *row, const struct view_cell *cell, bool short_id,
+                     const size_t *refs, size_t ref_count, struct text *out)
+{
+    const struct view_interval *time = &cell->estimate.iteration_ns;
+    struct text notes;
+    char *spread, value[NUMBER_SIZE];
+
+    set_field(row, RESULT, result_of(cell, &spread), out);
+    set_field(row, SPREAD, spread, out);
+    set_field(row, ID,
+              short_id ? text_format("%lld", (long long)cell->ordinal.value) : strdup(cell->result),
+              out);
+    set_field(row, WORKLOAD, strdup(cell->workload ? cell->workload : "?"), out);
+    set_field(row, PRECISION, strdup(cell->precision ? cell->precision : "?"), out);
+    set_field(row, BATCH,
+              cell->batch.known ? text_format("%lld", (long long)cell->batch.value) : strdup("?"),
+              out);
+    if (time->has_value && cell->estimate.steady) {
+        struct number_unit unit = number_unit_duration(time->value);
+
+        set_field(row, TIME, strdup(number_format_unit(time->value, &unit, value)), out);
+    } else {
+        set_field(row, TIME, strdup("-"), out);
+    }
+    text_init(&notes);
+    text_append(&notes, view_verdict_words(cell));
+    append_refs(&notes, refs, ref_count);
+    set_field(row, STEADY, text_steal(&notes), out);
+    set_field(row, TRIALS,
+              text_format("%zu/%lld", cell->ok_count,
+                          cell->planned.known ? (long long)cell->planned.value : 0),
+              out);
+}
+
+/* Widths from the content; what does not fit is taken from the longest of the elastic columns. */
+static void fit_widths(const struct row *heading, const struct row *rows, size_t count, size_t columns, bool wide,
+                       size_t widths[COLUMN_COUNT])
+{
+    static const enum column elastic[] = {WORKLOAD, STEADY, RESULT};
+    static const size_t least[] = {WORKLOAD_MIN, 12, 10};
+    size_t total = 0;
+
+    for (int c = 0; c < COLUMN_COUNT; ++c) {
+        widths[c] = text_columns(heading->fields[c]);
+        for (size_t i = 0; i < count; ++i) {
+            size_t width = rows[i].fields[c] ? text_columns(rows[i].fields[c]) : 0;
+
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
+        if (!wide && c == TIME)
+            widths[c] = 0;
+        if (widths[c])
+            total += widths[c] + columns_of[c].gap;
+    }
+    for (size_t e = 0; e < sizeof(elastic) / sizeof(elastic[0]) && total > columns; ++e) {
+        size_t *width = &widths[elastic[e]], excess = total - columns;
+        size_t spare = *width > least[e] ? *width - least[e] : 0;
+        size_t cut = excess < spare ? excess : spare;
+
+        *width -= cut;
+        total -= cut;
+    }
+}
+
+static enum terminal_tone tone_of(const struct view_cell *cell, enum column column)
+{
+    bool all = cell->planned.known && (int64_t)cell->ok_count >= cell->planned.value;
+
+    switch (column) {
+    case RESULT:
+        return cell->estimate.present && cell->estimate.steady ? TONE_BOLD : TONE_CARE;
+    case STEADY:
+        return !cell->estimate.present ? TONE_SOFT : cell->estimate.steady ? TONE_GOOD : TONE_CARE;
+    case TRIALS:
+        return all ? TONE_PLAIN : TONE_BAD;
+    case ID:
+    case SPREAD:
+    case TIME:
+        return TONE_SOFT;
+    default:
+        return TONE_PLAIN;
+    }
+}
+
+static void append_row(const struct terminal *terminal, const struct row *row,
+                       const size_t widths[COLUMN_COUNT], const struct view_cell *cell)
+{
+    for (int c = 0; c < COLUMN_COUNT; ++c) {
+        if (!widths[c])
+            continue;
+        terminal_pad(terminal, columns_of[c].gap);
+        terminal_field(terminal, cell ? tone_of(cell, (enum column)c) : TONE_SOFT,
+                       row->fields[c] ? row->fields[c] : "", widths[c], columns_of[c].right);
+    }
+    while (terminal->out->length && terminal->out->data[terminal->out->length - 1] == ' ')
+        terminal->out->data[--terminal->out->length] = '\0';
+    text_append_char(terminal->out, '\n');
+}
+
+static void append_campaign(const struct terminal *terminal, const struct view *view, size_t index)
+{
+    const struct view_campaign *campaign = &view->campaigns[index];
+    const struct view_cell *cell = NULL;
+    char iso[CLOCK_ISO_SIZE] = "";
+    struct text line;
+
+    for (size_t i = 0; i < view->cell_count && !cell; ++i)
+        if (view->cells[i].campaign == index)
+            cell = &view->cells[i];
+    text_init(&line);
+    text_append_format(&line, "campaign %.8s", campaign->uid ? campaign->uid : "?");
+    if (campaign->created_utc_ns.known) {
+        clock_format_iso(campaign->created_utc_ns.value, iso);
+        text_append_format(&line, " · %.10s %.5s UTC", iso, strlen(iso) > 11 ? iso + 11 : "");
+    }
+    if (cell) {
+        text_append_format(&line, " · protocol %s", cell->protocol ? cell->protocol : "?");
+        if (cell->protocol_version.known)
+            text_append_format(&line, " v%lld", (long long)cell->protocol_version.value);
+    }
+    text_append_format(&line, " · assay %s", campaign->tool_version ? campaign->tool_version : "?");
+    terminal_wrap(terminal, TONE_PLAIN, "", line.data);
+    text_finish(&line);
+}
+
+static bool same_group(const struct view_cell *a, const struct view_cell *b)
+{
+    const char *an = a->device.name ? a->device.name : "", *bn = b->device.name ? b->device.name : "";
+    const char *as = a->device_spec ? a->device_spec : "", *bs = b->device_spec ? b->device_spec : "";
+
+    return a->campaign == b->campaign && strcmp(an, bn) == 0 && strcmp(as, bs) == 0;
+}
+
+static void append_group(const struct terminal *terminal, const struct view_cell *cell, bool first)
+{
+    const char *spec = cell->device_spec ? cell->device_spec : "?";
+    size_t width = text_columns(spec);
+
+    width = width > terminal->columns / 2 ? terminal->columns / 2 : width;
+    text_append(terminal->out, first ? "" : "\n");
+    terminal_field(terminal, TONE_BOLD, spec, width, false);
+    terminal_pad(terminal, 2);
+    terminal_field(terminal, TONE_BOLD, cell->device.name ? cell->device.name : "device not recorded",
+                   terminal->columns - width - 2 - (cell->device.simulated ? 12 : 0), false);
+    while (terminal->out->data[terminal->out->length - 1] == ' ')
+        terminal->out->data[--terminal->out->length] = '\0';
+    if (cell->device.simulated)
+        terminal_tone(terminal, TONE_CARE, " (simulated)");
+    text_append_char(terminal->out, '\n');
+}
+
+static void append_notes(const struct terminal *terminal, const struct view *view,
+                         const struct remarks *remarks)
+{
+    bool first_look = false;
+
+    for (size_t i = 0; i < remarks->count; ++i) {
+        char lead[24];
+
+        snprintf(lead, sizeof(lead), "%s[%zu] ", i < 9 ? " " : "", i + 1);
+        terminal_wrap(terminal, TONE_SOFT, lead, remarks->items[i].text);
+    }
+    for (size_t i = 0; i < view->cell_count; ++i)
+        first_look = first_look || !view->cells[i].evidence;
+    if (first_look) {
+        text_append(terminal->out, remarks->count ? "\n" : "");
+        terminal_wrap(terminal, TONE_CARE, "",
+                      "A first look: results under this protocol never compare with others. "
+                      "For evidence: assay run --protocol standard");
+    }
+}
+
+void report_terminal_table(struct text *out, const struct view *view, size_t columns, bool colour)
+{
+    struct terminal terminal = terminal_make(out, columns, colour);
+    struct row *rows = calloc(view->cell_count + 1, sizeof(*rows)), heading;
+    bool *done = calloc(view->cell_count + 1, sizeof(*done)), wide = terminal.columns >= WIDE;
+    bool short_id = !wide && view->campaign_count == 1;
+    size_t widths[COLUMN_COUNT];
+    struct remarks remarks;
+
+    remarks_init(&remarks);
+    if (!rows || !done) {
+        out->failed = true;
+        goto cleanup;
+    }
+    for (size_t i = 0; i < view->cell_count; ++i)
+        remarks_add_cell(&remarks, i, &view->cells[i]);
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        size_t refs[16], count = remarks_of(&remarks, i, refs, 16);
+
+        fill_row(&rows[i], &view->cells[i], short_id, refs, count, out);
+    }
+    for (int c = 0; c < COLUMN_COUNT; ++c)
+        heading.fields[c] = (char *)columns_of[c].heading;
+    if (short_id)
+        heading.fields[ID] = (char *)"#";
+    fit_widths(&heading, rows, view->cell_count, terminal.columns, wide, widths);
+    for (size_t i = 0; i < view->campaign_count; ++i)
+        append_campaign(&terminal, view, i);
+    text_append_char(out, '\n');
+    append_row(&terminal, &heading, widths, NULL);
+    terminal_rule(&terminal);
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        if (done[i])
+            continue;
+        append_group(&terminal, &view->cells[i], i == 0);
+        for (size_t k = i; k < view->cell_count; ++k) {
+            if (done[k] || !same_group(&view->cells[i], &view->cells[k]))
+                continue;
+            done[k] = true;
+            append_row(&terminal, &rows[k], widths, &view->cells[k]);
+        }
+    }
+    terminal_rule(&terminal);
+    append_notes(&terminal, view, &remarks);
+    out->failed = out->failed || remarks.failed;
+cleanup:
+    for (size_t i = 0; rows && i < view->cell_count; ++i)
+        for (int c = 0; c < COLUMN_COUNT; ++c)
+            free(rows[i].fields[c]);
+    free(rows);
+    free(done);
+    remarks_finish(&remarks);
+}

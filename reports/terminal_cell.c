@@ -1,0 +1,324 @@
+/* One result as text, with everything that stands beside the number. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+#include "reports/citation.h"
+#include "reports/number.h"
+#include "reports/remarks.h"
+#include "reports/terminal_internal.h"
+
+static void append_headline(const struct terminal *terminal, const struct view_cell *cell)
+{
+    char base_buffer[VIEW_UNIT_SIZE], value[NUMBER_SIZE], spread[NUMBER_SIZE], lo[NUMBER_SIZE],
+        hi[NUMBER_SIZE];
+    const char *base;
+    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
+    struct number_unit unit;
+
+    text_append(terminal->out, "  ");
+    if (!headline) {
+        const char *reason = view_no_headline_reason(cell);
+
+        terminal_tone(terminal, TONE_CARE, "no result");
+        text_append_format(terminal->out, ": %s\n", reason ? reason : "not told");
+        return;
+    }
+    unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
+    terminal_tone(terminal, TONE_BOLD, number_format_unit(headline->value, &unit, value));
+    if (headline->has_interval) {
+        text_append_format(terminal->out, "  %s\n",
+                           number_format_half_width(headline->value, headline->lo, headline->hi,
+                                                    spread));
+        text_append_format(terminal->out, "  %s to %s %s, %g %% interval %s\n",
+                           number_format(headline->lo / unit.factor, lo),
+                           number_format(headline->hi / unit.factor, hi), unit.name,
+                           cell->estimate.confidence * 100,
+                           cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
+    } else {
+        text_append(terminal->out, "  no interval can be given\n");
+    }
+}
+
+static void append_verdict(const struct terminal *terminal, const struct view_cell *cell)
+{
+    struct view_count cache;
+    int fits = view_fits_in_cache(cell, &cache);
+    char size[NUMBER_SIZE], held[NUMBER_SIZE];
+    struct text line;
+
+    text_append(terminal->out, "  ");
+    terminal_tone(terminal, cell->estimate.steady ? TONE_GOOD : TONE_CARE, view_verdict_words(cell));
+    text_append_format(terminal->out, ", %zu of %lld planned trials ended well\n", cell->ok_count,
+                       cell->planned.known ? (long long)cell->planned.value : 0);
+    if (!cell->evidence)
+        terminal_wrap(terminal, TONE_CARE, "  ",
+                      "A first look: this result never compares with others.");
+    if (cell->device.simulated)
+        terminal_wrap(terminal, TONE_CARE, "  ",
+                      "Simulated device: a test of the tool, not a measurement of hardware.");
+    if (fits < 0 || !cell->working_set_bytes.known)
+        return;
+    number_format_bytes((double)cell->working_set_bytes.value, size);
+    number_format_bytes((double)cache.value, held);
+    text_init(&line);
+    text_append_format(&line, "one iteration touches %s%s%s: %s the cache", size,
+                       cache.known ? ", the last-level cache holds " : "", cache.known ? held : "",
+                       fits ? "it fits in" : "it does not fit in");
+    terminal_wrap(terminal, fits ? TONE_CARE : TONE_PLAIN, "  ", line.data);
+    text_finish(&line);
+}
+
+static void fact_interval(const struct terminal *terminal, const char *label,
+                          const struct view_interval *interval, const struct number_unit *unit)
+{
+    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], line[4 * NUMBER_SIZE];
+
+    if (!interval->has_value)
+        return;
+    number_format_unit(interval->value, unit, value);
+    if (interval->has_interval)
+        snprintf(line, sizeof(line), "%s  (%s to %s)", value,
+                 number_format(interval->lo / unit->factor, lo),
+                 number_format(interval->hi / unit->factor, hi));
+    else
+        snprintf(line, sizeof(line), "%s", value);
+    terminal_fact(terminal, label, line);
+}
+
+static void append_numbers(const struct terminal *terminal, const struct view_cell *cell)
+{
+    const struct view_estimate *estimate = &cell->estimate;
+    char base[VIEW_UNIT_SIZE], value[NUMBER_SIZE], line[3 * NUMBER_SIZE];
+    struct number_unit unit = number_unit_duration(estimate->iteration_ns.value);
+
+    if (!estimate->present)
+        return;
+    terminal_heading(terminal, "Numbers");
+    if (estimate->steady) {
+        fact_interval(terminal, "time per iteration", &estimate->iteration_ns, &unit);
+        unit = number_unit_rate(estimate->bytes_per_s.value, "B/s");
+        fact_interval(terminal, "bytes", &estimate->bytes_per_s, &unit);
+        unit = number_unit_rate(estimate->flops_per_s.value, "FLOP/s");
+        fact_interval(terminal, "arithmetic", &estimate->flops_per_s, &unit);
+        snprintf(base, sizeof(base), "%.40ss/s", cell->item_name ? cell->item_name : "item");
+        unit = number_unit_rate(estimate->items_per_s.value, base);
+        fact_interval(terminal, "work", &estimate->items_per_s, &unit);
+    }
+    for (size_t i = 0; i < estimate->percentile_count; ++i) {
+        const struct view_percentile *percentile = &estimate->percentiles[i];
+
+        unit = number_unit_duration(percentile->ns.value);
+        fact_interval(terminal, percentile->label, &percentile->ns, &unit);
+        if (percentile->ns.has_value)
+            continue;
+        snprintf(line, sizeof(line), "refused%s%s%s", percentile->needed.known ? ", needs " : "",
+                 percentile->needed.known ? number_format_count(percentile->needed.value, value) : "",
+                 percentile->needed.known ? " samples" : "");
+        terminal_fact(terminal, percentile->label, line);
+    }
+    if (isfinite(estimate->variance_iteration) && estimate->variance_iteration >= 0)
+        terminal_fact(terminal, "spread in a trial",
+                      number_format_percent(sqrt(estimate->variance_iteration), value));
+    if (isfinite(estimate->variance_process) && estimate->variance_process >= 0)
+        terminal_fact(terminal, "between trials",
+                      number_format_percent(sqrt(estimate->variance_process), value));
+    if (isfinite(estimate->ess))
+        terminal_fact(terminal, "effective samples",
+                      number_format_count((int64_t)fmin(estimate->ess, 9e18), value));
+}
+
+static void say_remark(void *context, const char *text)
+{
+    terminal_wrap(context, TONE_PLAIN, "  - ", text);
+}
+
+static void append_attempts(struct terminal *terminal, const struct view_cell *cell)
+{
+    terminal_heading(terminal, "All attempts");
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        const struct view_trial *trial = &cell->trials[i];
+        char label[64], iso[CLOCK_ISO_SIZE] = "", number[NUMBER_SIZE];
+        struct text line;
+
+        if (trial->attempt.known && trial->attempt.value > 1)
+            snprintf(label, sizeof(label), "trial %lld, attempt %lld", (long long)trial->number,
+                     (long long)trial->attempt.value);
+        else
+            snprintf(label, sizeof(label), "trial %lld", (long long)trial->number);
+        text_init(&line);
+        text_append(&line, trial->status ? trial->status : "no end recorded");
+        if (trial->verdict)
+            text_append_format(&line, ", %s", view_verdict_translate(trial->verdict));
+        if (trial->has_steady)
+            text_append_format(&line, " from sample %zu", trial->steady_from);
+        if (trial->samples.known)
+            text_append_format(&line, ", %s samples",
+                               number_format_count(trial->samples.value, number));
+        if (trial->started_utc_ns.known) {
+            clock_format_iso(trial->started_utc_ns.value, iso);
+            text_append_format(&line, ", started %.10s %.8s", iso, strlen(iso) > 11 ? iso + 11 : "");
+        }
+        if (trial->message && *trial->message)
+            text_append_format(&line, ": %s", trial->message);
+        terminal_fact(terminal, label, line.data);
+        text_finish(&line);
+    }
+}
+
+static void append_checks(const struct terminal *terminal, const struct view_cell *cell)
+{
+    const struct view_trial *shown = NULL;
+
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (cell->trials[i].check_count && (!shown || (!shown->counted && cell->trials[i].counted)))
+            shown = &cell->trials[i];
+    if (!shown)
+        return;
+    terminal_heading(terminal, "Outputs against the reference");
+    for (size_t i = 0; i < shown->check_count; ++i) {
+        const struct view_check *check = &shown->checks[i];
+        char error[NUMBER_SIZE], tolerance[NUMBER_SIZE];
+        struct text line;
+
+        text_init(&line);
+        text_append_format(&line, "%s: %s %s, tolerance %s, %s", check->phase, check->metric,
+                           check->error_text ? check->error_text
+                                             : number_format_scientific(check->error, error),
+                           number_format_scientific(check->tolerance, tolerance),
+                           check->passed ? "passed" : "FAILED");
+        terminal_fact(terminal, check->output, line.data);
+        text_finish(&line);
+    }
+}
+
+static void append_readings(const struct terminal *terminal, const struct reading_list *readings)
+{
+    for (size_t i = 0; i < readings->count; ++i) {
+        const struct reading *reading = &readings->items[i];
+        struct text line;
+
+        text_init(&line);
+        if (reading->status != READING_MEASURED && reading->status != READING_DECLARED)
+            text_append_format(&line, "%s: %s", reading_status_name(reading->status),
+                               reading->reason ? reading->reason : "no reason given");
+        else if (reading->type == READING_TEXT)
+            text_append(&line, reading->text && *reading->text ? reading->text : "empty");
+        else if (reading->type == READING_INTEGER)
+            text_append_format(&line, "%lld", (long long)reading->integer);
+        else
+            text_append_format(&line, "%.6g", reading->real);
+        if (reading->unit && reading->status == READING_MEASURED)
+            text_append_format(&line, " %s", reading->unit);
+        if (reading->status == READING_DECLARED)
+            text_append(&line, " (declared)");
+        terminal_fact(terminal, reading->name, line.data);
+        text_finish(&line);
+    }
+}
+
+static void append_components(const struct terminal *terminal, const struct view_trial *trial)
+{
+    terminal_heading(terminal, "Mapped libraries");
+    for (size_t i = 0; i < trial->component_count; ++i) {
+        const struct view_component *component = &trial->components[i];
+        char size[NUMBER_SIZE];
+        struct text line;
+
+        text_init(&line);
+        if (component->version)
+            text_append_format(&line, "%s, ", component->version);
+        if (component->size.known)
+            text_append_format(&line, "%s, ",
+                               number_format_bytes((double)component->size.value, size));
+        if (component->digest)
+            text_append_format(&line, "sha256 %.12s", component->digest);
+        else
+            text_append_format(&line, "no digest: %s",
+                               component->missing_reason ? component->missing_reason : "not told");
+        if (component->build_id)
+            text_append_format(&line, ", build-id %.12s", component->build_id);
+        if (component->change == VIEW_CHANGED)
+            text_append(&line, ", CHANGED during the window");
+        else if (component->change == VIEW_APPEARED)
+            text_append(&line, ", only at the window's end");
+        else if (component->change == VIEW_GONE)
+            text_append(&line, ", only at the window's start");
+        terminal_wrap(terminal, component->change == VIEW_CHANGED ? TONE_BAD : TONE_PLAIN, "  ",
+                      component->path);
+        terminal_wrap(terminal, TONE_SOFT, "      ", line.data);
+        text_finish(&line);
+    }
+}
+
+static void append_identity(const struct terminal *terminal, const struct view_campaign *campaign,
+                            const struct view_cell *cell)
+{
+    char version[32] = "";
+    struct text line;
+
+    terminal_heading(terminal, "How");
+    text_init(&line);
+    if (cell->protocol_version.known)
+        snprintf(version, sizeof(version), " v%lld", (long long)cell->protocol_version.value);
+    text_append_format(&line, "%s%s", cell->protocol ? cell->protocol : "not recorded", version);
+    terminal_fact(terminal, "protocol", line.data);
+    terminal_fact(terminal, "precision", cell->precision);
+    text_clear(&line);
+    text_append_format(&line, "%lld", (long long)cell->batch.value);
+    terminal_fact(terminal, "batch", cell->batch.known ? line.data : NULL);
+    terminal_fact(terminal, "scenario", cell->scenario);
+    terminal_fact(terminal, "arm", cell->arm);
+    terminal_fact(terminal, "seed of the data", cell->seed);
+    terminal_fact(terminal, "command", campaign->command);
+    terminal_heading(terminal, "Device");
+    terminal_fact(terminal, "name", cell->device.name);
+    terminal_fact(terminal, "vendor", cell->device.vendor);
+    terminal_fact(terminal, "opened as", cell->device_spec);
+    text_finish(&line);
+}
+
+void report_terminal_cell(struct text *out, const struct view_campaign *campaign,
+                          const struct view_cell *cell, size_t columns, bool colour)
+{
+    struct terminal terminal = terminal_make(out, columns, colour);
+    const struct view_trial *shown = NULL;
+    struct text line;
+
+    text_init(&line);
+    text_append_format(&line, "%s  %s, %s, batch %lld", cell->result,
+                       cell->workload ? cell->workload : "workload not recorded",
+                       cell->precision ? cell->precision : "?",
+                       cell->batch.known ? (long long)cell->batch.value : 0);
+    terminal_wrap(&terminal, TONE_BOLD, "", line.data);
+    append_headline(&terminal, cell);
+    append_verdict(&terminal, cell);
+    append_numbers(&terminal, cell);
+    if (cell->estimate.warning_count)
+        terminal_heading(&terminal, "Remarks");
+    remarks_of_estimate(&cell->estimate, say_remark, &terminal);
+    append_attempts(&terminal, cell);
+    append_checks(&terminal, cell);
+    append_identity(&terminal, campaign, cell);
+    append_readings(&terminal, &cell->device.readings);
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (cell->trials[i].before.count && (!shown || (!shown->counted && cell->trials[i].counted)))
+            shown = &cell->trials[i];
+    if (shown) {
+        char heading[64];
+
+        snprintf(heading, sizeof(heading), "Around it (trial %lld, before)",
+                 (long long)shown->number);
+        terminal_heading(&terminal, heading);
+        append_readings(&terminal, &shown->before);
+        append_components(&terminal, shown);
+    }
+    terminal_heading(&terminal, "Cite as");
+    text_clear(&line);
+    citation_append(&line, campaign, cell);
+    terminal_wrap(&terminal, TONE_PLAIN, "  ", line.data);
+    out->failed = out->failed || line.failed;
+    text_finish(&line);
+}

@@ -1,0 +1,159 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "reports/escape.h"
+#include "reports/terminal_internal.h"
+
+#define COLUMNS_MIN 60
+#define LABEL_WIDTH 24
+
+size_t report_terminal_columns(int fd)
+{
+    struct winsize size = {0};
+    const char *variable = getenv("COLUMNS");
+    int64_t columns;
+
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    if (variable && text_parse_i64(variable, &columns) && columns > 0 && columns < 10000)
+        return (size_t)columns;
+    return 80;
+}
+
+struct terminal terminal_make(struct text *out, size_t columns, bool colour)
+{
+    return (struct terminal){out, columns < COLUMNS_MIN ? COLUMNS_MIN : columns, colour};
+}
+
+void terminal_tone(const struct terminal *terminal, enum terminal_tone tone, const char *string)
+{
+    static const char *const codes[] = {
+        [TONE_PLAIN] = "", [TONE_BOLD] = "\033[1m", [TONE_SOFT] = "\033[2m",
+        [TONE_GOOD] = "\033[32m", [TONE_CARE] = "\033[33m", [TONE_BAD] = "\033[31m",
+    };
+    bool coloured = terminal->colour && tone != TONE_PLAIN && *string;
+
+    if (coloured)
+        text_append(terminal->out, codes[tone]);
+    text_append(terminal->out, string);
+    if (coloured)
+        text_append(terminal->out, "\033[0m");
+}
+
+void terminal_pad(const struct terminal *terminal, size_t columns)
+{
+    while (columns-- > 0)
+        text_append_char(terminal->out, ' ');
+}
+
+void terminal_field(const struct terminal *terminal, enum terminal_tone tone, const char *string,
+                    size_t width, bool right)
+{
+    struct text cut;
+    size_t used;
+
+    text_init(&cut);
+    escape_terminal_short(&cut, string, width);
+    used = text_columns(cut.data);
+    if (right)
+        terminal_pad(terminal, used < width ? width - used : 0);
+    terminal_tone(terminal, tone, cut.data);
+    if (!right)
+        terminal_pad(terminal, used < width ? width - used : 0);
+    terminal->out->failed = terminal->out->failed || cut.failed;
+    text_finish(&cut);
+}
+
+void terminal_rule(const struct terminal *terminal)
+{
+    struct text rule;
+
+    text_init(&rule);
+    for (size_t i = 0; i < terminal->columns; ++i)
+        text_append(&rule, "─");
+    terminal_tone(terminal, TONE_SOFT, rule.data);
+    text_append_char(terminal->out, '\n');
+    text_finish(&rule);
+}
+
+/* Bytes of `string` that fit in `width` columns, to the last blank where there is one. */
+static size_t line_size(const char *string, size_t width)
+{
+    size_t used = 0, at = 0, blank = 0;
+
+    while (string[at]) {
+        char one[8] = "";
+        size_t size = 1;
+
+        while (((unsigned char)string[at + size] & 0xc0) == 0x80)
+            ++size;
+        memcpy(one, string + at, size < sizeof(one) ? size : sizeof(one) - 1);
+        used += text_columns(one);
+        if (used > width)
+            return blank ? blank : at ? at : size;
+        at += size;
+        if (string[at] == ' ')
+            blank = at;
+    }
+    return at;
+}
+
+void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, const char *lead,
+                   const char *string)
+{
+    size_t indent = text_columns(lead);
+    struct text printable;
+    const char *at;
+
+    text_init(&printable);
+    text_append_printable(&printable, string, strlen(string));
+    text_append(terminal->out, lead);
+    at = printable.data;
+    do {
+        size_t size = line_size(at, terminal->columns - indent);
+        struct text line;
+
+        text_init(&line);
+        text_append_bytes(&line, at, size);
+        terminal_tone(terminal, tone, line.data);
+        text_append_char(terminal->out, '\n');
+        text_finish(&line);
+        at += size;
+        while (*at == ' ')
+            ++at;
+        if (*at)
+            terminal_pad(terminal, indent);
+    } while (*at);
+    terminal->out->failed = terminal->out->failed || printable.failed;
+    text_finish(&printable);
+}
+
+void terminal_fact(const struct terminal *terminal, const char *label, const char *value)
+{
+    size_t width;
+    struct text lead;
+
+    text_init(&lead);
+    text_append(&lead, "  ");
+    escape_terminal_short(&lead, label, terminal->columns - 2);
+    width = text_columns(lead.data);
+    if (width > LABEL_WIDTH + 2) { /* too long to stand beside its value */
+        text_append(terminal->out, lead.data);
+        text_append_char(terminal->out, '\n');
+        text_clear(&lead);
+        width = 0;
+    }
+    for (; width < LABEL_WIDTH + 4; ++width)
+        text_append_char(&lead, ' ');
+    terminal_wrap(terminal, TONE_PLAIN, lead.data, value && *value ? value : "not recorded");
+    text_finish(&lead);
+}
+
+void terminal_heading(const struct terminal *terminal, const char *heading)
+{
+    text_append_char(terminal->out, '\n');
+    terminal_tone(terminal, TONE_BOLD, heading);
+    text_append_char(terminal->out, '\n');
+}

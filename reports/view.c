@@ -1,0 +1,280 @@
+#include "reports/view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/view_json.h"
+
+/* True when the estimate stands on this trial; gives the index where its steady state begins. */
+static void find_in_estimate(struct view_trial *trial, const struct view_estimate *estimate)
+{
+    for (size_t i = 0; i < estimate->trial_count; ++i) {
+        const json_t *from = json_array_get(estimate->steady_from, i);
+
+        if (estimate->trials[i] != trial->id)
+            continue;
+        trial->counted = true;
+        trial->verdict = json_string_value(json_array_get(estimate->trial_verdicts, i));
+        if (json_is_integer(from) && json_integer_value(from) >= 0) {
+            trial->has_steady = true;
+            trial->steady_from = (size_t)json_integer_value(from);
+        }
+    }
+}
+
+static bool read_trials(json_t *trials, enum view_depth depth, struct view_cell *ret)
+{
+    size_t count = json_array_size(trials);
+    bool same_planned = false, planned_ok = false;
+
+    ret->trials = calloc(count + 1, sizeof(*ret->trials));
+    if (!ret->trials)
+        return false;
+    for (size_t i = 0; i < count; ++i) {
+        struct view_trial *trial = &ret->trials[i], *last = i ? trial - 1 : NULL;
+
+        ++ret->trial_count;
+        if (!view_trial_read(json_array_get(trials, i), depth, trial))
+            return false;
+        same_planned = last && trial->sequence.known && last->sequence.known &&
+                       trial->sequence.value == last->sequence.value;
+        trial->number = !last ? 1 : last->number + !same_planned;
+        planned_ok = same_planned && planned_ok;
+        if (trial->ok && !planned_ok) {
+            planned_ok = true;
+            ++ret->ok_count;
+        }
+        find_in_estimate(trial, &ret->estimate);
+    }
+    return true;
+}
+
+static void read_identity(const json_t *root, struct view_cell *ret)
+{
+    const json_t *identity = json_object_get(root, "identity");
+    const json_t *cost = json_object_get(root, "cost");
+
+    ret->workload = view_json_string(identity, "workload");
+    ret->workload_digest = view_json_string(identity, "workload_digest");
+    ret->protocol = view_json_string(identity, "protocol");
+    ret->protocol_digest = view_json_string(identity, "protocol_digest");
+    ret->kind = view_json_string(identity, "kind");
+    ret->precision = view_json_string(identity, "precision");
+    ret->scenario = view_json_string(identity, "scenario");
+    ret->arm = view_json_string(identity, "arm");
+    ret->seed = view_json_string(identity, "seed");
+    ret->batch = view_json_count(identity, "batch");
+    ret->flops = view_json_count(cost, "flops");
+    ret->bytes = view_json_count(cost, "bytes");
+    ret->items = view_json_count(cost, "items");
+    ret->device_memory_bytes = view_json_count(cost, "device_memory_bytes");
+    ret->working_set_bytes = view_json_count(cost, "working_set_bytes");
+    ret->flops_formula = view_json_string(cost, "flops_formula");
+    ret->bytes_formula = view_json_string(cost, "bytes_formula");
+    ret->item_name = view_json_string(cost, "item_name");
+    ret->headline = view_json_string(cost, "headline");
+}
+
+static void read_declarations(const json_t *root, struct view_cell *ret)
+{
+    ret->workload_json = json_object_get(root, "workload");
+    ret->protocol_json = json_object_get(root, "protocol");
+    ret->workload_version = view_json_count(ret->workload_json, "version");
+    ret->protocol_version = view_json_count(ret->protocol_json, "version");
+    ret->workload_description = view_json_string(ret->workload_json, "description");
+    ret->protocol_description = view_json_string(ret->protocol_json, "description");
+    ret->evidence = json_is_true(json_object_get(ret->protocol_json, "evidence"));
+}
+
+static void read_device(const json_t *root, struct view_cell *ret)
+{
+    const json_t *device = json_object_get(root, "device");
+
+    ret->backend = view_json_string(root, "backend");
+    ret->device_spec = view_json_string(root, "device_spec");
+    ret->device_index = view_json_count(root, "device_index");
+    ret->device = (struct view_device){
+        .present = json_is_object(device),
+        .backend = view_json_string(device, "backend"),
+        .name = view_json_string(device, "name"),
+        .vendor = view_json_string(device, "vendor"),
+        .uuid = view_json_string(device, "uuid"),
+        .type = view_json_string(device, "type"),
+        .index = view_json_count(device, "index"),
+        .simulated = json_is_true(json_object_get(device, "simulated")),
+    };
+    view_json_readings(device, "readings", &ret->device.readings);
+}
+
+enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view_cell *ret,
+                                struct error *err)
+{
+    struct view_cell cell = {.root = root};
+    struct view_count id = view_json_count(root, "cell");
+
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return error_set(err, STATUS_CORRUPT, "report: a stored result is no JSON object");
+    }
+    cell.id = id.known ? id.value : -1;
+    snprintf(cell.result, sizeof(cell.result), "%.79s", view_json_text(root, "id"));
+    cell.ordinal = view_json_count(root, "ordinal");
+    cell.planned = view_json_count(root, "trials_planned");
+    read_identity(root, &cell);
+    read_declarations(root, &cell);
+    read_device(root, &cell);
+    if (!view_estimate_read(json_object_get(root, "estimate"), &cell.estimate) ||
+        !read_trials(json_object_get(root, "trials"), depth, &cell)) {
+        view_cell_finish(&cell);
+        return error_set(err, STATUS_NO_MEMORY, "report: out of memory while reading a result");
+    }
+    *ret = cell;
+    return STATUS_OK;
+}
+
+enum status view_cell_load(struct store *store, int64_t cell, enum view_depth depth,
+                           struct view_cell *ret, struct error *err)
+{
+    json_t *root = NULL;
+    enum status status = store_cell_json(store, cell, &root, err);
+
+    return status == STATUS_OK ? view_cell_from_json(root, depth, ret, err) : status;
+}
+
+void view_cell_finish(struct view_cell *cell)
+{
+    if (!cell)
+        return;
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        view_trial_finish(&cell->trials[i]);
+    free(cell->trials);
+    view_estimate_finish(&cell->estimate);
+    reading_list_finish(&cell->device.readings);
+    json_decref(cell->root);
+    *cell = (struct view_cell){0};
+}
+
+static enum status load_campaign(struct store *store, int64_t id, struct view_campaign *ret,
+                                 struct error *err)
+{
+    const json_t *events;
+    json_t *root = NULL;
+    enum status status = store_campaign_json(store, id, &root, err);
+
+    if (status != STATUS_OK)
+        return status;
+    /* Long, and a table does not need them. */
+    json_object_del(root, "plan");
+    json_object_del(root, "order");
+    json_object_del(root, "cells");
+    *ret = (struct view_campaign){
+        .id = id,
+        .uid = view_json_string(root, "uid"),
+        .command = view_json_string(root, "command"),
+        .tool_version = view_json_string(root, "tool_version"),
+        .tool_digest = view_json_string(root, "tool_digest"),
+        .plan_digest = view_json_string(root, "plan_digest"),
+        .order_seed = view_json_string(root, "order_seed"),
+        .created_utc_ns = view_json_count(root, "created_utc_ns"),
+        .root = root,
+    };
+    events = json_object_get(root, "events");
+    ret->events = calloc(json_array_size(events) + 1, sizeof(*ret->events));
+    if (!ret->events)
+        return error_set(err, STATUS_NO_MEMORY, "report: out of memory while reading a campaign");
+    for (size_t i = 0; i < json_array_size(events); ++i) {
+        const json_t *row = json_array_get(events, i);
+
+        ret->events[ret->event_count++] =
+            (struct view_event){view_json_string(row, "event"), view_json_string(row, "detail"),
+                                view_json_count(row, "utc_ns")};
+    }
+    return STATUS_OK;
+}
+
+/* Sets the cell's index of its campaign, loading the campaign when it is new. */
+static enum status attach_campaign(struct store *store, struct view *view, struct view_cell *cell,
+                                   struct error *err)
+{
+    struct view_count id = view_json_count(json_object_get(cell->root, "campaign"), "id");
+    enum status status;
+
+    if (!id.known)
+        return error_set(err, STATUS_CORRUPT, "report: result %s names no campaign", cell->result);
+    for (size_t i = 0; i < view->campaign_count; ++i)
+        if (view->campaigns[i].id == id.value) {
+            cell->campaign = i;
+            return STATUS_OK;
+        }
+    cell->campaign = view->campaign_count;
+    status = load_campaign(store, id.value, &view->campaigns[view->campaign_count], err);
+    view->campaign_count += status == STATUS_OK || view->campaigns[view->campaign_count].root;
+    return status;
+}
+
+enum status view_load(struct store *store, const int64_t *cells, size_t count,
+                      enum view_depth depth, struct view *ret, struct error *err)
+{
+    struct view view = {.cells = calloc(count + 1, sizeof(*view.cells)),
+                        .campaigns = calloc(count + 1, sizeof(*view.campaigns))};
+    enum status status = view.cells && view.campaigns
+                             ? STATUS_OK
+                             : error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+
+    for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
+        status = view_cell_load(store, cells[i], depth, &view.cells[i], err);
+        if (status != STATUS_OK)
+            break;
+        ++view.cell_count;
+        status = attach_campaign(store, &view, &view.cells[i], err);
+    }
+    if (status == STATUS_OK)
+        *ret = view;
+    else
+        view_finish(&view);
+    return status;
+}
+
+void view_finish(struct view *view)
+{
+    if (!view)
+        return;
+    for (size_t i = 0; i < view->cell_count; ++i)
+        view_cell_finish(&view->cells[i]);
+    for (size_t i = 0; i < view->campaign_count; ++i) {
+        free(view->campaigns[i].events);
+        json_decref(view->campaigns[i].root);
+    }
+    free(view->cells);
+    free(view->campaigns);
+    *view = (struct view){0};
+}
+
+enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret,
+                            size_t *ret_count, struct error *err)
+{
+    struct store_filter filter = {.campaign = campaign};
+    json_t *rows = NULL;
+    enum status status = store_list_results(store, &filter, &rows, err);
+    size_t count = json_array_size(rows), found = 0;
+    int64_t *cells;
+
+    if (status != STATUS_OK)
+        return status;
+    cells = calloc(count + 1, sizeof(*cells));
+    if (!cells) {
+        json_decref(rows);
+        return error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+    }
+    for (size_t i = 0; i < count; ++i) {
+        struct view_count cell = view_json_count(json_array_get(rows, i), "cell");
+
+        if (cell.known)
+            cells[found++] = cell.value;
+    }
+    json_decref(rows);
+    *ret = cells;
+    *ret_count = found;
+    return STATUS_OK;
+}

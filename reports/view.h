@@ -1,0 +1,218 @@
+/*
+ * view - what a report needs of the store, as plain structs.
+ *
+ * Strings are borrowed from the JSON that the view keeps; NULL means "not told". Text is untrusted
+ * and not yet escaped. The JSON's shape is documented in results/README.md; a member that is missing
+ * or of another type reads as not told and never as 0, so a file written by a newer or a hostile
+ * program shows gaps, not wrong numbers.
+ */
+#ifndef ASSAY_REPORTS_VIEW_H
+#define ASSAY_REPORTS_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/reading.h"
+#include "harness/core/status.h"
+#include "results/store.h"
+
+/* A number that may be missing, with its interval where there is one. */
+struct view_interval {
+    bool has_value, has_interval;
+    double value, lo, hi;
+};
+
+struct view_count {
+    bool known;
+    int64_t value;
+};
+
+struct view_percentile {
+    char label[16]; /* "p99.9" */
+    struct view_interval ns;
+    struct view_count needed; /* when refused: samples that would carry it */
+};
+#define VIEW_PERCENTILES_MAX 8
+
+struct view_estimate {
+    bool present;
+    struct view_count version;
+    const char *verdict;    /* "flat", ...; NULL: not told */
+    bool steady;            /* the verdict gives a headline */
+    double confidence;      /* 0.95; 0: not told */
+    struct view_interval iteration_ns;
+    struct view_interval items_per_s, bytes_per_s, flops_per_s;
+    struct view_percentile percentiles[VIEW_PERCENTILES_MAX];
+    size_t percentile_count;
+    double ess;                                   /* NAN: not told */
+    double variance_iteration, variance_process;  /* of log time; NAN: not told */
+    struct view_count needed_trials;
+    const char **warnings; /* heap array of borrowed strings */
+    size_t warning_count;
+    int64_t *trials;       /* heap: row ids of the trials used */
+    size_t trial_count;
+    const json_t *steady_from, *trial_verdicts; /* arrays in the order of `trials`, or NULL */
+};
+
+struct view_check {
+    const char *phase, *output, *metric, *reason, *error_text;
+    double error;     /* NAN: see error_text */
+    double tolerance; /* NAN: not told */
+    struct view_count compared;
+    bool passed;
+};
+
+struct view_phase {
+    const char *name;
+    int64_t begin_ns, end_ns;
+};
+
+enum view_change {
+    VIEW_SAME,     /* the same file at both ends of the window */
+    VIEW_CHANGED,  /* another content at the end */
+    VIEW_APPEARED, /* mapped only at the end */
+    VIEW_GONE,     /* mapped only at the start */
+    VIEW_ONCE      /* the window's end was never reached: seen at the start, no more is known */
+};
+
+struct view_component {
+    const char *path, *kind, *version, *build_id, *digest, *missing_reason;
+    struct view_count size;
+    enum view_change change;
+    const char *digest_end; /* when changed */
+};
+
+/* One attempt at a planned trial. */
+struct view_trial {
+    int64_t id; /* row */
+    struct view_count sequence, attempt;
+    int64_t number;      /* 1.. of the cell's planned trials, in the campaign's order */
+    const char *status;  /* "ok", "timeout" ...; NULL: it has no end */
+    const char *message;
+    bool ok, counted;    /* counted: the estimate stands on it */
+    struct view_count started_utc_ns, ended_utc_ns;
+    struct view_count iterations_per_sample, window_first, samples, exit_code, signal, max_rss_bytes;
+    bool has_steady;
+    size_t steady_from;
+    const char *verdict; /* of this trial alone; NULL: not told */
+    struct view_phase *phases;
+    size_t phase_count;
+    struct view_check *checks;
+    size_t check_count;
+    struct view_component *components;
+    size_t component_count, changed_count;
+    struct reading_list before, after;
+    const char **series;   /* names stored */
+    size_t series_count;
+    const json_t *artifacts; /* array, or NULL */
+    const json_t *facts;     /* object, or NULL */
+};
+
+struct view_device {
+    bool present;
+    const char *backend, *name, *vendor, *uuid, *type;
+    struct view_count index;
+    bool simulated;
+    struct reading_list readings;
+};
+
+struct view_cell {
+    int64_t id;         /* row */
+    char result[80];    /* "9f2c41aa/3" */
+    size_t campaign;    /* index in the view */
+    struct view_count ordinal;
+    const char *workload, *kind, *precision, *scenario, *arm, *backend, *device_spec;
+    const char *workload_digest, *protocol, *protocol_digest;
+    struct view_count workload_version, protocol_version;
+    const char *workload_description, *protocol_description, *seed;
+    bool evidence;      /* false: the protocol says "a first look" (or does not say) */
+    const json_t *workload_json, *protocol_json;
+    struct view_count batch, device_index, planned;
+    struct view_count flops, bytes, items, device_memory_bytes, working_set_bytes;
+    const char *flops_formula, *bytes_formula, *item_name, *headline;
+    struct view_device device;
+    struct view_trial *trials;
+    size_t trial_count;
+    size_t ok_count;    /* planned trials that ended well */
+    struct view_estimate estimate;
+    json_t *root;       /* what the strings point into */
+};
+
+struct view_event {
+    const char *event, *detail;
+    struct view_count utc_ns;
+};
+
+struct view_campaign {
+    int64_t id; /* row */
+    const char *uid, *command, *tool_version, *tool_digest, *plan_digest, *order_seed;
+    struct view_count created_utc_ns;
+    struct view_event *events;
+    size_t event_count;
+    json_t *root;
+};
+
+struct view {
+    struct view_campaign *campaigns;
+    size_t campaign_count;
+    struct view_cell *cells;
+    size_t cell_count;
+};
+
+/* How much of each trial is kept. */
+enum view_depth {
+    VIEW_SUMMARY, /* no components, environments, artifacts, checks: what a table needs */
+    VIEW_FULL
+};
+
+/*
+ * Loads cells by row id, in the order given, with their campaigns. NOT_FOUND for an id that is not
+ * there; CORRUPT when a record is no object at all; the store's own errors.
+ */
+enum status view_load(struct store *store, const int64_t *cells, size_t count,
+                      enum view_depth depth, struct view *ret, struct error *err);
+void view_finish(struct view *view);
+
+/* One cell in full, as a view would hold it; `campaign` is left 0. Finish with view_cell_finish. */
+enum status view_cell_load(struct store *store, int64_t cell, enum view_depth depth,
+                           struct view_cell *ret, struct error *err);
+/* From JSON alone (takes the reference, also on failure); for tests and for other sources. */
+enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view_cell *ret,
+                                struct error *err);
+void view_cell_finish(struct view_cell *cell);
+
+/*
+ * All cells of a campaign by ordinal; with campaign 0 those of every campaign, newest campaign
+ * first. Heap array.
+ */
+enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret,
+                            size_t *ret_count, struct error *err);
+
+/*
+ * The number a cell is shown by: the rate that its workload names, else time per iteration.
+ * `ret_base` is the unit ("B/s", "FLOP/s", "tokens/s" in `base_buffer`), or NULL for a time in ns.
+ */
+#define VIEW_UNIT_SIZE 48
+const struct view_interval *view_headline(const struct view_cell *cell,
+                                          char base_buffer[VIEW_UNIT_SIZE],
+                                          const char **ret_base);
+
+/* Why a cell has no headline, in a phrase; NULL when it has one. */
+const char *view_no_headline_reason(const struct view_cell *cell);
+
+/* The estimate's verdict in words: "steady", "after warmup", "drifts" ... */
+const char *view_verdict_words(const struct view_cell *cell);
+/* The same of a verdict's name; NULL for NULL. */
+const char *view_verdict_translate(const char *verdict);
+bool view_verdict_is_steady(const char *verdict);
+
+/*
+ * Said by the worker's facts, or derived from working set and last-level cache: +1 the working set
+ * fits in the cache, 0 it does not, -1 not known. `ret_cache` (may be NULL) gets the cache's bytes.
+ */
+int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache);
+
+#endif

@@ -1,0 +1,194 @@
+/* The stored estimate of a cell, and what a report says in words of it. */
+#include "reports/view_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocols/estimate.h"
+
+bool view_verdict_is_steady(const char *verdict)
+{
+    for (int i = ESTIMATE_FLAT; verdict && i <= ESTIMATE_INSUFFICIENT; ++i)
+        if (strcmp(estimate_verdict_name((enum estimate_verdict)i), verdict) == 0)
+            return estimate_verdict_is_steady((enum estimate_verdict)i);
+    return false;
+}
+
+static void read_percentiles(const json_t *percentiles, struct view_estimate *ret)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach ((json_t *)percentiles, name, value) {
+        struct view_percentile *percentile;
+        size_t at = ret->percentile_count;
+        double q = name[0] == 'p' ? strtod(name + 1, NULL) : NAN;
+
+        if (!(q >= 0 && q <= 100) || at == VIEW_PERCENTILES_MAX)
+            continue;
+        /* JSON objects have no order; people want the median first. */
+        while (at > 0 && strtod(ret->percentiles[at - 1].label + 1, NULL) > q) {
+            ret->percentiles[at] = ret->percentiles[at - 1];
+            --at;
+        }
+        percentile = &ret->percentiles[at];
+        *percentile = (struct view_percentile){0};
+        snprintf(percentile->label, sizeof(percentile->label), "%.15s", name);
+        percentile->ns = view_json_interval(percentiles, name);
+        percentile->needed = view_json_count(value, "needed_n");
+        ++ret->percentile_count;
+    }
+}
+
+static bool read_lists(const json_t *json, struct view_estimate *ret)
+{
+    const json_t *warnings = json_object_get(json, "warnings"), *item;
+    const json_t *trials = json_object_get(json, "trial_ids");
+    size_t i;
+
+    ret->warnings = calloc(json_array_size(warnings) + 1, sizeof(*ret->warnings));
+    ret->trials = calloc(json_array_size(trials) + 1, sizeof(*ret->trials));
+    if (!ret->warnings || !ret->trials)
+        return false;
+    json_array_foreach (warnings, i, item)
+        if (json_is_string(item))
+            ret->warnings[ret->warning_count++] = json_string_value(item);
+    json_array_foreach (trials, i, item)
+        ret->trials[ret->trial_count++] = json_is_integer(item) ? json_integer_value(item) : -1;
+    ret->steady_from = json_object_get(json, "steady_from");
+    ret->trial_verdicts = json_object_get(json, "trial_verdicts");
+    return true;
+}
+
+bool view_estimate_read(const json_t *json, struct view_estimate *ret)
+{
+    const json_t *variance = json_object_get(json, "variance");
+
+    *ret = (struct view_estimate){.ess = NAN, .variance_iteration = NAN, .variance_process = NAN};
+    if (!json_is_object(json))
+        return true;
+    ret->present = true;
+    ret->version = view_json_count(json, "version");
+    ret->verdict = view_json_string(json, "verdict");
+    ret->steady = view_verdict_is_steady(ret->verdict);
+    ret->confidence = view_json_real(json_object_get(json, "mean_ns"), "confidence");
+    if (!isfinite(ret->confidence))
+        ret->confidence = 0;
+    ret->iteration_ns = view_json_interval(json, "iteration_ns");
+    if (!ret->iteration_ns.has_value)
+        ret->iteration_ns = view_json_interval(json, "mean_ns");
+    ret->items_per_s = view_json_interval(json, "items_per_s");
+    ret->bytes_per_s = view_json_interval(json, "bytes_per_s");
+    ret->flops_per_s = view_json_interval(json, "flops_per_s");
+    ret->ess = view_json_real(json, "ess");
+    ret->variance_iteration = view_json_real(variance, "iteration");
+    ret->variance_process = view_json_real(variance, "process");
+    ret->needed_trials = view_json_count(json, "needed_trials");
+    read_percentiles(json_object_get(json, "percentiles"), ret);
+    return read_lists(json, ret);
+}
+
+void view_estimate_finish(struct view_estimate *estimate)
+{
+    free(estimate->warnings);
+    free(estimate->trials);
+    estimate->warnings = NULL;
+    estimate->trials = NULL;
+}
+
+const struct view_interval *view_headline(const struct view_cell *cell,
+                                          char base_buffer[VIEW_UNIT_SIZE],
+                                          const char **ret_base)
+{
+    const struct view_estimate *estimate = &cell->estimate;
+    const struct view_interval *rate = NULL;
+    const char *headline = cell->headline ? cell->headline : "";
+
+    *ret_base = NULL;
+    if (!estimate->present || !estimate->steady)
+        return NULL;
+    if (strcmp(headline, "bytes") == 0) {
+        rate = &estimate->bytes_per_s;
+        *ret_base = "B/s";
+    } else if (strcmp(headline, "flops") == 0) {
+        rate = &estimate->flops_per_s;
+        *ret_base = "FLOP/s";
+    } else if (strcmp(headline, "items") == 0) {
+        rate = &estimate->items_per_s;
+        snprintf(base_buffer, VIEW_UNIT_SIZE, "%.40ss/s", cell->item_name ? cell->item_name : "item");
+        *ret_base = base_buffer;
+    }
+    if (rate && rate->has_value)
+        return rate;
+    *ret_base = NULL;
+    return estimate->iteration_ns.has_value ? &estimate->iteration_ns : NULL;
+}
+
+const char *view_no_headline_reason(const struct view_cell *cell)
+{
+    const struct view_estimate *estimate = &cell->estimate;
+
+    if (cell->ok_count == 0)
+        return cell->trial_count ? "no trial ended well" : "no trial was run";
+    if (!estimate->present)
+        return "not analysed yet";
+    if (!estimate->verdict)
+        return "the estimate has no verdict";
+    if (strcmp(estimate->verdict, "insufficient") == 0)
+        return "too few independent samples";
+    if (!estimate->steady)
+        return "no steady state";
+    return estimate->iteration_ns.has_value ? NULL : "the estimate gives no value";
+}
+
+const char *view_verdict_translate(const char *verdict)
+{
+    static const struct {
+        const char *verdict, *words;
+    } words[] = {
+        {"flat", "steady"},
+        {"warmup", "after warmup"},
+        {"slowdown", "after slowdown"},
+        {"drift", "drifts"},
+        {"two_state", "two states"},
+        {"no_steady_state", "never settled"},
+        {"insufficient", "too few samples"},
+    };
+
+    for (size_t i = 0; verdict && i < sizeof(words) / sizeof(words[0]); ++i)
+        if (strcmp(words[i].verdict, verdict) == 0)
+            return words[i].words;
+    return verdict ? "unknown verdict" : NULL;
+}
+
+const char *view_verdict_words(const struct view_cell *cell)
+{
+    const char *words = view_verdict_translate(cell->estimate.verdict);
+
+    return words ? words : "not analysed";
+}
+
+int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache)
+{
+    struct view_count cache = {false, 0};
+    const json_t *said = NULL;
+
+    for (size_t i = 0; i < cell->trial_count && !said; ++i) {
+        const json_t *facts = cell->trials[i].facts;
+
+        if (!cache.known)
+            cache = view_json_count(facts, "last_level_cache_bytes");
+        if (json_is_boolean(json_object_get(facts, "fits_in_cache")))
+            said = json_object_get(facts, "fits_in_cache");
+    }
+    cache.known = cache.known && cache.value > 0;
+    if (ret_cache)
+        *ret_cache = cache;
+    if (said)
+        return json_is_true(said);
+    if (!cache.known || !cell->working_set_bytes.known || cell->working_set_bytes.value <= 0)
+        return -1;
+    return cell->working_set_bytes.value <= cache.value;
+}

@@ -1,0 +1,56 @@
+#include "reports/view_json.h"
+
+#include <math.h>
+
+const char *view_json_string(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+const char *view_json_text(const json_t *object, const char *key)
+{
+    const char *string = view_json_string(object, key);
+
+    return string ? string : "";
+}
+
+struct view_count view_json_count(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return (struct view_count){json_is_integer(value), json_integer_value(value)};
+}
+
+double view_json_real(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+struct view_interval view_json_interval(const json_t *object, const char *key)
+{
+    const json_t *json = json_object_get(object, key);
+    struct view_interval interval = {.value = view_json_real(json, "value"),
+                                     .lo = view_json_real(json, "lo"),
+                                     .hi = view_json_real(json, "hi")};
+
+    interval.has_value = isfinite(interval.value);
+    interval.has_interval =
+        interval.has_value && isfinite(interval.lo) && isfinite(interval.hi) && interval.lo <= interval.hi;
+    return interval;
+}
+
+void view_json_readings(const json_t *object, const char *key, struct reading_list *ret)
+{
+    const json_t *json = json_object_get(object, key);
+
+    reading_list_init(ret);
+    if (!json || json_is_null(json))
+        return;
+    if (reading_list_from_json(json, ret, NULL) != STATUS_OK) {
+        reading_list_init(ret);
+        reading_add_missing(ret, key, READING_UNAVAILABLE, "database",
+                            "the stored readings have a shape that this version does not know");
+    }
+}

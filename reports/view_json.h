@@ -1,0 +1,27 @@
+/* view_json - JSON read without trust: a member of another type is a member that is not there. */
+#ifndef ASSAY_REPORTS_VIEW_JSON_H
+#define ASSAY_REPORTS_VIEW_JSON_H
+
+#include "reports/view.h"
+
+/* NULL when the member is missing or no string. */
+const char *view_json_string(const json_t *object, const char *key);
+/* As view_json_string, "" for NULL. */
+const char *view_json_text(const json_t *object, const char *key);
+struct view_count view_json_count(const json_t *object, const char *key);
+/* NAN when it is missing or no number. */
+double view_json_real(const json_t *object, const char *key);
+/* {"value", "lo", "hi"}; lo and hi count only together and around finite values. */
+struct view_interval view_json_interval(const json_t *object, const char *key);
+/* A list that is always initialised; what cannot be read becomes one reading that says so. */
+void view_json_readings(const json_t *object, const char *key, struct reading_list *ret);
+
+/* view_estimate.c */
+bool view_estimate_read(const json_t *json, struct view_estimate *ret);
+void view_estimate_finish(struct view_estimate *estimate);
+
+/* view_trial.c: fills `ret` (zeroed); false when out of memory, finish it all the same. */
+bool view_trial_read(json_t *json, enum view_depth depth, struct view_trial *ret);
+void view_trial_finish(struct view_trial *trial);
+
+#endif

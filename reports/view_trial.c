@@ -1,0 +1,169 @@
+/* One attempt, as stored. */
+#include "reports/view_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More than any workload makes; a hostile file must not cost hours. */
+#define ROWS_MAX 20000
+
+static size_t row_count(const json_t *array)
+{
+    size_t count = json_array_size(array);
+
+    return count < ROWS_MAX ? count : ROWS_MAX;
+}
+
+static bool read_phases(const json_t *json, struct view_trial *ret)
+{
+    size_t count = row_count(json);
+
+    ret->phases = calloc(count + 1, sizeof(*ret->phases));
+    for (size_t i = 0; ret->phases && i < count; ++i) {
+        const json_t *row = json_array_get(json, i);
+        struct view_count begin = view_json_count(row, "begin_ns"), end = view_json_count(row, "end_ns");
+
+        if (begin.known && end.known)
+            ret->phases[ret->phase_count++] =
+                (struct view_phase){view_json_text(row, "name"), begin.value, end.value};
+    }
+    return ret->phases != NULL;
+}
+
+static bool read_checks(const json_t *json, struct view_trial *ret)
+{
+    size_t count = row_count(json);
+
+    ret->checks = calloc(count + 1, sizeof(*ret->checks));
+    for (size_t i = 0; ret->checks && i < count; ++i) {
+        const json_t *row = json_array_get(json, i);
+
+        ret->checks[ret->check_count++] = (struct view_check){
+            .phase = view_json_text(row, "phase"),
+            .output = view_json_text(row, "output"),
+            .metric = view_json_text(row, "metric"),
+            .reason = view_json_string(row, "reason"),
+            .error_text = view_json_string(row, "error"),
+            .error = view_json_real(row, "error"),
+            .tolerance = view_json_real(row, "tolerance"),
+            .compared = view_json_count(row, "compared"),
+            .passed = json_is_true(json_object_get(row, "passed")),
+        };
+    }
+    return ret->checks != NULL;
+}
+
+static bool read_series(const json_t *json, struct view_trial *ret)
+{
+    size_t count = row_count(json);
+
+    ret->series = calloc(count + 1, sizeof(*ret->series));
+    for (size_t i = 0; ret->series && i < count; ++i) {
+        const char *name = view_json_string(json_array_get(json, i), "name");
+
+        if (name)
+            ret->series[ret->series_count++] = name;
+    }
+    return ret->series != NULL;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* Rows of the window's start, then what its end adds; `index` maps a path to its row. */
+static bool read_components(const json_t *json, struct view_trial *ret)
+{
+    size_t count = row_count(json);
+    json_t *index = json_object();
+    bool end_seen = false;
+
+    ret->components = calloc(count + 1, sizeof(*ret->components));
+    for (size_t i = 0; index && ret->components && i < count; ++i) {
+        const json_t *row = json_array_get(json, i);
+        const char *path = view_json_text(row, "path"), *digest = view_json_string(row, "sha256");
+        bool at_end = same(view_json_string(row, "at"), "window_end");
+        const json_t *known = at_end ? json_object_get(index, path) : NULL;
+
+        end_seen = end_seen || at_end;
+        if (known) {
+            struct view_component *component = &ret->components[json_integer_value(known)];
+
+            component->change = same(component->digest, digest) ? VIEW_SAME : VIEW_CHANGED;
+            /* Two files that could not be read are not known to differ. */
+            if (!component->digest && !digest)
+                component->change = VIEW_SAME;
+            component->digest_end = digest;
+            continue;
+        }
+        ret->components[ret->component_count] = (struct view_component){
+            .path = path,
+            .kind = view_json_string(row, "kind"),
+            .version = view_json_string(row, "version"),
+            .build_id = view_json_string(row, "build_id"),
+            .digest = digest,
+            .missing_reason = view_json_string(row, "missing_reason"),
+            .size = view_json_count(row, "size"),
+            .change = at_end ? VIEW_APPEARED : VIEW_GONE,
+        };
+        json_object_set_new(index, path, json_integer((json_int_t)ret->component_count));
+        ++ret->component_count;
+    }
+    for (size_t i = 0; i < ret->component_count; ++i) {
+        if (!end_seen)
+            ret->components[i].change = VIEW_ONCE;
+        ret->changed_count += ret->components[i].change == VIEW_CHANGED;
+    }
+    json_decref(index);
+    return index && ret->components;
+}
+
+bool view_trial_read(json_t *json, enum view_depth depth, struct view_trial *ret)
+{
+    const char *status = view_json_string(json, "status");
+    const json_t *environment = json_object_get(json, "environment");
+    const json_t *facts = json_object_get(json, "facts");
+    struct view_count id = view_json_count(json, "id");
+
+    ret->id = id.known ? id.value : -1;
+    ret->sequence = view_json_count(json, "sequence");
+    ret->attempt = view_json_count(json, "attempt");
+    ret->status = same(status, "no_end") ? NULL : status;
+    ret->message = view_json_string(json, "message");
+    ret->ok = same(status, "ok");
+    ret->started_utc_ns = view_json_count(json, "started_utc_ns");
+    ret->ended_utc_ns = view_json_count(json, "ended_utc_ns");
+    ret->iterations_per_sample = view_json_count(json, "iterations_per_sample");
+    ret->window_first = view_json_count(json, "window_first");
+    ret->samples = view_json_count(json, "samples");
+    ret->exit_code = view_json_count(json, "exit_code");
+    ret->signal = view_json_count(json, "signal");
+    ret->max_rss_bytes = view_json_count(json, "max_rss_bytes");
+    ret->facts = json_is_object(facts) ? facts : NULL;
+    if (depth == VIEW_SUMMARY) {
+        json_object_del(json, "components");
+        json_object_del(json, "environment");
+        json_object_del(json, "artifacts");
+        json_object_del(json, "checks");
+        environment = NULL;
+    }
+    ret->artifacts = json_object_get(json, "artifacts");
+    view_json_readings(environment, "before", &ret->before);
+    view_json_readings(environment, "after", &ret->after);
+    return read_phases(json_object_get(json, "phases"), ret) &&
+           read_checks(json_object_get(json, "checks"), ret) &&
+           read_series(json_object_get(json, "series"), ret) &&
+           read_components(json_object_get(json, "components"), ret);
+}
+
+void view_trial_finish(struct view_trial *trial)
+{
+    free(trial->phases);
+    free(trial->checks);
+    free(trial->series);
+    free(trial->components);
+    reading_list_finish(&trial->before);
+    reading_list_finish(&trial->after);
+}
