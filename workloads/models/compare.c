@@ -1,0 +1,61 @@
+#include "workloads/models/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void comparison_add(struct comparison *comparison, const float *got, const double *expected,
+                    uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const double difference = (double)got[i] - expected[i];
+
+        comparison->error_squares += difference * difference;
+        comparison->expected_squares += expected[i] * expected[i];
+        /* A NaN becomes the worst and stays it. */
+        if (fabs(difference) > comparison->largest ||
+            (isnan(difference) && !isnan(comparison->largest)) || comparison->count + i == 0) {
+            comparison->largest = fabs(difference);
+            comparison->at = comparison->count + i;
+            comparison->got = (double)got[i];
+            comparison->expected = expected[i];
+        }
+    }
+    comparison->count += count;
+}
+
+double comparison_normalised_rms(const struct comparison *comparison)
+{
+    if (comparison->error_squares == 0.0)
+        return 0.0;
+    /* Where all is expected to be zero, the error itself counts. */
+    return sqrt(comparison->error_squares /
+                (comparison->expected_squares > 0.0 ? comparison->expected_squares : 1.0));
+}
+
+void check_sink_report(struct check_sink *sink, struct workload_check check, const char *detail)
+{
+    check.passed = check.error <= check.tolerance; /* false for a NaN */
+    sink->report(sink->context, &check);
+    if (!check.passed && sink->status == STATUS_OK)
+        sink->status =
+            error_set(sink->err, STATUS_CHECK_FAILED, "%s: %s %g is beyond the tolerance %g (%s)",
+                      check.output, check.metric, check.error, check.tolerance, detail);
+}
+
+void check_sink_compare(struct check_sink *sink, const char *output,
+                        const struct comparison *comparison, double tolerance, const char *reason)
+{
+    const struct workload_check check = {
+        .output = output,
+        .error = comparison_normalised_rms(comparison),
+        .tolerance = tolerance,
+        .metric = "normalised_rms",
+        .reason = reason,
+        .compared = comparison->count,
+    };
+    char detail[160];
+
+    snprintf(detail, sizeof(detail), "worst at [%llu]: got %.9g, expected %.9g",
+             (unsigned long long)comparison->at, comparison->got, comparison->expected);
+    check_sink_report(sink, check, detail);
+}

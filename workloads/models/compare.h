@@ -1,0 +1,35 @@
+/* compare - device results against the fp64 reference, and the report of it. */
+#ifndef ASSAY_WORKLOADS_MODELS_COMPARE_H
+#define ASSAY_WORKLOADS_MODELS_COMPARE_H
+
+#include "workloads/workload.h"
+
+/* Sums of one output, and its worst element. Zeroed to begin with. */
+struct comparison {
+    double error_squares, expected_squares, largest; /* largest absolute difference */
+    uint64_t count, at; /* elements, and where the worst one is */
+    double got, expected;
+};
+
+void comparison_add(struct comparison *comparison, const float *got, const double *expected,
+                    uint64_t count);
+
+/* sqrt(sum (got - expected)^2 / sum expected^2): the metric "normalised_rms". */
+double comparison_normalised_rms(const struct comparison *comparison);
+
+/* Where checks go, and what became of them. */
+struct check_sink {
+    workload_check_fn *report;
+    void *context;
+    enum status status;  /* CHECK_FAILED after the first failure */
+    struct error *err;   /* its message */
+};
+
+/* Reports a comparison by normalised_rms; a NaN fails. */
+void check_sink_compare(struct check_sink *sink, const char *output,
+                        const struct comparison *comparison, double tolerance, const char *reason);
+
+/* Reports any check; `detail` goes into the message when it failed (error <= tolerance is false). */
+void check_sink_report(struct check_sink *sink, struct workload_check check, const char *detail);
+
+#endif

@@ -1,0 +1,156 @@
+#include "workloads/training_step/training_step.h"
+
+#include <stdlib.h>
+
+#define STEPS_MAX 1000000000
+
+struct optimizer_section {
+    double learning_rate, beta1, beta2, epsilon, weight_decay;
+    int64_t warmup_steps;
+};
+
+struct verify_section {
+    int64_t sequences, loss_steps;
+    double loss_margin;
+};
+
+struct training_declaration {
+    struct workload_declaration common;
+    struct gpt2_declaration gpt2;
+    struct optimizer_section optimizer;
+    struct verify_section verify;
+};
+
+#define OPTIMIZER_FIELD(name)                                                                      \
+    CYAML_FIELD_FLOAT(#name, CYAML_FLAG_OPTIONAL, struct optimizer_section, name)
+
+static const cyaml_schema_field_t optimizer_fields[] = {
+    OPTIMIZER_FIELD(learning_rate),
+    OPTIMIZER_FIELD(beta1),
+    OPTIMIZER_FIELD(beta2),
+    OPTIMIZER_FIELD(epsilon),
+    OPTIMIZER_FIELD(weight_decay),
+    CYAML_FIELD_INT("warmup_steps", CYAML_FLAG_OPTIONAL, struct optimizer_section, warmup_steps),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t verify_fields[] = {
+    CYAML_FIELD_INT("sequences", CYAML_FLAG_OPTIONAL, struct verify_section, sequences),
+    CYAML_FIELD_INT("loss_steps", CYAML_FLAG_OPTIONAL, struct verify_section, loss_steps),
+    CYAML_FIELD_FLOAT("loss_margin", CYAML_FLAG_OPTIONAL, struct verify_section, loss_margin),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t fields[] = {
+    WORKLOAD_DECLARATION_FIELDS(struct training_declaration),
+    GPT2_DECLARATION_FIELDS(struct training_declaration),
+    CYAML_FIELD_MAPPING("optimizer", CYAML_FLAG_OPTIONAL, struct training_declaration, optimizer,
+                        optimizer_fields),
+    CYAML_FIELD_MAPPING("verify", CYAML_FLAG_OPTIONAL, struct training_declaration, verify,
+                        verify_fields),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct training_declaration, fields)};
+
+/* Writes the default where the declaration is silent, and checks the range [low, high]. */
+struct real_check {
+    const char *path;
+    double *value, fallback, low, high;
+    const char *advice;
+};
+
+static enum status check_reals(const struct declaration *declaration,
+                               struct training_declaration *data, struct error *err)
+{
+    const struct real_check checks[] = {
+        {"optimizer.learning_rate", &data->optimizer.learning_rate, 1e-3, 0.0, 10.0,
+         "a rate from 0 to 10, such as 0.001"},
+        {"optimizer.beta1", &data->optimizer.beta1, 0.9, 0.0, 0.9999, "0 to 0.9999, such as 0.9"},
+        {"optimizer.beta2", &data->optimizer.beta2, 0.95, 0.0, 0.99999,
+         "0 to 0.99999, such as 0.95"},
+        {"optimizer.epsilon", &data->optimizer.epsilon, 1e-8, 1e-30, 1.0,
+         "a small number above 0, such as 1e-8"},
+        {"optimizer.weight_decay", &data->optimizer.weight_decay, 0.1, 0.0, 1.0,
+         "0 to 1, such as 0.1"},
+        {"verify.loss_margin", &data->verify.loss_margin, 0.01, 0.0, 0.99,
+         "the part of its first value by which the loss must fall, 0 to 0.99"},
+    };
+
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+        if (!declaration_has(declaration, checks[i].path))
+            *checks[i].value = checks[i].fallback;
+        if (!(*checks[i].value >= checks[i].low && *checks[i].value <= checks[i].high))
+            return declaration_error(declaration, checks[i].path, err, "`%s` is %g; write %s",
+                                     checks[i].path, *checks[i].value, checks[i].advice);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_counts(const struct declaration *declaration,
+                                struct training_declaration *data, struct error *err)
+{
+    enum status status;
+
+    if (!declaration_has(declaration, "verify.sequences"))
+        data->verify.sequences = 1;
+    if (!declaration_has(declaration, "verify.loss_steps"))
+        data->verify.loss_steps = 50;
+    if (data->optimizer.warmup_steps < 0 || data->optimizer.warmup_steps > STEPS_MAX)
+        return declaration_error(declaration, "optimizer.warmup_steps", err,
+                                 "`warmup_steps` is %lld; write 0 (none) to %d",
+                                 (long long)data->optimizer.warmup_steps, STEPS_MAX);
+    status = workload_declaration_check_count(declaration, "verify.sequences",
+                                              data->verify.sequences, STEPS_MAX, "sequences", err);
+    if (status == STATUS_OK)
+        status = workload_declaration_check_count(declaration, "verify.loss_steps",
+                                                  data->verify.loss_steps, STEPS_MAX, "steps", err);
+    return status;
+}
+
+static enum status check(const struct declaration *declaration, struct workload *workload,
+                         struct error *err)
+{
+    struct training_declaration *data = declaration->data;
+    struct training_parameters *parameters;
+    enum status status = check_reals(declaration, data, err);
+
+    if (status == STATUS_OK)
+        status = check_counts(declaration, data, err);
+    if (status != STATUS_OK)
+        return status;
+    parameters = calloc(1, sizeof(*parameters));
+    if (!parameters)
+        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+    status = gpt2_declaration_check(declaration, &data->gpt2, &parameters->task, err);
+    if (status != STATUS_OK) {
+        free(parameters);
+        return status;
+    }
+    parameters->adamw =
+        (struct adamw){data->optimizer.learning_rate, data->optimizer.beta1, data->optimizer.beta2,
+                       data->optimizer.epsilon, data->optimizer.weight_decay};
+    parameters->warmup_steps = (uint64_t)data->optimizer.warmup_steps;
+    parameters->verify_sequences = (uint64_t)data->verify.sequences;
+    parameters->loss_steps = (uint64_t)data->verify.loss_steps;
+    parameters->loss_margin = data->verify.loss_margin;
+    workload->parameters = parameters;
+    return STATUS_OK;
+}
+
+enum status training_load(struct workload *workload, const char *origin, const char *yaml,
+                          size_t length, struct error *err)
+{
+    return workload_declaration_load(workload, origin, yaml, length, &schema, check, err);
+}
+
+void training_unload(struct workload *workload)
+{
+    struct training_parameters *parameters = workload->parameters;
+
+    if (parameters)
+        gpt2_task_finish(&parameters->task);
+    free(parameters);
+    workload->parameters = NULL;
+}

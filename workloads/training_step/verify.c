@@ -1,0 +1,313 @@
+/*
+ * Checks of a training step, on the buffers that iterations write: the current batch (or its first
+ * `verify.sequences` sequences) goes forward and backward again, loss and gradients are compared
+ * with the fp64 reference at the device's own parameters, then one AdamW step is compared element
+ * by element. That step counts like any other.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/models/compare.h"
+#include "workloads/models/gpt2_reference.h"
+#include "workloads/training_step/training_step.h"
+
+#define LOSS_TOLERANCE 1e-5
+#define GRADIENT_TOLERANCE 1e-4
+#define UPDATE_TOLERANCE 1e-5
+#define UPDATE_WINDOW 65536 /* elements of each tensor whose update is checked */
+
+static const char gradient_reason[] =
+    "fp32 rounding (2^-24 an operation) through every layer's sums gives 1e-6; a wrong term gives "
+    "1e-2 and more";
+static const char update_reason[] =
+    "a dozen fp32 roundings of the update, one of the stored value; relative to |value| + rate";
+
+/* The part of the batch that is checked, uploaded. */
+struct subset {
+    int32_t *indices;
+    uint64_t sequences, unique;
+};
+
+static enum status take_subset(struct training_instance *instance, struct subset *ret,
+                               struct error *err)
+{
+    const uint64_t length = instance->parameters->task.length;
+    const uint64_t wanted = instance->parameters->verify_sequences;
+    const uint64_t sequences = wanted < instance->sequences ? wanted : instance->sequences;
+    const uint64_t rows = sequences * length;
+    struct subset subset = {.sequences = sequences};
+    enum status status = STATUS_OK;
+
+    if (instance->next_sequence == 0)
+        status = training_next_batch(instance, err);
+    if (status != STATUS_OK)
+        return status;
+    subset.indices = calloc(OP_TOKENS_LENGTH(rows), sizeof(*subset.indices));
+    if (!subset.indices)
+        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+    memcpy(subset.indices, instance->indices, rows * sizeof(*subset.indices));
+    memcpy(subset.indices + rows, instance->indices + instance->sequences * length,
+           rows * sizeof(*subset.indices));
+    status = op_tokens_index(subset.indices, rows, &subset.unique, err);
+    if (status == STATUS_OK)
+        status =
+            gpt2_device_set_batch(instance->model, subset.indices, sequences, subset.unique, err);
+    if (status == STATUS_OK)
+        *ret = subset;
+    else
+        free(subset.indices);
+    return status;
+}
+
+static enum status check_loss(struct training_instance *instance, double expected,
+                              struct check_sink *sink, struct error *err)
+{
+    struct comparison comparison = {0};
+    float loss;
+    enum status status = device_download(instance->model->buffers[GPT2_LOSSES],
+                                         training_loss_slot(instance->steps) * sizeof(loss), &loss,
+                                         sizeof(loss), err);
+
+    if (status != STATUS_OK)
+        return status;
+    comparison_add(&comparison, &loss, &expected, 1);
+    check_sink_compare(sink, "loss", &comparison, LOSS_TOLERANCE,
+                       "a mean of fp32 logarithms: 1e-7 each, and what the logits carry in");
+    return STATUS_OK;
+}
+
+static enum status check_gradients(struct training_instance *instance, const double *expected,
+                                   struct check_sink *sink, struct error *err)
+{
+    const struct gpt2_shape *shape = &instance->parameters->task.shape;
+    enum status status = STATUS_OK;
+    float *got = NULL;
+
+    for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
+        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
+        struct comparison comparison = {0};
+        char name[GPT2_TENSOR_NAME_MAX + 8] = "grad.";
+
+        got = malloc(tensor.count * sizeof(*got));
+        if (!got)
+            return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+        status =
+            device_download(instance->model->buffers[GPT2_GRADIENTS], tensor.offset * sizeof(*got),
+                            got, tensor.count * sizeof(*got), err);
+        if (status == STATUS_OK) {
+            comparison_add(&comparison, got, expected + tensor.offset, tensor.count);
+            strcat(name, tensor.name);
+            check_sink_compare(sink, name, &comparison, GRADIENT_TOLERANCE, gradient_reason);
+        }
+        free(got);
+    }
+    return status;
+}
+
+/* Forward and backward on the device and in the reference, at the same parameters. */
+static enum status check_passes(struct training_instance *instance, const struct subset *subset,
+                                struct check_sink *sink, struct error *err)
+{
+    const struct gpt2_task *task = &instance->parameters->task;
+    const uint64_t bytes = gpt2_array_length(&task->shape) * sizeof(float);
+    const int32_t *tokens = subset->indices;
+    const int32_t *targets = tokens + subset->sequences * task->length;
+    struct gpt2_reference *reference = NULL;
+    float *parameters = malloc(bytes);
+    enum status status;
+
+    if (!parameters)
+        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+    status = device_download(instance->model->buffers[GPT2_PARAMETERS], 0, parameters, bytes, err);
+    if (status == STATUS_OK)
+        status = gpt2_reference_create(&task->shape, subset->sequences, task->length, true,
+                                       &reference, err);
+    if (status == STATUS_OK)
+        status = gpt2_device_forward(instance->model, training_loss_slot(instance->steps), err);
+    if (status == STATUS_OK)
+        status = gpt2_device_backward(instance->model, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(instance->base.device, err);
+    if (status == STATUS_OK)
+        status = gpt2_reference_forward(reference, parameters, tokens, targets, err);
+    if (status == STATUS_OK)
+        status = check_loss(instance, reference->loss, sink, err);
+    if (status == STATUS_OK)
+        status = gpt2_reference_backward(reference, parameters, tokens, targets, err);
+    if (status == STATUS_OK)
+        status = check_gradients(instance, reference->gradients, sink, err);
+    gpt2_reference_destroy(reference);
+    free(parameters);
+    return status;
+}
+
+/* A window of one tensor in the four arrays of the optimizer. */
+enum { WEIGHT, GRADIENT, MOMENT1, MOMENT2, ARRAYS };
+
+static enum status fetch_windows(struct training_instance *instance, float *ret, uint64_t room,
+                                 struct error *err)
+{
+    static const enum gpt2_buffer buffers[ARRAYS] = {GPT2_PARAMETERS, GPT2_GRADIENTS, GPT2_MOMENT1,
+                                                     GPT2_MOMENT2};
+    const struct gpt2_shape *shape = &instance->parameters->task.shape;
+    enum status status = STATUS_OK;
+
+    for (size_t a = 0; a < ARRAYS; a++) {
+        float *out = ret + a * room;
+
+        for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
+            const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
+            const uint64_t count = tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
+
+            status = device_download(instance->model->buffers[buffers[a]],
+                                     tensor.offset * sizeof(*out), out, count * sizeof(*out), err);
+            out += count;
+        }
+    }
+    return status;
+}
+
+/* Largest relative errors of the three arrays that a step writes. */
+struct update_errors {
+    double error[ARRAYS];
+    uint64_t at[ARRAYS], compared;
+};
+
+static void note_error(struct update_errors *errors, int array, double got, double wanted,
+                       double scale, uint64_t at)
+{
+    const double error = got == wanted ? 0.0 : fabs(got - wanted) / scale;
+
+    if (error > errors->error[array] || (isnan(error) && !isnan(errors->error[array]))) {
+        errors->error[array] = error;
+        errors->at[array] = at;
+    }
+}
+
+static void compare_update(const struct adamw *adamw, uint64_t step, bool decays,
+                           const float *before, const float *after, uint64_t room, uint64_t count,
+                           struct update_errors *errors)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const double g = before[GRADIENT * room + i];
+        double m = before[MOMENT1 * room + i], v = before[MOMENT2 * room + i];
+        /* Terms of m may cancel: its error is relative to their sizes. */
+        const double m_scale = fabs(m) + fabs(g);
+        const double wanted = adamw_reference(adamw, step, decays ? adamw->decay : 0.0,
+                                              before[WEIGHT * room + i], g, &m, &v);
+
+        note_error(errors, WEIGHT, after[WEIGHT * room + i], wanted, fabs(wanted) + adamw->rate,
+                   errors->compared + i);
+        note_error(errors, MOMENT1, after[MOMENT1 * room + i], m, m_scale + 1e-37,
+                   errors->compared + i);
+        note_error(errors, MOMENT2, after[MOMENT2 * room + i], v, v + 1e-37, errors->compared + i);
+    }
+    errors->compared += count;
+}
+
+static void report_update(const struct update_errors *errors, struct check_sink *sink)
+{
+    static const char *const names[ARRAYS] = {"adamw.parameters", NULL, "adamw.m", "adamw.v"};
+    char detail[64];
+
+    for (size_t a = 0; a < ARRAYS; a++) {
+        const struct workload_check check = {
+            .output = names[a],
+            .error = errors->error[a],
+            .tolerance = UPDATE_TOLERANCE,
+            .metric = "max_relative",
+            .reason = update_reason,
+            .compared = errors->compared,
+        };
+
+        if (!names[a])
+            continue;
+        snprintf(detail, sizeof(detail), "worst at element %llu of those compared",
+                 (unsigned long long)errors->at[a]);
+        check_sink_report(sink, check, detail);
+    }
+}
+
+static enum status check_update(struct training_instance *instance, struct check_sink *sink,
+                                struct error *err)
+{
+    const struct gpt2_shape *shape = &instance->parameters->task.shape;
+    const uint64_t step = instance->steps + 1;
+    const struct adamw adamw = training_adamw(instance->parameters, step);
+    struct update_errors errors = {0};
+    uint64_t room = 0, at = 0;
+    float *before, *after;
+    enum status status;
+
+    for (size_t i = 0; i < gpt2_tensor_count(shape); i++) {
+        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
+
+        room += tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
+    }
+    before = malloc(ARRAYS * room * sizeof(*before));
+    after = malloc(ARRAYS * room * sizeof(*after));
+    status = before && after ? fetch_windows(instance, before, room, err)
+                             : error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+    if (status == STATUS_OK)
+        status = gpt2_device_update(instance->model, &adamw, step, err);
+    if (status == STATUS_OK) {
+        instance->steps = step;
+        status = fetch_windows(instance, after, room, err);
+    }
+    for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
+        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
+        const uint64_t count = tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
+
+        compare_update(&adamw, step, tensor.decay, before + at, after + at, room, count, &errors);
+        at += count;
+    }
+    if (status == STATUS_OK)
+        report_update(&errors, sink);
+    free(before);
+    free(after);
+    return status;
+}
+
+static enum status check_fall(struct training_instance *instance, struct check_sink *sink,
+                              struct error *err)
+{
+    struct workload_check check = {
+        .output = "loss.fall",
+        .tolerance = 1.0 - instance->parameters->loss_margin,
+        .metric = "last_over_first",
+        .reason = "training must lower the loss by the declared margin",
+        .compared = instance->steps,
+    };
+    double first, last;
+    enum status status;
+
+    if (instance->steps < instance->parameters->loss_steps)
+        return STATUS_OK; /* facts say that it was not judged */
+    status = training_loss_ends(instance, &first, &last, err);
+    if (status != STATUS_OK)
+        return status;
+    check.error = last / first;
+    check_sink_report(sink, check, "means over the first and the last steps");
+    return STATUS_OK;
+}
+
+enum status training_verify(struct workload_instance *base, workload_check_fn *report,
+                            void *context, struct error *err)
+{
+    struct training_instance *instance = (struct training_instance *)base;
+    struct check_sink sink = {.report = report, .context = context, .err = err};
+    struct subset subset = {0};
+    enum status status = take_subset(instance, &subset, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = check_passes(instance, &subset, &sink, err);
+    if (status == STATUS_OK)
+        status = check_update(instance, &sink, err);
+    if (status == STATUS_OK)
+        status = check_fall(instance, &sink, err);
+    free(subset.indices);
+    return status == STATUS_OK ? sink.status : status;
+}
