@@ -11,15 +11,16 @@ if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
         file(READ "${file}" hex HEX)
         string(LENGTH "${hex}" length)
         math(EXPR length "${length} / 2")
-        # 16 bytes a line, without one regular expression over the whole, which takes CMake long.
+        # In pieces of 1 KB: one regular expression over a large file takes CMake very long, and so
+        # do very many small ones.
         set(bytes "")
         set(at 0)
         math(EXPR end "${length} * 2")
         while(at LESS end)
-            string(SUBSTRING "${hex}" ${at} 32 line)
-            string(REGEX REPLACE "(..)" "0x\\1," line "${line}")
-            string(APPEND bytes "    ${line}\n")
-            math(EXPR at "${at} + 32")
+            string(SUBSTRING "${hex}" ${at} 2048 piece)
+            string(REGEX REPLACE "(..)" "0x\\1," piece "${piece}")
+            string(APPEND bytes "    ${piece}\n")
+            math(EXPR at "${at} + 2048")
         endwhile()
         string(APPEND arrays
             "static const unsigned char bytes_${index}[] = {\n${bytes}    0x00};\n\n")

@@ -1,15 +1,12 @@
 #include "harness/core/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,182 +14,6 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
-
-#define FD_MAX 64
-
-/* What the child says when it cannot become the program. */
-struct failure {
-    char step[24];
-    int reason;
-};
-
-/*
- * The child between fork and exec: only system calls, since another thread of the parent may have
- * held any lock when it was forked.
- */
-static void fail_child(int error_fd, const char *step)
-{
-    struct failure failure = {.reason = errno};
-
-    strncpy(failure.step, step, sizeof(failure.step) - 1);
-    while (write(error_fd, &failure, sizeof(failure)) < 0 && errno == EINTR)
-        ;
-    _exit(127);
-}
-
-/* For kernels (or sandboxes) that do not know close_range(2). */
-static void mark_all_by_directory(void)
-{
-    char buffer[4096] __attribute__((aligned(8)));
-    int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ssize_t got;
-
-    while (directory >= 0 && (got = getdents64(directory, buffer, sizeof(buffer))) > 0) {
-        for (ssize_t at = 0; at < got;) {
-            const struct dirent64 *entry = (const struct dirent64 *)(buffer + at);
-            int fd = 0;
-
-            for (const char *c = entry->d_name; *c >= '0' && *c <= '9'; ++c)
-                fd = 10 * fd + (*c - '0');
-            fcntl(fd, F_SETFD, FD_CLOEXEC);
-            at += entry->d_reclen;
-        }
-    }
-}
-
-static void mark_all_close_on_exec(void)
-{
-    if (syscall(SYS_close_range, 0u, ~0u, (unsigned)CLOSE_RANGE_CLOEXEC))
-        mark_all_by_directory();
-}
-
-/* Puts every descriptor in its place; first all out of the way, since places may be exchanged. */
-static void place_descriptors(const struct process_options *options, int null_fd, int *error_fd)
-{
-    int moved[FD_MAX], highest = STDERR_FILENO;
-
-    for (size_t i = 0; i < options->fd_count; ++i)
-        if (options->fds[i].child_fd > highest)
-            highest = options->fds[i].child_fd;
-    for (size_t i = 0; i < options->fd_count; ++i) {
-        moved[i] = fcntl(options->fds[i].parent_fd, F_DUPFD_CLOEXEC, highest + 1);
-        if (moved[i] < 0)
-            fail_child(*error_fd, "dup");
-    }
-    null_fd = fcntl(null_fd, F_DUPFD_CLOEXEC, highest + 1);
-    if (null_fd < 0)
-        fail_child(*error_fd, "dup");
-    *error_fd = fcntl(*error_fd, F_DUPFD_CLOEXEC, highest + 1);
-    if (*error_fd < 0)
-        _exit(127);
-    mark_all_close_on_exec();
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
-        if (dup2(null_fd, fd) < 0)
-            fail_child(*error_fd, "dup2");
-    for (size_t i = 0; i < options->fd_count; ++i)
-        if (dup2(moved[i], options->fds[i].child_fd) < 0)
-            fail_child(*error_fd, "dup2");
-}
-
-static void reset_signals(void)
-{
-    struct sigaction normal = {.sa_handler = SIG_DFL};
-    sigset_t none;
-
-    for (int signal = 1; signal < NSIG; ++signal)
-        sigaction(signal, &normal, NULL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void run_child(const struct process_options *options, pid_t parent, int null_fd,
-                      int error_fd)
-{
-    char *const *envp = options->envp ? options->envp : environ;
-
-    setpgid(0, 0);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL))
-        fail_child(error_fd, "prctl");
-    if (getppid() != parent) /* it died before it could be watched */
-        _exit(127);
-    place_descriptors(options, null_fd, &error_fd);
-    reset_signals();
-    if (options->root) {
-        if (chroot(options->root))
-            fail_child(error_fd, "chroot");
-        if (chdir("/"))
-            fail_child(error_fd, "chdir");
-    }
-    if (options->path)
-        execve(options->path, options->argv, envp);
-    else
-        execvpe(options->argv[0], options->argv, envp);
-    fail_child(error_fd, "exec");
-}
-
-/* Reads what the child had to say: nothing once the program runs. */
-static enum status read_failure(int fd, const struct process_options *options, struct error *err)
-{
-    const char *program = options->path ? options->path : options->argv[0];
-    struct failure failure;
-    ssize_t got;
-
-    do
-        got = read(fd, &failure, sizeof(failure));
-    while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof(failure))
-        return STATUS_OK;
-    failure.step[sizeof(failure.step) - 1] = '\0';
-    if (!strcmp(failure.step, "exec"))
-        return error_set_errno(err, failure.reason, "cannot start %s%s%s", program,
-                               options->root ? " in root " : "",
-                               options->root ? options->root : "");
-    return error_set_errno(err, failure.reason, "cannot start %s: %s%s%s", program, failure.step,
-                           options->root ? " " : "", options->root ? options->root : "");
-}
-
-enum status process_spawn(const struct process_options *options, struct process *ret,
-                          struct error *err)
-{
-    int error_pipe[2] = {-1, -1}, null_fd = -1;
-    enum status status;
-    sigset_t all, before;
-    pid_t parent = getpid(), pid;
-
-    if (options->fd_count > FD_MAX)
-        return error_set(err, STATUS_INVALID, "more than %d descriptors for a child", FD_MAX);
-    null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null_fd < 0)
-        return error_set_errno(err, errno, "/dev/null");
-    if (pipe2(error_pipe, O_CLOEXEC)) {
-        status = error_set_errno(err, errno, "cannot start %s: pipe", options->argv[0]);
-        close(null_fd);
-        return status;
-    }
-    /* No handler of this process may run in the child. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = fork();
-    if (pid == 0)
-        run_child(options, parent, null_fd, error_pipe[1]);
-    if (pid > 0)
-        setpgid(pid, pid); /* here too: the group exists whoever is first */
-    status = pid < 0 ? error_set_errno(err, errno, "cannot start %s: fork", options->argv[0])
-                     : STATUS_OK;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    close(null_fd);
-    close(error_pipe[1]);
-    if (status == STATUS_OK) {
-        status = read_failure(error_pipe[0], options, err);
-        if (status == STATUS_OK)
-            ret->pid = pid;
-        else
-            while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                ;
-    }
-    close(error_pipe[0]);
-    return status;
-}
 
 static int open_pidfd(pid_t pid)
 {
@@ -334,6 +155,7 @@ static bool collect(pid_t pid, int fd, int64_t deadline_ns, struct text *output,
     struct pollfd polled[2] = {{.fd = fd, .events = POLLIN},
                                {.fd = open_pidfd(pid), .events = POLLIN}};
     bool ended = false;
+    int reads_left = 64; /* once the child has ended: the content of the largest pipe */
 
     for (;;) {
         /* A grandchild may keep the pipe open: once the child has ended, what is there is all. */
@@ -342,7 +164,7 @@ static bool collect(pid_t pid, int fd, int64_t deadline_ns, struct text *output,
         if (ready > 0 && polled[0].revents) {
             if (!drain(fd, output, max))
                 break;
-            if (!ended && clock_monotonic_ns() >= deadline_ns)
+            if (ended ? --reads_left == 0 : clock_monotonic_ns() >= deadline_ns)
                 break;
             continue;
         }

@@ -39,7 +39,7 @@ struct process_exit {
     int code;   /* when exited */
     int signal; /* when not */
     bool core_dumped;
-    int64_t max_rss_bytes; /* not below this process's own size at the start: Linux counts the fork */
+    int64_t max_rss_bytes; /* at least what this process had at the fork, which Linux counts */
     int64_t user_ns, system_ns;
 };
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "comma_locale.h"
 #include "harness/core/canonical.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
@@ -426,11 +427,29 @@ static void test_file(void **state)
     free(here);
 }
 
+static void test_locale(void **state)
+{
+    struct declaration declaration;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    if (!comma_locale_enter())
+        skip(); /* no locale with a decimal comma is here or can be made */
+    assert_int_equal(parse("name: x\nmodel: {heads: 1, layers: 1, dropout: 0.5}\nmemory: 1.5KiB\n",
+                           &declaration, &err),
+                     STATUS_OK);
+    assert_true(((struct sample *)declaration.data)->model->dropout == 0.5);
+    assert_int_equal(((struct sample *)declaration.data)->memory, 1536);
+    declaration_finish(&declaration);
+    comma_locale_leave();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full),  cmocka_unit_test(test_json),    cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_types), cmocka_unit_test(test_hostile), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_full),   cmocka_unit_test(test_json),    cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_types),  cmocka_unit_test(test_hostile), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_locale),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
