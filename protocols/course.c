@@ -1,19 +1,21 @@
 #include "protocols/course.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/autoregression.h"
 #include "protocols/stats/pelt.h"
+#include "protocols/stats/step_scan.h"
 
 #define ORDER_MAX 12
 #define ROUNDS_MAX 6
 /* Penalties, in units of twice the log likelihood. */
-#define PENALTY_LINE 16.0
-#define PENALTY_APPROACH 26.0
-#define PENALTY_STEP 26.0
+#define PENALTY_LINE 13.0
+#define PENALTY_APPROACH 24.0
+#define PENALTY_STEP 22.0
 /* An innovation variance this small relative to the level's square is rounding, not noise. */
 #define VARIANCE_LEAST 1e-24
 
@@ -168,13 +170,48 @@ static enum status keep_steps(struct bench *bench, size_t changes, double criter
     return STATUS_OK;
 }
 
+static size_t least_length(const struct bench *bench)
+{
+    return bench->model.order + 4;
+}
+
+/* Moves each change to where it fits best between its neighbours. */
+static void relocate(struct bench *bench, size_t changes)
+{
+    size_t i;
+
+    for (i = 0; i < changes; i++) {
+        size_t from = i > 0 ? bench->change[i - 1] : 0;
+        size_t to = i + 1 < changes ? bench->change[i + 1] : bench->count;
+        double gain;
+        size_t at = step_scan(bench->x + from, to - from, least_length(bench), &bench->model,
+                              bench->white, &gain);
+
+        if (at > 0)
+            bench->change[i] = from + at;
+    }
+}
+
+/* Criterion of the steps in bench->change, which becomes the best course if it is less. */
+static enum status try_steps(struct bench *bench, size_t changes, struct course *best,
+                             struct error *err)
+{
+    double criterion;
+
+    remove_levels(bench, changes, NULL);
+    criterion = fit_errors(bench) + PENALTY_STEP * (double)changes;
+    if (changes == 0 || criterion >= best->criterion)
+        return STATUS_OK;
+    return keep_steps(bench, changes, criterion, best, err);
+}
+
 /*
- * Alternates between the AR of what the steps leave over and PELT on the series whitened by it.
- * Starts from `windows` equal windows: one window gives the AR of an unbroken series, many windows
- * one that no step has spoilt.
+ * Alternates between the AR of what the steps leave over and the steps that this AR asks for: by
+ * PELT for any number of them, or for `single` by the scan for one. Starts from `windows` equal
+ * windows: one gives the AR of an unbroken series, many give one that no step has spoilt.
  */
-static enum status describe_steps(struct bench *bench, size_t windows, struct course *best,
-                                  struct error *err)
+static enum status describe_steps(struct bench *bench, size_t windows, bool single,
+                                  struct course *best, struct error *err)
 {
     size_t changes = windows - 1, before, i;
     enum status status;
@@ -182,29 +219,27 @@ static enum status describe_steps(struct bench *bench, size_t windows, struct co
 
     for (i = 0; i < changes; i++)
         bench->change[i] = (i + 1) * bench->count / windows;
+    remove_levels(bench, changes, NULL);
+    fit_errors(bench);
     for (round = 0; round < ROUNDS_MAX; round++) {
-        size_t least;
-        double criterion;
-
-        remove_levels(bench, changes, NULL);
-        fit_errors(bench);
         if (!(bench->model.sigma2 > VARIANCE_LEAST))
             bench->model.sigma2 = VARIANCE_LEAST;
-        whiten(bench);
         before = changes;
         memcpy(bench->previous, bench->change, changes * sizeof(*bench->change));
-        least = bench->model.order + 4;
-        status = pelt_find(bench->white, bench->count, bench->model.order, bench->model.sigma2,
-                           PENALTY_STEP, least, bench->change, &changes, err);
-        if (status)
-            return status;
-        remove_levels(bench, changes, NULL);
-        criterion = fit_errors(bench) + PENALTY_STEP * (double)changes;
-        if (changes > 0 && criterion < best->criterion) {
-            status = keep_steps(bench, changes, criterion, best, err);
+        if (single) {
+            changes = 1;
+            bench->change[0] = bench->count / 2;
+        } else {
+            whiten(bench);
+            status = pelt_find(bench->white, bench->count, bench->model.order, bench->model.sigma2,
+                               PENALTY_STEP, least_length(bench), bench->change, &changes, err);
             if (status)
                 return status;
         }
+        relocate(bench, changes);
+        status = try_steps(bench, changes, best, err);
+        if (status)
+            return status;
         if (changes == before &&
             memcmp(bench->previous, bench->change, changes * sizeof(*bench->change)) == 0)
             break;
@@ -236,8 +271,11 @@ enum status course_describe(const double *x, size_t count, enum course_kind most
     if (most >= COURSE_APPROACH)
         describe_approach(&bench, &best);
     if (most >= COURSE_STEPS) {
-        for (windows = 1; !status && windows <= 16 && count / windows >= 16; windows *= 2)
-            status = describe_steps(&bench, windows, &best, err);
+        for (windows = 1; !status && windows <= 16 && count / windows >= 16; windows *= 2) {
+            status = describe_steps(&bench, windows, true, &best, err);
+            if (!status)
+                status = describe_steps(&bench, windows, false, &best, err);
+        }
     }
     if (status)
         course_finish(&best);

@@ -3,12 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "protocols/compare.h"
 #include "protocols/estimate_parts.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/mean_interval.h"
-
-#define NEEDED_TRIALS_MAX 100000
 
 static const char *const verdict_names[] = {"flat",      "warmup",          "slowdown",    "drift",
                                             "two_state", "no_steady_state", "insufficient"};
@@ -150,7 +149,7 @@ static enum status analyse_trial(const struct estimate_series *series, struct es
 static void combine_trials(struct estimate *e, const struct estimate_part *parts,
                            const struct estimate_options *options)
 {
-    double sum = 0, squares = 0, noise = 0, within = 0, r = 0, sd, mean, wanted;
+    double sum = 0, squares = 0, noise = 0, within = 0, r, sd, mean;
     double p = 0.5 + 0.5 * options->confidence;
     size_t i, samples = 0, with = 0;
     uint64_t needed;
@@ -184,11 +183,7 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
     e->mean_ns.lo = exp(mean - student_quantile(p, r - 1) * sd / sqrt(r));
     e->mean_ns.hi = exp(mean + student_quantile(p, r - 1) * sd / sqrt(r));
     e->mean_ns.has_interval = isfinite(e->mean_ns.hi);
-    wanted = log1p(options->margin);
-    for (needed = 2; needed < NEEDED_TRIALS_MAX; needed += needed < 200 ? 1 : needed / 50) {
-        if (student_quantile(p, (double)needed - 1) * sd / sqrt((double)needed) <= wanted)
-            break;
-    }
+    needed = trials_needed(sd, log1p(options->margin), options->confidence);
     e->needed_trials = needed > with ? needed : 0;
 }
 

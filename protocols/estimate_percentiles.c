@@ -8,10 +8,23 @@
 #include "protocols/stats/mean_interval.h"
 #include "protocols/stats/order.h"
 
+/*
+ * Exceedances that it takes to see how they cluster. For a percentile with fewer, the less extreme
+ * one that has this many is looked at, too, and the worse of both counts: otherwise the series
+ * whose few exceedances happen to stand apart would pass, and their intervals be too short.
+ */
+#define EXCEEDANCES_LEAST 50
+
 /* What the indicators (x > value) of all trials say of the pooled share above. */
 struct exceedance {
     double effective;  /* independent samples that all are worth, for the refusal */
     double half_width; /* of the share above */
+};
+
+/* What a percentile's samples are worth, as independent ones. */
+struct worth {
+    double refusal;  /* by autocorrelation alone */
+    double interval; /* with the uncertainty of its estimate and the differences between trials */
 };
 
 static enum status measure_exceedance(const struct estimate_part *parts, size_t trial_count,
@@ -60,42 +73,61 @@ static enum status measure_exceedance(const struct estimate_part *parts, size_t 
     return STATUS_OK;
 }
 
+static enum status find_worth(const struct estimate_part *parts, size_t trial_count,
+                              const int64_t *sorted, size_t total, double q, double confidence,
+                              double *work, struct worth *ret, struct error *err)
+{
+    double z = normal_quantile(0.5 + 0.5 * confidence), n = (double)total;
+    int64_t value = sorted[order_quantile_index(total, q)];
+    struct exceedance above;
+    enum status status =
+        measure_exceedance(parts, trial_count, total, value, value == sorted[total - 1], confidence,
+                           work, &above, err);
+
+    if (status)
+        return status;
+    ret->refusal = fmin(ret->refusal, above.effective);
+    if (!isfinite(above.half_width))
+        ret->interval = 0;
+    else if (above.half_width > 0)
+        ret->interval =
+            fmin(ret->interval, q * (1 - q) * (z / above.half_width) * (z / above.half_width));
+    ret->interval = fmin(ret->interval, n);
+    return STATUS_OK;
+}
+
 static enum status find_one(const struct estimate_part *parts, size_t trial_count,
                             const int64_t *sorted, size_t total, double confidence, double *work,
                             struct estimate_percentile *ret, struct error *err)
 {
-    size_t index = order_quantile_index(total, ret->q), lo, hi;
-    double z = normal_quantile(0.5 + 0.5 * confidence), worth, q = ret->q;
+    double q = ret->q, n = (double)total, tail = fmin(q, 1 - q), wider;
+    struct worth worth = {n, n};
     uint64_t needed = order_needed(q);
-    struct exceedance above;
     enum status status;
-    int64_t value = sorted[index];
+    size_t lo, hi;
 
-    if ((double)total < (double)needed) {
+    if (n < (double)needed) {
         ret->needed_n = needed;
         return STATUS_OK;
     }
-    status = measure_exceedance(parts, trial_count, total, value, value == sorted[total - 1],
-                                confidence, work, &above, err);
+    status = find_worth(parts, trial_count, sorted, total, q, confidence, work, &worth, err);
+    wider = fmin(EXCEEDANCES_LEAST / n, 0.5);
+    if (!status && tail < wider)
+        status = find_worth(parts, trial_count, sorted, total, q > 0.5 ? 1 - wider : wider,
+                            confidence, work, &worth, err);
     if (status)
         return status;
-    if (above.effective < (double)needed) {
-        ret->needed_n = (uint64_t)ceil((double)needed * (double)total / above.effective);
+    if (worth.refusal < (double)needed) {
+        ret->needed_n = (uint64_t)ceil((double)needed * n / worth.refusal);
         return STATUS_OK;
     }
-    ret->interval.value = (double)value;
+    ret->interval.value = (double)sorted[order_quantile_index(total, q)];
     ret->interval.has_value = true;
     if (sorted[0] == sorted[total - 1]) {
-        ret->interval.lo = ret->interval.hi = (double)value;
+        ret->interval.lo = ret->interval.hi = ret->interval.value;
         ret->interval.has_interval = true;
-        return STATUS_OK;
-    }
-    if (!isfinite(above.half_width))
-        return STATUS_OK;
-    worth = (double)total;
-    if (above.half_width > 0)
-        worth = fmin(worth, q * (1 - q) * (z / above.half_width) * (z / above.half_width));
-    if (order_interval(total, worth, q, confidence, &lo, &hi)) {
+    } else if (worth.interval > 0 &&
+               order_interval(total, worth.interval, q, confidence, &lo, &hi)) {
         ret->interval.lo = (double)sorted[lo];
         ret->interval.hi = (double)sorted[hi];
         ret->interval.has_interval = true;

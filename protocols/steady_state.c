@@ -5,10 +5,15 @@
 #include <string.h>
 
 #include "protocols/course.h"
+#include "protocols/stats/autocovariance.h"
+#include "protocols/stats/autoregression.h"
 #include "protocols/stats/hampel.h"
 #include "protocols/stats/order.h"
+#include "protocols/stats/step_scan.h"
 
-#define BLOCKS_MAX 1024
+#define BLOCKS_MAX 512
+/* Samples about a change point that its place is sought in. */
+#define REFINE_MAX 8192
 /* Robust standard deviations that a sample at the very start must be off to be a slow start. */
 #define START_DISTANCE 6.0
 /* A start is explained by impulses when they make up more than this share of the rest. */
@@ -23,6 +28,7 @@ struct view {
     double *log_ns;  /* count */
     double *clipped; /* count */
     double *blocks;  /* at most BLOCKS_MAX */
+    double *work;    /* 3 REFINE_MAX */
     size_t count;
 };
 
@@ -85,33 +91,39 @@ static size_t make_blocks(const struct view *view, size_t from, size_t *ret_fact
     return blocks;
 }
 
-/* Moves a change point to the sample that splits its surroundings best. */
+/*
+ * Places a change found between blocks at a sample: the scan again, on the samples about it, with
+ * their own AR. `lo` and `hi` are the changes before and after.
+ */
 static size_t refine(const struct view *view, size_t lo, size_t hi, size_t guess)
 {
-    const double *x = view->clipped;
-    double total = 0, left = 0, best = -1;
-    size_t i, at = guess;
+    struct autoregression model;
+    double *left = view->work, *work = view->work + REFINE_MAX, gain;
+    size_t count, at, i;
 
-    for (i = lo; i < hi; i++)
-        total += x[i] - x[lo];
-    for (i = lo; i + 1 < hi; i++) {
-        double n1 = (double)(i + 1 - lo), n2 = (double)(hi - i - 1), gain, difference;
+    if (guess - lo > REFINE_MAX / 2)
+        lo = guess - REFINE_MAX / 2;
+    if (hi - guess > REFINE_MAX / 2)
+        hi = guess + REFINE_MAX / 2;
+    count = hi - lo;
+    memcpy(left, view->clipped + lo, count * sizeof(*left));
+    for (i = 0; i < 2; i++) {
+        size_t from = i == 0 ? 0 : guess - lo, to = i == 0 ? guess - lo : count, t;
+        double mean = series_mean(view->clipped + lo + from, to - from);
 
-        left += x[i] - x[lo];
-        difference = left / n1 - (total - left) / n2;
-        gain = difference * difference * n1 * n2 / (n1 + n2);
-        if (gain > best) {
-            best = gain;
-            at = i + 1;
-        }
+        for (t = from; t < to; t++)
+            left[t] -= mean;
     }
-    return at;
+    autoregression_fit_burg(left, count, count / 10 < 12 ? count / 10 : 12, log((double)count),
+                            work, &model);
+    at = step_scan(view->clipped + lo, count, 4, &model, left, &gain);
+    return at > 0 ? lo + at : guess;
 }
 
 static void judge_steps(const struct view *view, const struct course *course, size_t offset,
                         size_t factor, double tolerance, struct steady_state *ret)
 {
-    size_t last = course->change_count, i, from, lo, hi;
+    size_t last = course->change_count, i, lo, hi;
     double reference = course->level[last], worst = 0;
 
     ret->change_points = course->change_count;
@@ -122,12 +134,11 @@ static void judge_steps(const struct view *view, const struct course *course, si
         ret->from = 0;
         return;
     }
-    from = offset + course->change[i - 1] * factor;
-    lo = from > 2 * factor ? from - 2 * factor : 0;
-    hi = from + 2 * factor < view->count ? from + 2 * factor : view->count;
+    lo = i > 1 ? offset + course->change[i - 2] * factor : offset;
+    hi = i < last ? offset + course->change[i] * factor : view->count;
+    ret->from = offset + course->change[i - 1] * factor;
     if (factor > 1)
-        from = refine(view, lo > offset ? lo : offset, hi, from);
-    ret->from = from;
+        ret->from = refine(view, lo, hi, ret->from);
     for (; i > 0; i--) {
         double d = course->level[i - 1] - reference;
 
@@ -304,12 +315,13 @@ enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t fir
         *ret = r;
         return STATUS_OK;
     }
-    memory = malloc((3 * count + BLOCKS_MAX) * sizeof(*memory));
+    memory = malloc((3 * count + BLOCKS_MAX + 3 * REFINE_MAX) * sizeof(*memory));
     if (!memory)
         return error_set(err, STATUS_NO_MEMORY, "no memory to judge %zu samples", count);
     view.log_ns = memory;
     view.clipped = memory + count;
     view.blocks = memory + 3 * count;
+    view.work = view.blocks + BLOCKS_MAX;
     for (i = 0; i < count; i++)
         view.log_ns[i] = log((double)sample_ns[i]);
     status = find(&view, memory + 2 * count, first, options, &r, err);

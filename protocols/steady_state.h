@@ -3,7 +3,7 @@
  *
  * Works on log times, so that every tolerance is relative.
  *   1. A slow start of a sample or a few is found by its distance from the median.
- *   2. Impulses are clipped (stats/hampel), and the series is averaged into at most 1024 blocks.
+ *   2. Impulses are clipped (stats/hampel), and the series is averaged into at most 512 blocks.
  *   3. Two levels that alternate: stats/states.
  *   4. Four descriptions compete, each with its own autoregressive errors, so that slow wandering
  * is not taken for a change: a constant, a line, an exponential approach, and steps (PELT on the

@@ -9,28 +9,29 @@
 #define WINDOW (2 * HAMPEL_REACH + 1)
 #define MAD_TO_SD 1.4826
 
-/* Median of a few values, which are sorted in place. */
-static double median_of(double *v, size_t count)
+/* Median of a window, which is sorted in place. */
+static double median_of(double *v)
 {
     size_t i, j;
 
-    for (i = 1; i < count; i++) {
+    for (i = 1; i < WINDOW; i++) {
         double key = v[i];
 
         for (j = i; j > 0 && v[j - 1] > key; j--)
             v[j] = v[j - 1];
         v[j] = key;
     }
-    return count % 2 ? v[count / 2] : 0.5 * (v[count / 2 - 1] + v[count / 2]);
+    return v[HAMPEL_REACH];
 }
 
-static size_t window_around(const double *x, size_t count, size_t i, double *ret)
+/* The 7 values about i, or the first or last 7. */
+static void window_around(const double *x, size_t count, size_t i, double *ret)
 {
     size_t lo = i > HAMPEL_REACH ? i - HAMPEL_REACH : 0;
-    size_t hi = i + HAMPEL_REACH < count ? i + HAMPEL_REACH : count - 1;
 
-    memcpy(ret, x + lo, (hi - lo + 1) * sizeof(*x));
-    return hi - lo + 1;
+    if (lo + WINDOW > count)
+        lo = count - WINDOW;
+    memcpy(ret, x + lo, WINDOW * sizeof(*x));
 }
 
 enum status hampel_clip(const double *x, size_t count, double *ret, size_t *ret_clipped,
@@ -49,9 +50,8 @@ enum status hampel_clip(const double *x, size_t count, double *ret, size_t *ret_
         return error_set(err, STATUS_NO_MEMORY, "no memory to clip %zu samples", count);
     deviation = median + count;
     for (i = 0; i < count; i++) {
-        size_t length = window_around(x, count, i, window);
-
-        median[i] = median_of(window, length);
+        window_around(x, count, i, window);
+        median[i] = median_of(window);
         deviation[i] = fabs(x[i] - median[i]);
         mean += deviation[i] / (double)count;
     }
@@ -64,13 +64,10 @@ enum status hampel_clip(const double *x, size_t count, double *ret, size_t *ret_
         ret[i] = x[i];
         if (distance <= HAMPEL_THRESHOLD * MAD_TO_SD * floor_scale)
             continue;
-        {
-            size_t length = window_around(x, count, i, window);
-
-            for (j = 0; j < length; j++)
-                window[j] = fabs(window[j] - median[i]);
-            scale = median_of(window, length);
-        }
+        window_around(x, count, i, window);
+        for (j = 0; j < WINDOW; j++)
+            window[j] = fabs(window[j] - median[i]);
+        scale = median_of(window);
         if (distance > HAMPEL_THRESHOLD * MAD_TO_SD * fmax(scale, floor_scale)) {
             ret[i] = median[i];
             clipped++;

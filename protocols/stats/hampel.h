@@ -17,8 +17,9 @@
 
 /*
  * Copies x to `ret`; a value further from the median of its window of 7 than 5 times the scale
- * becomes that median. The scale is the larger of the window's and the whole series' median
- * absolute deviation from the moving median, times 1.4826. `ret_clipped` counts. NO_MEMORY.
+ * becomes that median (at the ends, of the first or last 7). The scale is the larger of the
+ * window's and the whole series' median absolute deviation from the moving median, times 1.4826.
+ * `ret_clipped` counts. NO_MEMORY.
  */
 enum status hampel_clip(const double *x, size_t count, double *ret, size_t *ret_clipped,
                         struct error *err);

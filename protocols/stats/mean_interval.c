@@ -52,11 +52,12 @@ static double half_width(double lrv, double n, double confidence, double df)
     return student_quantile(0.5 + 0.5 * confidence, df) * sqrt(lrv / n);
 }
 
-/* B = 0.2 n^(2/3), at least 3: fewer would be honest too, but t on 1 or 2 is of no use to anybody.
+/* B = 0.2 n^(2/3) rounded up, at least 3: fewer would be honest too, but t on 1 or 2 is of no use
+ * to anybody.
  */
 static size_t cosine_terms(size_t count, size_t points)
 {
-    double terms = floor(0.5 + 0.2 * pow((double)count, 2.0 / 3.0));
+    double terms = ceil(0.2 * pow((double)count, 2.0 / 3.0));
     size_t most = points / 8;
 
     if (terms < (double)most)

@@ -57,12 +57,21 @@ static bool split_levels(const double *x, size_t count, struct split *ret)
     return true;
 }
 
-static size_t count_transitions(const double *x, size_t count, double threshold)
+/* Crossings from one level's side to the other's; noise about the threshold is not a crossing. */
+static size_t count_transitions(const double *x, size_t count, const struct split *split)
 {
+    double reach = 0.4 * (split->high - split->low);
     size_t i, transitions = 0;
+    int state = 0;
 
-    for (i = 1; i < count; i++)
-        transitions += (x[i] > threshold) != (x[i - 1] > threshold);
+    for (i = 0; i < count; i++) {
+        int now = x[i] > split->threshold + reach   ? 1
+                  : x[i] < split->threshold - reach ? -1
+                                                    : state;
+
+        transitions += now != state && state != 0;
+        state = now;
+    }
     return transitions;
 }
 
@@ -80,7 +89,7 @@ static bool look(const double *x, size_t count, double quantum, double least_gap
     ret->separation = (split.high - split.low) / sqrt(split.variance + quantum * quantum / 12);
     if (!(ret->separation >= LEAST_SEPARATION))
         return false;
-    ret->transitions = count_transitions(x, count, split.threshold);
+    ret->transitions = count_transitions(x, count, &split);
     expected = 2 * (double)count * share * (1 - share);
     if (ret->transitions < LEAST_TRANSITIONS || (double)ret->transitions > 0.5 * expected)
         return false;

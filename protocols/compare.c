@@ -1,0 +1,245 @@
+#include "protocols/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "protocols/stats/autocovariance.h"
+#include "protocols/stats/distribution.h"
+
+static const char *const verdict_names[] = {"faster", "slower", "equivalent", "inconclusive"};
+
+const char *compare_verdict_name(enum compare_verdict verdict)
+{
+    return verdict <= COMPARE_INCONCLUSIVE ? verdict_names[verdict] : "unknown";
+}
+
+struct compare_options compare_options_default(void)
+{
+    return (struct compare_options){.confidence = 0.95, .margin = 0.01, .power = 0.8};
+}
+
+static enum status check(const double *values, size_t count, const char *arm, struct error *err)
+{
+    size_t i;
+
+    if (count == 0)
+        return error_set(err, STATUS_INVALID, "arm %s has no values: nothing to compare", arm);
+    for (i = 0; i < count; i++) {
+        if (!(isfinite(values[i]) && values[i] > 0))
+            return error_set(err, STATUS_INVALID,
+                             "value %zu of arm %s is %g; a time must be finite and greater than 0",
+                             i, arm, values[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_options(const struct compare_options *o, struct error *err)
+{
+    if (!(o->confidence > 0.5 && o->confidence < 1) || !(o->margin > 0 && o->margin < 1) ||
+        !(o->power > 0 && o->power < 1))
+        return error_set(err, STATUS_INVALID,
+                         "confidence %g must lie between 0.5 and 1, margin %g and power %g between "
+                         "0 and 1",
+                         o->confidence, o->margin, o->power);
+    return STATUS_OK;
+}
+
+static struct estimate_interval interval(double mean, double half)
+{
+    return (struct estimate_interval){.value = exp(mean),
+                                      .has_value = true,
+                                      .lo = exp(mean - half),
+                                      .hi = exp(mean + half),
+                                      .has_interval = true};
+}
+
+/* Fills intervals, p values and verdict from a mean log difference, its standard error and df. */
+static void decide(double mean, double error, const struct compare_options *o, struct comparison *r)
+{
+    double limit = log1p(o->margin), half, half_equivalence;
+
+    r->ratio.value = r->equivalence.value = exp(mean);
+    r->ratio.has_value = r->equivalence.has_value = true;
+    r->p_difference = r->p_equivalence = NAN;
+    r->verdict = COMPARE_INCONCLUSIVE;
+    if (!(r->df > 0) || !isfinite(error))
+        return;
+    half = error > 0 ? student_quantile(0.5 + 0.5 * o->confidence, r->df) * error : 0;
+    half_equivalence = error > 0 ? student_quantile(o->confidence, r->df) * error : 0;
+    if (!isfinite(exp(half) * exp(fabs(mean))))
+        return;
+    r->ratio = interval(mean, half);
+    r->equivalence = interval(mean, half_equivalence);
+    if (error > 0) {
+        r->p_difference = 2 * student_cdf(-fabs(mean) / error, r->df);
+        r->p_equivalence = student_cdf((fabs(mean) - limit) / error, r->df);
+    } else {
+        r->p_difference = mean == 0 ? 1 : 0;
+        r->p_equivalence = fabs(mean) < limit ? 0 : 1;
+    }
+    r->differs = fabs(mean) > half;
+    if (fabs(mean) + half_equivalence < limit)
+        r->verdict = COMPARE_EQUIVALENT;
+    else if (r->differs)
+        r->verdict = mean < 0 ? COMPARE_FASTER : COMPARE_SLOWER;
+}
+
+enum status paired_analyze(const double *a, const double *b, size_t count,
+                           const struct compare_options *options, struct comparison *ret,
+                           struct error *err)
+{
+    struct comparison r = {.paired = true, .count_a = count, .count_b = count};
+    enum status status = check_options(options, err);
+    double n = (double)count, mean = 0, squares = 0;
+    size_t i;
+
+    if (!status)
+        status = check(a, count, "a", err);
+    if (!status)
+        status = check(b, count, "b", err);
+    if (status)
+        return status;
+    for (i = 0; i < count; i++)
+        mean += (log(b[i]) - log(a[i])) / n;
+    for (i = 0; i < count; i++) {
+        double d = log(b[i]) - log(a[i]) - mean;
+
+        squares += d * d;
+    }
+    r.confidence = options->confidence;
+    r.margin = options->margin;
+    r.df = n - 1;
+    r.sd = count > 1 ? sqrt(squares / r.df) : NAN;
+    decide(mean, count > 1 ? r.sd / sqrt(n) : NAN, options, &r);
+    if (r.verdict == COMPARE_INCONCLUSIVE)
+        r.needed_pairs =
+            paired_needed(r.sd, log1p(options->margin), options->confidence, options->power);
+    *ret = r;
+    return STATUS_OK;
+}
+
+static double log_variance(const double *x, size_t count, double *ret_mean)
+{
+    double mean = 0, squares = 0;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        mean += log(x[i]) / (double)count;
+    for (i = 0; i < count; i++)
+        squares += (log(x[i]) - mean) * (log(x[i]) - mean);
+    *ret_mean = mean;
+    return count > 1 ? squares / (double)(count - 1) : NAN;
+}
+
+enum status unpaired_analyze(const double *a, size_t count_a, const double *b, size_t count_b,
+                             const struct compare_options *options, struct comparison *ret,
+                             struct error *err)
+{
+    struct comparison r = {.count_a = count_a, .count_b = count_b};
+    enum status status = check_options(options, err);
+    double mean_a, mean_b, va, vb, sum;
+
+    if (!status)
+        status = check(a, count_a, "a", err);
+    if (!status)
+        status = check(b, count_b, "b", err);
+    if (status)
+        return status;
+    va = log_variance(a, count_a, &mean_a);
+    vb = log_variance(b, count_b, &mean_b);
+    r.sd = sqrt(va + vb);
+    va /= (double)count_a;
+    vb /= (double)count_b;
+    sum = va + vb;
+    r.confidence = options->confidence;
+    r.margin = options->margin;
+    r.df = sum > 0 ? sum * sum / (va * va / (double)(count_a - 1) + vb * vb / (double)(count_b - 1))
+                   : (double)(count_a + count_b) - 2;
+    if (count_a < 2 || count_b < 2)
+        r.df = 0;
+    decide(mean_b - mean_a, sqrt(sum), options, &r);
+    if (r.verdict == COMPARE_INCONCLUSIVE)
+        r.needed_pairs =
+            paired_needed(r.sd, log1p(options->margin), options->confidence, options->power);
+    *ret = r;
+    return STATUS_OK;
+}
+
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *interval_to_json(const struct estimate_interval *i)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "value", i->has_value ? real_or_null(i->value) : json_null());
+    json_object_set_new(object, "lo", i->has_interval ? real_or_null(i->lo) : json_null());
+    json_object_set_new(object, "hi", i->has_interval ? real_or_null(i->hi) : json_null());
+    return object;
+}
+
+json_t *comparison_to_json(const struct comparison *c)
+{
+    json_t *object = json_object();
+
+    if (c->paired) {
+        json_object_set_new(object, "pairs", json_integer((json_int_t)c->count_a));
+    } else {
+        json_t *trials = json_object();
+
+        json_object_set_new(trials, "a", json_integer((json_int_t)c->count_a));
+        json_object_set_new(trials, "b", json_integer((json_int_t)c->count_b));
+        json_object_set_new(object, "trials", trials);
+    }
+    json_object_set_new(object, "verdict", json_string(compare_verdict_name(c->verdict)));
+    json_object_set_new(object, "ratio", interval_to_json(&c->ratio));
+    json_object_set_new(object, "margin", json_real(c->margin));
+    json_object_set_new(object, "needed_pairs",
+                        c->needed_pairs ? json_integer((json_int_t)c->needed_pairs) : json_null());
+    json_object_set_new(object, "differs", json_boolean(c->differs));
+    json_object_set_new(object, "confidence", json_real(c->confidence));
+    json_object_set_new(object, "equivalence_interval", interval_to_json(&c->equivalence));
+    json_object_set_new(object, "p_difference", real_or_null(c->p_difference));
+    json_object_set_new(object, "p_equivalence", real_or_null(c->p_equivalence));
+    json_object_set_new(object, "sd_log", real_or_null(c->sd));
+    json_object_set_new(object, "version", json_integer(ESTIMATE_VERSION));
+    return object;
+}
+
+struct ranked {
+    double p;
+    size_t index;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+
+    if (x->p != y->p)
+        return x->p < y->p ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+enum status family_adjust(const double *p, size_t count, double *ret, struct error *err)
+{
+    struct ranked *ranked;
+    double least = 1;
+    size_t i;
+
+    if (count == 0)
+        return STATUS_OK;
+    ranked = malloc(count * sizeof(*ranked));
+    if (!ranked)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a family of %zu tests", count);
+    for (i = 0; i < count; i++)
+        ranked[i] = (struct ranked){isnan(p[i]) ? 1 : p[i], i};
+    qsort(ranked, count, sizeof(*ranked), compare_ranked);
+    for (i = count; i > 0; i--) {
+        least = fmin(least, ranked[i - 1].p * (double)count / (double)i);
+        ret[ranked[i - 1].index] = least;
+    }
+    free(ranked);
+    return STATUS_OK;
+}

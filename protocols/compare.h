@@ -1,0 +1,111 @@
+/*
+ * compare - is b faster than a, slower, the same, or is it not known?
+ *
+ * Everything works on differences of logarithms, d = log b - log a, of times per unit of work, so
+ * the ratio is b / a in time: a ratio of 0.95 means that b takes 5 % less time, and the verdict is
+ * COMPARE_FASTER: b is faster than a. (For rates, hand in 1 / rate.)
+ *
+ * The rule, in this order:
+ *   equivalent   the 90 % interval lies inside +-log(1 + margin): two one-sided tests at 5 % each
+ *                (Schuirmann, "A comparison of the two one-sided tests procedure ...", J.
+ *                Pharmacokinetics and Biopharmaceutics 15 (1987))
+ *   faster, slower   the 95 % interval excludes no difference
+ *   inconclusive     neither; `needed_pairs` says how many would settle it
+ * A difference that is real but within the margin is equivalent, and `differs` shows it.
+ */
+#ifndef ASSAY_PROTOCOLS_COMPARE_H
+#define ASSAY_PROTOCOLS_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "protocols/estimate.h"
+
+enum compare_verdict {
+    COMPARE_FASTER, /* b takes less time than a */
+    COMPARE_SLOWER,
+    COMPARE_EQUIVALENT,
+    COMPARE_INCONCLUSIVE
+};
+
+/* What is asked, fixed before the data are seen. */
+struct compare_options {
+    double confidence; /* of the interval, e.g. 0.95; the two one-sided tests take 1 - that each */
+    double margin;     /* delta, relative, e.g. 0.01 */
+    double power;      /* that needed_pairs aims at, e.g. 0.8 */
+};
+struct compare_options compare_options_default(void);
+
+struct comparison {
+    enum compare_verdict verdict;
+    bool paired;
+    size_t count_a, count_b;              /* equal when paired */
+    struct estimate_interval ratio;       /* b / a; interval at `confidence` */
+    struct estimate_interval equivalence; /* the same at 1 - 2 (1 - confidence), for the margin */
+    double confidence, margin;
+    double sd;             /* of one difference of logs (unpaired: of the two arms together) */
+    double df;             /* degrees of freedom of t */
+    double p_difference;   /* two-sided, of no difference; NAN when unknown */
+    double p_equivalence;  /* of a difference outside the margin; NAN when unknown */
+    bool differs;          /* the interval of the ratio excludes 1 */
+    uint64_t needed_pairs; /* pairs (unpaired: trials an arm) that would settle an inconclusive one;
+                              0: settled, or unknown */
+};
+
+const char *compare_verdict_name(enum compare_verdict verdict);
+
+/*
+ * Paired: a[k] and b[k] were measured side by side (protocol: both in fresh processes, in random
+ * order). t on count - 1. One pair gives a ratio without interval and is inconclusive. INVALID for
+ * values that are not finite and positive, or for options out of range.
+ */
+enum status paired_analyze(const double *a, const double *b, size_t count,
+                           const struct compare_options *options, struct comparison *ret,
+                           struct error *err);
+
+/*
+ * Unpaired: trial estimates of two stored results; Welch's t (Biometrika 34 (1947)) on their logs.
+ * Drift between the two is not controlled, and whoever shows this must say so. Errors as above.
+ */
+enum status unpaired_analyze(const double *a, size_t count_a, const double *b, size_t count_b,
+                             const struct compare_options *options, struct comparison *ret,
+                             struct error *err);
+
+/*
+ * New JSON object as `assay analyze --paired` prints it (without "series"): pairs (or trials),
+ * verdict, ratio, margin, needed_pairs and what they rest on.
+ */
+json_t *comparison_to_json(const struct comparison *comparison);
+
+/* Power of the two-sided paired t test at `confidence` for a true log difference (noncentral t). */
+double paired_power(double pairs, double sd_difference, double difference, double confidence);
+
+/*
+ * Power of the equivalence verdict for a true log difference: the chance that the interval of the
+ * two one-sided tests lies inside +-log_margin.
+ */
+double paired_equivalence_power(double pairs, double sd_difference, double difference,
+                                double log_margin, double confidence);
+
+/*
+ * Least number of pairs whose test finds a log difference with `power`: first 2 sigma^2 (t + t)^2 /
+ * delta^2, then exact by noncentral t. At least 2; 0 when no number up to 10^7 is enough or the sd
+ * is not known.
+ */
+uint64_t paired_needed(double sd_difference, double difference, double confidence, double power);
+
+/* Least number of trials whose t interval of the mean is within +-log_half_width; 0 as above. */
+uint64_t trials_needed(double sd, double log_half_width, double confidence);
+
+/*
+ * Benjamini and Hochberg (JRSS B 57 (1995)): adjusted p values into `ret` (may be `p`); a family
+ * whose adjusted values up to q are called differences has a false discovery rate of at most q. NaN
+ * counts as 1. NO_MEMORY.
+ */
+enum status family_adjust(const double *p, size_t count, double *ret, struct error *err);
+
+#endif

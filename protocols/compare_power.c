@@ -1,0 +1,95 @@
+/* The planning half of compare.h: power and the pairs or trials that a wanted answer takes. */
+#include "protocols/compare.h"
+
+#include <math.h>
+
+#include "protocols/stats/distribution.h"
+#include "protocols/stats/special.h"
+
+#define NEEDED_MAX 10000000
+
+double paired_power(double pairs, double sd, double difference, double confidence)
+{
+    double df = pairs - 1, t, delta;
+
+    if (!(pairs >= 2) || !(sd >= 0) || !isfinite(difference))
+        return NAN;
+    if (sd == 0)
+        return difference != 0 ? 1 : 1 - confidence;
+    t = student_quantile(0.5 + 0.5 * confidence, df);
+    delta = fabs(difference) * sqrt(pairs) / sd;
+    return 1 - student_noncentral_cdf(t, df, delta) + student_noncentral_cdf(-t, df, delta);
+}
+
+double paired_equivalence_power(double pairs, double sd, double difference, double log_margin,
+                                double confidence)
+{
+    enum { STEPS = 2000 };
+    double df = pairs - 1, error, t, most, step, log_norm, sum = 0;
+    int i;
+
+    if (!(pairs >= 2) || !(sd >= 0) || !isfinite(difference) || !(log_margin > 0))
+        return NAN;
+    if (sd == 0)
+        return fabs(difference) < log_margin ? 1 : 0;
+    error = sd / sqrt(pairs);
+    t = student_quantile(confidence, df);
+    /* Average over s / sigma = chi / sqrt(df), which must leave room for the interval. */
+    most = fmin(log_margin / (t * error), 1 + 12 / sqrt(2 * df) + (df < 4 ? 4 : 0));
+    step = most / STEPS;
+    log_norm = M_LN2 + 0.5 * df * log(0.5 * df) - special_log_gamma(0.5 * df);
+    for (i = 0; i < STEPS; i++) {
+        double s = (i + 0.5) * step, room = (log_margin - t * error * s) / error;
+        double centre = difference / error;
+        double density = exp(log_norm + (df - 1) * log(s) - 0.5 * df * s * s);
+
+        sum += density * step * (normal_cdf(room - centre) - normal_cdf(-room - centre));
+    }
+    return fmin(fmax(sum, 0), 1);
+}
+
+uint64_t paired_needed(double sd, double difference, double confidence, double power)
+{
+    double ratio = sd / fabs(difference), z, pairs;
+    uint64_t low, high;
+
+    if (!isfinite(ratio))
+        return 0;
+    z = normal_quantile(0.5 + 0.5 * confidence) + normal_quantile(power);
+    pairs = ratio * ratio * z * z;
+    if (!(pairs < NEEDED_MAX))
+        return 0;
+    /* The normal formula is a lower bound; a few more pairs pay for estimating sd. */
+    low = 1;
+    high = (uint64_t)pairs + 2;
+    while (paired_power((double)high, sd, difference, confidence) < power) {
+        low = high;
+        high += high / 4 + 1;
+    }
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (middle >= 2 && paired_power((double)middle, sd, difference, confidence) >= power)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high < 2 ? 2 : high;
+}
+
+uint64_t trials_needed(double sd, double log_half_width, double confidence)
+{
+    double p = 0.5 + 0.5 * confidence, start;
+    uint64_t n;
+
+    if (!(sd >= 0) || !(log_half_width > 0))
+        return 0;
+    start = normal_quantile(p) * sd / log_half_width;
+    start *= start;
+    if (!(start < NEEDED_MAX))
+        return 0;
+    for (n = start > 2 ? (uint64_t)start : 2;
+         student_quantile(p, (double)n - 1) * sd / sqrt((double)n) > log_half_width; n++)
+        ;
+    return n;
+}

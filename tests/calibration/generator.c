@@ -1,0 +1,168 @@
+#include "tests/calibration/generator.h"
+
+#include <math.h>
+
+#include "harness/core/random.h"
+#include "protocols/stats/distribution.h"
+
+#define CLOCK_HZ 1.5e9
+#define CLOCK_STEP_HZ 15e6
+/* Mean factor of a spike: uniform between 1.5 and 10. */
+#define SPIKE_LEAST 1.5
+#define SPIKE_MOST 10.0
+
+/* AR(2) noise of variance 1, from its stationary distribution (Brockwell and Davis, 3.3). */
+struct noise {
+    double phi, phi2, innovation;
+    double last, before;
+};
+
+static void noise_start(struct noise *noise, const struct generator *g, struct random *random)
+{
+    double rho = g->phi / (1 - g->phi2);
+
+    noise->phi = g->phi;
+    noise->phi2 = g->phi2;
+    noise->innovation =
+        sqrt((1 + g->phi2) * ((1 - g->phi2) * (1 - g->phi2) - g->phi * g->phi) / (1 - g->phi2));
+    noise->before = random_next_normal(random);
+    noise->last = rho * noise->before + sqrt(1 - rho * rho) * random_next_normal(random);
+}
+
+static double noise_next(struct noise *noise, struct random *random)
+{
+    double next = noise->phi * noise->last + noise->phi2 * noise->before +
+                  noise->innovation * random_next_normal(random);
+
+    noise->before = noise->last;
+    noise->last = next;
+    return next;
+}
+
+static struct truth truth_of(const struct generator *g)
+{
+    struct truth truth = {ESTIMATE_FLAT, GENERATOR_LEVEL_NS, 0};
+    double n = (double)g->count;
+
+    switch (g->kind) {
+    case GENERATOR_APPROACH:
+        truth.verdict = ESTIMATE_WARMUP;
+        break;
+    case GENERATOR_STEP:
+        truth.verdict = ESTIMATE_WARMUP;
+        truth.steady_from = (size_t)(g->where * n);
+        break;
+    case GENERATOR_SLOWDOWN:
+        truth.verdict = ESTIMATE_SLOWDOWN;
+        break;
+    case GENERATOR_DRIFT:
+        truth.verdict = ESTIMATE_DRIFT;
+        truth.mean_ns = NAN;
+        break;
+    case GENERATOR_LATE_SHIFT:
+        truth.verdict = ESTIMATE_NO_STEADY_STATE;
+        truth.mean_ns = NAN;
+        truth.steady_from = (size_t)(g->where * n);
+        break;
+    case GENERATOR_TWO_STATE:
+        truth.verdict = ESTIMATE_TWO_STATE;
+        truth.mean_ns = GENERATOR_LEVEL_NS * (1 + 0.5 * g->size);
+        break;
+    case GENERATOR_STATIONARY:
+    case GENERATOR_LOGNORMAL:
+    case GENERATOR_PERIODIC:
+    case GENERATOR_CLOCK:
+        break;
+    }
+    truth.mean_ns *= 1 + g->spikes * (0.5 * (SPIKE_LEAST + SPIKE_MOST) - 1);
+    return truth;
+}
+
+/* The clock in its steps; its reciprocal's mean has no closed form, so that truth is NAN. */
+static double clock_factor(double deviation)
+{
+    double hz = CLOCK_STEP_HZ * floor(CLOCK_HZ * (1 + deviation) / CLOCK_STEP_HZ + 0.5);
+
+    return CLOCK_HZ / fmax(hz, CLOCK_STEP_HZ);
+}
+
+struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t index, int64_t *ret)
+{
+    struct truth truth = truth_of(g);
+    struct random random;
+    struct noise noise;
+    double n = (double)g->count, quantum = g->quantum_ns > 0 ? g->quantum_ns : 1, phase = 0;
+    bool high = false;
+    size_t i;
+
+    random_init(&random, seed, index);
+    noise_start(&noise, g, &random);
+    if (g->kind == GENERATOR_TWO_STATE)
+        high = random_next_unit(&random) < 0.5;
+    if (g->kind == GENERATOR_PERIODIC)
+        phase = 2 * M_PI * random_next_unit(&random);
+    if (g->kind == GENERATOR_CLOCK)
+        truth.mean_ns = NAN;
+    for (i = 0; i < g->count; i++) {
+        double t = (double)i, z = g->sd * noise_next(&noise, &random), x = 1 + z;
+
+        switch (g->kind) {
+        case GENERATOR_STATIONARY:
+            break;
+        case GENERATOR_LOGNORMAL:
+            x = exp(z - 0.5 * g->sd * g->sd);
+            break;
+        case GENERATOR_APPROACH:
+            x += g->size * exp(-t / (g->where * n));
+            break;
+        case GENERATOR_SLOWDOWN:
+            x -= g->size * exp(-t / (g->where * n));
+            break;
+        case GENERATOR_STEP:
+            x += i < truth.steady_from ? g->size : 0;
+            break;
+        case GENERATOR_LATE_SHIFT:
+            x += i >= truth.steady_from ? g->size : 0;
+            break;
+        case GENERATOR_DRIFT:
+            x += g->size * t / n;
+            break;
+        case GENERATOR_PERIODIC:
+            x += g->size * sin(2 * M_PI * t / g->where + phase);
+            break;
+        case GENERATOR_TWO_STATE:
+            if (random_next_unit(&random) < 1 / g->where)
+                high = !high;
+            x += high ? g->size : 0;
+            break;
+        case GENERATOR_CLOCK:
+            x = clock_factor(z) * (1 + 0.25 * g->sd * random_next_normal(&random));
+            break;
+        }
+        if (g->spikes > 0 && random_next_unit(&random) < g->spikes)
+            x *= SPIKE_LEAST + (SPIKE_MOST - SPIKE_LEAST) * random_next_unit(&random);
+        x = quantum * floor(GENERATOR_LEVEL_NS * x / quantum + 0.5);
+        ret[i] = (int64_t)fmax(x, 1);
+    }
+    return truth;
+}
+
+double generator_mean_sd(size_t count, double phi)
+{
+    double sum = 1, n = (double)count, power = 1;
+    size_t k;
+
+    for (k = 1; k < count; k++) {
+        power *= phi;
+        sum += 2 * (1 - (double)k / n) * power;
+    }
+    return sqrt(sum / n);
+}
+
+double generator_quantile(const struct generator *g, double q)
+{
+    double z = g->sd * normal_quantile(q);
+
+    return GENERATOR_LEVEL_NS *
+           (g->kind == GENERATOR_LOGNORMAL ? exp(z - 0.5 * g->sd * g->sd) : 1 + z);
+}

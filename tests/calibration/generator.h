@@ -1,0 +1,58 @@
+/*
+ * generator - series of times whose truth is known.
+ *
+ * Each series is made from (seed, index) alone, so any one of ten thousand can be made again. The
+ * noise is a stationary AR(2) of standard deviation `sd` (relative), started from its stationary
+ * distribution; phi = phi2 = 0 is white. On top of it comes the course that `kind` names.
+ */
+#ifndef ASSAY_TESTS_CALIBRATION_GENERATOR_H
+#define ASSAY_TESTS_CALIBRATION_GENERATOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocols/estimate.h"
+
+enum generator_kind {
+    GENERATOR_STATIONARY, /* the noise alone */
+    GENERATOR_LOGNORMAL,  /* exp of the noise, mean kept */
+    GENERATOR_APPROACH,   /* starts `size` too slow, approaches with time constant `where` n */
+    GENERATOR_STEP,       /* `size` slower until `where` n */
+    GENERATOR_SLOWDOWN,   /* thermal: starts `size` too fast, approaches with constant `where` n */
+    GENERATOR_DRIFT,      /* grows by `size` along a line */
+    GENERATOR_LATE_SHIFT, /* `size` slower from `where` n to the end */
+    GENERATOR_PERIODIC,   /* plus a sine of amplitude `size` and period `where` samples */
+    GENERATOR_TWO_STATE, /* `size` slower in a second state; both last `where` samples on average */
+    GENERATOR_CLOCK      /* time is work over a clock that wanders in 15 MHz steps about 1.5 GHz,
+                            with the noise's sd in frequency, plus white noise of sd / 4 */
+};
+
+struct generator {
+    enum generator_kind kind;
+    size_t count;
+    double sd, phi, phi2;
+    double size, where;
+    double spikes;     /* share of samples that take 1.5 to 10 times as long */
+    double quantum_ns; /* of the timer; 0: 1 ns */
+};
+
+#define GENERATOR_LEVEL_NS 1e6
+
+/* What is true of a series. */
+struct truth {
+    enum estimate_verdict verdict;
+    double mean_ns;     /* of the steady part, over the process that made it; NAN without one */
+    size_t steady_from; /* where the last change lies; 0 without one */
+};
+
+/* Makes series `index` of `seed` into `ret` (generator->count samples). */
+struct truth generator_make(const struct generator *generator, uint64_t seed, uint64_t index,
+                            int64_t *ret);
+
+/* Standard deviation of the mean of `count` stationary samples of relative sd 1, exactly. */
+double generator_mean_sd(size_t count, double phi);
+
+/* The q-quantile that the samples of a stationary or lognormal generator have. */
+double generator_quantile(const struct generator *generator, double q);
+
+#endif

@@ -1,0 +1,23 @@
+/* measure - the error rates of the engine, row by row of protocol promises. */
+#ifndef ASSAY_TESTS_CALIBRATION_MEASURE_H
+#define ASSAY_TESTS_CALIBRATION_MEASURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tests/calibration/table.h"
+
+struct settings {
+    uint64_t seed;
+    size_t series;    /* made for each case */
+    size_t pairs;     /* comparisons made for each case; they are much cheaper */
+    const char *only; /* cases whose `what` contains this; "" is all */
+};
+
+/* Intervals of the mean, their width, percentiles, verdicts and places (estimate_cell). */
+void measure_engine(const struct settings *settings, struct table *table);
+
+/* False differences, power, equivalence (paired_analyze, unpaired_analyze). */
+void measure_comparisons(const struct settings *settings, struct table *table);
+
+#endif

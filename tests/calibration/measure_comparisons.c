@@ -1,0 +1,112 @@
+#include "tests/calibration/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/random.h"
+#include "protocols/compare.h"
+
+#define PAIRS_MAX 64
+
+/*
+ * A campaign of K pairs: log estimates of fresh processes with sd `spread`, b slower by `effect`
+ * (log), on top of a drift that grows by `drift` from the first run to the last.
+ */
+struct campaign {
+    size_t pairs;
+    double spread, effect, drift;
+    bool interleaved; /* else all of a, then all of b */
+};
+
+enum measured { DIFFERS, EQUIVALENT };
+
+static void simulate(const struct campaign *c, struct random *random, double *a, double *b)
+{
+    size_t k, runs = 2 * c->pairs;
+
+    for (k = 0; k < c->pairs; k++) {
+        bool b_first = random_next(random) >> 63;
+        size_t slot_a = c->interleaved ? 2 * k + b_first : k;
+        size_t slot_b = c->interleaved ? 2 * k + !b_first : c->pairs + k;
+        double step = c->drift / (double)(runs - 1);
+
+        a[k] = exp(c->spread * random_next_normal(random) + step * (double)slot_a);
+        b[k] = exp(c->spread * random_next_normal(random) + step * (double)slot_b + c->effect);
+    }
+}
+
+static void add(const struct settings *settings, const struct campaign *c, uint64_t number,
+                bool unpaired, enum measured measured, const char *what, double low, double high,
+                struct table *table)
+{
+    struct row row = {.what = what, .low = low, .high = high, .mean = NAN};
+    struct compare_options options = compare_options_default();
+    size_t i;
+
+    row.series = row.trials = settings->pairs;
+    snprintf(row.where, sizeof(row.where), "K %zu, sd %.3g %%, effect %.3g %%, drift %.3g %%",
+             c->pairs, 100 * c->spread, 100 * expm1(c->effect), 100 * c->drift);
+    for (i = 0; i < settings->pairs; i++) {
+        double a[PAIRS_MAX], b[PAIRS_MAX];
+        struct comparison comparison;
+        struct random random;
+        enum status status;
+
+        random_init(&random, settings->seed ^ 0x636f6d7061726573u, (number << 40) + i);
+        simulate(c, &random, a, b);
+        status = unpaired ? unpaired_analyze(a, c->pairs, b, c->pairs, &options, &comparison, NULL)
+                          : paired_analyze(a, b, c->pairs, &options, &comparison, NULL);
+        if (status) {
+            fputs("calibration: a comparison failed\n", stderr);
+            exit(2);
+        }
+        row.hits +=
+            measured == DIFFERS ? comparison.differs : comparison.verdict == COMPARE_EQUIVALENT;
+    }
+    table_add(table, &row);
+}
+
+void measure_comparisons(const struct settings *settings, struct table *table)
+{
+    static const double spreads[] = {0.0025, 0.005, 0.01, 0.02};
+    const double margin = log1p(0.01);
+    uint64_t number = 0;
+    size_t i;
+
+    if (!strstr("compare", settings->only))
+        return;
+    for (i = 0; i < 4; i++) {
+        struct campaign c = {10, spreads[i], 0, 0.03, true};
+
+        add(settings, &c, ++number, false, DIFFERS, "A/A, paired: false differences", 0.04, 0.06,
+            table);
+        c.pairs = 40;
+        add(settings, &c, ++number, false, DIFFERS, "A/A, paired: false differences", 0.04, 0.06,
+            table);
+    }
+    {
+        struct campaign c = {10, 0.005, 0, 0.03, false};
+
+        add(settings, &c, ++number, true, DIFFERS, "A/A, all of a then all of b: false differences",
+            NAN, NAN, table);
+        c.drift = 0;
+        add(settings, &c, ++number, true, DIFFERS, "A/A, Welch, no drift: false differences", 0.04,
+            0.06, table);
+    }
+    for (i = 1; i <= 2; i++) {
+        struct campaign c = {10, 0.005, log1p(0.01 * (double)i), 0, true};
+
+        add(settings, &c, ++number, false, DIFFERS, "power: the interval shows the difference",
+            i == 1 ? 0.95 : 0.995, NAN, table);
+        c.effect = -c.effect;
+        add(settings, &c, ++number, false, DIFFERS, "power: the interval shows the difference",
+            i == 1 ? 0.95 : 0.995, NAN, table);
+    }
+    for (i = 0; i < 3; i++) {
+        struct campaign c = {10, 0.005, i == 0 ? 0 : i == 1 ? margin : -margin, 0, true};
+
+        add(settings, &c, ++number, false, EQUIVALENT, "equivalent within 1 %", i == 0 ? 0.97 : NAN,
+            i == 0 ? NAN : 0.055, table);
+    }
+}

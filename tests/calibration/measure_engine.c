@@ -1,0 +1,423 @@
+#include "tests/calibration/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocols/estimate.h"
+#include "protocols/stats/distribution.h"
+#include "tests/calibration/generator.h"
+
+#define PERCENTILES 3
+
+/* What the engine said of one series. */
+struct outcome {
+    enum estimate_verdict verdict;
+    size_t from;
+    bool given, covered;
+    double width; /* half-width */
+    bool percentile_given[PERCENTILES], percentile_covered[PERCENTILES];
+};
+
+/* One case: a generator, how many series of it, and what came out. */
+struct experiment {
+    struct generator generator;
+    size_t series;
+    struct outcome *outcomes;
+    struct truth truth;
+};
+
+static void *check_memory(void *memory)
+{
+    if (!memory) {
+        fputs("calibration: out of memory\n", stderr);
+        exit(2);
+    }
+    return memory;
+}
+
+static void look_at(const struct generator *g, uint64_t seed, uint64_t index, int64_t *samples,
+                    bool percentiles, struct outcome *ret)
+{
+    struct estimate_options options = estimate_options_default();
+    struct truth truth = generator_make(g, seed, index, samples);
+    struct estimate_series series = {samples, g->count, 0};
+    struct estimate *e;
+    struct error err;
+    size_t i;
+
+    memset(ret, 0, sizeof(*ret));
+    options.percentile_count = percentiles ? PERCENTILES : 0;
+    options.percentiles[0] = 0.5;
+    options.percentiles[1] = 0.9;
+    options.percentiles[2] = 0.99;
+    if (estimate_cell(&series, 1, &options, &e, &err)) {
+        fprintf(stderr, "calibration: %s\n", err.message);
+        exit(2);
+    }
+    ret->verdict = e->verdict;
+    ret->from = e->trials[0].steady_from;
+    ret->given = e->mean_ns.has_interval;
+    ret->covered = ret->given && truth.mean_ns >= e->mean_ns.lo && truth.mean_ns <= e->mean_ns.hi;
+    ret->width = e->mean_ns.hi - e->mean_ns.value;
+    for (i = 0; i < options.percentile_count; i++) {
+        const struct estimate_interval *p = &e->percentiles[i].interval;
+        double quantile = generator_quantile(g, options.percentiles[i]);
+
+        ret->percentile_given[i] = p->has_interval;
+        ret->percentile_covered[i] = p->has_interval && quantile >= p->lo && quantile <= p->hi;
+    }
+    estimate_destroy(e);
+}
+
+/* Runs the case unless `only` leaves it out; false then. Free experiment->outcomes. */
+static bool run(const struct settings *settings, struct experiment *x, bool percentiles)
+{
+    /* The case's number keeps the series of different cases apart under one seed. */
+    uint64_t base = ((uint64_t)(x->generator.phi * 1000) << 52) ^
+                    ((uint64_t)x->generator.kind << 44) ^ ((uint64_t)x->generator.count << 24);
+    long i, series = (long)x->series;
+
+    x->outcomes = check_memory(calloc(x->series, sizeof(*x->outcomes)));
+#pragma omp parallel
+    {
+        int64_t *samples = check_memory(malloc(x->generator.count * sizeof(*samples)));
+
+#pragma omp for schedule(dynamic, 8)
+        for (i = 0; i < series; i++)
+            look_at(&x->generator, settings->seed, base + (uint64_t)i, samples, percentiles,
+                    &x->outcomes[i]);
+        if (series > 0)
+            free(samples);
+    }
+    return true;
+}
+
+static bool wanted(const struct settings *settings, const char *what)
+{
+    return strstr(what, settings->only) != NULL;
+}
+
+static void describe(const struct generator *g, char *ret, size_t size)
+{
+    int used = snprintf(ret, size, "phi %.3g, n %zu", g->phi, g->count);
+
+    if (g->phi2 != 0 && used > 0 && (size_t)used < size)
+        used += snprintf(ret + used, size - (size_t)used, ", phi2 %.3g", g->phi2);
+    if (g->sd != 0.01 && used > 0 && (size_t)used < size)
+        used += snprintf(ret + used, size - (size_t)used, ", sd %.3g %%", 100 * g->sd);
+    if (g->spikes > 0 && used > 0 && (size_t)used < size)
+        snprintf(ret + used, size - (size_t)used, ", %.3g %% spikes", 100 * g->spikes);
+}
+
+static struct row start_row(const struct experiment *x, const char *what, double low, double high)
+{
+    struct row row = {.what = what, .low = low, .high = high, .series = x->series, .mean = NAN};
+
+    describe(&x->generator, row.where, sizeof(row.where));
+    return row;
+}
+
+static void add_coverage(const struct experiment *x, const char *what, double low, double high,
+                         struct table *table)
+{
+    struct row row = start_row(x, what, low, high);
+    size_t i;
+
+    for (i = 0; i < x->series; i++) {
+        row.trials += x->outcomes[i].given;
+        row.hits += x->outcomes[i].covered;
+    }
+    table_add(table, &row);
+}
+
+static void add_width(const struct experiment *x, double high, struct table *table)
+{
+    struct row row = start_row(x, "mean width, oracle = 1", NAN, high);
+    double oracle = normal_quantile(0.975) * GENERATOR_LEVEL_NS * x->generator.sd *
+                    generator_mean_sd(x->generator.count, x->generator.phi);
+    double sum = 0, squares = 0, n = 0;
+    size_t i;
+
+    for (i = 0; i < x->series; i++) {
+        if (!x->outcomes[i].given)
+            continue;
+        sum += x->outcomes[i].width / oracle;
+        n++;
+    }
+    row.mean = sum / n;
+    for (i = 0; i < x->series; i++) {
+        double d = x->outcomes[i].width / oracle - row.mean;
+
+        if (x->outcomes[i].given)
+            squares += d * d;
+    }
+    row.error = sqrt(squares / (n * (n - 1)));
+    table_add(table, &row);
+}
+
+static void add_percentiles(const struct experiment *x, const char *what, struct table *table)
+{
+    static const char *const names[PERCENTILES] = {"p50", "p90", "p99"};
+    size_t i, p;
+
+    for (p = 0; p < PERCENTILES; p++) {
+        struct row row = start_row(x, what, 0.935, NAN);
+
+        snprintf(row.where + strlen(row.where), sizeof(row.where) - strlen(row.where), ", %s%s",
+                 names[p], x->generator.kind == GENERATOR_LOGNORMAL ? " lognormal" : "");
+        for (i = 0; i < x->series; i++) {
+            row.trials += x->outcomes[i].percentile_given[p];
+            row.hits += x->outcomes[i].percentile_covered[p];
+        }
+        /* Refused everywhere is an answer, too, though nothing to count. */
+        if (row.trials < x->series / 50 + 5)
+            row.low = NAN;
+        table_add(table, &row);
+    }
+}
+
+static void add_verdict(const struct experiment *x, const char *what, enum estimate_verdict verdict,
+                        bool other, double low, double high, struct table *table)
+{
+    struct row row = start_row(x, what, low, high);
+    size_t i;
+
+    row.trials = x->series;
+    for (i = 0; i < x->series; i++)
+        row.hits += (x->outcomes[i].verdict == verdict) != other;
+    table_add(table, &row);
+}
+
+static void add_place(const struct experiment *x, size_t place, double high, struct table *table)
+{
+    struct row row = start_row(x, "mean error of the step's place", NAN, high);
+    double sum = 0, squares = 0, n = 0;
+    size_t i;
+
+    for (i = 0; i < x->series; i++) {
+        if (x->outcomes[i].verdict != ESTIMATE_WARMUP)
+            continue;
+        sum += fabs((double)x->outcomes[i].from - (double)place);
+        n++;
+    }
+    row.mean = n > 0 ? sum / n : NAN;
+    for (i = 0; i < x->series; i++) {
+        double d = fabs((double)x->outcomes[i].from - (double)place) - row.mean;
+
+        if (x->outcomes[i].verdict == ESTIMATE_WARMUP)
+            squares += d * d;
+    }
+    row.error = n > 1 ? sqrt(squares / (n * (n - 1))) : 0;
+    table_add(table, &row);
+}
+
+static void measure_means(const struct settings *settings, struct table *table)
+{
+    static const struct {
+        double phi;
+        size_t count;
+        double low, high, width;
+        bool percentiles;
+    } cases[] = {
+        {0, 100, 0.945, 0.98, NAN, false},    {0, 300, 0.945, 0.98, 1.25, false},
+        {0, 1000, 0.945, 0.98, 1.25, true},   {0.5, 100, 0.945, 0.98, NAN, false},
+        {0.5, 300, 0.945, 0.98, 1.25, false}, {0.5, 1000, 0.945, 0.98, 1.25, true},
+        {0.8, 300, NAN, NAN, 1.25, false},    {0.9, 100, 0.91, NAN, NAN, false},
+        {0.9, 300, 0.935, NAN, 1.25, false},  {0.9, 1000, 0.945, NAN, 1.25, true},
+        {0.99, 1000, 0.93, NAN, NAN, false},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct experiment x = {.generator = {.kind = GENERATOR_STATIONARY,
+                                             .count = cases[i].count,
+                                             .sd = 0.01,
+                                             .phi = cases[i].phi},
+                               .series = settings->series};
+
+        run(settings, &x, cases[i].percentiles);
+        add_coverage(&x, "95 % interval of the mean covers", cases[i].low, cases[i].high, table);
+        if (!isnan(cases[i].width))
+            add_width(&x, cases[i].width, table);
+        if (cases[i].percentiles)
+            add_percentiles(&x, "percentile interval covers", table);
+        free(x.outcomes);
+    }
+}
+
+static void measure_percentiles(const struct settings *settings, struct table *table)
+{
+    static const double phis[] = {0, 0.8};
+    size_t i;
+
+    for (i = 0; i < 2; i++) {
+        struct experiment x = {
+            .generator = {.kind = GENERATOR_LOGNORMAL, .count = 2000, .sd = 0.3, .phi = phis[i]},
+            .series = settings->series};
+
+        run(settings, &x, true);
+        add_percentiles(&x, "percentile interval covers", table);
+        free(x.outcomes);
+    }
+    for (i = 0; i < 3; i++) {
+        static const size_t counts[] = {8, 28, 298};
+        static const char *const what = "percentile given below the table of needed samples";
+        struct experiment x = {
+            .generator = {.kind = GENERATOR_STATIONARY, .count = counts[i], .sd = 0.01},
+            .series = settings->series};
+        struct row row;
+        size_t k, p = i == 0 ? 1 : i;
+
+        run(settings, &x, true);
+        row = start_row(&x, what, NAN, 0);
+        snprintf(row.where + strlen(row.where), sizeof(row.where) - strlen(row.where), ", %s",
+                 p == 1 ? "p90" : "p99");
+        row.trials = x.series;
+        for (k = 0; k < x.series; k++)
+            row.hits += x.outcomes[k].percentile_given[p];
+        table_add(table, &row);
+        free(x.outcomes);
+    }
+}
+
+static void measure_states(const struct settings *settings, struct table *table)
+{
+    static const size_t counts[] = {1000, 5000};
+    size_t i;
+
+    for (i = 0; i < 2; i++) {
+        struct experiment x = {.generator = {.kind = GENERATOR_TWO_STATE,
+                                             .count = counts[i],
+                                             .sd = 0.01,
+                                             .size = 0.05,
+                                             .where = counts[i] == 1000 ? 40 : 100},
+                               .series = settings->series};
+
+        run(settings, &x, false);
+        add_verdict(&x, "sticky two-state: flagged", ESTIMATE_TWO_STATE, false,
+                    counts[i] == 5000 ? 0.95 : NAN, NAN, table);
+        add_coverage(&x, "sticky two-state: interval covers", counts[i] == 5000 ? 0.95 : NAN, NAN,
+                     table);
+        free(x.outcomes);
+    }
+}
+
+static void measure_flat(const struct settings *settings, struct table *table)
+{
+    static const double phis[] = {0, 0.5, 0.8, 0.9, 0.95};
+    size_t i, j;
+
+    for (i = 0; i < 5; i++) {
+        for (j = 0; j < 2; j++) {
+            struct experiment x = {.generator = {.kind = GENERATOR_STATIONARY,
+                                                 .count = j ? 2000 : 1000,
+                                                 .sd = j ? 0.01 : 0.03,
+                                                 .phi = phis[i],
+                                                 .spikes = j ? 0.01 : 0},
+                                   .series = settings->series};
+
+            run(settings, &x, false);
+            add_verdict(&x, "flat series called anything else", ESTIMATE_FLAT, true, NAN, 0.01,
+                        table);
+            free(x.outcomes);
+        }
+    }
+}
+
+static void measure_changes(const struct settings *settings, struct table *table)
+{
+    static const double phis[] = {0, 0.5, 0.8, 0.9};
+    size_t i;
+
+    for (i = 0; i < 4; i++) {
+        struct experiment x = {.generator = {.kind = GENERATOR_STEP,
+                                             .count = 2000,
+                                             .sd = 0.01,
+                                             .phi = phis[i],
+                                             .size = 0.02,
+                                             .where = 1.0 / 7},
+                               .series = settings->series};
+
+        run(settings, &x, false);
+        add_verdict(&x, "2 % step at a seventh: found", ESTIMATE_WARMUP, false, 0.95, NAN, table);
+        add_place(&x, (size_t)(2000 * (1.0 / 7)), 40, table);
+        free(x.outcomes);
+    }
+    for (i = 0; i < 4; i++) {
+        struct experiment x = {.generator = {.kind = GENERATOR_DRIFT,
+                                             .count = 1000,
+                                             .sd = 0.01,
+                                             .phi = phis[i],
+                                             .size = 0.05},
+                               .series = settings->series};
+
+        run(settings, &x, false);
+        add_verdict(&x, "5 % drift: flagged", ESTIMATE_DRIFT, false, phis[i] > 0.8 ? 0.92 : 0.99,
+                    NAN, table);
+        free(x.outcomes);
+    }
+}
+
+/* Shapes that nothing is promised of: shown, so that nobody has to guess. */
+static void measure_shapes(const struct settings *settings, struct table *table)
+{
+    static const struct {
+        const char *what;
+        struct generator generator;
+        enum estimate_verdict verdict;
+    } cases[] = {
+        {"exponential warmup of 10 %: called warmup",
+         {.kind = GENERATOR_APPROACH, .size = 0.1, .where = 0.05},
+         ESTIMATE_WARMUP},
+        {"thermal slowdown of 5 %: called slowdown",
+         {.kind = GENERATOR_SLOWDOWN, .size = 0.05, .where = 0.05},
+         ESTIMATE_SLOWDOWN},
+        {"late shift of 3 % at 85 %: called no_steady_state",
+         {.kind = GENERATOR_LATE_SHIFT, .size = 0.03, .where = 0.85},
+         ESTIMATE_NO_STEADY_STATE},
+        {"periodic, 2 %, every 50: called flat",
+         {.kind = GENERATOR_PERIODIC, .size = 0.02, .where = 50},
+         ESTIMATE_FLAT},
+        {"quantised to 2 % of a sample: called flat",
+         {.kind = GENERATOR_STATIONARY, .quantum_ns = 2e4},
+         ESTIMATE_FLAT},
+        {"wandering clock: called flat", {.kind = GENERATOR_CLOCK}, ESTIMATE_FLAT},
+        {"lognormal, sd 50 %: called flat",
+         {.kind = GENERATOR_LOGNORMAL, .sd = 0.5},
+         ESTIMATE_FLAT},
+        {"AR(2): called flat", {.kind = GENERATOR_STATIONARY, .phi2 = 0.3}, ESTIMATE_FLAT},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct experiment x = {.generator = cases[i].generator, .series = settings->series};
+
+        x.generator.count = 1000;
+        x.generator.phi = x.generator.phi2 != 0 ? 0.6 : 0.5;
+        if (x.generator.sd == 0)
+            x.generator.sd = 0.01;
+        run(settings, &x, false);
+        add_verdict(&x, cases[i].what, cases[i].verdict, false, NAN, NAN, table);
+        if (x.generator.kind != GENERATOR_LATE_SHIFT && x.generator.kind != GENERATOR_CLOCK)
+            add_coverage(&x, "its interval of the mean covers", NAN, NAN, table);
+        free(x.outcomes);
+    }
+}
+
+void measure_engine(const struct settings *settings, struct table *table)
+{
+    static const struct {
+        const char *name;
+        void (*measure)(const struct settings *settings, struct table *table);
+    } parts[] = {
+        {"mean", measure_means}, {"percentile", measure_percentiles}, {"two-state", measure_states},
+        {"flat", measure_flat},  {"change", measure_changes},         {"shape", measure_shapes},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (wanted(settings, parts[i].name))
+            parts[i].measure(settings, table);
+    }
+}
