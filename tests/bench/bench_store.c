@@ -23,7 +23,7 @@
 #include "results/store.h"
 
 #define SAMPLES 1000000
-#define CHUNK 4096 /* a worker sends up to 16384 values at once: this is on the slow side */
+#define CHUNK 16384 /* values in one message of a worker (harness/runner/worker_link.c) */
 
 /* A plan of one cell with one trial; the digests are of two tiny declarations. */
 static enum status plan(struct store *store, int64_t *ret_trial, struct error *err)

@@ -49,8 +49,8 @@ def verdict(name, met, text):
 def stream(options, kernel):
     """Paired: in every pair both arms run once, in random order, each a fresh process."""
     declaration = (f"workload: bench_{kernel}\nversion: 1\nkind: memory_bound\n"
-                   f"description: {kernel} for bench\nprecisions: [fp32]\n"
-                   f"operation: {kernel}\nelements: {options.elements}\n")
+                   f"description: {kernel} for bench\nprecisions: [fp32]\nscenario: offline\n"
+                   f"memory_bound:\n  kernel: {kernel}\n  elements: {options.elements}\n")
     order = random.Random(options.seed)
     logs, rates = [], {"device": [], "openmp": []}
     with tempfile.TemporaryDirectory() as folder:
