@@ -37,7 +37,7 @@ struct protocol {
     int64_t window_max_ns;       /* ... or at this limit; then the trial says so */
     int64_t max_samples;         /* per trial, bound on memory */
     int64_t min_sample_ns;       /* shorter iterations are timed in blocks at least this long */
-    int64_t trial_timeout_ns;    /* watchdog: no word from the worker for this long ends the trial */
+    int64_t trial_timeout_ns;    /* watchdog: no word from the worker for so long ends the trial */
     enum protocol_cache cache;   /* cold: a buffer of cold_flush_factor x LLC is written before each
                                     sample, outside the timed region */
     int64_t cold_flush_factor;

@@ -7,8 +7,8 @@
  *
  * Stricter than libcyaml, so that a value means what it looks like: integers are decimal, booleans
  * are `true` or `false`, enumerations take only their names, a key is written at most once. Schema
- * types: INT, UINT, BOOL, ENUM, FLOAT, STRING, MAPPING, SEQUENCE, SEQUENCE_FIXED; the top level is a
- * mapping with CYAML_FLAG_POINTER.
+ * types: INT, UINT, BOOL, ENUM, FLOAT, STRING, MAPPING, SEQUENCE, SEQUENCE_FIXED; the top level is
+ * a mapping with CYAML_FLAG_POINTER.
  */
 #ifndef ASSAY_CORE_DECLARATION_H
 #define ASSAY_CORE_DECLARATION_H
@@ -26,8 +26,8 @@
 #define DECLARATION_DEPTH_MAX 32
 
 /*
- * Flags of our own, beside libcyaml's, on CYAML_INT and CYAML_UINT values: the value is written with
- * a unit and stored as an integer.
+ * Flags of our own, beside libcyaml's, on CYAML_INT and CYAML_UINT values: the value is written
+ * with a unit and stored as an integer.
  *     CYAML_FIELD_INT("window", CYAML_FLAG_OPTIONAL | DECLARATION_DURATION, struct x, window_ns)
  * DURATION: "250ms", "2s", "1h" into nanoseconds. BYTES: "512KiB", "2MB" or a plain number.
  */
@@ -47,7 +47,8 @@ struct declaration {
 
 /*
  * Reads and checks the file. `ret` is initialised on success (declaration_finish). INVALID: it is
- * wrong, with "FILE:LINE: ..." in the message; NOT_FOUND (says where it was looked for), DENIED, IO.
+ * wrong, with "FILE:LINE: ..." in the message; NOT_FOUND (says where it was looked for), DENIED,
+ * IO.
  */
 enum status declaration_load(const char *path, const cyaml_schema_value_t *schema,
                              struct declaration *ret, struct error *err);
@@ -66,7 +67,7 @@ void declaration_finish(struct declaration *declaration);
  */
 bool declaration_has(const struct declaration *declaration, const char *path);
 
-/* Its line, counted from 1; of a place that is not written, the line of the nearest one around it. */
+/* Its line, from 1; of a place that is not written, the line of the nearest one around it. */
 int declaration_line(const struct declaration *declaration, const char *path);
 
 /*

@@ -6,8 +6,8 @@
  * It adds a generated source to the target that defines, in the order of FILES,
  *     const struct embed_file protocol_declared[];
  *     const size_t protocol_declared_count;
- * which the room declares itself with `extern` where it uses them. The source is generated anew when
- * a file changes.
+ * which the room declares itself with `extern` where it uses them. The source is generated anew
+ * when a file changes.
  */
 #ifndef ASSAY_CORE_EMBED_H
 #define ASSAY_CORE_EMBED_H

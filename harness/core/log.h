@@ -8,8 +8,9 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 void log_set_level(enum log_level level);
 
 /*
- * Writes one line "assay: level: text" to stderr in one write(2), so that lines of several processes
- * do not mix. INFO lines carry no level. Control characters in the text are shown as \xNN.
+ * Writes one line "assay: level: text" to stderr in one write(2), so that lines of several
+ * processes do not mix. INFO lines carry no level. Control characters other than line breaks are
+ * shown as \xNN.
  */
 void log_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -39,7 +39,7 @@ void random_init(struct random *random, uint64_t seed, uint64_t stream);
 uint64_t random_next(struct random *random);
 double random_next_unit(struct random *random);   /* [0, 1) */
 double random_next_normal(struct random *random); /* mean 0, variance 1 (Box-Muller) */
-/* Uniform in [0, bound) without bias (Lemire, "Fast Random Integer Generation", 2019). bound > 0. */
+/* Uniform in [0, bound), no bias (Lemire, "Fast Random Integer Generation", 2019). bound > 0. */
 uint64_t random_next_below(struct random *random, uint64_t bound);
 /* Fisher-Yates shuffle of 0..count-1 in `order`. */
 void random_shuffle(struct random *random, uint32_t *order, size_t count);

@@ -1,7 +1,7 @@
 /*
  * reading - a value that says what it knows.
  *
- * "Could not measure" is a value with a reason. Missing is never 0 and unknown never equals unknown.
+ * "Could not measure" is a value with a reason. Missing is never 0; unknown never equals unknown.
  */
 #ifndef ASSAY_CORE_READING_H
 #define ASSAY_CORE_READING_H
