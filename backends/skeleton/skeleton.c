@@ -1,7 +1,7 @@
 /*
  * A backend to copy from. It has one device whose memory is the host's, and no compiler: what a
- * real one does instead stands in the comments. tests/unit/test_backend_skeleton.c compiles and runs
- * it, so it is never out of date.
+ * real one does instead stands in the comments. tests/unit/test_backend_skeleton.c compiles and
+ * runs it, so it is never out of date.
  *
  *  1. Copy this folder to backends/<name>/, rename, add the sources to backends/CMakeLists.txt.
  *  2. Declare the vendor's functions in your own thin header, as backends/opencl/api.h does: one

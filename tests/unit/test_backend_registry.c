@@ -1,0 +1,205 @@
+#include "backends/registry.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int probes;
+
+static enum status probe_two(struct backend *backend, uint32_t *ret, struct error *err)
+{
+    (void)backend;
+    (void)err;
+    probes++;
+    *ret = 2;
+    return STATUS_OK;
+}
+
+static enum status probe_none(struct backend *backend, uint32_t *ret, struct error *err)
+{
+    (void)backend;
+    (void)err;
+    *ret = 0;
+    return STATUS_OK;
+}
+
+static enum status probe_absent(struct backend *backend, uint32_t *ret, struct error *err)
+{
+    (void)backend;
+    probes++;
+    *ret = 99;
+    return error_set(err, STATUS_UNAVAILABLE, "libvendor.so.1: not found");
+}
+
+static enum status no_info(struct backend *backend, uint32_t index, struct device_info *ret,
+                           struct error *err)
+{
+    (void)backend;
+    (void)index;
+    (void)ret;
+    return error_set(err, STATUS_INTERNAL, "unused");
+}
+
+static enum status no_open(struct backend *backend, uint32_t index,
+                           const struct device_options *options, struct device **ret,
+                           struct error *err)
+{
+    (void)backend;
+    (void)index;
+    (void)options;
+    (void)ret;
+    return error_set(err, STATUS_INTERNAL, "unused");
+}
+
+#define GOOD(given_name, given_probe)                                                              \
+    {                                                                                              \
+        .name = given_name, .description = "d", .probe = given_probe, .device_info = no_info,      \
+        .device_open = no_open                                                                     \
+    }
+
+static void test_compiled_in(void **state)
+{
+    (void)state;
+    assert_int_equal(backend_count(), 2);
+    assert_string_equal(backend_at(0)->ops->name, "opencl");
+    assert_ptr_equal(backend_find("null"), backend_at(1));
+    assert_null(backend_at(2));
+    assert_null(backend_find("nothing"));
+    assert_null(backend_find(NULL));
+    assert_false(backend_is_hidden(backend_find("opencl")));
+    assert_true(backend_is_hidden(backend_find("null")));
+    for (size_t i = 0; i < backend_count(); i++)
+        assert_int_equal(backend_ops_check(backend_at(i)->ops, NULL), STATUS_OK);
+}
+
+static void test_ops_check(void **state)
+{
+    const struct backend_ops good = GOOD("x_1", probe_two);
+    struct backend_ops ops = good;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(backend_ops_check(NULL, &err), STATUS_INTERNAL);
+    assert_int_equal(backend_ops_check(&ops, &err), STATUS_OK);
+    ops.name = "Open CL";
+    assert_int_equal(backend_ops_check(&ops, &err), STATUS_INTERNAL);
+    ops.name = "";
+    assert_int_equal(backend_ops_check(&ops, &err), STATUS_INTERNAL);
+#define WITHOUT(hook)                                                                              \
+    do {                                                                                           \
+        ops = good;                                                                                \
+        ops.hook = NULL;                                                                           \
+        assert_int_equal(backend_ops_check(&ops, &err), STATUS_INTERNAL);                          \
+        assert_non_null(strstr(err.message, #hook));                                               \
+    } while (0)
+    WITHOUT(description);
+    WITHOUT(probe);
+    WITHOUT(device_info);
+    WITHOUT(device_open);
+#undef WITHOUT
+}
+
+/* A table of any non-NULL pointers: the check only looks at which are there. */
+static void test_device_ops_check(void **state)
+{
+    struct device_ops full, ops;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    memset(&full, 0x5a, sizeof(full));
+    assert_int_equal(device_ops_check(NULL, &err), STATUS_INTERNAL);
+    assert_int_equal(device_ops_check(&full, &err), STATUS_OK);
+#define WITHOUT(hook)                                                                              \
+    do {                                                                                           \
+        ops = full;                                                                                \
+        ops.hook = NULL;                                                                           \
+        assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);                           \
+        assert_non_null(strstr(err.message, #hook));                                               \
+    } while (0)
+    WITHOUT(buffer_alloc);
+    WITHOUT(buffer_free);
+    WITHOUT(upload);
+    WITHOUT(download);
+    WITHOUT(module_load);
+    WITHOUT(module_unload);
+    WITHOUT(module_describe);
+    WITHOUT(kernel_launch);
+    WITHOUT(synchronize);
+    WITHOUT(close);
+#undef WITHOUT
+    ops = full;
+    ops.event_record = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "event"));
+    ops.event_create = NULL;
+    ops.event_destroy = NULL;
+    ops.event_elapsed_ns = NULL;
+    ops.flush = NULL;
+    ops.gemm = NULL;
+    ops.lane_candidates = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_OK);
+}
+
+/* Probed once; the answer is kept with its message; count is 0 unless it is available. */
+static void test_probe(void **state)
+{
+    static const struct backend_ops two = GOOD("two", probe_two),
+                                    absent = GOOD("absent", probe_absent),
+                                    none = GOOD("none", probe_none);
+    struct backend backends[] = {{.ops = &two}, {.ops = &absent}, {.ops = &none}};
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    backend_registry_replace(backends, 3);
+    assert_int_equal(backend_count(), 3);
+    probes = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(backend_probe(&backends[0], &err), STATUS_OK);
+        assert_int_equal(backend_probe(&backends[1], &err), STATUS_UNAVAILABLE);
+        assert_string_equal(err.message, "libvendor.so.1: not found");
+        assert_int_equal(backend_probe(&backends[1], NULL), STATUS_UNAVAILABLE);
+        assert_int_equal(backend_probe(&backends[2], &err), STATUS_UNAVAILABLE);
+    }
+    assert_int_equal(probes, 2);
+    assert_int_equal(backends[0].device_count, 2);
+    assert_int_equal(backends[1].device_count, 0);
+    assert_int_equal(backend_probe(NULL, &err), STATUS_INTERNAL);
+    assert_int_equal(backend_libraries(&backends[0], NULL, 0), 0);
+    backend_registry_replace(NULL, 0);
+    assert_string_equal(backend_at(0)->ops->name, "opencl");
+}
+
+/* A defective table stays visible, with the reason, and is never called. */
+static void test_defective(void **state)
+{
+    static const struct backend_ops good = GOOD("same", probe_two), twin = GOOD("same", probe_two),
+                                    broken = {.name = "broken", .description = "d"};
+    struct backend backends[] = {{.ops = &good}, {.ops = &broken}, {.ops = &twin}, {.ops = NULL}};
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    backend_registry_replace(backends, 4);
+    assert_int_equal(backend_count(), 4);
+    assert_int_equal(backend_probe(backend_at(0), &err), STATUS_OK);
+    assert_int_equal(backend_probe(backend_at(1), &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "broken"));
+    assert_int_equal(backend_probe(backend_at(2), &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "same"));
+    assert_int_equal(backend_probe(backend_at(3), &err), STATUS_INTERNAL);
+    assert_ptr_equal(backend_find("same"), backend_at(0));
+    assert_false(backend_is_hidden(backend_at(3)));
+    backend_registry_replace(NULL, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compiled_in),      cmocka_unit_test(test_ops_check),
+        cmocka_unit_test(test_device_ops_check), cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_defective),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
