@@ -11,25 +11,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Uses one that is installed, or compiles one into a temporary folder; false where neither works.
+/*
+ * Compiles a locale of a decimal comma alone into a temporary folder and enters it; false where
+ * that does not work. localedef ends with 1 for the categories that it does not find.
  */
 static inline bool comma_locale_enter(void)
 {
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"};
-    char folder[] = "/tmp/assay-locale-XXXXXX", command[256];
+    static const char source[] = "LC_NUMERIC\ndecimal_point \"<U002C>\"\nthousands_sep \"\"\n"
+                                 "grouping -1\nEND LC_NUMERIC\n";
+    char folder[] = "/tmp/assay-locale-XXXXXX", path[64], command[256];
     bool entered = false;
+    FILE *file;
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); ++i)
-        if (setlocale(LC_ALL, names[i]))
-            return true;
     if (!mkdtemp(folder))
         return false;
-    snprintf(command, sizeof(command),
-             "localedef --no-archive -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", folder);
-    if (!system(command)) {
-        setenv("LOCPATH", folder, 1);
-        entered = setlocale(LC_ALL, "de_DE.UTF-8") != NULL;
-        unsetenv("LOCPATH");
+    snprintf(path, sizeof(path), "%s/source", folder);
+    file = fopen(path, "w");
+    if (file && fputs(source, file) >= 0 && !fclose(file)) {
+        snprintf(command, sizeof(command),
+                 "cd %s && { localedef -c --no-archive -i ./source ./comma >/dev/null 2>&1 || "
+                 "test -e comma/LC_NUMERIC; }",
+                 folder);
+        if (!system(command)) {
+            setenv("LOCPATH", folder, 1);
+            entered = setlocale(LC_NUMERIC, "comma") != NULL;
+            unsetenv("LOCPATH");
+        }
     }
     snprintf(command, sizeof(command), "rm -rf %s", folder);
     if (system(command))
@@ -39,7 +46,7 @@ static inline bool comma_locale_enter(void)
 
 static inline void comma_locale_leave(void)
 {
-    setlocale(LC_ALL, "C");
+    setlocale(LC_NUMERIC, "C");
 }
 
 #endif

@@ -434,7 +434,7 @@ static void test_locale(void **state)
 
     (void)state;
     if (!comma_locale_enter())
-        skip(); /* no locale with a decimal comma is here or can be made */
+        skip(); /* localedef is not here */
     assert_int_equal(parse("name: x\nmodel: {heads: 1, layers: 1, dropout: 0.5}\nmemory: 1.5KiB\n",
                            &declaration, &err),
                      STATUS_OK);
