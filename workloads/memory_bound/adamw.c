@@ -66,32 +66,40 @@ static double roundings_w(double t)
     return fmin(t, 1.0 / (RATE * WEIGHT_DECAY)) + 1.0;
 }
 
-static struct memory_expected expect_w(const struct memory_data *data, uint64_t index, double t)
+/* The closed form's coefficients after t steps. */
+struct history {
+    double m, v;        /* of g and g^2 */
+    double power, sum;  /* a^t, and (1 - a^t) / (1 - a) */
+    double update_size; /* what the updates' own errors count for, in magnitude */
+};
+
+static struct history history_at(double t)
 {
-    const double g = memory_value(data, G, index), start = memory_value(data, W, index);
     const double decay = (double)(float)(1.0 - RATE * WEIGHT_DECAY);
     const double power = pow(decay, t);
-    const double move = RATE * g / (fabs(g) + (double)(float)EPSILON);
-    const double value = power * start - move * (1.0 - power) / (1.0 - decay);
 
-    return (struct memory_expected){
-        .value = value,
-        .magnitude = fmax(fabs(start), fabs(value)) +
-                     RATE * (1.0 + roundings_m(t) + roundings_v(t) / 2.0 + 24.0),
+    return (struct history){
+        .m = 1.0 - pow((double)(float)BETA1, t),
+        .v = 1.0 - pow((double)(float)BETA2, t),
+        .power = power,
+        .sum = (1.0 - power) / (1.0 - decay),
+        .update_size = RATE * (1.0 + roundings_m(t) + roundings_v(t) / 2.0 + 24.0),
     };
 }
 
-static struct memory_expected expect_after(const struct memory_data *data, int array,
-                                           uint64_t index, double t)
+static struct memory_expected expect_after(const struct memory_data *data,
+                                           const struct history *history, int array, uint64_t index)
 {
     const double g = memory_value(data, G, index);
-    double value;
+    double start, value;
 
-    if (array == W)
-        return expect_w(data, index, t);
-    value = array == M ? (1.0 - pow((double)(float)BETA1, t)) * g
-                       : (1.0 - pow((double)(float)BETA2, t)) * g * g;
-    return (struct memory_expected){value, fabs(value)};
+    if (array != W) {
+        value = array == M ? history->m * g : history->v * g * g;
+        return (struct memory_expected){value, fabs(value)};
+    }
+    start = memory_value(data, W, index);
+    value = history->power * start - RATE * g / (fabs(g) + (double)(float)EPSILON) * history->sum;
+    return (struct memory_expected){value, fmax(fabs(start), fabs(value)) + history->update_size};
 }
 
 static double roundings_after(int array, double t)
@@ -106,6 +114,7 @@ static enum status check_history(struct memory_instance *instance, int array,
     const uint64_t count = data->sizes.elements;
     const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS;
     const double t = (double)instance->step;
+    const struct history history = history_at(t);
     struct memory_expected *expected = malloc(tile * sizeof(*expected));
     double *got = malloc(tile * sizeof(*got));
     float *floats = malloc(tile * sizeof(*floats));
@@ -124,7 +133,7 @@ static enum status check_history(struct memory_instance *instance, int array,
         memory_decode(MEMORY_F32, DTYPE_F32, floats, part, got);
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < part; ++i)
-            expected[i] = expect_after(data, array, begin + i, t);
+            expected[i] = expect_after(data, &history, array, begin + i);
         memory_compare(&worst, begin, part, got, expected);
     }
     free(floats);

@@ -1,0 +1,149 @@
+/* Everything built in loads, is named after its file, and knows its cost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "workloads/workload.h"
+
+static void check_cost(const struct workload *workload)
+{
+    for (size_t p = 0; p < workload->precision_count; ++p) {
+        for (size_t b = 0; b < workload->batch_count; ++b) {
+            const struct workload_case work = {
+                .workload = workload,
+                .precision = workload->precisions[p],
+                .batch = workload->batches[b],
+                .scenario = workload->scenario,
+            };
+            struct workload_cost cost;
+            struct error err = ERROR_INIT;
+
+            if (workload->kind->cost(&work, &cost, &err) != STATUS_OK)
+                fail_msg("%s: %s", workload->name, err.message);
+            assert_true(cost.items > 0);
+            assert_non_null(cost.item_name);
+            assert_true(cost.device_memory_bytes > 0);
+            assert_true(strcmp(cost.headline, "bytes") != 0 || cost.bytes > 0);
+            assert_true(strcmp(cost.headline, "flops") != 0 || cost.flops > 0);
+            assert_int_equal(cost.bytes > 0, cost.bytes_formula != NULL);
+            assert_int_equal(cost.flops > 0, cost.flops_formula != NULL);
+        }
+    }
+}
+
+static void test_workloads(void **state)
+{
+    size_t count;
+    const struct catalog_entry *entries = catalog_workloads(&count);
+
+    (void)state;
+    assert_true(count >= 12);
+    for (size_t i = 0; i < count; ++i) {
+        struct workload workload, stored;
+        struct error err = ERROR_INIT;
+        struct text description;
+
+        assert_true(i == 0 || strcmp(entries[i - 1].name, entries[i].name) < 0);
+        if (workload_find(entries[i].name, &workload, &err) != STATUS_OK)
+            fail_msg("%s: %s", entries[i].name, err.message);
+        assert_string_equal(workload.name, entries[i].name);
+        assert_string_equal(workload.origin, "built-in");
+        if (workload_from_json(workload.json, &stored, &err) != STATUS_OK)
+            fail_msg("%s: %s", entries[i].name, err.message);
+        assert_true(digest_equal(&workload.digest, &stored.digest));
+        workload_finish(&stored);
+        text_init(&description);
+        workload.kind->describe(&workload, &description);
+        assert_true(text_ok(&description) && description.length > 0);
+        text_finish(&description);
+        check_cost(&workload);
+        workload_finish(&workload);
+    }
+}
+
+static void test_suites(void **state)
+{
+    static const char *const expected[] = {"first-look", "memory-bound", "self-test"};
+    size_t count;
+    const struct catalog_entry *entries = catalog_suites(&count);
+
+    (void)state;
+    assert_true(count >= 3);
+    for (size_t i = 0; i < count; ++i) {
+        struct suite suite;
+        struct error err = ERROR_INIT;
+
+        if (suite_find(entries[i].name, &suite, &err) != STATUS_OK)
+            fail_msg("%s: %s", entries[i].name, err.message);
+        assert_string_equal(suite.name, entries[i].name);
+        assert_true(suite.entry_count > 0);
+        suite_finish(&suite);
+    }
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); ++i) {
+        struct suite suite;
+
+        assert_int_equal(suite_find(expected[i], &suite, NULL), STATUS_OK);
+        suite_finish(&suite);
+    }
+}
+
+static void test_not_found(void **state)
+{
+    struct workload workload;
+    struct suite suite;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(workload_find("traid", &workload, &err), STATUS_NOT_FOUND);
+    assert_string_equal(err.message, "there is no workload \"traid\"; did you mean triad?");
+    assert_int_equal(workload_find("quite-another-thing", &workload, &err), STATUS_NOT_FOUND);
+    assert_string_equal(err.message,
+                        "there is no workload \"quite-another-thing\"; `assay list` shows the "
+                        "built-in ones, a file is named by a path with / or ending in .yaml");
+    assert_int_equal(suite_find("firstlook", &suite, &err), STATUS_NOT_FOUND);
+    assert_string_equal(err.message, "there is no suite \"firstlook\"; did you mean first-look?");
+    assert_int_equal(workload_find("./no-such-file.yaml", &workload, &err), STATUS_NOT_FOUND);
+    assert_non_null(strstr(err.message, "./no-such-file.yaml"));
+}
+
+static void test_names(void **state)
+{
+    enum scenario scenario;
+    enum arm arm;
+    size_t count;
+    const struct workload_kind *const *kinds = workload_kinds(&count);
+
+    (void)state;
+    for (int i = SCENARIO_SINGLE_STREAM; i <= SCENARIO_SERVER; ++i) {
+        assert_true(scenario_from_name(scenario_name((enum scenario)i), &scenario));
+        assert_int_equal(scenario, i);
+    }
+    assert_false(scenario_from_name("batch", &scenario));
+    for (int i = ARM_PORTABLE; i <= ARM_VENDOR; ++i) {
+        assert_true(arm_from_name(arm_name((enum arm)i), &arm));
+        assert_int_equal(arm, i);
+    }
+    assert_false(arm_from_name("leg", &arm));
+    for (size_t i = 0; i < count; ++i) {
+        assert_ptr_equal(workload_kind_find(kinds[i]->name), kinds[i]);
+        assert_non_null(kinds[i]->summary);
+    }
+    assert_null(workload_kind_find("none"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_workloads),
+        cmocka_unit_test(test_suites),
+        cmocka_unit_test(test_not_found),
+        cmocka_unit_test(test_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

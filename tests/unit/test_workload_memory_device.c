@@ -1,0 +1,291 @@
+/*
+ * Memory-bound kernels on a real device: outputs verify at odd shapes, group sizes and storage
+ * types, and whatever damages them is found and named.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "workloads/memory_bound/memory_bound.h"
+
+static struct device *device;
+
+struct running {
+    struct workload workload;
+    struct workload_case work;
+    struct workload_instance *instance;
+};
+
+static void start(struct running *running, const char *kernel, const char *shape, int lanes,
+                  enum precision precision)
+{
+    struct error err = ERROR_INIT;
+    char *yaml = text_format("workload: mine\nversion: 1\nkind: memory_bound\ndescription: d\n"
+                             "precisions: [%s]\nmemory_bound: {kernel: %s, %s, lanes: %d}\n",
+                             precision_name(precision), kernel, shape, lanes);
+
+    if (workload_parse("mine.yaml", yaml, strlen(yaml), &running->workload, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    free(yaml);
+    running->work = (struct workload_case){
+        .workload = &running->workload,
+        .precision = precision,
+        .batch = 1,
+        .scenario = SCENARIO_OFFLINE,
+        .seed = 12345,
+    };
+    if (running->workload.kind->create(&running->work, device, &running->instance, &err) !=
+        STATUS_OK)
+        fail_msg("%s, %s: %s", kernel, shape, err.message);
+}
+
+static void stop(struct running *running)
+{
+    running->workload.kind->destroy(running->instance);
+    workload_finish(&running->workload);
+}
+
+struct tally {
+    size_t reported, failed;
+    uint64_t compared;
+};
+
+static void count_check(void *context, const struct workload_check *check)
+{
+    struct tally *tally = context;
+
+    ++tally->reported;
+    tally->failed += !check->passed;
+    tally->compared += check->compared;
+    assert_int_equal(check->passed, check->error <= check->tolerance);
+    assert_non_null(check->reason);
+}
+
+static void run_and_verify(const char *kernel, const char *shape, int lanes,
+                           enum precision precision)
+{
+    struct running running;
+    struct tally tally = {0};
+    struct error err = ERROR_INIT;
+    enum status status;
+
+    start(&running, kernel, shape, lanes, precision);
+    status = running.workload.kind->verify(running.instance, count_check, &tally, &err);
+    for (int i = 0; i < 5 && status == STATUS_OK; ++i)
+        status = running.workload.kind->iterate(running.instance, &err);
+    if (status == STATUS_OK)
+        status = running.workload.kind->verify(running.instance, count_check, &tally, &err);
+    if (status != STATUS_OK)
+        fail_msg("%s, %s, lanes %d, %s: %s", kernel, shape, lanes, precision_name(precision),
+                 err.message);
+    assert_true(tally.reported >= 2 && tally.failed == 0 && tally.compared >= 2);
+    stop(&running);
+}
+
+static const struct {
+    const char *kernel;
+    const char *shapes[5];
+} odd[] = {
+    {"copy", {"elements: 1", "elements: 7", "elements: 1000003"}},
+    {"scale", {"elements: 1", "elements: 1000003"}},
+    {"add", {"elements: 7", "elements: 1000003"}},
+    {"triad", {"elements: 1", "elements: 7", "elements: 1000003"}},
+    {"dot", {"elements: 1", "elements: 7", "elements: 1000003"}},
+    {"gelu", {"elements: 7", "elements: 1000003"}},
+    {"layer_norm",
+     {"rows: 1, columns: 7", "rows: 5, columns: 1003", "rows: 300, columns: 33",
+      "rows: 1, columns: 1000003"}},
+    {"softmax",
+     {"rows: 1, columns: 1", "rows: 5, columns: 1003", "rows: 300, columns: 33",
+      "rows: 1, columns: 1000003"}},
+    {"transpose",
+     {"rows: 1, columns: 1", "rows: 7, columns: 1003", "rows: 129, columns: 65",
+      "rows: 1000003, columns: 1"}},
+    {"embedding_gather",
+     {"vocabulary: 1, dimension: 1, lookups: 1", "vocabulary: 1003, dimension: 77, lookups: 501"}},
+    {"adamw", {"elements: 1", "elements: 7", "elements: 1000003"}},
+};
+
+static void test_odd_shapes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i)
+        for (size_t s = 0; s < 5 && odd[i].shapes[s] != NULL; ++s)
+            run_and_verify(odd[i].kernel, odd[i].shapes[s], 1, PRECISION_FP32);
+}
+
+/* Lanes share rows and meet at barriers as soon as there are several. */
+static void test_lanes(void **state)
+{
+    static const int lanes[] = {8, 64};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i)
+        for (size_t l = 0; l < sizeof(lanes) / sizeof(lanes[0]); ++l)
+            if (device->info.max_lanes == 0 || (uint32_t)lanes[l] <= device->info.max_lanes)
+                run_and_verify(odd[i].kernel, odd[i].shapes[1], lanes[l], PRECISION_FP32);
+}
+
+static void test_storage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i) {
+        if (strcmp(odd[i].kernel, "adamw") == 0)
+            continue;
+        run_and_verify(odd[i].kernel, odd[i].shapes[1], 1, PRECISION_BF16);
+        run_and_verify(odd[i].kernel, odd[i].shapes[1], 1, PRECISION_FP16);
+    }
+}
+
+/* An element changed behind the kernel's back is found, with its place. */
+static void expect_damage(const char *kernel, const char *shape, size_t array, uint64_t index,
+                          float value, const char *place)
+{
+    struct running running;
+    struct tally tally = {0};
+    struct error err = ERROR_INIT;
+    struct memory_instance *instance;
+
+    start(&running, kernel, shape, 1, PRECISION_FP32);
+    instance = (struct memory_instance *)running.instance;
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_OK);
+    assert_int_equal(running.workload.kind->iterate(running.instance, &err), STATUS_OK);
+    assert_int_equal(
+        device_upload(instance->arrays[array], index * sizeof(value), &value, sizeof(value), &err),
+        STATUS_OK);
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+    if (strstr(err.message, place) == NULL)
+        fail_msg("\"%s\" does not name %s", err.message, place);
+    assert_int_equal(tally.failed >= 1, 1);
+    stop(&running);
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    expect_damage("copy", "elements: 100003", 1, 100002, 0.123f,
+                  "copy: output c[100002]: got 0.123");
+    expect_damage("triad", "elements: 100003", 2, 7, 9.0f, "triad: output a[7]: got 9");
+    expect_damage("dot", "elements: 100003", 3, 0, 1.0f, "dot: output sum[0]: got 1");
+    expect_damage("gelu", "elements: 100003", 1, 0, 0.5f, "gelu: output y[0]: got 0.5");
+    expect_damage("layer_norm", "rows: 40, columns: 100", 3, 3999, 8.0f,
+                  "layer_norm: output y[39, 99]: got 8");
+    expect_damage("softmax", "rows: 40, columns: 100", 1, 101, 1.0f,
+                  "softmax: output y[1, 1]: got 1");
+    /* The output has 100 rows of 40. */
+    expect_damage("transpose", "rows: 40, columns: 100", 1, 81, 3.0f,
+                  "transpose: output y[2, 1]: got 3");
+    expect_damage("embedding_gather", "vocabulary: 50, dimension: 10, lookups: 20", 2, 37, 3.0f,
+                  "embedding_gather: output out[3, 7]: got 3");
+    expect_damage("adamw", "elements: 100003", 1, 5, 2.0f, "adamw: output w[5]: got 2");
+    expect_damage("adamw", "elements: 100003", 2, 6, 2.0f, "adamw: output m[6]: got 2");
+    expect_damage("adamw", "elements: 100003", 3, 100002, 2.0f, "adamw: output v[100002]: got 2");
+}
+
+/* A window whose launches did nothing must not pass on what an earlier one wrote. */
+static void test_stale_output(void **state)
+{
+    struct running running;
+    struct memory_instance *instance;
+    struct tally tally = {0};
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    start(&running, "scale", "elements: 1003", 1, PRECISION_FP32);
+    instance = (struct memory_instance *)running.instance;
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_OK);
+    instance->unchecked = 100;
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+    assert_non_null(strstr(err.message, "output b[0]: got nan"));
+    assert_non_null(strstr(err.message, "never written?"));
+    stop(&running);
+
+    /* AdamW: steps that were counted and not made. */
+    start(&running, "adamw", "elements: 1003", 1, PRECISION_FP32);
+    instance = (struct memory_instance *)running.instance;
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_OK);
+    assert_int_equal(running.workload.kind->iterate(running.instance, &err), STATUS_OK);
+    ++instance->step;
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+    stop(&running);
+}
+
+static void test_facts(void **state)
+{
+    struct running running;
+    struct module_artifact artifact = {0};
+    json_t *facts;
+
+    (void)state;
+    start(&running, "triad", "elements: 1003", 1, PRECISION_FP32);
+    facts = running.workload.kind->facts(running.instance);
+    assert_non_null(facts);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(facts, "lanes"), "triad")),
+                     1);
+    assert_true(json_integer_value(json_object_get(json_object_get(facts, "groups"), "triad")) > 0);
+    assert_int_equal(json_integer_value(json_object_get(facts, "working_set_bytes")), 12036);
+    assert_non_null(json_object_get(facts, "last_level_cache_bytes"));
+    /* 12 KB are in any last-level cache that is told. */
+    if (json_is_null(json_object_get(facts, "last_level_cache_bytes")))
+        assert_string_equal(json_string_value(json_object_get(facts, "fits_in_cache")), "unknown");
+    else
+        assert_true(json_is_true(json_object_get(facts, "fits_in_cache")));
+    assert_true(json_array_size(json_object_get(facts, "tuning")) >= 1);
+    json_decref(facts);
+    assert_int_equal(running.workload.kind->artifacts(running.instance, &artifact, 1), 1);
+    assert_int_equal(artifact.lanes, 1);
+    assert_string_equal(artifact.file, "workloads/kernels/memory_stream.h");
+    module_artifact_finish(&artifact);
+    stop(&running);
+}
+
+static void test_unsupported(void **state)
+{
+    struct running running;
+    struct workload_instance *instance;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    start(&running, "adamw", "elements: 100", 1, PRECISION_FP32);
+    running.work.precision = PRECISION_BF16;
+    assert_int_equal(running.workload.kind->create(&running.work, device, &instance, &err),
+                     STATUS_UNSUPPORTED);
+    running.work.precision = PRECISION_FP32;
+    running.work.arm = ARM_VENDOR;
+    assert_int_equal(running.workload.kind->create(&running.work, device, &instance, &err),
+                     STATUS_UNSUPPORTED);
+    stop(&running);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_odd_shapes),   cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_storage),      cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_stale_output), cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_unsupported),
+    };
+    struct backend *backend = backend_find("opencl");
+    struct error err = ERROR_INIT;
+    int failed;
+
+    if (backend == NULL || backend_probe(backend, &err) != STATUS_OK ||
+        backend_device_open(backend, 0, &(struct device_options){0}, &device, &err) != STATUS_OK) {
+        printf("SKIPPED: no OpenCL device: %s\n", err.message);
+        return 77;
+    }
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    device_close(device);
+    return failed;
+}

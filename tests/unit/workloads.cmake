@@ -1,0 +1,13 @@
+# Tests of the workloads room's loader, catalog, memory-bound and synthetic kinds.
+assay_add_test(NAME test_workload_declaration SOURCES unit/test_workload_declaration.c
+    LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_workload_catalog SOURCES unit/test_workload_catalog.c
+    LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_workload_memory_cost SOURCES unit/test_workload_memory_cost.c
+    LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_workload_exp SOURCES unit/test_workload_exp.c
+    LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_workload_memory_device SOURCES unit/test_workload_memory_device.c
+    LIBS assay_workloads LABELS unit TIMEOUT 600)
+assay_add_test(NAME test_workload_synthetic SOURCES unit/test_workload_synthetic.c
+    LIBS assay_workloads LABELS unit)
