@@ -6,6 +6,8 @@
 
 #include "harness/core/random.h"
 
+#define WORTH_THREADS 30000 /* elements below which one thread is faster */
+
 #define OUTER_DECAY 2                  /* wte, wpe */
 #define LAYER_DECAY 4                  /* matrices of a layer */
 #define LAYER_NO_DECAY 8               /* vectors of a layer */
@@ -222,7 +224,7 @@ void gpt2_initialise(const struct gpt2_shape *shape, uint64_t seed, float *param
 
         if (!tensor.decay && !gain)
             continue;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (tensor.count > WORTH_THREADS)
         for (uint64_t j = 0; j < tensor.count; j++)
             out[j] = gain ? 1.0f : sd * normal_at(seed, RANDOM_STREAM + i, j);
     }

@@ -6,6 +6,8 @@
 
 #include "workloads/models/reference_math.h"
 
+#define WORTH_THREADS 30000 /* elements below which one thread is faster */
+
 /* Of one layer, kept for the backward pass; all are rows of tokens. */
 struct layer_state {
     double *input; /* residual stream before the layer (width) */
@@ -236,7 +238,7 @@ static enum status layer_forward(const struct gpt2_reference *ref, const float *
                     layer->fc, d, m, err);
     if (status != STATUS_OK)
         return status;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * m > WORTH_THREADS)
     for (uint64_t i = 0; i < rows * m; i++)
         layer->gelu[i] = reference_gelu(layer->fc[i]);
     status = linear(ref, layer->gelu, weight(ref, w, GPT2_FC_PROJ_W, l),
@@ -265,7 +267,7 @@ static enum status mean_loss(struct gpt2_reference *ref, const int32_t *targets,
 
     if (!losses)
         return error_set(err, STATUS_NO_MEMORY, "reference: out of memory");
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * v > WORTH_THREADS)
     for (uint64_t r = 0; r < rows; r++)
         losses[r] = log_sum(ref->logits + r * v, v) - ref->logits[r * v + (uint64_t)targets[r]];
     for (uint64_t r = 0; r < rows; r++)
@@ -325,7 +327,7 @@ static enum status layer_backward(const struct gpt2_reference *ref, const float 
 
     if (status != STATUS_OK)
         return status;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * m > WORTH_THREADS)
     for (uint64_t i = 0; i < rows * m; i++)
         state->dfc[i] *= reference_gelu_derivative(layer->fc[i]);
     status =
@@ -357,7 +359,7 @@ static void logits_backward(struct gpt2_reference *ref, const int32_t *targets)
 {
     uint64_t rows = ref->sequences * ref->length, v = ref->shape.vocabulary;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * v > WORTH_THREADS)
     for (uint64_t r = 0; r < rows; r++) {
         double *row = ref->logits + r * v, total = log_sum(row, v);
 

@@ -5,13 +5,15 @@
 
 #include "workloads/models/gpt2.h"
 
+#define WORTH_THREADS 30000 /* elements below which one thread is faster */
+
 #define GELU_SCALE 0.79788456080286535588 /* sqrt(2/pi) */
 #define GELU_CUBIC 0.044715
 
 void reference_norm_forward(const double *x, const float *gain, const float *bias, double *y,
                             double *mean, double *rstd, uint64_t rows, uint64_t width)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > WORTH_THREADS)
     for (uint64_t r = 0; r < rows; r++) {
         const double *in = x + r * width;
         double *out = y + r * width, sum = 0.0, square = 0.0;
@@ -31,7 +33,7 @@ void reference_norm_backward(const double *x, const float *gain, const double *m
                              const double *rstd, const double *dy, double *dx, double *dgain,
                              double *dbias, uint64_t rows, uint64_t width)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > WORTH_THREADS)
     for (uint64_t r = 0; r < rows; r++) {
         const double *in = x + r * width, *up = dy + r * width;
         double sum = 0.0, product = 0.0;
@@ -49,7 +51,7 @@ void reference_norm_backward(const double *x, const float *gain, const double *m
                                             unit * product / (double)width);
         }
     }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > WORTH_THREADS)
     for (uint64_t i = 0; i < width; i++) {
         double g = 0.0, b = 0.0;
 

@@ -13,6 +13,7 @@
 #define BLOCK_K 256
 #define BLOCK_M 256
 #define BLOCK_N 1024
+#define WORTH_THREADS 1000000 /* multiplications below which one thread is faster */
 
 typedef double lane8 __attribute__((vector_size(64), aligned(8)));
 
@@ -25,11 +26,11 @@ static double element(const struct reference_matrix *matrix, uint64_t row, uint6
 
 /* Packs op(B)[k0..k0+kn, n0..n0+nn] as panels of COLUMNS, zero beyond the edge. */
 static void pack_b(const struct reference_matrix *b, uint64_t k0, uint64_t kn, uint64_t n0,
-                   uint64_t nn, double *packed)
+                   uint64_t nn, double *packed, bool threads)
 {
     uint64_t panels = (nn + COLUMNS - 1) / COLUMNS;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (threads)
     for (uint64_t panel = 0; panel < panels; panel++) {
         double *out = packed + panel * kn * COLUMNS;
         uint64_t first = panel * COLUMNS;
@@ -42,11 +43,11 @@ static void pack_b(const struct reference_matrix *b, uint64_t k0, uint64_t kn, u
 }
 
 static void pack_a(const struct reference_matrix *a, uint64_t m0, uint64_t mn, uint64_t k0,
-                   uint64_t kn, double *packed)
+                   uint64_t kn, double *packed, bool threads)
 {
     uint64_t panels = (mn + ROWS - 1) / ROWS;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (threads)
     for (uint64_t panel = 0; panel < panels; panel++) {
         double *out = packed + panel * kn * ROWS;
         uint64_t first = panel * ROWS;
@@ -122,6 +123,7 @@ enum status reference_matmul(double *c, uint64_t c_stride, struct reference_matr
                              struct reference_matrix b, uint64_t m, uint64_t n, uint64_t k,
                              bool accumulate, struct error *err)
 {
+    const bool threads = (double)m * (double)n * (double)k > WORTH_THREADS;
     inner_fn *inner = inner_choose();
     uint64_t kb = k < BLOCK_K ? k : BLOCK_K, mb = m < BLOCK_M ? m : BLOCK_M;
     uint64_t nb = n < BLOCK_N ? n : BLOCK_N;
@@ -139,13 +141,13 @@ enum status reference_matmul(double *c, uint64_t c_stride, struct reference_matr
         for (uint64_t k0 = 0; k0 < k; k0 += BLOCK_K) {
             uint64_t kn = k - k0 < BLOCK_K ? k - k0 : BLOCK_K;
 
-            pack_b(&b, k0, kn, n0, nn, packed_b);
+            pack_b(&b, k0, kn, n0, nn, packed_b, threads);
             for (uint64_t m0 = 0; m0 < m; m0 += BLOCK_M) {
                 uint64_t mn = m - m0 < BLOCK_M ? m - m0 : BLOCK_M;
                 uint64_t across = (nn + COLUMNS - 1) / COLUMNS, down = (mn + ROWS - 1) / ROWS;
 
-                pack_a(&a, m0, mn, k0, kn, packed_a);
-#pragma omp parallel for schedule(static)
+                pack_a(&a, m0, mn, k0, kn, packed_a, threads);
+#pragma omp parallel for schedule(static) if (threads)
                 for (uint64_t at = 0; at < across * down; at++) {
                     uint64_t j = at / down * COLUMNS, i = at % down * ROWS;
 

@@ -4,16 +4,8 @@
 
 #include "workloads/ops/ops.h"
 
-enum ops_module {
-    OPS_GEMM,
-    OPS_NORM,
-    OPS_ATTENTION,
-    OPS_GELU,
-    OPS_EMBEDDING,
-    OPS_LOSS,
-    OPS_ADAMW,
-    OPS_MODULES
-};
+/* The product has a text of its own; all other kernels go over rows or chunks, in one module. */
+enum ops_module { OPS_GEMM, OPS_ROWS, OPS_MODULES };
 
 /* Tile of one group of the product, as kernels/gemm.h wants it. */
 struct ops_tile {

@@ -16,7 +16,7 @@ enum status op_causal_softmax(struct ops *ops, struct operand p, uint64_t matric
     const struct kernel_arg args[] = {arg_buffer(p.buffer), arg_u64(p.offset),
                                       arg_u64(matrices * length), arg_u64(length)};
 
-    return OPS_LAUNCH(ops, OPS_ATTENTION, "causal_softmax_forward", matrices * length, args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "causal_softmax_forward", matrices * length, args, err);
 }
 
 enum status op_causal_softmax_backward(struct ops *ops, struct operand p, struct buffer *dp,
@@ -25,7 +25,7 @@ enum status op_causal_softmax_backward(struct ops *ops, struct operand p, struct
     const struct kernel_arg args[] = {arg_buffer(p.buffer), arg_buffer(dp), arg_u64(p.offset),
                                       arg_u64(matrices * length), arg_u64(length)};
 
-    return OPS_LAUNCH(ops, OPS_ATTENTION, "causal_softmax_backward", matrices * length, args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "causal_softmax_backward", matrices * length, args, err);
 }
 
 enum status op_gelu(struct ops *ops, struct operand x, struct buffer *y, uint64_t count,
@@ -34,7 +34,7 @@ enum status op_gelu(struct ops *ops, struct operand x, struct buffer *y, uint64_
     const struct kernel_arg args[] = {arg_buffer(x.buffer), arg_buffer(y), arg_u64(x.offset),
                                       arg_u64(count)};
 
-    return OPS_LAUNCH(ops, OPS_GELU, "gelu_forward", chunks(count), args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "gelu_forward", chunks(count), args, err);
 }
 
 enum status op_gelu_backward(struct ops *ops, struct operand x, struct buffer *dy, uint64_t count,
@@ -43,7 +43,7 @@ enum status op_gelu_backward(struct ops *ops, struct operand x, struct buffer *d
     const struct kernel_arg args[] = {arg_buffer(x.buffer), arg_buffer(dy), arg_u64(x.offset),
                                       arg_u64(count)};
 
-    return OPS_LAUNCH(ops, OPS_GELU, "gelu_backward", chunks(count), args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "gelu_backward", chunks(count), args, err);
 }
 
 enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct buffer *weights,
@@ -69,5 +69,5 @@ enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct buffe
         arg_f32(adamw->decay),
     };
 
-    return OPS_LAUNCH(ops, OPS_ADAMW, "adamw", chunks(adamw->count), args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "adamw", chunks(adamw->count), args, err);
 }

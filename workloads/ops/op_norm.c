@@ -6,7 +6,7 @@
 
 static uint64_t column_groups(const struct ops *ops, uint64_t width)
 {
-    uint64_t block = ops->lanes[OPS_NORM] == 1 ? COLUMNS : ops->lanes[OPS_NORM];
+    uint64_t block = ops->lanes[OPS_ROWS] == 1 ? COLUMNS : ops->lanes[OPS_ROWS];
 
     return (width + block - 1) / block;
 }
@@ -22,7 +22,7 @@ enum status op_norm_forward(struct ops *ops, const struct op_norm *norm, struct 
         arg_u64(norm->rows),        arg_u64(norm->width),          arg_f32(GPT2_NORM_EPSILON),
     };
 
-    return OPS_LAUNCH(ops, OPS_NORM, "norm_forward", norm->rows, args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "norm_forward", norm->rows, args, err);
 }
 
 enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct buffer *dy,
@@ -52,10 +52,10 @@ enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct
         arg_u64(norm->gain.offset),    arg_u64(norm->bias.offset),
         arg_u64(norm->rows),           arg_u64(norm->width),
     };
-    enum status status = OPS_LAUNCH(ops, OPS_NORM, "norm_backward", norm->rows, rows, err);
+    enum status status = OPS_LAUNCH(ops, OPS_ROWS, "norm_backward", norm->rows, rows, err);
 
     if (status == STATUS_OK)
-        status = OPS_LAUNCH(ops, OPS_NORM, "norm_backward_parameters",
+        status = OPS_LAUNCH(ops, OPS_ROWS, "norm_backward_parameters",
                             column_groups(ops, norm->width), columns, err);
     return status;
 }
@@ -68,5 +68,5 @@ enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out
         arg_u64(out.offset),   arg_u64(rows),          arg_u64(width),
     };
 
-    return OPS_LAUNCH(ops, OPS_NORM, "column_sum", column_groups(ops, width), args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "column_sum", column_groups(ops, width), args, err);
 }

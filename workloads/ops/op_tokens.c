@@ -55,7 +55,7 @@ enum status op_embedding(struct ops *ops, const struct op_tokens *tokens, struct
         arg_u64(tokens->length),    arg_u64(width),
     };
 
-    return OPS_LAUNCH(ops, OPS_EMBEDDING, "embedding_forward", tokens->rows, args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "embedding_forward", tokens->rows, args, err);
 }
 
 enum status op_embedding_backward(struct ops *ops, const struct op_tokens *tokens,
@@ -78,10 +78,10 @@ enum status op_embedding_backward(struct ops *ops, const struct op_tokens *token
         arg_u64(tokens->rows), arg_u64(tokens->length), arg_u64(width),
     };
     enum status status =
-        OPS_LAUNCH(ops, OPS_EMBEDDING, "embedding_backward_tokens", tokens->unique, by_token, err);
+        OPS_LAUNCH(ops, OPS_ROWS, "embedding_backward_tokens", tokens->unique, by_token, err);
 
     if (status == STATUS_OK)
-        status = OPS_LAUNCH(ops, OPS_EMBEDDING, "embedding_backward_positions", tokens->length,
+        status = OPS_LAUNCH(ops, OPS_ROWS, "embedding_backward_positions", tokens->length,
                             by_position, err);
     return status;
 }
@@ -96,7 +96,7 @@ enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens, st
         arg_u64(classes),
     };
 
-    return OPS_LAUNCH(ops, OPS_LOSS, "cross_entropy_forward", tokens->rows, args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "cross_entropy_forward", tokens->rows, args, err);
 }
 
 enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *tokens,
@@ -113,7 +113,7 @@ enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *t
         arg_f32(1.0 / (double)tokens->rows),
     };
 
-    return OPS_LAUNCH(ops, OPS_LOSS, "cross_entropy_backward", tokens->rows, args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "cross_entropy_backward", tokens->rows, args, err);
 }
 
 enum status op_mean(struct ops *ops, struct buffer *x, uint64_t count, struct buffer *ret,
@@ -122,5 +122,5 @@ enum status op_mean(struct ops *ops, struct buffer *x, uint64_t count, struct bu
     const struct kernel_arg args[] = {arg_buffer(x), arg_buffer(ret), arg_u64(slot), arg_u64(count),
                                       arg_f32(1.0 / (double)count)};
 
-    return OPS_LAUNCH(ops, OPS_LOSS, "scaled_sum", 1, args, err);
+    return OPS_LAUNCH(ops, OPS_ROWS, "scaled_sum", 1, args, err);
 }

@@ -8,22 +8,26 @@
 #define GROUPS_PER_UNIT_CPU 4 /* enough to even out, few enough to keep launches cheap */
 #define GROUPS_PER_UNIT_GPU 64
 
+static const char *const gemm_files[] = {"gemm.h"};
+static const char *const row_files[] = {
+    "fold.h",
+    "transformer_norm.h",
+    "transformer_attention.h",
+    "transformer_gelu.h",
+    "transformer_embedding.h",
+    "transformer_loss.h",
+    "transformer_adamw.h",
+};
+
 static const struct {
     const char *name; /* in facts */
-    const char *files[2];
-    const char *path;
+    const char *const *files;
+    size_t file_count;
+    const char *path; /* in provenance */
 } texts[OPS_MODULES] = {
-    [OPS_GEMM] = {"gemm", {"gemm.h"}, "workloads/kernels/gemm.h"},
-    [OPS_NORM] = {"norm", {"fold.h", "transformer_norm.h"}, "workloads/kernels/transformer_norm.h"},
-    [OPS_ATTENTION] = {"attention",
-                       {"fold.h", "transformer_attention.h"},
-                       "workloads/kernels/transformer_attention.h"},
-    [OPS_GELU] = {"gelu", {"transformer_gelu.h"}, "workloads/kernels/transformer_gelu.h"},
-    [OPS_EMBEDDING] = {"embedding",
-                       {"transformer_embedding.h"},
-                       "workloads/kernels/transformer_embedding.h"},
-    [OPS_LOSS] = {"loss", {"fold.h", "transformer_loss.h"}, "workloads/kernels/transformer_loss.h"},
-    [OPS_ADAMW] = {"adamw", {"transformer_adamw.h"}, "workloads/kernels/transformer_adamw.h"},
+    [OPS_GEMM] = {"gemm", gemm_files, 1, "workloads/kernels/gemm.h"},
+    [OPS_ROWS] = {"rows", row_files, sizeof(row_files) / sizeof(row_files[0]),
+                  "workloads/kernels/transformer_*.h"},
 };
 
 enum status ops_compile(struct device *device, enum ops_module module, uint32_t lanes,
@@ -39,7 +43,7 @@ enum status ops_compile(struct device *device, enum ops_module module, uint32_t 
     char *text = NULL;
     enum status status;
 
-    status = kernel_text_join(texts[module].files, texts[module].files[1] ? 2 : 1, &text, err);
+    status = kernel_text_join(texts[module].files, texts[module].file_count, &text, err);
     if (status != STATUS_OK)
         return status;
     if (tile) {

@@ -16,7 +16,7 @@
 #define WIDTH 768
 #define REPEATS 5
 #define LANES_MAX 8
-#define SLOW 4 /* a candidate this many times slower than the best is not repeated */
+#define HOPELESS 2
 
 /* One lane: register tiles for 32, and for 16, vector registers; then groups of lanes. */
 static const struct ops_tile single_tiles[] = {{1, 8, 2, 256, 64, 256}, {1, 6, 1, 240, 64, 256}};
@@ -71,7 +71,7 @@ static enum status measure(struct ops *ops, const struct task *task, enum ops_mo
         spent = clock_monotonic_ns() - start;
         if (i >= 0 && spent < mine)
             mine = spent;
-        if (i >= 0 && mine / SLOW > best)
+        if (i >= 0 && mine / HOPELESS > best)
             break;
     }
     if (status == STATUS_OK)
@@ -96,7 +96,7 @@ static void note(struct ops *ops, const char *family, const struct ops_tile *til
 /* Compiles and measures one candidate; keeps it when it beats `best`. */
 static enum status try_candidate(struct ops *ops, const struct task *task, enum ops_module module,
                                  uint32_t lanes, const struct ops_tile *tile, int64_t *best,
-                                 struct error *err)
+                                 bool *ret_hopeless, struct error *err)
 {
     struct module *kept = ops->modules[module], *mine = NULL;
     const struct ops_tile kept_tile = ops->tile;
@@ -114,6 +114,7 @@ static enum status try_candidate(struct ops *ops, const struct task *task, enum 
     }
     note(ops, module == OPS_GEMM ? "gemm" : "rows", tile, lanes, ns,
          status == STATUS_OK ? NULL : refusal.message);
+    *ret_hopeless = status == STATUS_OK && ns / HOPELESS > *best;
     if (status == STATUS_OK && ns < *best) {
         *best = ns;
         device_module_unload(ops->device, kept);
@@ -141,13 +142,15 @@ static enum status choose_product(struct ops *ops, const struct task *task, cons
                                   size_t count, struct error *err)
 {
     int64_t best = INT64_MAX;
+    bool hopeless = false;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !hopeless; i++) {
         size_t tiles = lanes[i] == 1 ? sizeof(single_tiles) / sizeof(single_tiles[0]) : 1;
 
         for (size_t t = 0; t < tiles; t++) {
             struct ops_tile tile = lanes[i] == 1 ? single_tiles[t] : lanes_tile(lanes[i]);
-            enum status status = try_candidate(ops, task, OPS_GEMM, lanes[i], &tile, &best, err);
+            enum status status =
+                try_candidate(ops, task, OPS_GEMM, lanes[i], &tile, &best, &hopeless, err);
 
             if (status != STATUS_OK)
                 return status;
@@ -160,17 +163,13 @@ static enum status choose_rows(struct ops *ops, const struct task *task, const u
                                size_t count, struct error *err)
 {
     int64_t best = INT64_MAX;
+    bool hopeless = false;
     enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = try_candidate(ops, task, OPS_NORM, lanes[i], NULL, &best, err);
-    if (status == STATUS_OK && !ops->modules[OPS_NORM])
+    for (size_t i = 0; i < count && !hopeless && status == STATUS_OK; i++)
+        status = try_candidate(ops, task, OPS_ROWS, lanes[i], NULL, &best, &hopeless, err);
+    if (status == STATUS_OK && !ops->modules[OPS_ROWS])
         status = err ? err->code : STATUS_COMPILE;
-    for (size_t m = OPS_NORM + 1; m < OPS_MODULES && status == STATUS_OK; m++) {
-        ops->lanes[m] = ops->lanes[OPS_NORM];
-        status = ops_compile(ops->device, (enum ops_module)m, ops->lanes[m], NULL, &ops->modules[m],
-                             err);
-    }
     return status;
 }
 
