@@ -62,10 +62,13 @@ enum status memory_conclude(const struct memory_instance *instance, const char *
         return STATUS_OK;
     text_init(&place);
     describe_place(instance, worst->index, &place);
+    if (isnan(worst->got))
+        text_append(&place, ": got NaN (never written?)");
+    else
+        text_append_format(&place, ": got %.9g", worst->got);
     error_set(err, STATUS_CHECK_FAILED,
-              "%s: output %s%s: got %.9g%s, expected %.9g: error %.3g, tolerance %.3g (%s)",
-              instance->data.kernel->name, output, place.data, worst->got,
-              isnan(worst->got) ? " (never written?)" : "", worst->expected, worst->error,
+              "%s: output %s%s, expected %.9g: error %.3g, tolerance %.3g (%s)",
+              instance->data.kernel->name, output, place.data, worst->expected, worst->error,
               tolerance, reason);
     text_finish(&place);
     return STATUS_CHECK_FAILED;
