@@ -213,11 +213,17 @@ static json_t *result_json(const struct estimate *estimate, const struct parts *
                            const struct work *work, int64_t iterations)
 {
     const struct estimate_interval *time = &estimate->mean_ns;
-    json_t *object = estimate_to_json(estimate), *ids = json_array();
+    json_t *object = estimate_to_json(estimate), *ids = json_array(), *means = json_array();
     int failures = 0;
 
-    for (size_t i = 0; i < parts->count; i++)
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct estimate_interval *mean = &estimate->trials[i].mean_ns;
+
         failures += json_array_append_new(ids, json_integer(parts->items[i].trial)) != 0;
+        failures += json_array_append_new(means, mean->has_value ? json_real(mean->value)
+                                                                 : json_null()) != 0;
+    }
+    failures += json_object_set_new(object, "trial_mean_ns", means) != 0;
     failures += json_object_set_new(object, "trial_ids", ids) != 0;
     failures += json_object_set_new(object, "iterations_per_sample", json_integer(iterations)) != 0;
     failures += json_object_set_new(object, "iteration_ns",

@@ -106,7 +106,7 @@ CREATE TABLE reading (
     id   INTEGER PRIMARY KEY,
     name TEXT NOT NULL, -- dotted: 'host.cpu.model'
     -- canonical JSON: status, value, unit, source, reason
-    body TEXT NOT NULL CHECK (json_valid(body)),
+    body TEXT NOT NULL,
     UNIQUE (name, body)
 ) STRICT;
 
@@ -193,7 +193,7 @@ CREATE TABLE trial_end (
     window_first          INTEGER,
     samples               INTEGER, -- wall_ns samples of the whole trial; NULL: not told
     -- canonical JSON: choices and losses told by the worker
-    facts                 TEXT CHECK (facts IS NULL OR json_valid(facts)),
+    facts                 TEXT,
     exit_code             INTEGER, -- of the worker; NULL: ended by a signal, or not known
     signal                INTEGER, -- that ended the worker; NULL: none, or not known
     max_rss_bytes         INTEGER -- the worker's largest resident memory; NULL: not known
@@ -284,7 +284,7 @@ CREATE TABLE estimate (
     version        INTEGER NOT NULL, -- of the analysis
     created_utc_ns INTEGER NOT NULL, -- when it was computed
     verdict        TEXT NOT NULL, -- 'flat', 'warmup', 'drift' ... (as in body)
-    body           TEXT NOT NULL CHECK (json_valid(body)) -- canonical JSON
+    body           TEXT NOT NULL -- canonical JSON
 ) STRICT;
 CREATE INDEX estimate_by_cell ON estimate (cell);
 

@@ -97,7 +97,7 @@ static int connect_as(struct store *store, const char *name, int flags)
     sqlite3_busy_handler(store->db, on_busy, store);
     sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, STORE_VALUE_MAX);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    /* Checks and views use JSON functions, which SQLite counts as unsafe; none here can do harm. */
+    /* Views use JSON functions, which SQLite counts as unsafe; none here can do harm. */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
     return sqlite3_exec(store->db,
                         "PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"

@@ -295,11 +295,14 @@ enum status canonical_parse(const char *bytes, size_t length, const char *origin
         *ret = value;
         return STATUS_OK;
     }
-    code =
-        json_error_code(&problem) == json_error_out_of_memory ? STATUS_NO_MEMORY : STATUS_CORRUPT;
+    /* jansson leaves the message empty where an allocation of its own fails. */
+    code = json_error_code(&problem) == json_error_out_of_memory || !problem.text[0]
+               ? STATUS_NO_MEMORY
+               : STATUS_CORRUPT;
     text_init(&shown); /* jansson's message quotes the input */
     text_append_printable(&shown, problem.text, strlen(problem.text));
-    error_set(err, code, "%s:%d:%d: %s", origin, problem.line, problem.column, shown.data);
+    error_set(err, code, "%s:%d:%d: %s", origin, problem.line, problem.column,
+              shown.length ? shown.data : "out of memory");
     text_finish(&shown);
     return code;
 }

@@ -1,0 +1,69 @@
+/*
+ * csv_import - samples from anybody's CSV, for `assay analyze`.
+ *
+ * RFC 4180 through libcsv in strict mode; UTF-8; a header line, then rows in time order. Errors are
+ * "FILE:LINE: what, and what to write instead". Memory is bounded by CSV_IMPORT_ROWS_MAX rows and
+ * CSV_IMPORT_SERIES_MAX series, whatever the file's size.
+ */
+#ifndef ASSAY_RESULTS_CSV_IMPORT_H
+#define ASSAY_RESULTS_CSV_IMPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "harness/core/status.h"
+
+#define CSV_IMPORT_ROWS_MAX 50000000u
+#define CSV_IMPORT_SERIES_MAX 100000u
+#define CSV_IMPORT_NAME_MAX 256 /* bytes of a series' or trial's name */
+
+/* Samples of one trial, in the order of their rows. */
+struct csv_trial {
+    char *name;
+    int64_t *sample_ns; /* each > 0 */
+    size_t count, capacity;
+};
+
+/* Trials of one series, in the order in which they first appear. */
+struct csv_series {
+    char *name;
+    struct csv_trial *trials;
+    size_t trial_count;
+};
+
+struct csv_samples {
+    struct csv_series *series; /* in the order in which they first appear */
+    size_t series_count;
+};
+
+/*
+ * Header `series,trial,sample_ns`; a sample is a whole number of nanoseconds from 1 to 2^62. A file
+ * without rows is INVALID, too. `origin` names the file in messages.
+ */
+enum status csv_import_samples(FILE *file, const char *origin, struct csv_samples *ret,
+                               struct error *err);
+void csv_samples_finish(struct csv_samples *samples);
+
+/* One series of pairs: a[k] and b[k] were measured side by side. */
+struct csv_pairs_series {
+    char *name;
+    double *a, *b; /* ns per unit of work, finite and > 0 */
+    size_t count;
+};
+
+struct csv_pairs {
+    struct csv_pairs_series *series;
+    size_t series_count;
+};
+
+/*
+ * Header `series,pair,arm,value_ns`: every pair of a series has exactly one row with arm a and one
+ * with arm b, in any order; pairs come out in the order in which they first appear. Values may have
+ * decimals.
+ */
+enum status csv_import_pairs(FILE *file, const char *origin, struct csv_pairs *ret,
+                             struct error *err);
+void csv_pairs_finish(struct csv_pairs *pairs);
+
+#endif

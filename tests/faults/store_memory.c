@@ -1,0 +1,170 @@
+/*
+ * Every allocation fails, one after the other, until a run of the store goes through: those of our
+ * own code (through the linker), of SQLite and of jansson (through their hooks). Once for a moment,
+ * once for good.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+#include <sqlite3.h>
+
+#include "tests/faults/store_scenario.h"
+#include "tests/support/store_fixture.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *string);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *string);
+
+static struct {
+    bool armed, lasting, happened;
+    bool in_json; /* it was jansson's, whose parser calls some of them bad input */
+    long fail_at, calls;
+} memory;
+
+static bool fails(void)
+{
+    if (!memory.armed)
+        return false;
+    memory.calls++;
+    if (memory.calls == memory.fail_at || (memory.lasting && memory.calls > memory.fail_at)) {
+        memory.happened = true;
+        return true;
+    }
+    return false;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *string)
+{
+    return fails() ? NULL : __real_strdup(string);
+}
+
+static sqlite3_mem_methods real_methods;
+
+static void *sqlite_malloc(int size)
+{
+    return fails() ? NULL : real_methods.xMalloc(size);
+}
+
+static void *sqlite_realloc(void *old, int size)
+{
+    return fails() ? NULL : real_methods.xRealloc(old, size);
+}
+
+static void *json_malloc(size_t size)
+{
+    if (fails()) {
+        memory.in_json = true;
+        return NULL;
+    }
+    return __real_malloc(size);
+}
+
+static void install(void)
+{
+    sqlite3_mem_methods methods;
+
+    assert_int_equal(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_methods), SQLITE_OK);
+    methods = real_methods;
+    methods.xMalloc = sqlite_malloc;
+    methods.xRealloc = sqlite_realloc;
+    assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
+    json_set_alloc_funcs(json_malloc, free);
+}
+
+static bool disturb(struct fixture *fixture, unsigned number, bool lasting, long at)
+{
+    struct scenario_progress progress = {0};
+    struct error err = ERROR_INIT;
+    const char *wrong;
+    enum status status;
+
+    memory.lasting = lasting;
+    memory.fail_at = at;
+    memory.calls = 0;
+    memory.happened = memory.in_json = false;
+    memory.armed = !scenario_opened;
+    status = scenario_run(fixture->path, number, &progress, &err);
+    memory.armed = false;
+    /* SQLite does without some allocations (its cache). */
+    if (status != STATUS_OK && (status != STATUS_NO_MEMORY || !err.message[0]) &&
+        !(status == STATUS_CORRUPT && memory.in_json))
+        fail_msg("allocation %ld: %s: %s", at, status_name(status), err.message);
+    wrong = scenario_check(fixture->path, &progress);
+    if (wrong)
+        fail_msg("allocation %ld: %s", at, wrong);
+    return memory.happened;
+}
+
+/* Each `stride`-th allocation, each time from no file at all. */
+static void loop(bool lasting, long stride)
+{
+    long at = 1, count = 0;
+    bool happened;
+
+    do {
+        void *state = NULL;
+
+        assert_int_equal(fixture_make(&state), 0);
+        happened = disturb(state, 1, lasting, at);
+        fixture_remove(&state);
+        at += stride;
+        count++;
+    } while (happened);
+    print_message("%ld of %ld allocations failed in turn\n", count - 1, memory.calls);
+    assert_true(count > 50);
+}
+
+static void arm(void)
+{
+    memory.armed = true;
+}
+
+/* Most allocations are made while SQLite reads the schema; a sample of them will do. */
+static void test_while_opening(void **state)
+{
+    (void)state;
+    scenario_opened = NULL;
+    loop(false, 97);
+    loop(true, 401);
+}
+
+static void test_while_writing(void **state)
+{
+    (void)state;
+    scenario_opened = arm;
+    loop(false, 7);
+    loop(true, 37);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_while_opening),
+        cmocka_unit_test(test_while_writing),
+    };
+
+    install();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+#include "tests/faults/store_scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "results/store.h"
+#include "tests/support/store_fixture.h"
+
+#define SAMPLES 1500
+#define SECOND INT64_C(1000000000)
+
+void (*scenario_opened)(void);
+
+static int64_t sample_at(int64_t trial, size_t i)
+{
+    return 1000000 + trial * 100 + (int64_t)(i * i % 1009);
+}
+
+#define STEP(call, counter)                                                                        \
+    do {                                                                                           \
+        if (status == STATUS_OK)                                                                   \
+            status = (call);                                                                       \
+        if (status == STATUS_OK)                                                                   \
+            (counter)++;                                                                           \
+    } while (0)
+
+static enum status add_samples(struct store *store, int64_t trial,
+                               struct scenario_progress *progress, struct error *err)
+{
+    int64_t values[SAMPLES];
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < SAMPLES; i++)
+        values[i] = sample_at(trial, i);
+    for (size_t i = 0; i < SAMPLES && status == STATUS_OK; i += SAMPLES / 3) {
+        status = store_add_samples(store, trial, "wall_ns", i, values + i, SAMPLES / 3, err);
+        if (status == STATUS_OK)
+            progress->samples += SAMPLES / 3;
+    }
+    return status;
+}
+
+static enum status add_subject(struct store *store, int64_t trial, const json_t *readings,
+                               struct scenario_progress *progress, struct error *err)
+{
+    struct store_device device = {.backend = "null", .name = "Null", .readings = readings};
+    struct store_component components[2] = {
+        {.path = "/usr/lib/a.so", .kind = "library", .size = 10, .has_digest = true},
+        {.path = "/usr/lib/b.so", .kind = "library", .missing_reason = "deleted"}};
+    int64_t id = 0;
+    enum status status = store_put_device(store, &device, &id, err);
+
+    STEP(store_set_trial_device(store, trial, id, err), progress->devices);
+    STEP(store_add_environment(store, trial, "before", readings, err), progress->environments);
+    STEP(store_add_components(store, trial, "window_start", components, 2, err), progress->stacks);
+    return status;
+}
+
+static enum status run_trial(struct store *store, int64_t campaign, int64_t sequence,
+                             const json_t *readings, struct scenario_progress *progress,
+                             struct error *err)
+{
+    struct store_check check = {
+        .phase = "verify_before", .output = "a", .metric = "max", .tolerance = 1, .passed = true};
+    struct store_trial_end end = {.status = "ok",
+                                  .iterations_per_sample = 1,
+                                  .samples = SAMPLES,
+                                  .max_rss_bytes = -1,
+                                  .facts = readings};
+    int64_t trial = 0;
+    enum status status = store_begin_trial(store, campaign, sequence, 1, &trial, err);
+
+    if (status != STATUS_OK)
+        return status;
+    progress->trials++;
+    status = add_subject(store, trial, readings, progress, err);
+    STEP(store_add_phase(store, trial, "setup", 0, 10, err), progress->phases);
+    STEP(store_add_check(store, trial, &check, err), progress->checks);
+    if (status == STATUS_OK)
+        status = add_samples(store, trial, progress, err);
+    STEP(store_end_trial(store, trial, &end, err), progress->ends);
+    return status;
+}
+
+static enum status read_back(struct store *store, int64_t cell, int64_t campaign, struct error *err)
+{
+    struct store_filter filter = {.limit = 10};
+    struct store_pending *pending = NULL;
+    size_t count;
+    json_t *json = NULL;
+    enum status status = store_cell_json(store, cell, &json, err);
+
+    json_decref(json);
+    json = NULL;
+    if (status == STATUS_OK)
+        status = store_campaign_json(store, campaign, &json, err);
+    json_decref(json);
+    json = NULL;
+    if (status == STATUS_OK)
+        status = store_list_results(store, &filter, &json, err);
+    json_decref(json);
+    if (status == STATUS_OK)
+        status = store_pending_trials(store, campaign, &pending, &count, err);
+    free(pending);
+    return status;
+}
+
+enum status scenario_run(const char *path, unsigned number, struct scenario_progress *progress,
+                         struct error *err)
+{
+    struct store *store = NULL;
+    int64_t campaign = 0, cells[FIXTURE_CELLS] = {0};
+    json_t *readings = NULL, *estimate = NULL;
+    enum status status = store_open(path, STORE_CREATE, SECOND, &store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (scenario_opened)
+        scenario_opened();
+    readings = json_pack("{s:{s:s, s:s}}", "host.cpu.model", "status", "measured", "value", "x");
+    estimate = json_pack("{s:s}", "verdict", "flat");
+    if (!readings || !estimate)
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    STEP(fixture_add_campaign(store, number, &campaign, cells, err), progress->campaigns);
+    STEP(store_add_campaign_event(store, campaign, "started", NULL, err), progress->events);
+    for (int64_t sequence = 1; sequence <= 2 && status == STATUS_OK; sequence++)
+        status = run_trial(store, campaign, sequence, readings, progress, err);
+    STEP(store_add_estimate(store, cells[0], 1, estimate, err), progress->estimates);
+    if (status == STATUS_OK)
+        status = read_back(store, cells[0], campaign, err);
+    json_decref(readings);
+    json_decref(estimate);
+    store_close(store);
+    return status;
+}
+
+/* Counts the samples of all trials, each one being what the scenario wrote. */
+static long count_samples(struct store *store)
+{
+    int64_t trials = fixture_ask(store, "SELECT coalesce(max(id), 0) FROM trial");
+    long total = 0;
+
+    for (int64_t trial = 1; trial <= trials; trial++) {
+        int64_t *values = NULL;
+        size_t count = 0;
+        struct error err = ERROR_INIT;
+        enum status status = store_load_samples(store, trial, "wall_ns", &values, &count, &err);
+
+        if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+            return -1;
+        for (size_t i = 0; i < count; i++) {
+            if (values[i] != sample_at(trial, i))
+                total = -1000000000;
+        }
+        free(values);
+        total += (long)count;
+    }
+    return total;
+}
+
+const char *scenario_check(const char *path, const struct scenario_progress *progress)
+{
+    const struct {
+        const char *table;
+        long least;
+    } counts[] = {
+        {"campaign", progress->campaigns},
+        {"campaign_event", progress->events},
+        {"trial", progress->trials},
+        {"trial_device", progress->devices},
+        {"environment", progress->environments},
+        {"trial_stack", progress->stacks},
+        {"phase", progress->phases},
+        {"verification", progress->checks},
+        {"trial_end", progress->ends},
+        {"estimate", progress->estimates},
+    };
+    static char told[512];
+    struct store *store = NULL;
+    struct error err = ERROR_INIT;
+    long samples;
+
+    told[0] = '\0';
+    if (store_open(path, STORE_CREATE, SECOND, &store, &err) != STATUS_OK) {
+        snprintf(told, sizeof(told), "it does not open: %.400s", err.message);
+        return told;
+    }
+    if (strcmp(fixture_soundness(store), "ok") != 0)
+        snprintf(told, sizeof(told), "%s", fixture_soundness(store));
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        char sql[64];
+
+        snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", counts[i].table);
+        if (fixture_ask(store, sql) < counts[i].least)
+            snprintf(told, sizeof(told), "%s has lost rows: %ld of %ld", counts[i].table,
+                     (long)fixture_ask(store, sql), counts[i].least);
+    }
+    samples = count_samples(store);
+    if (samples < progress->samples)
+        snprintf(told, sizeof(told), "samples: %ld of %ld", samples, progress->samples);
+    if (fixture_ask(store, "SELECT count(*) FROM campaign g WHERE (SELECT count(*) FROM"
+                           " planned_trial p WHERE p.campaign = g.id) <> 6") != 0)
+        snprintf(told, sizeof(told), "a campaign is there without its whole plan");
+    store_close(store);
+    return told[0] ? told : NULL;
+}

@@ -1,0 +1,31 @@
+/*
+ * store_scenario - one run of everything that a harness asks of the store, to be disturbed.
+ *
+ * The scenario counts what the store reported as done; afterwards all of that must be there, in a
+ * sound database, whatever went wrong in between.
+ */
+#ifndef ASSAY_TESTS_STORE_SCENARIO_H
+#define ASSAY_TESTS_STORE_SCENARIO_H
+
+#include "harness/core/status.h"
+
+/* Rows that the store said it had committed. */
+struct scenario_progress {
+    long campaigns, events, trials, devices, environments, stacks, phases, checks, samples, ends,
+        estimates;
+};
+
+/* Called by scenario_run once the database is open; may be NULL. */
+extern void (*scenario_opened)(void);
+
+/*
+ * Opens `path` (making it when absent), adds campaign `number`, runs two trials, reads back,
+ * closes. Ends at the first failure and returns it.
+ */
+enum status scenario_run(const char *path, unsigned number, struct scenario_progress *progress,
+                         struct error *err);
+
+/* NULL when the database is sound and holds at least `progress`; else what is wrong (static). */
+const char *scenario_check(const char *path, const struct scenario_progress *progress);
+
+#endif
