@@ -4,3 +4,5 @@ assay_add_test(NAME test_model_device SOURCES unit/test_model_device.c unit/mode
     LIBS assay_workloads LABELS unit TIMEOUT 300)
 assay_add_test(NAME test_data_tokens SOURCES unit/test_data_tokens.c LIBS assay_workloads
     LABELS unit)
+assay_add_test(NAME test_model_workloads SOURCES unit/test_model_workloads.c unit/model_fixture.c
+    LIBS assay_workloads LABELS unit TIMEOUT 300)

@@ -1,0 +1,403 @@
+/*
+ * training_step and batched_inference through the interface of workload.h: declarations and their
+ * errors, costs, learning, verification that catches broken kernels, the same bytes from one seed.
+ */
+#include "model_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "workloads/kernel_text.h"
+#include "workloads/ops/internal.h"
+#include "workloads/training_step/training_step.h"
+#include "workloads/workload.h"
+
+#define MODEL                                                                                      \
+    "precisions: [fp32]\nbatches: [3]\n"                                                           \
+    "model:\n  layers: 2\n  heads: 2\n  width: 32\n  vocabulary: 256\n"                            \
+    "sequence_length: 20\n"
+#define TRAINING                                                                                   \
+    "workload: test_training\nversion: 1\nkind: training_step\ndescription: test\n" MODEL
+#define INFERENCE                                                                                  \
+    "workload: test_inference\nversion: 1\nkind: batched_inference\ndescription: test\n" MODEL
+
+static struct device *device;
+
+struct checks {
+    int count, failed;
+    bool loss_fall;
+    char first_failed[64];
+};
+
+static void note_check(void *context, const struct workload_check *check)
+{
+    struct checks *checks = context;
+
+    checks->count++;
+    assert_true(check->compared > 0);
+    assert_non_null(check->reason);
+    if (strcmp(check->output, "loss.fall") == 0)
+        checks->loss_fall = true;
+    if (!check->passed && checks->failed++ == 0)
+        snprintf(checks->first_failed, sizeof(checks->first_failed), "%s", check->output);
+}
+
+static struct workload parse(const char *yaml)
+{
+    struct workload workload;
+
+    ASSERT_OK(workload_parse("test.yaml", yaml, strlen(yaml), &workload, err));
+    return workload;
+}
+
+static struct workload_instance *create(const struct workload *workload, uint64_t seed)
+{
+    const struct workload_case work = {.workload = workload,
+                                       .precision = PRECISION_FP32,
+                                       .batch = workload->batches[0],
+                                       .scenario = workload->scenario,
+                                       .arm = ARM_PORTABLE,
+                                       .seed = seed};
+    struct workload_instance *instance = NULL;
+
+    ASSERT_OK(workload->kind->create(&work, device, &instance, err));
+    return instance;
+}
+
+static void run(struct workload_instance *instance, int iterations)
+{
+    for (int i = 0; i < iterations; i++)
+        ASSERT_OK(instance->kind->iterate(instance, err));
+    ASSERT_OK(device_synchronize(device, err));
+}
+
+static double real_at(const json_t *json, const char *outer, const char *inner)
+{
+    const json_t *value = json_object_get(json_object_get(json, outer), inner);
+
+    assert_true(json_is_real(value));
+    return json_real_value(value);
+}
+
+static void test_training_learns(void **state)
+{
+    struct workload workload = parse(TRAINING "optimizer:\n  learning_rate: 0.003\n");
+    struct workload_instance *instance;
+    struct workload_stages stages;
+    struct checks before = {0}, after = {0};
+    json_t *facts;
+
+    (void)state;
+    if (!device)
+        skip();
+    instance = create(&workload, 1);
+    ASSERT_OK(workload.kind->verify(instance, note_check, &before, err));
+    assert_false(before.loss_fall);
+    facts = workload.kind->facts(instance);
+    assert_non_null(json_object_get(json_object_get(facts, "loss"), "fall")); /* not judged yet */
+    json_decref(facts);
+    run(instance, 600);
+    ASSERT_OK(workload.kind->stages(instance, &stages, err));
+    assert_int_equal(stages.count, 5);
+    for (size_t i = 0; i < stages.count; i++) {
+        assert_true(stages.ns[i] >= 0);
+        assert_true(stages.host[i] == (i < 2 || !device_has_events(device)));
+    }
+    ASSERT_OK(workload.kind->verify(instance, note_check, &after, err));
+    assert_true(after.loss_fall);
+    assert_int_equal(after.failed, 0);
+    /* loss, the gradient of each of 2 + 2 * 12 + 2 tensors, three arrays of the update, the fall */
+    assert_int_equal(after.count, 1 + 28 + 3 + 1);
+    facts = workload.kind->facts(instance);
+    assert_true(real_at(facts, "loss", "first_nats") >
+                real_at(facts, "data", "unigram_entropy_nats"));
+    assert_true(real_at(facts, "loss", "last_nats") <
+                real_at(facts, "data", "entropy_rate_nats") + 1.0);
+    assert_true(real_at(facts, "loss", "last_nats") >
+                real_at(facts, "data", "entropy_rate_nats") - 0.2);
+    assert_int_equal(json_array_size(json_object_get(json_object_get(facts, "loss"), "curve")), 64);
+    json_decref(facts);
+    workload.kind->destroy(instance);
+    workload_finish(&workload);
+}
+
+static void test_same_seed_same_bytes(void **state)
+{
+    struct workload workload = parse(TRAINING);
+    char *dumps[3];
+
+    (void)state;
+    if (!device)
+        skip();
+    for (int i = 0; i < 3; i++) {
+        struct workload_instance *instance = create(&workload, i == 2 ? 8 : 7);
+        json_t *facts;
+
+        run(instance, 30);
+        facts = workload.kind->facts(instance);
+        dumps[i] = json_dumps(json_object_get(facts, "loss"), JSON_REAL_PRECISION(17));
+        json_decref(facts);
+        workload.kind->destroy(instance);
+    }
+    assert_string_equal(dumps[0], dumps[1]);
+    assert_string_not_equal(dumps[0], dumps[2]);
+    for (int i = 0; i < 3; i++)
+        free(dumps[i]);
+    workload_finish(&workload);
+}
+
+/* Loads the row kernels anew with `from` replaced by `to`. */
+static void break_kernel(struct ops *ops, const char *from, const char *to)
+{
+    static const char *const files[] = {"fold.h",
+                                        "transformer_norm.h",
+                                        "transformer_attention.h",
+                                        "transformer_gelu.h",
+                                        "transformer_embedding.h",
+                                        "transformer_loss.h",
+                                        "transformer_adamw.h"};
+    struct module_source source = {.file = "broken", .lanes = ops->lanes[OPS_ROWS]};
+    char *text = NULL, *broken, *place;
+
+    ASSERT_OK(kernel_text_join(files, 7, &text, err));
+    place = strstr(text, from);
+    assert_non_null(place);
+    broken = malloc(strlen(text) + strlen(to) + 1);
+    sprintf(broken, "%.*s%s%s", (int)(place - text), text, to, place + strlen(from));
+    source.text = broken;
+    device_module_unload(device, ops->modules[OPS_ROWS]);
+    ops->modules[OPS_ROWS] = NULL;
+    ASSERT_OK(device_module_load(device, &source, &ops->modules[OPS_ROWS], err));
+    free(text);
+    free(broken);
+}
+
+static void check_break(const char *from, const char *to, const char *wanted)
+{
+    struct workload workload = parse(TRAINING);
+    struct workload_instance *instance = create(&workload, 3);
+    struct checks checks = {0};
+    struct error failure = ERROR_INIT;
+
+    run(instance, 20); /* away from the start, where attention is nearly uniform */
+    ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
+    break_kernel(((struct training_instance *)instance)->ops, from, to);
+    run(instance, 1);
+    if (workload.kind->verify(instance, note_check, &checks, &failure) != STATUS_CHECK_FAILED)
+        fail_msg("\"%s\" for \"%s\" was not caught", to, from);
+    if (strncmp(checks.first_failed, wanted, strlen(wanted)) != 0)
+        fail_msg("\"%s\" for \"%s\": caught by %s", to, from, checks.first_failed);
+    assert_non_null(strstr(failure.message, checks.first_failed));
+    workload.kind->destroy(instance);
+    workload_finish(&workload);
+}
+
+/* Each break is small; each must be seen, and first by the check that is meant for it. */
+static void test_verification_catches(void **state)
+{
+    (void)state;
+    if (!device)
+        skip();
+    check_break("GELU_SCALE 0.7978845608028654f", "GELU_SCALE 0.795f", "");
+    check_break("row[target] -= scale;", "row[target] -= 0.999f * scale;", "grad.");
+    check_break("row[i] = in[i] * (row[i] - dot);", "row[i] = in[i] * row[i];", "grad.");
+    check_break("g[j] += up[j] * ((in[j] - m) * s);", "g[j] += up[j] * (in[j] - m);", "grad.");
+    check_break("w[i] -= rate * F_FMA(decay, w[i], move);", "w[i] -= rate * move;",
+                "adamw.parameters");
+    check_break("F_SQRT(square * second)", "F_SQRT(square)", "adamw.parameters");
+    check_break("rest2 * gradient * gradient", "rest2 * gradient", "loss"); /* all becomes NaN */
+}
+
+static void test_inference(void **state)
+{
+    struct workload workload = parse(INFERENCE "verify:\n  sequences: 3\n");
+    struct workload_instance *instance;
+    struct workload_stages stages;
+    struct workload_cost cost;
+    struct checks checks = {0};
+    json_t *facts;
+
+    (void)state;
+    if (!device)
+        skip();
+    instance = create(&workload, 1);
+    ASSERT_OK(workload.kind->cost(&instance->work, &cost, err));
+    assert_int_equal(cost.items, 60);
+    ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
+    run(instance, 40); /* the pool goes round */
+    ASSERT_OK(workload.kind->stages(instance, &stages, err));
+    assert_int_equal(stages.count, 2);
+    assert_true(stages.ns[1] > 0);
+    ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
+    assert_int_equal(checks.count, 4);
+    assert_int_equal(checks.failed, 0);
+    facts = workload.kind->facts(instance);
+    assert_true(json_integer_value(json_object_get(facts, "parameters")) > 0);
+    json_decref(facts);
+    workload.kind->destroy(instance);
+    workload_finish(&workload);
+}
+
+static void test_cost_is_what_is_allocated(void **state)
+{
+    struct workload workload = parse(TRAINING);
+    struct workload_instance *instance;
+    struct gpt2_device *model;
+    struct workload_cost cost;
+    uint64_t bytes = 0;
+
+    (void)state;
+    if (!device)
+        skip();
+    instance = create(&workload, 1);
+    model = ((struct training_instance *)instance)->model;
+    ASSERT_OK(workload.kind->cost(&instance->work, &cost, err));
+    for (size_t i = 0; i < GPT2_BUFFERS; i++)
+        bytes += model->buffers[i] ? model->buffers[i]->bytes : 0;
+    assert_int_equal(cost.device_memory_bytes, bytes);
+    assert_int_equal(cost.items, 60);
+    assert_int_equal(cost.flops, 3 * gpt2_forward_flops(&model->plan.shape, 3, 20));
+    workload.kind->destroy(instance);
+    workload_finish(&workload);
+}
+
+static void test_unsupported(void **state)
+{
+    struct workload workload = parse(TRAINING);
+    struct workload_case work = {.workload = &workload, .precision = PRECISION_BF16, .batch = 1};
+    struct workload_instance *instance = NULL;
+    struct error failure = ERROR_INIT;
+
+    (void)state;
+    if (!device)
+        skip();
+    assert_int_equal(workload.kind->create(&work, device, &instance, &failure), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(failure.message, "bf16"));
+    work.precision = PRECISION_FP32;
+    work.arm = ARM_VENDOR;
+    assert_int_equal(workload.kind->create(&work, device, &instance, &failure), STATUS_UNSUPPORTED);
+    work.arm = ARM_PORTABLE;
+    work.batch = 1 << 20;
+    assert_int_equal(workload.kind->create(&work, device, &instance, &failure),
+                     STATUS_DEVICE_MEMORY);
+    assert_null(instance);
+    workload_finish(&workload);
+}
+
+static void test_declaration_errors(void **state)
+{
+    static const struct {
+        const char *yaml, *message;
+    } wrong[] = {
+        {TRAINING "optimizer:\n  learning_rate: -1\n", "test.yaml:14: "},
+        {TRAINING "optimizer:\n  beta1: 1\n", "0 to 0.9999"},
+        {TRAINING "verify:\n  sequences: 0\n", "verify.sequences"},
+        {TRAINING "data:\n  source: text\n", "path: FILE"},
+        {TRAINING "data:\n  source: text\n  path: no_such_file\n", "test.yaml:15: "},
+        {TRAINING "data:\n  source: markov\n  path: x\n", "source: text"},
+        {TRAINING "data:\n  source: markov\n  successors: 65\n", "up to 64"},
+        {"workload: t\nversion: 1\nkind: training_step\ndescription: d\nmodel:\n  layers: 1\n"
+         "  heads: 3\n  width: 32\n  vocabulary: 9\nsequence_length: 4\n",
+         "test.yaml:8: "},
+        {"workload: t\nversion: 1\nkind: training_step\ndescription: d\nmodel:\n  layers: 1\n"
+         "  heads: 1\n  width: 32\n  vocabulary: 9\n  context: 3\nsequence_length: 4\n",
+         "test.yaml:11: "},
+        {"workload: t\nversion: 1\nkind: batched_inference\ndescription: d\nmodel:\n  layers: 0\n"
+         "  heads: 1\n  width: 32\n  vocabulary: 9\nsequence_length: 4\n",
+         "test.yaml:6: "},
+        {"workload: t\nversion: 1\nkind: batched_inference\ndescription: d\nmodel:\n  layers: 1\n"
+         "  heads: 1\n  width: 32\n  vocabulary: 1\nsequence_length: 4\n",
+         "vocabulary"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct workload workload;
+        struct error failure = ERROR_INIT;
+
+        assert_int_equal(
+            workload_parse("test.yaml", wrong[i].yaml, strlen(wrong[i].yaml), &workload, &failure),
+            STATUS_INVALID);
+        if (!strstr(failure.message, wrong[i].message))
+            fail_msg("no \"%s\" in: %s", wrong[i].message, failure.message);
+    }
+}
+
+/* A text beside the declaration: found, hashed, kept in the JSON, and missed when it changes. */
+static void test_text_source(void **state)
+{
+    char folder[] = "/tmp/assay_model_XXXXXX", text[64], origin[64];
+    const char *yaml = TRAINING "data:\n  source: text\n  path: story.txt\n";
+    struct workload workload, again;
+    struct error failure = ERROR_INIT;
+    FILE *file;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(text, sizeof(text), "%s/story.txt", folder);
+    snprintf(origin, sizeof(origin), "%s/decl.yaml", folder);
+    file = fopen(text, "w");
+    for (int i = 0; i < 100; i++)
+        fprintf(file, "the quick brown fox %d jumps over the lazy dog\n", i % 7);
+    fclose(file);
+    ASSERT_OK(workload_parse(origin, yaml, strlen(yaml), &workload, err));
+    assert_int_equal(strlen(json_string_value(
+                         json_object_get(json_object_get(workload.json, "data"), "sha256"))),
+                     64);
+    ASSERT_OK(workload_from_json(workload.json, &again, err));
+    assert_true(digest_equal(&workload.digest, &again.digest));
+    if (device) {
+        struct workload_instance *instance = create(&again, 1);
+        json_t *facts;
+
+        run(instance, 60);
+        facts = again.kind->facts(instance);
+        assert_true(real_at(facts, "loss", "last_nats") < real_at(facts, "loss", "first_nats"));
+        assert_string_equal(
+            json_string_value(json_object_get(json_object_get(facts, "data"), "source")), "text");
+        json_decref(facts);
+        again.kind->destroy(instance);
+    }
+    workload_finish(&again);
+    file = fopen(text, "a");
+    fputc('x', file);
+    fclose(file);
+    assert_int_equal(workload_from_json(workload.json, &again, &failure), STATUS_INVALID);
+    assert_non_null(strstr(failure.message, "SHA-256"));
+    unlink(text);
+    rmdir(folder);
+    workload_finish(&workload);
+}
+
+static int open_device(void **state)
+{
+    (void)state;
+    device = model_fixture_open();
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_close(device);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_declaration_errors),
+        cmocka_unit_test(test_text_source),
+        cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_cost_is_what_is_allocated),
+        cmocka_unit_test(test_training_learns),
+        cmocka_unit_test(test_same_seed_same_bytes),
+        cmocka_unit_test(test_verification_catches),
+        cmocka_unit_test(test_inference),
+    };
+
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
