@@ -1,0 +1,230 @@
+#include "tests/support/opencl_shim/shim.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/opencl/api.h"
+
+#define LIE 0
+#define ABSURD_SIZE 1
+
+enum function {
+#define FUNCTION(result, name, parameters) FUNCTION_##name,
+    OPENCL_REQUIRED_MAP(FUNCTION) OPENCL_OPTIONAL_MAP(FUNCTION)
+#undef FUNCTION
+        FUNCTION_COUNT
+};
+
+static const char *const names[] = {
+#define NAME(result, name, parameters) #name,
+    OPENCL_REQUIRED_MAP(NAME) OPENCL_OPTIONAL_MAP(NAME)
+#undef NAME
+};
+
+static struct opencl_api real;
+static int calls[FUNCTION_COUNT];
+static int live;
+static int fail_function = -1, fail_n, fail_code;
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void assay_shim_fail(const char *function, int n, int code)
+{
+    int i;
+
+    memset(calls, 0, sizeof(calls));
+    fail_function = -1;
+    fail_n = n;
+    fail_code = code;
+    for (i = 0; function != NULL && i < FUNCTION_COUNT; i++)
+        if (strcmp(names[i], function) == 0)
+            fail_function = i;
+}
+
+EXPORT int assay_shim_calls(const char *function)
+{
+    for (int i = 0; i < FUNCTION_COUNT; i++)
+        if (strcmp(names[i], function) == 0)
+            return calls[i];
+    return -1;
+}
+
+EXPORT int assay_shim_live(void)
+{
+    return live;
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    const char *path = getenv("ASSAY_SHIM_REAL"), *fail = getenv("ASSAY_SHIM_FAIL");
+    void *handle = dlopen(path != NULL ? path : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    char function[64];
+    int n, code;
+
+    if (handle == NULL) {
+        fprintf(stderr, "opencl_shim: %s\n", dlerror());
+        abort();
+    }
+#define FIND(result, name, parameters) *(void **)&real.name = dlsym(handle, #name);
+    OPENCL_REQUIRED_MAP(FIND)
+    OPENCL_OPTIONAL_MAP(FIND)
+#undef FIND
+    if (fail != NULL && sscanf(fail, "%63[^@]@%d:%d", function, &n, &code) == 3)
+        assay_shim_fail(function, n, code);
+}
+
+/* Counts the call; true when it is the one that shall fail. */
+static int fails(enum function function)
+{
+    return ++calls[function] == fail_n && (int)function == fail_function;
+}
+
+/* A call that gives a code. */
+#define CALL(name, parameters, arguments)                                                          \
+    EXPORT int32_t name parameters;                                                                \
+    int32_t name parameters                                                                        \
+    {                                                                                              \
+        return fails(FUNCTION_##name) ? fail_code : real.name arguments;                           \
+    }
+
+/* A query, which can lie about its size. */
+#define QUERY(name, parameters, arguments)                                                         \
+    EXPORT int32_t name parameters;                                                                \
+    int32_t name parameters                                                                        \
+    {                                                                                              \
+        if (!fails(FUNCTION_##name))                                                               \
+            return real.name arguments;                                                            \
+        if (fail_code != ABSURD_SIZE)                                                              \
+            return fail_code;                                                                      \
+        if (size_ret != NULL)                                                                      \
+            *size_ret = (size_t)1 << 62;                                                           \
+        return OCL_SUCCESS;                                                                        \
+    }
+
+/* A call that makes an object. */
+#define CREATE(type, name, parameters, arguments)                                                  \
+    EXPORT struct type *name parameters;                                                           \
+    struct type *name parameters                                                                   \
+    {                                                                                              \
+        struct type *object;                                                                       \
+                                                                                                   \
+        if (fails(FUNCTION_##name)) {                                                              \
+            *code = fail_code;                                                                     \
+            return NULL;                                                                           \
+        }                                                                                          \
+        object = real.name arguments;                                                              \
+        live += object != NULL;                                                                    \
+        return object;                                                                             \
+    }
+
+/* A release happens in any case. */
+#define RELEASE(name, type)                                                                        \
+    EXPORT int32_t name(struct type *object);                                                      \
+    int32_t name(struct type *object)                                                              \
+    {                                                                                              \
+        int failing = fails(FUNCTION_##name);                                                      \
+        int32_t result = real.name(object);                                                        \
+                                                                                                   \
+        live--;                                                                                    \
+        return failing ? fail_code : result;                                                       \
+    }
+
+CALL(clGetPlatformIDs, (uint32_t count, struct _cl_platform_id **ids, uint32_t *ret),
+     (count, ids, ret))
+QUERY(clGetPlatformInfo,
+      (struct _cl_platform_id * platform, uint32_t what, size_t size, void *value,
+       size_t *size_ret),
+      (platform, what, size, value, size_ret))
+CALL(clGetDeviceIDs,
+     (struct _cl_platform_id * platform, uint64_t type, uint32_t count, struct _cl_device_id **ids,
+      uint32_t *ret),
+     (platform, type, count, ids, ret))
+QUERY(clGetDeviceInfo,
+      (struct _cl_device_id * device, uint32_t what, size_t size, void *value, size_t *size_ret),
+      (device, what, size, value, size_ret))
+CREATE(_cl_context, clCreateContext,
+       (const intptr_t *properties, uint32_t count, struct _cl_device_id *const *devices,
+        void (*notify)(const char *, const void *, size_t, void *), void *data, int32_t *code),
+       (properties, count, devices, notify, data, code))
+RELEASE(clReleaseContext, _cl_context)
+CREATE(_cl_command_queue, clCreateCommandQueue,
+       (struct _cl_context * context, struct _cl_device_id *device, uint64_t properties,
+        int32_t *code),
+       (context, device, properties, code))
+RELEASE(clReleaseCommandQueue, _cl_command_queue)
+CREATE(_cl_mem, clCreateBuffer,
+       (struct _cl_context * context, uint64_t flags, size_t size, void *host, int32_t *code),
+       (context, flags, size, host, code))
+RELEASE(clReleaseMemObject, _cl_mem)
+CALL(clEnqueueReadBuffer,
+     (struct _cl_command_queue * queue, struct _cl_mem *mem, uint32_t blocking, size_t offset,
+      size_t size, void *target, uint32_t waits, struct _cl_event *const *wait,
+      struct _cl_event **event),
+     (queue, mem, blocking, offset, size, target, waits, wait, event))
+CALL(clEnqueueWriteBuffer,
+     (struct _cl_command_queue * queue, struct _cl_mem *mem, uint32_t blocking, size_t offset,
+      size_t size, const void *source, uint32_t waits, struct _cl_event *const *wait,
+      struct _cl_event **event),
+     (queue, mem, blocking, offset, size, source, waits, wait, event))
+CREATE(_cl_program, clCreateProgramWithSource,
+       (struct _cl_context * context, uint32_t count, const char **strings, const size_t *lengths,
+        int32_t *code),
+       (context, count, strings, lengths, code))
+CALL(clBuildProgram,
+     (struct _cl_program * program, uint32_t count, struct _cl_device_id *const *devices,
+      const char *options, void (*notify)(struct _cl_program *, void *), void *data),
+     (program, count, devices, options, notify, data))
+QUERY(clGetProgramInfo,
+      (struct _cl_program * program, uint32_t what, size_t size, void *value, size_t *size_ret),
+      (program, what, size, value, size_ret))
+QUERY(clGetProgramBuildInfo,
+      (struct _cl_program * program, struct _cl_device_id *device, uint32_t what, size_t size,
+       void *value, size_t *size_ret),
+      (program, device, what, size, value, size_ret))
+RELEASE(clReleaseProgram, _cl_program)
+CREATE(_cl_kernel, clCreateKernel, (struct _cl_program * program, const char *name, int32_t *code),
+       (program, name, code))
+RELEASE(clReleaseKernel, _cl_kernel)
+QUERY(clGetKernelInfo,
+      (struct _cl_kernel * kernel, uint32_t what, size_t size, void *value, size_t *size_ret),
+      (kernel, what, size, value, size_ret))
+QUERY(clGetKernelWorkGroupInfo,
+      (struct _cl_kernel * kernel, struct _cl_device_id *device, uint32_t what, size_t size,
+       void *value, size_t *size_ret),
+      (kernel, device, what, size, value, size_ret))
+CALL(clSetKernelArg,
+     (struct _cl_kernel * kernel, uint32_t index, size_t size, const void *value),
+     (kernel, index, size, value))
+CALL(clEnqueueNDRangeKernel,
+     (struct _cl_command_queue * queue, struct _cl_kernel *kernel, uint32_t dimensions,
+      const size_t *offset, const size_t *global, const size_t *local, uint32_t waits,
+      struct _cl_event *const *wait, struct _cl_event **event),
+     (queue, kernel, dimensions, offset, global, local, waits, wait, event))
+CALL(clFlush, (struct _cl_command_queue * queue), (queue))
+CALL(clFinish, (struct _cl_command_queue * queue), (queue))
+RELEASE(clReleaseEvent, _cl_event)
+QUERY(clGetEventProfilingInfo,
+      (struct _cl_event * event, uint32_t what, size_t size, void *value, size_t *size_ret),
+      (event, what, size, value, size_ret))
+CALL(clEnqueueMigrateMemObjects,
+     (struct _cl_command_queue * queue, uint32_t count, struct _cl_mem *const *mems,
+      uint64_t flags, uint32_t waits, struct _cl_event *const *wait, struct _cl_event **event),
+     (queue, count, mems, flags, waits, wait, event))
+
+/* The one enqueue whose event we keep. */
+EXPORT int32_t clEnqueueMarkerWithWaitList(struct _cl_command_queue *queue, uint32_t waits,
+                                           struct _cl_event *const *wait,
+                                           struct _cl_event **event);
+int32_t clEnqueueMarkerWithWaitList(struct _cl_command_queue *queue, uint32_t waits,
+                                    struct _cl_event *const *wait, struct _cl_event **event)
+{
+    int32_t code;
+
+    if (fails(FUNCTION_clEnqueueMarkerWithWaitList))
+        return fail_code;
+    code = real.clEnqueueMarkerWithWaitList(queue, waits, wait, event);
+    live += code == OCL_SUCCESS && event != NULL;
+    return code;
+}

@@ -1,0 +1,21 @@
+/*
+ * shim - what a test asks of the stand-in for libOpenCL.so.1. Looked up with dlsym in the library,
+ * or given by the environment, which is read when the library is loaded:
+ *     ASSAY_SHIM_FAIL=FUNCTION@N:CODE   the N-th call (from 1) of FUNCTION gives CODE
+ *     ASSAY_SHIM_REAL=PATH              the library that calls go on to (libOpenCL.so.1)
+ * A failing call does not reach the real library, except a release, so that nothing leaks there.
+ * CODE 0 is a lie: success, with nothing given. CODE 1 in a query: the size it tells is absurd.
+ */
+#ifndef ASSAY_TESTS_OPENCL_SHIM_H
+#define ASSAY_TESTS_OPENCL_SHIM_H
+
+/* From now on; counting starts anew. NULL: nothing fails. */
+void assay_shim_fail(const char *function, int n, int code);
+
+/* Calls of a function since the last assay_shim_fail. */
+int assay_shim_calls(const char *function);
+
+/* Contexts, queues, buffers, programs, kernels and events that were made and not released. */
+int assay_shim_live(void);
+
+#endif

@@ -1,0 +1,277 @@
+/*
+ * Every call that a small journey on an OpenCL device makes fails in turn, with several codes. Each
+ * failure must end in an error that names the function and the code, or be one that we can live
+ * with (listed below); no object may be left in the driver, and under a sanitizer nothing in our
+ * memory.
+ */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/opencl/api.h"
+#include "backends/opencl/opencl.h"
+#include "tests/support/opencl_shim/shim.h"
+
+static __typeof__(&assay_shim_fail) shim_fail;
+static __typeof__(&assay_shim_calls) shim_calls;
+static __typeof__(&assay_shim_live) shim_live;
+
+static const char text[] = "KERNEL(twice, GLOBAL u32 *out, u32 k, u64 n)\n"
+                           "{\n"
+                           "    for (u64 i = LANE; i < n; i += LANES)\n"
+                           "        out[i] = out[i] * 2 + k;\n"
+                           "}\n";
+
+/* Backends keep their state for the life of the process: so must the tests', for LeakSanitizer. */
+#define RUNS_MAX 2000
+static struct backend backends[RUNS_MAX];
+static size_t backend_used;
+
+struct outcome {
+    enum status status;
+    struct error err;
+    bool has_binary;
+};
+
+static enum status use(struct device *device, struct outcome *outcome)
+{
+    const struct module_source source = {.file = "twice.h", .text = text, .lanes = 1};
+    struct kernel_arg args[3] = {{.type = KERNEL_ARG_BUFFER},
+                                 {.type = KERNEL_ARG_U32, .u32 = 3},
+                                 {KERNEL_ARG_U64, .u64 = 4}};
+    struct kernel_launch launch = {
+        .kernel = "twice", .groups = {1, 1, 1}, .args = args, .arg_count = 3};
+    uint32_t in[4] = {1, 2, 3, 4}, out[4] = {0};
+    struct module_artifact artifact;
+    struct event *start = NULL, *end = NULL;
+    struct buffer *buffer = NULL, *other = NULL;
+    struct error *err = &outcome->err;
+    int64_t ns = 0;
+    enum status status;
+
+#define NEXT(call)                                                                                 \
+    if (status == STATUS_OK)                                                                       \
+    status = call
+    status = device_buffer_alloc(device, sizeof(in), BUFFER_READ_WRITE, &buffer, err);
+    NEXT(device_buffer_alloc(device, 100, BUFFER_READ_ONLY, &other, err));
+    args[0].buffer = buffer;
+    NEXT(device_upload(buffer, 0, in, sizeof(in), err));
+    NEXT(device_module_load(device, &source, &launch.module, err));
+    NEXT(device_module_describe(device, launch.module, &artifact, err));
+    if (status == STATUS_OK) {
+        outcome->has_binary = artifact.has_binary;
+        module_artifact_finish(&artifact);
+    }
+    NEXT(device_event_create(device, &start, err));
+    NEXT(device_event_create(device, &end, err));
+    for (int i = 0; i < 2; i++) {
+        NEXT(device_event_record(device, start, err));
+        NEXT(device_kernel_launch(device, &launch, err));
+        NEXT(device_event_record(device, end, err));
+        NEXT(device_flush(device, err));
+        NEXT(device_synchronize(device, err));
+        NEXT(device_event_elapsed_ns(device, start, end, &ns, err));
+    }
+    NEXT(device_download(buffer, 0, out, sizeof(out), err));
+    if (status == STATUS_OK && (out[0] != 13 || out[3] != 25))
+        status = error_set(err, STATUS_CHECK_FAILED, "wrong result");
+#undef NEXT
+    device_event_destroy(device, start);
+    device_event_destroy(device, end);
+    device_module_unload(device, launch.module);
+    device_buffer_free(buffer);
+    device_buffer_free(other);
+    return status;
+}
+
+/* One whole journey with a fresh backend. */
+static struct outcome run(const char *function, int n, int code)
+{
+    const struct device_options options = {.profile = true};
+    struct outcome outcome = {.err = ERROR_INIT};
+    struct device *device = NULL;
+    struct backend *backend;
+    int before = shim_live();
+
+    assert_true(backend_used < RUNS_MAX);
+    backend = &backends[backend_used++];
+    backend->ops = &opencl_backend_ops;
+    shim_fail(function, n, code);
+    outcome.status = backend_device_open(backend, 0, &options, &device, &outcome.err);
+    if (outcome.status == STATUS_OK)
+        outcome.status = use(device, &outcome);
+    device_close(device);
+    if (shim_live() != before)
+        fail_msg("%s@%d:%d leaves %d objects in the driver", function != NULL ? function : "-", n,
+                 code, shim_live() - before);
+    return outcome;
+}
+
+static const char *const all_functions[] = {
+#define NAME(result, name, parameters) #name,
+    OPENCL_REQUIRED_MAP(NAME) OPENCL_OPTIONAL_MAP(NAME)
+#undef NAME
+};
+
+#define FUNCTIONS (sizeof(all_functions) / sizeof(all_functions[0]))
+
+/*
+ * What we can live with: a reading that is missing, no binary or log for provenance, and a release
+ * that fails. `finish` is the one in close, after which nobody asks.
+ */
+static bool tolerable(const char *function, int n, const int *counts)
+{
+    size_t i;
+
+    if (strncmp(function, "clRelease", 9) == 0 || strcmp(function, "clGetDeviceInfo") == 0 ||
+        strcmp(function, "clGetPlatformInfo") == 0 || strcmp(function, "clGetProgramInfo") == 0 ||
+        strcmp(function, "clGetProgramBuildInfo") == 0)
+        return true;
+    for (i = 0; i < FUNCTIONS; i++)
+        if (strcmp(all_functions[i], function) == 0)
+            return strcmp(function, "clFinish") == 0 && n == counts[i];
+    return false;
+}
+
+static void test_every_call(void **state)
+{
+    static const int codes[] = {-5, -36, -2};
+    int counts[FUNCTIONS], errors = 0, lived_with = 0;
+    struct outcome outcome = run(NULL, 0, 0);
+    size_t f;
+
+    (void)state;
+    if (outcome.status != STATUS_OK)
+        fail_msg("without a fault: %s", outcome.err.message);
+    assert_true(outcome.has_binary);
+    for (f = 0; f < FUNCTIONS; f++) {
+        counts[f] = shim_calls(all_functions[f]);
+        if (counts[f] == 0)
+            fail_msg("the journey never calls %s", all_functions[f]);
+    }
+    for (f = 0; f < FUNCTIONS; f++)
+        for (int n = 1; n <= counts[f]; n++) {
+            const char *name = all_functions[f];
+            /* One code for each of the many queries, every code for the rest. */
+            const int code_count = counts[f] > 20 ? 1 : 3;
+
+            for (int k = 0; k < code_count; k++) {
+                outcome = run(name, n, codes[k]);
+                if (outcome.status == STATUS_OK) {
+                    if (!tolerable(name, n, counts))
+                        fail_msg("%s@%d:%d goes unnoticed", name, n, codes[k]);
+                    lived_with++;
+                    continue;
+                }
+                errors++;
+                if (strstr(outcome.err.message, name) == NULL ||
+                    strstr(outcome.err.message, opencl_error_name(codes[k])) == NULL)
+                    fail_msg("%s@%d:%d gives: %s", name, n, codes[k], outcome.err.message);
+                if (outcome.status != (codes[k] == -2    ? STATUS_DEVICE_LOST
+                                       : codes[k] == -36 ? STATUS_DEVICE
+                                                         : STATUS_DEVICE_MEMORY) &&
+                    outcome.status != STATUS_UNAVAILABLE)
+                    fail_msg("%s@%d:%d gives %s", name, n, codes[k], status_name(outcome.status));
+            }
+        }
+    print_message("  %d failures named, %d lived with\n", errors, lived_with);
+    assert_true(errors > 60);
+}
+
+/* Success with nothing given, and absurd sizes: refused, and never followed. */
+static void test_lies(void **state)
+{
+    static const char *const creators[] = {
+        "clCreateContext", "clCreateCommandQueue", "clCreateBuffer",  "clCreateProgramWithSource",
+        "clCreateKernel",  "clGetDeviceIDs",       "clGetPlatformIDs"};
+    size_t i;
+    int n;
+
+    (void)state;
+    for (i = 0; i < sizeof(creators) / sizeof(creators[0]); i++) {
+        struct outcome outcome = run(creators[i], 1, 0);
+
+        if (outcome.status == STATUS_OK)
+            fail_msg("%s gives nothing and it goes unnoticed", creators[i]);
+        assert_true(outcome.err.message[0] != '\0');
+    }
+    for (n = 1; n <= 8; n++) {
+        run("clGetDeviceInfo", n * 7, 1);
+        run("clGetPlatformInfo", n, 1);
+        run("clGetProgramBuildInfo", n, 1);
+        run("clGetProgramInfo", n, 1);
+    }
+    /* A marker without an event. */
+    {
+        struct outcome outcome = run("clEnqueueMarkerWithWaitList", 1, 0);
+
+        assert_int_equal(outcome.status, STATUS_DEVICE);
+        assert_non_null(strstr(outcome.err.message, "defective"));
+    }
+}
+
+/* A code that no specification knows. */
+static void test_unknown_code(void **state)
+{
+    struct outcome outcome = run("clEnqueueWriteBuffer", 1, -9999);
+
+    (void)state;
+    assert_int_equal(outcome.status, STATUS_DEVICE);
+    assert_non_null(strstr(outcome.err.message, "clEnqueueWriteBuffer: unknown code (-9999)"));
+}
+
+/* What a driver that is there but broken looks like to a person. */
+static void test_no_platform(void **state)
+{
+    struct outcome outcome = run("clGetPlatformIDs", 1, -1001);
+
+    (void)state;
+    assert_int_equal(outcome.status, STATUS_UNAVAILABLE);
+    assert_non_null(strstr(outcome.err.message, "finds no platform"));
+    outcome = run("clGetDeviceIDs", 1, -1);
+    assert_int_equal(outcome.status, STATUS_UNAVAILABLE);
+    assert_non_null(strstr(outcome.err.message, "it offers no device"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_call),
+        cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_unknown_code),
+        cmocka_unit_test(test_no_platform),
+    };
+    struct opencl_api api;
+    struct dynlib lib = {0};
+    struct error err = ERROR_INIT;
+    uint32_t platforms = 0;
+    void *shim;
+
+    if (opencl_api_open(&lib, &api, &err) != STATUS_OK) {
+        printf("SKIP: %s\n", err.message);
+        dynlib_finish(&lib);
+        return 77;
+    }
+    dynlib_finish(&lib);
+    if (api.clGetPlatformIDs(0, NULL, &platforms) != OCL_SUCCESS || platforms == 0) {
+        printf("SKIP: the OpenCL loader finds no platform\n");
+        return 77;
+    }
+    shim = dlopen(SHIM_PATH, RTLD_NOW | RTLD_LOCAL);
+    if (shim == NULL) {
+        printf("FAIL: %s\n", dlerror());
+        return 1;
+    }
+    *(void **)&shim_fail = dlsym(shim, "assay_shim_fail");
+    *(void **)&shim_calls = dlsym(shim, "assay_shim_calls");
+    *(void **)&shim_live = dlsym(shim, "assay_shim_live");
+    if (shim_fail == NULL || shim_calls == NULL || shim_live == NULL)
+        return 1;
+    setenv("ASSAY_LIB_OPENCL", SHIM_PATH, 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
