@@ -1,5 +1,5 @@
 /*
- * Usage: conformance [--backend NAME] [--small]
+ * Usage: test_conformance [--backend NAME] [--small]
  * Runs every area on every device of every backend (or of one). A backend that is not available is
  * skipped with its reason; exit status 77 when none was left.
  */
