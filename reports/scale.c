@@ -25,7 +25,8 @@ size_t scale_ticks(double lo, double hi, size_t wanted, double *ret, size_t capa
     rough = (hi - lo) / (double)wanted;
     power = pow(10, floor(log10(rough)));
     step = power * (rough <= power * 1.5 ? 1 : rough <= power * 3.5 ? 2 : rough <= power * 7.5 ? 5 : 10);
-    if (!(step > 0) || !isfinite(step) || lo + step == lo)
+    /* Below that, neighbouring ticks are one number. */
+    if (!isfinite(step) || !(step > fmax(fabs(lo), fabs(hi)) * 1e-12))
         return 0;
     first = ceil(lo / step - 1e-9);
     for (double k = first; count < capacity; ++k) {

@@ -17,8 +17,8 @@ static const struct {
     bool right;
     size_t gap; /* before it */
 } columns_of[COLUMN_COUNT] = {
-    [ID] = {"id", false, 2},    [WORKLOAD] = {"workload", false, 2},
-    [PRECISION] = {"prec.", false, 2}, [BATCH] = {"batch", true, 1},
+    [ID] = {"id", false, 1},    [WORKLOAD] = {"workload", false, 2},
+    [PRECISION] = {"prec", false, 2}, [BATCH] = {"batch", true, 1},
     [RESULT] = {"result", true, 2},    [SPREAD] = {"", false, 1},
     [TIME] = {"per iteration", true, 2}, [STEADY] = {"steady state", false, 2},
     [TRIALS] = {"trials", true, 1},
@@ -94,7 +94,7 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
         set_field(row, TIME, strdup("-"), out);
     }
     text_init(&notes);
-    text_append(&notes, view_verdict_words(cell));
+    text_append(&notes, cell->estimate.present ? view_verdict_words(cell) : "-");
     append_refs(&notes, refs, ref_count);
     set_field(row, STEADY, text_steal(&notes), out);
     set_field(row, TRIALS,

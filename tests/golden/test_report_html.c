@@ -1,0 +1,210 @@
+/* The page as text: well formed, whole, harmless, and small. No browser needed. */
+#include "tests/golden/report_page.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/html.h"
+#include "tests/golden/html_scan.h"
+
+static void assert_harmless(const char *html)
+{
+    struct html_scan scan;
+
+    html_scan(html, &scan);
+    if (scan.problem[0])
+        fail_msg("%s", scan.problem);
+    assert_true(scan.balanced);
+}
+
+/* Every link of the page leads to exactly one place of it. */
+static void assert_links_resolve(const char *html)
+{
+    size_t links = 0;
+
+    for (const char *at = html; (at = strstr(at, "href=\"#")); ++links) {
+        char id[128];
+        const char *end = strchr(at += 7, '"');
+
+        assert_true(end && end - at < 100);
+        snprintf(id, sizeof(id), " id=\"%.*s\"", (int)(end - at), at);
+        if (html_count(html, id) != 1)
+            fail_msg("%zu places have%s", html_count(html, id), id);
+    }
+    assert_true(links > 10);
+}
+
+static void the_page_says_everything(void **state)
+{
+    static const char *const parts[] = {
+        "<!DOCTYPE html>", "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+        "prefers-color-scheme: dark", "@media print", "name=\"viewport\"",
+        "<code class=\"command wrap\">assay run first-look --protocol standard</code>",
+        "unavailable: the kernel shows no frequency control", "denied: permission denied",
+        "not applicable: a CPU device shares", "unavailable: deleted while it was mapped",
+        "<b class=\"bad\">changed, now</b>", "<b>Fits in cache.</b>", "it does not fit in the cache",
+        "crashed", "check_failed", "device_lost", "timeout", "no steady state", "no trial ended well",
+        "two roundings of fp32", "<title>forward: ", "in no stage",
+        "Cite as (<code>assay show 9f2c41aa/3</code>",
+        "campaign 9f2c41aa5d0be37f18c6a2b94e7d035c8811aa02ff3e4c5d6b7a89900123fedc", "needs 2\u202f995 samples",
+        "the device's own clock saw", "It ended before the first sample.", "3*n*sizeof(float)",
+    };
+    struct synthetic_options options = synthetic_options_default();
+    struct report_page page;
+    struct html_scan scan;
+    struct text html;
+
+    (void)state;
+    options.estimates = SYNTHETIC_DECLARED;
+    report_page_open(&page);
+    report_page_add(&page, &options);
+    text_init(&html);
+    report_page_render(&page, &html);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i)
+        if (!strstr(html.data, parts[i]))
+            fail_msg("the page does not say: %s", parts[i]);
+    assert_harmless(html.data);
+    assert_links_resolve(html.data);
+    html_scan(html.data, &scan);
+    /* Per cell a chart a trial that has samples: 6 (one crashed), 5, 5, 5, 3; a distribution and the
+       trials' means where one ended well; the stages of one. */
+    assert_int_equal(scan.charts, 6 + 5 + 5 + 5 + 3 + 4 * 2 + 1);
+    assert_true(scan.tables > 10);
+    assert_int_equal(html_count(html.data, "<article"), 5);
+    text_finish(&html);
+    report_page_close(&page);
+}
+
+static void hostile_names_stay_text(void **state)
+{
+    struct report_page page;
+    struct text html;
+
+    (void)state;
+    report_page_open(&page);
+    report_page_add_hostile(&page);
+    text_init(&html);
+    report_page_render(&page, &html);
+    assert_true(text_is_utf8(html.data, html.length));
+    assert_harmless(html.data);
+    assert_links_resolve(html.data);
+    for (size_t i = 0; i <= report_page_hostile_count; ++i) {
+        char *escaped = report_page_escaped(i < report_page_hostile_count ? report_page_hostile[i]
+                                                                          : report_page_long_name());
+
+        assert_non_null(escaped);
+        /* device, library, message; the workload's name is shortened in headings */
+        if (html_count(html.data, escaped) < 3)
+            fail_msg("%.80s appears %zu times", escaped, html_count(html.data, escaped));
+        free(escaped);
+    }
+    text_finish(&html);
+    report_page_close(&page);
+}
+
+/* The scanner itself must see what it is there for. */
+static void the_scanner_sees(void **state)
+{
+    static const char *const bad[] = {
+        "<p><script>x</script></p>", "<p><img src=\"x\"></p>", "<p onclick=\"x\">a</p>",
+        "<a href=\"http://x\">a</a>", "<p>a<!-- c --></p>", "<p class=x>a</p>",
+        "<p style=\"color:red\">a</p>", "<svg><use href=\"x\"></use></svg>",
+    };
+    struct html_scan scan;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
+        html_scan(bad[i], &scan);
+        if (!scan.problem[0])
+            fail_msg("not seen: %s", bad[i]);
+    }
+    html_scan("<p><b>a</p></b>", &scan);
+    assert_false(scan.balanced);
+    html_scan("<p><a href=\"#x\">a &lt;script&gt;</a><br></p>", &scan);
+    assert_string_equal(scan.problem, "");
+    assert_true(scan.balanced);
+}
+
+static void many_trials_stay_small(void **state)
+{
+    struct synthetic_options options = synthetic_options_default();
+    struct report_page page;
+    struct text html;
+
+    (void)state;
+    options.estimates = SYNTHETIC_DECLARED;
+    options.cells = 50;
+    options.trials = 10;
+    options.samples = 2500; /* more than a chart draws one by one, so more would draw the same */
+    report_page_open(&page);
+    report_page_add(&page, &options);
+    text_init(&html);
+    report_page_render(&page, &html);
+    assert_true(html.length < 5 * 1000 * 1000);
+    assert_harmless(html.data);
+    text_finish(&html);
+    report_page_close(&page);
+}
+
+static void failures_are_told(void **state)
+{
+    struct synthetic_options options = synthetic_options_default();
+    const int64_t unknown = 4711;
+    struct error err = ERROR_INIT;
+    struct report_page page;
+    FILE *full;
+
+    (void)state;
+    options.samples = 60;
+    options.trials = 1;
+    options.estimates = SYNTHETIC_NONE;
+    report_page_open(&page);
+    report_page_add(&page, &options);
+    full = fopen("/dev/full", "w");
+    assert_non_null(full);
+    assert_int_equal(report_html(page.store, page.cells, 0, full, &err), STATUS_INVALID);
+    assert_int_equal(report_html(page.store, &unknown, 1, full, &err), STATUS_NOT_FOUND);
+    assert_int_equal(report_html(page.store, page.cells, 1, full, &err), STATUS_NO_SPACE);
+    assert_non_null(strstr(err.message, "report"));
+    fclose(full);
+    assert_int_equal(report_html_file(page.store, page.cells, 1, "/nowhere/r.html", &err),
+                     STATUS_NOT_FOUND);
+    report_page_close(&page);
+}
+
+static void the_same_store_gives_the_same_page(void **state)
+{
+    struct synthetic_options options = synthetic_options_default();
+    struct report_page page;
+    struct text first, second;
+
+    (void)state;
+    options.samples = 200;
+    report_page_open(&page);
+    report_page_add(&page, &options);
+    text_init(&first);
+    text_init(&second);
+    report_page_render(&page, &first);
+    report_page_render(&page, &second);
+    assert_string_equal(first.data, second.data);
+    text_finish(&first);
+    text_finish(&second);
+    report_page_close(&page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_scanner_sees),
+        cmocka_unit_test(the_page_says_everything),
+        cmocka_unit_test(hostile_names_stay_text),
+        cmocka_unit_test(many_trials_stay_small),
+        cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(the_same_store_gives_the_same_page),
+    };
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

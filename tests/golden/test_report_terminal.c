@@ -1,0 +1,246 @@
+/*
+ * The terminal's tables, compared with kept ones at 80 and 120 columns. ASSAY_UPDATE_GOLDEN=1
+ * rewrites them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/core/file.h"
+#include "reports/terminal.h"
+#include "tests/support/synthetic_campaign.h"
+
+static const char *golden_folder;
+
+struct loaded {
+    char folder[64], path[96];
+    struct store *store;
+    int64_t cells[16];
+    struct view view;
+};
+
+static void load(struct loaded *loaded, const struct synthetic_options *options)
+{
+    struct error err = ERROR_INIT;
+
+    strcpy(loaded->folder, "/tmp/assay_report_XXXXXX");
+    assert_non_null(mkdtemp(loaded->folder));
+    snprintf(loaded->path, sizeof(loaded->path), "%s/r.db", loaded->folder);
+    if (store_open(loaded->path, STORE_CREATE, 1000000000, &loaded->store, &err) != STATUS_OK ||
+        synthetic_campaign_add(loaded->store, options, loaded->cells, &err) != STATUS_OK ||
+        view_load(loaded->store, loaded->cells, options->cells, VIEW_FULL, &loaded->view, &err) !=
+            STATUS_OK)
+        fail_msg("%s", err.message);
+}
+
+static void unload(struct loaded *loaded)
+{
+    char path[128];
+
+    view_finish(&loaded->view);
+    store_close(loaded->store);
+    unlink(loaded->path);
+    snprintf(path, sizeof(path), "%s-wal", loaded->path);
+    unlink(path);
+    snprintf(path, sizeof(path), "%s-shm", loaded->path);
+    unlink(path);
+    rmdir(loaded->folder);
+}
+
+static struct synthetic_options options_of(const char *protocol)
+{
+    struct synthetic_options options = synthetic_options_default();
+
+    options.estimates = SYNTHETIC_DECLARED;
+    options.protocol = protocol;
+    options.samples = 120;
+    return options;
+}
+
+static void compare(const char *name, const char *got)
+{
+    char path[512], *expected = NULL;
+    struct error err = ERROR_INIT;
+
+    snprintf(path, sizeof(path), "%s/%s", golden_folder, name);
+    if (getenv("ASSAY_UPDATE_GOLDEN")) {
+        assert_int_equal(file_write_atomic(path, got, strlen(got), 0644, &err), STATUS_OK);
+        return;
+    }
+    if (file_read(path, 1 << 20, &expected, NULL, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    if (strcmp(got, expected) != 0)
+        print_error("--- %s says\n%s--- and this came\n%s", path, expected, got);
+    assert_true(strcmp(got, expected) == 0);
+    free(expected);
+}
+
+static void assert_lines_fit(const char *text, size_t columns)
+{
+    while (*text) {
+        const char *end = strchr(text, '\n');
+        char line[4096];
+
+        assert_non_null(end);
+        assert_true((size_t)(end - text) < sizeof(line));
+        memcpy(line, text, (size_t)(end - text));
+        line[end - text] = '\0';
+        if (text_columns(line) > columns)
+            fail_msg("%zu columns where %zu are: %s", text_columns(line), columns, line);
+        assert_false(end > text && end[-1] == ' ');
+        text = end + 1;
+    }
+}
+
+static void check_table(const char *protocol, size_t columns, const char *golden)
+{
+    struct synthetic_options options = options_of(protocol);
+    struct loaded loaded = {0};
+    struct text out;
+
+    load(&loaded, &options);
+    text_init(&out);
+    report_terminal_table(&out, &loaded.view, columns, false);
+    assert_true(text_ok(&out));
+    assert_lines_fit(out.data, columns);
+    compare(golden, out.data);
+    text_finish(&out);
+    unload(&loaded);
+}
+
+static void table_at_80_columns(void **state)
+{
+    (void)state;
+    check_table("standard", 80, "report_table_80.txt");
+}
+
+static void table_at_120_columns(void **state)
+{
+    (void)state;
+    check_table("standard", 120, "report_table_120.txt");
+}
+
+static void quick_says_what_it_is(void **state)
+{
+    (void)state;
+    check_table("quick", 80, "report_table_quick_80.txt");
+}
+
+static void one_result_in_full(void **state)
+{
+    struct synthetic_options options = options_of("standard");
+    struct loaded loaded = {0};
+    struct text out;
+
+    (void)state;
+    load(&loaded, &options);
+    text_init(&out);
+    report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[0], 80, false);
+    assert_true(text_ok(&out));
+    assert_lines_fit(out.data, 80);
+    /* The citation ends it: identities of declarations, which may change with their defaults. */
+    assert_non_null(strstr(out.data, "\nCite as\n  assay result 9f2c41aa/1; campaign\n"));
+    *strstr(out.data, "\nCite as\n") = '\0';
+    compare("report_cell_80.txt", out.data);
+    text_finish(&out);
+    unload(&loaded);
+}
+
+static void every_width_holds_its_lines(void **state)
+{
+    struct synthetic_options options = options_of("standard");
+    struct loaded loaded = {0};
+
+    (void)state;
+    options.device_name = "A device with a name that goes on and on (漢字漢字) beyond any column";
+    options.workload = "a-workload-with-a-rather-long-name-0123456789";
+    options.simulated = true;
+    load(&loaded, &options);
+    for (size_t columns = 60; columns < 200; ++columns) {
+        struct text out;
+
+        text_init(&out);
+        report_terminal_table(&out, &loaded.view, columns, false);
+        for (size_t i = 0; i < loaded.view.cell_count; ++i)
+            report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[i],
+                                 columns < 80 ? 80 : columns, false);
+        assert_true(text_ok(&out));
+        assert_lines_fit(out.data, columns < 80 ? 80 : columns);
+        text_finish(&out);
+    }
+    unload(&loaded);
+}
+
+static void hostile_names_stay_text(void **state)
+{
+    struct synthetic_options options = options_of("standard");
+    struct loaded loaded = {0};
+    struct text out;
+
+    (void)state;
+    options.device_name = "\x1b]0;owned\x07\x1b[2Jdevice\r\n\xe2\x80\xae" "evil\xff";
+    options.message = "\x1b[31mred\nnew line";
+    options.library = "/tmp/\x1b[5mlib.so";
+    load(&loaded, &options);
+    text_init(&out);
+    report_terminal_table(&out, &loaded.view, 80, false);
+    report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[4], 80, false);
+    report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[0], 80, false);
+    assert_lines_fit(out.data, 80);
+    assert_true(text_is_utf8(out.data, out.length));
+    for (size_t i = 0; i < out.length; ++i)
+        assert_true((unsigned char)out.data[i] >= 0x20 || out.data[i] == '\n');
+    assert_null(strstr(out.data, "\xe2\x80\xae"));
+    assert_non_null(strstr(out.data, "\\x1B]0;owned"));
+    assert_non_null(strstr(out.data, "\\x1B[31mred\\x0Anew line"));
+    text_finish(&out);
+    unload(&loaded);
+}
+
+static void colours_are_closed(void **state)
+{
+    struct synthetic_options options = options_of("standard");
+    struct loaded loaded = {0};
+    struct text out;
+    size_t opened = 0, closed = 0;
+
+    (void)state;
+    load(&loaded, &options);
+    text_init(&out);
+    report_terminal_table(&out, &loaded.view, 80, true);
+    for (const char *at = out.data; (at = strchr(at, '\033')); ++at)
+        *(strncmp(at, "\033[0m", 4) == 0 ? &closed : &opened) += 1;
+    assert_true(opened > 0);
+    assert_int_equal(opened, closed);
+    text_finish(&out);
+    unload(&loaded);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_at_80_columns),
+        cmocka_unit_test(table_at_120_columns),
+        cmocka_unit_test(quick_says_what_it_is),
+        cmocka_unit_test(one_result_in_full),
+        cmocka_unit_test(every_width_holds_its_lines),
+        cmocka_unit_test(hostile_names_stay_text),
+        cmocka_unit_test(colours_are_closed),
+    };
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s FOLDER-OF-GOLDEN-FILES\n", argv[0]);
+        return 2;
+    }
+    golden_folder = argv[1];
+    if (!setlocale(LC_CTYPE, "C.UTF-8"))
+        return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

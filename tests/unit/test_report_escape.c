@@ -1,0 +1,143 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "reports/escape.h"
+
+static void assert_html(const char *string, const char *expected)
+{
+    struct text out;
+
+    text_init(&out);
+    escape_html(&out, string);
+    assert_true(text_ok(&out));
+    assert_string_equal(out.data, expected);
+    text_finish(&out);
+}
+
+static void markup_becomes_references(void **state)
+{
+    (void)state;
+    assert_html("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;");
+    assert_html("\"><img src=x onerror='a'>", "&quot;&gt;&lt;img src=x onerror=&#39;a&#39;&gt;");
+    assert_html("a & b &amp; c", "a &amp; b &amp;amp; c");
+    assert_html("plain text 123", "plain text 123");
+    assert_html("", "");
+    assert_html(NULL, "");
+}
+
+static void what_is_no_text_becomes_visible(void **state)
+{
+    (void)state;
+    assert_html("a\x1b[31mb", "a\\x1B[31mb");
+    assert_html("new\nline\ttab", "new\\x0Aline\\x09tab");
+    assert_html("\xe2\x80\xae" "desrever", "\\xE2\\x80\\xAE" "desrever");
+    assert_html("bad \xff\xfe utf8", "bad \\xFF\\xFE utf8");
+    assert_html("\xc0\xafoverlong", "\\xC0\\xAFoverlong");
+    assert_html("Grüße 漢字", "Grüße 漢字");
+}
+
+static void bytes_may_hold_nul(void **state)
+{
+    struct text out;
+
+    (void)state;
+    text_init(&out);
+    escape_html_bytes(&out, "a\0<", 3);
+    assert_string_equal(out.data, "a\\x00&lt;");
+    text_finish(&out);
+}
+
+/* Every byte alone, and pairs with each character that HTML gives a meaning. */
+static void no_byte_passes_as_markup(void **state)
+{
+    (void)state;
+    for (int byte = 1; byte < 256; ++byte) {
+        char string[] = {'x', (char)byte, '<', (char)byte, '"', '\'', '>', '\0'};
+        struct text out;
+
+        text_init(&out);
+        escape_html(&out, string);
+        assert_null(strpbrk(out.data, "<>\"'"));
+        assert_true(text_is_utf8(out.data, out.length));
+        text_finish(&out);
+    }
+}
+
+static void short_forms_are_cut_at_a_character(void **state)
+{
+    struct text out;
+
+    (void)state;
+    text_init(&out);
+    escape_html_short(&out, "0123456789", 10);
+    assert_string_equal(out.data, "0123456789");
+    text_clear(&out);
+    escape_html_short(&out, "0123456789", 6);
+    assert_string_equal(out.data, "01234…");
+    text_clear(&out);
+    escape_html_short(&out, "<b>&<b>&", 4);
+    assert_string_equal(out.data, "&lt;b&gt;…");
+    text_clear(&out);
+    escape_terminal_short(&out, "äöüäöü", 4);
+    assert_string_equal(out.data, "äöü…");
+    text_clear(&out);
+    escape_terminal_short(&out, "漢字漢字", 5); /* two columns each */
+    assert_string_equal(out.data, "漢字…");
+    text_clear(&out);
+    escape_terminal_short(&out, "anything", 0);
+    assert_string_equal(out.data, "");
+    text_finish(&out);
+}
+
+static void terminal_text_carries_no_escape(void **state)
+{
+    struct text out;
+
+    (void)state;
+    text_init(&out);
+    escape_terminal_short(&out, "\x1b]0;owned\x07\r\n", 80);
+    assert_string_equal(out.data, "\\x1B]0;owned\\x07\\x0D\\x0A");
+    text_finish(&out);
+}
+
+static void ids_are_plain(void **state)
+{
+    struct text out;
+    char longer[300];
+
+    (void)state;
+    text_init(&out);
+    escape_html_id(&out, "9f2c41aa/3");
+    assert_string_equal(out.data, "9f2c41aa-3");
+    text_clear(&out);
+    escape_html_id(&out, "\" onclick=\"x ÄÖ<>A");
+    assert_string_equal(out.data, "onclick-x-a");
+    text_clear(&out);
+    memset(longer, 'a', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    escape_html_id(&out, longer);
+    assert_int_equal(out.length, 64);
+    text_finish(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(markup_becomes_references),
+        cmocka_unit_test(what_is_no_text_becomes_visible),
+        cmocka_unit_test(bytes_may_hold_nul),
+        cmocka_unit_test(no_byte_passes_as_markup),
+        cmocka_unit_test(short_forms_are_cut_at_a_character),
+        cmocka_unit_test(terminal_text_carries_no_escape),
+        cmocka_unit_test(ids_are_plain),
+    };
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

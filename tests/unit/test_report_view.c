@@ -1,0 +1,238 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "reports/remarks.h"
+#include "reports/terminal.h"
+#include "reports/view.h"
+
+static const char whole[] =
+    "{\"id\":\"9f2c41aa/3\",\"cell\":3,\"ordinal\":3,\"backend\":\"opencl\",\"device_spec\":\"opencl:0\","
+    "\"trials_planned\":2,\"workload\":{\"version\":4,\"description\":\"d\"},"
+    "\"protocol\":{\"version\":2,\"evidence\":true},\"campaign\":{\"id\":1},"
+    "\"identity\":{\"workload\":\"triad\",\"precision\":\"fp32\",\"batch\":8,\"protocol\":\"standard\"},"
+    "\"cost\":{\"headline\":\"items\",\"item_name\":\"token\",\"working_set_bytes\":1000},"
+    "\"device\":{\"name\":\"dev\",\"simulated\":true,\"readings\":{\"device.uuid\":"
+    "{\"status\":\"unavailable\",\"reason\":\"no extension\"}}},"
+    "\"trials\":["
+    "{\"id\":11,\"sequence\":1,\"attempt\":1,\"status\":\"crashed\",\"message\":\"signal 11\"},"
+    "{\"id\":12,\"sequence\":1,\"attempt\":2,\"status\":\"ok\",\"facts\":{\"last_level_cache_bytes\":2000}},"
+    "{\"id\":13,\"sequence\":4,\"attempt\":1,\"status\":\"ok\",\"window_first\":7,\"checks\":"
+    "[{\"phase\":\"verify_after\",\"output\":\"a\",\"metric\":\"m\",\"error\":\"nan\",\"tolerance\":0.1,"
+    "\"passed\":false}],\"components\":["
+    "{\"at\":\"window_start\",\"path\":\"/a\",\"sha256\":\"01\",\"size\":5},"
+    "{\"at\":\"window_start\",\"path\":\"/b\",\"sha256\":\"02\",\"size\":5},"
+    "{\"at\":\"window_start\",\"path\":\"/c\",\"sha256\":\"03\",\"size\":5},"
+    "{\"at\":\"window_end\",\"path\":\"/a\",\"sha256\":\"01\",\"size\":5},"
+    "{\"at\":\"window_end\",\"path\":\"/b\",\"sha256\":\"99\",\"size\":5},"
+    "{\"at\":\"window_end\",\"path\":\"/d\",\"sha256\":\"04\",\"size\":5}]}],"
+    "\"estimate\":{\"verdict\":\"warmup\",\"trial_ids\":[12,13],\"steady_from\":[20,null],"
+    "\"trial_verdicts\":[\"warmup\",\"flat\"],\"iteration_ns\":{\"value\":5.0,\"lo\":4.0,\"hi\":6.0},"
+    "\"items_per_s\":{\"value\":100.0,\"lo\":null,\"hi\":null},"
+    "\"percentiles\":{\"p99\":{\"refused\":\"x\",\"needed_n\":299},\"p50\":{\"value\":5.0,\"lo\":4.0,\"hi\":6.0}},"
+    "\"warnings\":[\"trial 0: drifts by 11 %\",\"trial 1: drifts by 9.5 %\",\"other\",\"p99 is refused\"]}}";
+
+static json_t *parse(const char *text)
+{
+    json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
+
+    assert_non_null(json);
+    return json;
+}
+
+static void a_whole_record_is_read(void **state)
+{
+    struct view_cell cell;
+    char buffer[VIEW_UNIT_SIZE];
+    const char *base;
+    const struct view_interval *headline;
+    const struct reading *reading;
+    struct view_count cache;
+
+    (void)state;
+    assert_int_equal(view_cell_from_json(parse(whole), VIEW_FULL, &cell, NULL), STATUS_OK);
+    assert_string_equal(cell.result, "9f2c41aa/3");
+    assert_string_equal(cell.workload, "triad");
+    assert_int_equal(cell.workload_version.value, 4);
+    assert_true(cell.evidence);
+    assert_true(cell.device.simulated);
+    reading = reading_find(&cell.device.readings, "device.uuid");
+    assert_non_null(reading);
+    assert_int_equal(reading->status, READING_UNAVAILABLE);
+
+    assert_int_equal(cell.trial_count, 3);
+    assert_int_equal(cell.ok_count, 2);
+    assert_int_equal(cell.trials[0].number, 1);
+    assert_int_equal(cell.trials[1].number, 1);
+    assert_int_equal(cell.trials[2].number, 2);
+    assert_false(cell.trials[0].counted);
+    assert_true(cell.trials[1].counted && cell.trials[1].has_steady);
+    assert_int_equal(cell.trials[1].steady_from, 20);
+    assert_true(cell.trials[2].counted && !cell.trials[2].has_steady);
+    assert_true(isnan(cell.trials[2].checks[0].error));
+    assert_string_equal(cell.trials[2].checks[0].error_text, "nan");
+
+    assert_int_equal(cell.trials[2].component_count, 4);
+    assert_int_equal(cell.trials[2].changed_count, 1);
+    assert_int_equal(cell.trials[2].components[0].change, VIEW_SAME);
+    assert_int_equal(cell.trials[2].components[1].change, VIEW_CHANGED);
+    assert_string_equal(cell.trials[2].components[1].digest_end, "99");
+    assert_int_equal(cell.trials[2].components[2].change, VIEW_GONE);
+    assert_int_equal(cell.trials[2].components[3].change, VIEW_APPEARED);
+
+    headline = view_headline(&cell, buffer, &base);
+    assert_non_null(headline);
+    assert_string_equal(base, "tokens/s");
+    assert_float_equal(headline->value, 100, 1e-9);
+    assert_false(headline->has_interval);
+    assert_int_equal(cell.estimate.percentile_count, 2);
+    assert_string_equal(cell.estimate.percentiles[0].label, "p50");
+    assert_false(cell.estimate.percentiles[1].ns.has_value);
+    assert_int_equal(cell.estimate.percentiles[1].needed.value, 299);
+    assert_int_equal(view_fits_in_cache(&cell, &cache), 1);
+    assert_int_equal(cache.value, 2000);
+    view_cell_finish(&cell);
+}
+
+static void a_summary_leaves_the_long_parts_out(void **state)
+{
+    struct view_cell cell;
+
+    (void)state;
+    assert_int_equal(view_cell_from_json(parse(whole), VIEW_SUMMARY, &cell, NULL), STATUS_OK);
+    assert_int_equal(cell.trials[2].component_count, 0);
+    assert_int_equal(cell.trials[2].check_count, 0);
+    assert_int_equal(cell.ok_count, 2);
+    view_cell_finish(&cell);
+}
+
+static void verdicts_decide_the_headline(void **state)
+{
+    static const struct {
+        const char *verdict;
+        bool headline;
+    } cases[] = {{"flat", true},        {"warmup", true},       {"slowdown", true}, {"drift", false},
+                 {"two_state", false},  {"insufficient", false}, {"no_steady_state", false},
+                 {"something", false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+        json_t *root = parse(whole);
+        struct view_cell cell;
+        char buffer[VIEW_UNIT_SIZE];
+        const char *base;
+
+        json_object_set_new(json_object_get(root, "estimate"), "verdict",
+                            json_string(cases[i].verdict));
+        assert_int_equal(view_cell_from_json(root, VIEW_FULL, &cell, NULL), STATUS_OK);
+        assert_int_equal(view_headline(&cell, buffer, &base) != NULL, cases[i].headline);
+        assert_int_equal(view_no_headline_reason(&cell) == NULL, cases[i].headline);
+        view_cell_finish(&cell);
+    }
+}
+
+static const char *const shapes[] = {"null", "true",  "0",  "-5",     "1e308", "\"text\"", "[]",
+                                     "{}",   "[[1]]", "[null]", "{\"value\":{}}", "[{\"id\":\"x\"}]"};
+
+static void render(json_t *root)
+{
+    struct view_campaign campaign = {0};
+    struct view_cell cells[1];
+    struct view view = {&campaign, 1, cells, 1};
+    struct text out;
+
+    if (view_cell_from_json(root, VIEW_FULL, &cells[0], NULL) != STATUS_OK)
+        return;
+    text_init(&out);
+    report_terminal_table(&out, &view, 80, false);
+    report_terminal_cell(&out, &campaign, &cells[0], 80, true);
+    assert_true(text_ok(&out));
+    text_finish(&out);
+    view_cell_finish(&cells[0]);
+}
+
+/* Puts every odd shape in the place of every value, at any depth, and renders. */
+static size_t replace_each(json_t *root, json_t *at)
+{
+    size_t made = 0, index;
+    const char *key;
+    void *next;
+    json_t *value;
+
+    for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); ++s) {
+        json_object_foreach_safe (at, next, key, value) {
+            json_t *kept = json_incref(value);
+
+            json_object_set_new(at, key, parse(shapes[s]));
+            render(json_deep_copy(root));
+            json_object_set_new(at, key, kept);
+            ++made;
+        }
+        json_array_foreach (at, index, value) {
+            json_t *kept = json_incref(value);
+
+            json_array_set_new(at, index, parse(shapes[s]));
+            render(json_deep_copy(root));
+            json_array_set_new(at, index, kept);
+            ++made;
+        }
+    }
+    json_object_foreach (at, key, value)
+        made += replace_each(root, value);
+    json_array_foreach (at, index, value)
+        made += replace_each(root, value);
+    return made;
+}
+
+static void no_shape_of_json_breaks_it(void **state)
+{
+    json_t *root = parse(whole);
+
+    (void)state;
+    assert_true(replace_each(root, root) > 1000);
+    json_decref(root);
+    for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); ++s)
+        render(parse(shapes[s]));
+}
+
+static void alike_remarks_are_said_once(void **state)
+{
+    struct view_cell cell;
+    struct remarks remarks;
+    size_t refs[8];
+
+    (void)state;
+    assert_int_equal(view_cell_from_json(parse(whole), VIEW_FULL, &cell, NULL), STATUS_OK);
+    remarks_init(&remarks);
+    remarks_add_cell(&remarks, 0, &cell);
+    remarks_add_cell(&remarks, 1, &cell);
+    assert_false(remarks.failed);
+    assert_int_equal(remarks.count, 4);
+    assert_string_equal(remarks.items[0].text, "trial 0: drifts by 11 % (and 1 more like it)");
+    assert_string_equal(remarks.items[1].text, "other");
+    assert_non_null(strstr(remarks.items[2].text, "simulated"));
+    assert_string_equal(remarks.items[3].text, "9f2c41aa/3: trial 1: crashed: signal 11");
+    assert_int_equal(remarks_of(&remarks, 1, refs, 8), 4);
+    assert_int_equal(refs[3], 4);
+    assert_int_equal(remarks_of(&remarks, 2, refs, 8), 0);
+    remarks_finish(&remarks);
+    view_cell_finish(&cell);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_record_is_read),
+        cmocka_unit_test(a_summary_leaves_the_long_parts_out),
+        cmocka_unit_test(verdicts_decide_the_headline),
+        cmocka_unit_test(no_shape_of_json_breaks_it),
+        cmocka_unit_test(alike_remarks_are_said_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
