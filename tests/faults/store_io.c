@@ -238,44 +238,46 @@ static bool disturb(struct fixture *fixture, enum fault kind, bool lasting, long
     return happened;
 }
 
-static void loop(enum fault kind, bool lasting)
+/* Each `stride`-th call. */
+static void loop(enum fault kind, bool lasting, long stride)
 {
-    long at = 0;
+    long at = 1 - stride, count = 0;
     bool happened;
 
     do {
         void *state = NULL;
 
         assert_int_equal(fixture_make(&state), 0);
-        happened = disturb(state, kind, lasting, ++at);
+        happened = disturb(state, kind, lasting, at += stride);
+        count++;
         fixture_remove(&state);
     } while (happened);
-    print_message("%ld calls failed in turn\n", at - 1);
-    assert_true(at > 50);
+    print_message("%ld of %ld calls failed in turn\n", count - 1, disk.calls);
+    assert_true(count > 50);
 }
 
 static void test_full_disk_for_a_moment(void **state)
 {
     (void)state;
-    loop(FAULT_FULL, false);
+    loop(FAULT_FULL, false, 1);
 }
 
 static void test_full_disk_for_good(void **state)
 {
     (void)state;
-    loop(FAULT_FULL, true);
+    loop(FAULT_FULL, true, 3);
 }
 
 static void test_torn_write(void **state)
 {
     (void)state;
-    loop(FAULT_TORN, false);
+    loop(FAULT_TORN, false, 1);
 }
 
 static void test_broken_disk(void **state)
 {
     (void)state;
-    loop(FAULT_TORN, true);
+    loop(FAULT_TORN, true, 3);
 }
 
 /* A file system without shared memory: no write-ahead log, and still a store. */
@@ -293,7 +295,7 @@ static void test_no_shared_memory(void **state)
         fixture_ask(fixture->store, "SELECT journal_mode = 'delete' FROM pragma_journal_mode"), 1);
     store_close(fixture->store);
     fixture->store = NULL;
-    for (long at = 1;; at++) {
+    for (long at = 1;; at += 3) {
         void *other = NULL;
         bool happened;
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "results/store.h"
 #include "tests/support/store_fixture.h"
@@ -11,6 +12,29 @@
 #define SECOND INT64_C(1000000000)
 
 void (*scenario_opened)(void);
+int scenario_progress_fd = -1;
+
+static void tell(const struct scenario_progress *progress)
+{
+    if (scenario_progress_fd >= 0 &&
+        write(scenario_progress_fd, progress, sizeof(*progress)) != (ssize_t)sizeof(*progress))
+        _exit(1);
+}
+
+void scenario_progress_add(struct scenario_progress *sum, const struct scenario_progress *part)
+{
+    sum->campaigns += part->campaigns;
+    sum->events += part->events;
+    sum->trials += part->trials;
+    sum->devices += part->devices;
+    sum->environments += part->environments;
+    sum->stacks += part->stacks;
+    sum->phases += part->phases;
+    sum->checks += part->checks;
+    sum->samples += part->samples;
+    sum->ends += part->ends;
+    sum->estimates += part->estimates;
+}
 
 static int64_t sample_at(int64_t trial, size_t i)
 {
@@ -21,8 +45,10 @@ static int64_t sample_at(int64_t trial, size_t i)
     do {                                                                                           \
         if (status == STATUS_OK)                                                                   \
             status = (call);                                                                       \
-        if (status == STATUS_OK)                                                                   \
+        if (status == STATUS_OK) {                                                                 \
             (counter)++;                                                                           \
+            tell(progress);                                                                        \
+        }                                                                                          \
     } while (0)
 
 static enum status add_samples(struct store *store, int64_t trial,
@@ -35,8 +61,10 @@ static enum status add_samples(struct store *store, int64_t trial,
         values[i] = sample_at(trial, i);
     for (size_t i = 0; i < SAMPLES && status == STATUS_OK; i += SAMPLES / 3) {
         status = store_add_samples(store, trial, "wall_ns", i, values + i, SAMPLES / 3, err);
-        if (status == STATUS_OK)
+        if (status == STATUS_OK) {
             progress->samples += SAMPLES / 3;
+            tell(progress);
+        }
     }
     return status;
 }
@@ -74,6 +102,7 @@ static enum status run_trial(struct store *store, int64_t campaign, int64_t sequ
     if (status != STATUS_OK)
         return status;
     progress->trials++;
+    tell(progress);
     status = add_subject(store, trial, readings, progress, err);
     STEP(store_add_phase(store, trial, "setup", 0, 10, err), progress->phases);
     STEP(store_add_check(store, trial, &check, err), progress->checks);

@@ -18,6 +18,12 @@ struct scenario_progress {
 /* Called by scenario_run once the database is open; may be NULL. */
 extern void (*scenario_opened)(void);
 
+/* When >= 0, scenario_run writes its progress there, whole, after each committed step. */
+extern int scenario_progress_fd;
+
+/* sum += part */
+void scenario_progress_add(struct scenario_progress *sum, const struct scenario_progress *part);
+
 /*
  * Opens `path` (making it when absent), adds campaign `number`, runs two trials, reads back,
  * closes. Ends at the first failure and returns it.

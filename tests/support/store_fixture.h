@@ -23,8 +23,8 @@
 #define assert_ok(call, error) assert_status(call, STATUS_OK, error)
 
 struct fixture {
-    char folder[64];
-    char path[96]; /* of the database; nothing there yet */
+    char folder[512];
+    char path[544]; /* of the database; nothing there yet */
     struct store *store;
 };
 

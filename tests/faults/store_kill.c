@@ -1,0 +1,155 @@
+/*
+ * A writer is killed at fifty random moments; after each, the database is sound, holds all that the
+ * writer had been told is stored, and a resume can go on.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/random.h"
+#include "tests/faults/store_scenario.h"
+#include "tests/support/store_fixture.h"
+
+#define KILLS 50
+#define SECOND INT64_C(1000000000)
+
+/* Runs scenarios until killed, and tells after each step that was reported as committed. */
+static void write_for_ever(const char *path, unsigned first, int to)
+{
+    struct scenario_progress progress = {0};
+    struct error err = ERROR_INIT;
+
+    scenario_progress_fd = to;
+    for (unsigned number = first;; number++) {
+        if (scenario_run(path, number, &progress, &err) != STATUS_OK) {
+            fprintf(stderr, "the writer failed: %s\n", err.message);
+            _exit(1);
+        }
+    }
+}
+
+/* Starts a writer, kills it after `ns`; adds what it had told to `ret`. */
+static void kill_after(const char *path, unsigned first, int64_t ns, struct scenario_progress *ret)
+{
+    struct scenario_progress told = {0};
+    int pipes[2], how;
+    pid_t child;
+    ssize_t count;
+
+    assert_int_equal(pipe(pipes), 0);
+    fcntl(pipes[1], F_SETPIPE_SZ, 1 << 20); /* so that the writer never waits for us */
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(pipes[0]);
+        write_for_ever(path, first, pipes[1]);
+    }
+    close(pipes[1]);
+    clock_sleep_until_ns(clock_monotonic_ns() + ns);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how));
+    /* Messages are shorter than PIPE_BUF, so whole. The last one counts. */
+    while ((count = read(pipes[0], &told, sizeof(told))) == (ssize_t)sizeof(told))
+        ;
+    assert_int_equal(count, 0);
+    close(pipes[0]);
+    scenario_progress_add(ret, &told);
+}
+
+static void check_orphans(const char *path, long *ret_orphans)
+{
+    struct error err = ERROR_INIT;
+    struct store *store = NULL;
+    int64_t campaigns, orphans;
+
+    assert_ok(store_open(path, STORE_CREATE, SECOND, &store, &err), err);
+    campaigns = fixture_ask(store, "SELECT coalesce(max(id), 0) FROM campaign");
+    orphans = fixture_ask(store, "SELECT count(*) FROM trial WHERE id NOT IN"
+                                 " (SELECT trial FROM trial_end)");
+    assert_true(orphans == 0 || orphans == 1);
+    for (int64_t campaign = 1; campaign <= campaigns; campaign++)
+        assert_ok(store_close_orphans(store, campaign, &err), err);
+    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM trials WHERE status = 'no end'"), 0);
+    *ret_orphans += (long)orphans;
+    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM trial_end WHERE orphan"),
+                     *ret_orphans);
+    store_close(store);
+}
+
+/* A resume of every campaign runs what is pending, and then nothing is. */
+static void resume_all(const char *path)
+{
+    struct error err = ERROR_INIT;
+    struct store *store = NULL;
+    int64_t campaigns;
+
+    assert_ok(store_open(path, STORE_WRITE, SECOND, &store, &err), err);
+    campaigns = fixture_ask(store, "SELECT coalesce(max(id), 0) FROM campaign");
+    assert_ok(store_batch_begin(store, &err), err);
+    for (int64_t campaign = 1; campaign <= campaigns; campaign++) {
+        struct store_pending *pending = NULL;
+        size_t count = 0;
+
+        assert_ok(store_pending_trials(store, campaign, &pending, &count, &err), err);
+        for (size_t i = 0; i < count; i++)
+            assert_ok(fixture_run_trial(store, campaign, pending[i].sequence, "ok", 0, NULL, &err),
+                      err);
+        free(pending);
+        assert_ok(store_pending_trials(store, campaign, &pending, &count, &err), err);
+        assert_int_equal(count, 0);
+        free(pending);
+    }
+    assert_ok(store_batch_end(store, true, &err), err);
+    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM planned WHERE state <> 'ok'"), 0);
+    store_close(store);
+}
+
+static void test_killed_writers(void **state)
+{
+    struct fixture *fixture = *state;
+    struct scenario_progress progress = {0};
+    uint64_t seed = (uint64_t)clock_utc_ns();
+    long orphans = 0;
+
+    print_message("seed %llu\n", (unsigned long long)seed);
+    for (unsigned i = 0; i < KILLS; i++) {
+        /* Now and then in the first moments, when the file comes to be. */
+        int64_t most = i % 3 == 0 ? 4000000 : 60000000;
+        const char *wrong;
+
+        if (i % 5 == 0 && i < 30) {
+            unlink(fixture->path);
+            unlink(fixture_path(fixture, "results.db-wal"));
+            unlink(fixture_path(fixture, "results.db-shm"));
+            unlink(fixture_path(fixture, "results.db-journal"));
+            memset(&progress, 0, sizeof(progress));
+            orphans = 0;
+        }
+        kill_after(fixture->path, i * 1000, (int64_t)(random_at(seed, 1, i) % (uint64_t)most),
+                   &progress);
+        wrong = scenario_check(fixture->path, &progress);
+        if (wrong)
+            fail_msg("kill %u: %s", i, wrong);
+        check_orphans(fixture->path, &orphans);
+    }
+    print_message("%ld campaigns, %ld trials, %ld samples told; %ld trials cut off\n",
+                  progress.campaigns, progress.trials, progress.samples, orphans);
+    assert_true(progress.samples > 0);
+    resume_all(fixture->path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_killed_writers, fixture_make, fixture_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
