@@ -90,7 +90,7 @@ static enum status check_entry(const struct declaration *declaration, size_t ind
 {
     struct workload workload;
     struct error cause = ERROR_INIT;
-    char path[64];
+    char path[80];
     enum status status;
 
     snprintf(path, sizeof(path), "workloads[%zu].workload", index);
