@@ -1,4 +1,4 @@
-/* The chart of a trial over time, and the range that the charts of one cell share. */
+/* The chart of a trial over time. */
 #include "reports/chart.h"
 
 #include <math.h>
@@ -10,101 +10,6 @@
 #include "reports/scale.h"
 
 enum { HEIGHT = 132, LEFT = 40, RIGHT = 334, TOP = 22, BOTTOM = 110 };
-
-/* Spikes are rarer than this share of a series; the range is made for the rest. */
-#define SPIKE_SHARE 0.01
-/* A histogram shows the rest of this and counts it apart, unless it lies near. */
-#define TAIL_SHARE 0.02
-/* A warmup longer than this share of a series belongs on the scale. */
-#define WARMUP_SHARE 0.04
-
-static void range_add(struct chart_range *range, bool *any, double lo, double hi)
-{
-    if (!*any || lo < range->lo)
-        range->lo = lo;
-    if (!*any || hi > range->hi)
-        range->hi = hi;
-    *any = true;
-}
-
-static double quantile_of(const int64_t *samples, size_t count, double q, double divisor,
-                          int64_t *scratch)
-{
-    memcpy(scratch, samples, count * sizeof(*scratch));
-    return (double)reduce_quantile(scratch, count, q) / divisor;
-}
-
-bool chart_range_of(const struct chart_series *series, size_t count, int64_t *scratch,
-                    struct chart_range *ret)
-{
-    struct chart_range body = {0, 0}, whole = {0, 0};
-    bool any = false, any_whole = false;
-    double extent;
-
-    for (size_t s = 0; s < count; ++s) {
-        const struct chart_series *one = &series[s];
-        size_t from = one->has_window && one->window_from < one->count ? one->window_from : 0;
-        const int64_t *window = one->sample_ns + from;
-        size_t size = one->count - from;
-
-        if (one->count == 0)
-            continue;
-        range_add(&body, &any, quantile_of(window, size, SPIKE_SHARE, one->iterations, scratch),
-                  quantile_of(window, size, 1 - SPIKE_SHARE, one->iterations, scratch));
-        range_add(&body, &any,
-                  quantile_of(one->sample_ns, one->count, WARMUP_SHARE, one->iterations, scratch),
-                  quantile_of(one->sample_ns, one->count, 1 - WARMUP_SHARE, one->iterations,
-                              scratch));
-        range_add(&whole, &any_whole,
-                  quantile_of(one->sample_ns, one->count, 0, one->iterations, scratch),
-                  quantile_of(one->sample_ns, one->count, 1, one->iterations, scratch));
-    }
-    if (!any)
-        return false;
-    /* Never less than a percent of the level: noise of nothing is no mountain range. */
-    extent = fmax(body.hi - body.lo, body.hi * 0.01) * 0.6;
-    if (whole.hi <= body.hi + extent)
-        body.hi = whole.hi;
-    if (whole.lo >= body.lo - extent)
-        body.lo = whole.lo;
-    extent = fmax(body.hi - body.lo, body.hi * 0.01);
-    ret->lo = fmax(body.lo - extent * 0.08, 0);
-    ret->hi = body.hi + extent * 0.10;
-    if (!(ret->hi > ret->lo))
-        ret->hi = ret->lo + 1;
-    return true;
-}
-
-bool chart_body_of(const struct chart_series *series, size_t count, int64_t *scratch,
-                   struct chart_range *ret)
-{
-    struct chart_range body = {0, 0}, whole = {0, 0};
-    bool any = false, any_whole = false;
-    double extent;
-
-    for (size_t s = 0; s < count; ++s) {
-        const struct chart_series *one = &series[s];
-
-        if (one->count == 0)
-            continue;
-        range_add(&body, &any,
-                  quantile_of(one->sample_ns, one->count, SPIKE_SHARE, one->iterations, scratch),
-                  quantile_of(one->sample_ns, one->count, 1 - TAIL_SHARE, one->iterations, scratch));
-        range_add(&whole, &any_whole,
-                  quantile_of(one->sample_ns, one->count, 0, one->iterations, scratch),
-                  quantile_of(one->sample_ns, one->count, 1, one->iterations, scratch));
-    }
-    if (!any)
-        return false;
-    extent = fmax(body.hi - body.lo, body.hi * 0.002);
-    ret->lo = fmax(whole.lo, body.lo - extent * 0.15);
-    ret->hi = fmin(whole.hi, body.hi + extent * 0.35);
-    if (!(ret->hi > ret->lo)) {
-        ret->lo -= extent / 2;
-        ret->hi += extent / 2;
-    }
-    return true;
-}
 
 static void append_axes(struct text *out, const struct chart_series *series,
                         const struct scale *x, const struct scale *y,

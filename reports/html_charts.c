@@ -2,23 +2,14 @@
 #include "reports/html_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "reports/chart.h"
 #include "reports/escape.h"
 
-/* What is loaded of one attempt. */
-struct loaded {
-    int64_t *wall;
-    struct chart_series series;
-    size_t from;  /* first sample that the figures of steady state are about */
-    bool used;    /* in those figures */
-    char unreadable[160];
-};
-
 static enum status load_trial(struct store *store, const struct view_trial *trial,
-                              struct loaded *ret, struct error *err)
+                              struct html_loaded *ret, struct error *err)
 {
     struct error reason = ERROR_INIT;
     enum status status =
@@ -46,7 +37,7 @@ static enum status load_trial(struct store *store, const struct view_trial *tria
     return STATUS_OK;
 }
 
-static double steady_mean(const struct loaded *loaded)
+static double steady_mean(const struct html_loaded *loaded)
 {
     double sum = 0;
 
@@ -55,14 +46,14 @@ static double steady_mean(const struct loaded *loaded)
     return sum / (double)(loaded->series.count - loaded->from) / loaded->series.iterations;
 }
 
-static void figure_id(struct text *out, const struct view_cell *cell, const char *what, size_t n)
+void html_figure_id(struct text *out, const struct view_cell *cell, const char *what, size_t n)
 {
     html_result_id(out, cell);
     text_append_format(out, "-%s%zu", what, n);
 }
 
 static void append_distribution(struct text *out, const struct view_cell *cell,
-                                const struct loaded *loaded, size_t count, int64_t *scratch,
+                                const struct html_loaded *loaded, size_t count, int64_t *scratch,
                                 const struct number_unit *unit)
 {
     struct chart_series *parts = calloc(count ? count : 1, sizeof(*parts));
@@ -99,7 +90,7 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
     distribution.mean_lo = cell->estimate.iteration_ns.lo;
     distribution.mean_hi = cell->estimate.iteration_ns.hi;
     text_init(&id);
-    figure_id(&id, cell, "d", 0);
+    html_figure_id(&id, cell, "d", 0);
     text_append(out, "<figure>");
     chart_distribution(out, id.data,
                        cell->estimate.steady ? "Distribution" : "Distribution over the window",
@@ -110,7 +101,7 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
 }
 
 static void append_trials(struct text *out, const struct view_cell *cell,
-                          const struct loaded *loaded, const struct number_unit *unit)
+                          const struct html_loaded *loaded, const struct number_unit *unit)
 {
     struct chart_trial *trials = calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*trials));
     char(*labels)[40] = calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*labels));
@@ -137,7 +128,7 @@ static void append_trials(struct text *out, const struct view_cell *cell,
             trials[i].ns = loaded[i].used ? steady_mean(&loaded[i]) : 0;
             trials[i].reason = trial->status ? trial->status : "no end recorded";
         }
-        figure_id(&id, cell, "m", 0);
+        html_figure_id(&id, cell, "m", 0);
         text_append(out, "<figure>");
         chart_trials(out, id.data, "Mean of each trial", trials, cell->trial_count,
                      mean->has_interval && cell->estimate.steady, mean->lo, mean->hi, unit);
@@ -151,7 +142,7 @@ static void append_trials(struct text *out, const struct view_cell *cell,
 }
 
 static bool append_series(struct text *out, const struct view_cell *cell,
-                          const struct loaded *loaded, const struct chart_range *range,
+                          const struct html_loaded *loaded, const struct chart_range *range,
                           const struct number_unit *unit, size_t marks)
 {
     bool ok = true, reduced = false;
@@ -170,7 +161,7 @@ static bool append_series(struct text *out, const struct view_cell *cell,
             text_append_format(&heading, ": %s", trial->status ? trial->status : "no end recorded");
         text_append(out, "<figure>");
         if (loaded[i].series.count) {
-            figure_id(&id, cell, "t", i + 1);
+            html_figure_id(&id, cell, "t", i + 1);
             reduced = reduced || loaded[i].series.count > marks;
             ok = chart_time_series(out, id.data, heading.data, &loaded[i].series, range, unit,
                                    marks) && ok;
@@ -196,183 +187,11 @@ static bool append_series(struct text *out, const struct view_cell *cell,
     return ok;
 }
 
-/* Mean per iteration of a series over the steady samples of the trials in use; false: none. */
-static bool series_mean(struct store *store, const struct view_cell *cell,
-                        const struct loaded *loaded, const char *name, bool per_sample,
-                        double *ret_ns, double *ret_wall_ns)
-{
-    double sum = 0, wall = 0, weight = 0;
-
-    for (size_t i = 0; i < cell->trial_count; ++i) {
-        int64_t *values = NULL;
-        size_t count = 0;
-
-        if (!loaded[i].used ||
-            store_load_samples(store, cell->trials[i].id, name, &values, &count, NULL) != STATUS_OK)
-            continue;
-        for (size_t k = loaded[i].from; k < count && k < loaded[i].series.count; ++k) {
-            if (values[k] < 0) /* could not be had */
-                continue;
-            sum += (double)values[k] / (per_sample ? loaded[i].series.iterations : 1);
-            wall += (double)loaded[i].wall[k] / loaded[i].series.iterations;
-            ++weight;
-        }
-        free(values);
-    }
-    if (!(weight > 0))
-        return false;
-    *ret_ns = sum / weight;
-    *ret_wall_ns = wall / weight;
-    return true;
-}
-
-struct stage {
-    const char *name; /* without "stage:" */
-    double ns, wall_ns;
-};
-#define STAGES_MAX 16
-
-/* A step's own order; others follow in the order stored. */
-static int stage_rank(const char *name)
-{
-    static const char *const order[] = {"data", "upload", "forward", "loss", "backward", "optimizer",
-                                        "download"};
-
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); ++i)
-        if (strcmp(name, order[i]) == 0)
-            return (int)i;
-    return 100;
-}
-
-static size_t find_stages(const struct view_cell *cell, const struct loaded *loaded,
-                          struct stage *ret)
-{
-    size_t count = 0;
-
-    for (size_t t = 0; t < cell->trial_count; ++t) {
-        for (size_t s = 0; loaded[t].used && s < cell->trials[t].series_count; ++s) {
-            const char *name = cell->trials[t].series[s];
-            bool known = false;
-            size_t at = count;
-
-            if (strncmp(name, "stage:", 6) != 0)
-                continue;
-            for (size_t i = 0; i < count; ++i)
-                known = known || strcmp(ret[i].name, name + 6) == 0;
-            if (known || count == STAGES_MAX)
-                continue;
-            while (at > 0 && stage_rank(ret[at - 1].name) > stage_rank(name + 6)) {
-                ret[at] = ret[at - 1];
-                --at;
-            }
-            ret[at] = (struct stage){.name = name + 6};
-            ++count;
-        }
-    }
-    return count;
-}
-
-static void append_stage_table(struct text *out, const struct chart_part *parts, size_t count,
-                               double wall_ns, const struct number_unit *unit)
-{
-    char number[NUMBER_SIZE];
-
-    text_append(out, "<div class=\"scroll\"><table class=\"tight\"><thead><tr><th scope=\"col\">Stage</th>"
-                     "<th scope=\"col\" class=\"num\">Time</th><th scope=\"col\" class=\"num\">ns</th>"
-                     "<th scope=\"col\" class=\"num\">Share of the step</th></tr></thead><tbody>\n");
-    for (size_t i = 0; i < count; ++i) {
-        text_append_format(out, "<tr><th scope=\"row\" class=\"wrap\"><span class=\"swatch s%zu\"></span>",
-                           parts[i].slot);
-        escape_html(out, parts[i].name);
-        text_append_format(out, "</th><td class=\"num\">%s</td>",
-                           number_format_unit(parts[i].ns, unit, number));
-        text_append_format(out, "<td class=\"num\">%s</td>",
-                           number_format_count((int64_t)llround(parts[i].ns), number));
-        text_append_format(out, "<td class=\"num\">%s</td></tr>\n",
-                           number_format_percent(parts[i].ns / wall_ns, number));
-    }
-    text_append(out, "</tbody></table></div>\n");
-}
-
-static void append_stages(struct text *out, struct store *store, const struct view_cell *cell,
-                          const struct loaded *loaded)
-{
-    struct stage stages[STAGES_MAX];
-    struct chart_part parts[STAGES_MAX + 1];
-    size_t found = find_stages(cell, loaded, stages), count = 0;
-    double sum = 0, wall_ns = 0;
-    struct number_unit unit;
-    struct text id;
-    char number[NUMBER_SIZE];
-
-    for (size_t i = 0; i < found; ++i) {
-        char name[128];
-
-        snprintf(name, sizeof(name), "stage:%.110s", stages[i].name);
-        if (!series_mean(store, cell, loaded, name, false, &stages[i].ns, &stages[i].wall_ns))
-            continue;
-        parts[count] = (struct chart_part){stages[i].name, stages[i].ns, count % CHART_SLOTS};
-        ++count;
-        sum += stages[i].ns;
-        wall_ns = stages[i].wall_ns;
-    }
-    if (count == 0 || !(wall_ns > 0))
-        return;
-    unit = number_unit_duration(wall_ns);
-    if (wall_ns - sum > wall_ns * 1e-4) {
-        parts[count] = (struct chart_part){"in no stage (host, launch, waiting)", wall_ns - sum,
-                                           CHART_SLOTS};
-        ++count;
-    }
-    text_init(&id);
-    figure_id(&id, cell, "s", 0);
-    text_append(out, "<h4>Stages of a step</h4>\n<figure>");
-    chart_parts(out, id.data, "Stages of a step", parts, count, &unit);
-    append_stage_table(out, parts, count, wall_ns, &unit);
-    text_append_format(out, "<figcaption>Means over the steady samples; the step takes %s by the wall "
-                            "clock.",
-                       number_format_unit(wall_ns, &unit, number));
-    if (sum > wall_ns * 1.005)
-        text_append_format(out, " The stages add up to %s of that: they overlap, or their clock runs "
-                                "differently.",
-                           number_format_percent(sum / wall_ns, number));
-    text_append(out, "</figcaption></figure>\n");
-    text_finish(&id);
-}
-
-static void append_clocks(struct text *out, struct store *store, const struct view_cell *cell,
-                          const struct loaded *loaded)
-{
-    double device_ns, wall_ns, gap_ns;
-    char a[NUMBER_SIZE], b[NUMBER_SIZE], c[NUMBER_SIZE];
-    struct number_unit unit;
-
-    text_append(out, "<h4>Clocks</h4>\n<p>");
-    if (series_mean(store, cell, loaded, "device_ns", true, &device_ns, &wall_ns) && wall_ns > 0) {
-        unit = number_unit_duration(wall_ns);
-        text_append_format(out,
-                           "Of %s per iteration by the wall clock, the device's own clock saw %s "
-                           "(%s); the rest is launch, host and waiting.",
-                           number_format_unit(wall_ns, &unit, a),
-                           number_format_unit(device_ns, &unit, b),
-                           number_format_percent(device_ns / wall_ns, c));
-    } else {
-        text_append(out, "Times are the host's wall clock. The device's own clock: <span class=\"none\">"
-                         "unavailable: no device times were recorded</span>.");
-    }
-    if (series_mean(store, cell, loaded, "gap_ns", false, &gap_ns, &wall_ns)) {
-        unit = number_unit_duration(gap_ns);
-        text_append_format(out, " Between two samples the harness took %s on average.",
-                           number_format_unit(gap_ns, &unit, a));
-    }
-    text_append(out, "</p>\n");
-}
-
 enum status html_charts(struct text *out, struct store *store, const struct view_cell *cell,
                         size_t marks, struct error *err)
 {
     size_t count = cell->trial_count, longest = 1;
-    struct loaded *loaded = calloc(count ? count : 1, sizeof(*loaded));
+    struct html_loaded *loaded = calloc(count ? count : 1, sizeof(*loaded));
     struct chart_series *series = calloc(count ? count : 1, sizeof(*series));
     int64_t *scratch = NULL;
     struct chart_range range;
@@ -404,8 +223,8 @@ enum status html_charts(struct text *out, struct store *store, const struct view
     append_trials(out, cell, loaded, &unit);
     text_append(out, "</div>\n");
     ok = append_series(out, cell, loaded, &range, &unit, marks);
-    append_stages(out, store, cell, loaded);
-    append_clocks(out, store, cell, loaded);
+    html_stages(out, store, cell, loaded);
+    html_clocks(out, store, cell, loaded);
     if (!ok || !text_ok(out))
         status = STATUS_NO_MEMORY;
 cleanup:

@@ -2,6 +2,7 @@
 #ifndef ASSAY_REPORTS_HTML_INTERNAL_H
 #define ASSAY_REPORTS_HTML_INTERNAL_H
 
+#include "reports/chart.h"
 #include "reports/html.h"
 #include "reports/number.h"
 #include "reports/view.h"
@@ -58,7 +59,7 @@ void html_appendix_finish(struct html_appendix *appendix);
  */
 size_t html_appendix_add(struct html_appendix *appendix, enum html_appendix_kind kind,
                          struct text *body, const struct view_cell *cell);
-/* Everything of a fully loaded cell that goes to the appendix. Links are found by html_appendix_of. */
+/* html_sections.c: everything of a fully loaded cell that goes to the appendix. Links are found by html_appendix_of. */
 void html_appendix_collect(struct html_appendix *appendix, const struct view_cell *cell);
 /* The numbers (from 1) of the sections of `kind` that the cell uses; returns how many. */
 size_t html_appendix_of(const struct html_appendix *appendix, enum html_appendix_kind kind,
@@ -77,11 +78,30 @@ bool html_headline(const struct view_cell *cell, char value[NUMBER_SIZE], char u
 
 /* ---- html_charts.c ---- */
 
+/* What is loaded of one attempt. */
+struct html_loaded {
+    int64_t *wall;
+    struct chart_series series;
+    size_t from;  /* first sample that the figures of steady state are about */
+    bool used;    /* in those figures */
+    char unreadable[160];
+};
+
+/* id of a figure of a cell: "r-9f2c41aa-3-t1". */
+void html_figure_id(struct text *out, const struct view_cell *cell, const char *what, size_t n);
+
 /* Loads the cell's samples and draws them; `marks` is the number of points a chart may hold. */
 enum status html_charts(struct text *out, struct store *store, const struct view_cell *cell,
                         size_t marks, struct error *err);
 
-/* ---- html_context.c ---- */
+/* ---- html_stages.c: `loaded` has one entry per attempt of the cell ---- */
+
+void html_stages(struct text *out, struct store *store, const struct view_cell *cell,
+                 const struct html_loaded *loaded);
+void html_clocks(struct text *out, struct store *store, const struct view_cell *cell,
+                 const struct html_loaded *loaded);
+
+/* ---- html_attempts.c, html_context.c ---- */
 
 void html_checks(struct text *out, const struct view_cell *cell);
 void html_attempts(struct text *out, const struct view_cell *cell);

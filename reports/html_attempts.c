@@ -1,0 +1,183 @@
+/* What the checks of a result came to, and every attempt that was made at it. */
+#include "reports/html_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/escape.h"
+
+/* What the trials' checks of one output, phase and metric came to. */
+struct check_row {
+    const struct view_check *first;
+    double worst;           /* NAN: see worst_text */
+    const char *worst_text; /* an error that is no number, when there was one */
+    size_t made, passed;
+};
+
+#define CHECK_ROWS_MAX 256
+
+static bool same_check(const struct view_check *a, const struct view_check *b)
+{
+    return strcmp(a->output, b->output) == 0 && strcmp(a->phase, b->phase) == 0 &&
+           strcmp(a->metric, b->metric) == 0;
+}
+
+/* Rows in the order in which they were first made; `ret_more` counts checks beyond the last row. */
+static size_t merge_checks(const struct view_cell *cell, struct check_row *rows, size_t *ret_more)
+{
+    size_t count = 0;
+
+    *ret_more = 0;
+    for (size_t t = 0; t < cell->trial_count; ++t) {
+        for (size_t c = 0; c < cell->trials[t].check_count; ++c) {
+            const struct view_check *check = &cell->trials[t].checks[c];
+            size_t at = 0;
+
+            while (at < count && !same_check(rows[at].first, check))
+                ++at;
+            if (at == CHECK_ROWS_MAX) {
+                ++*ret_more;
+                continue;
+            }
+            if (at == count)
+                rows[count++] = (struct check_row){.first = check, .worst = check->error};
+            rows[at].worst = fmax(rows[at].worst, check->error);
+            if (!rows[at].worst_text)
+                rows[at].worst_text = check->error_text;
+            ++rows[at].made;
+            rows[at].passed += check->passed;
+        }
+    }
+    return count;
+}
+
+static void append_check(struct text *out, const struct check_row *row)
+{
+    const struct view_check *check = row->first;
+    const char *tone = row->passed < row->made ? "bad" : "good";
+    char number[NUMBER_SIZE];
+
+    text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
+    escape_html(out, check->output);
+    text_append(out, "</th><td>");
+    escape_html(out, strcmp(check->phase, "verify_before") == 0  ? "before"
+                     : strcmp(check->phase, "verify_after") == 0 ? "after"
+                                                                 : check->phase);
+    text_append(out, "</td><td>");
+    escape_html(out, check->metric);
+    text_append_format(out, "</td><td class=\"num%s\">", row->passed < row->made ? " bad" : "");
+    if (row->worst_text)
+        escape_html(out, row->worst_text);
+    else
+        text_append(out, isnan(row->worst) ? "not recorded"
+                                           : number_format_scientific(row->worst, number));
+    text_append(out, "</td><td class=\"num\">");
+    text_append(out, isnan(check->tolerance) ? "not recorded"
+                                             : number_format_scientific(check->tolerance, number));
+    text_append_format(out, "</td><td class=\"num %s\">%zu/%zu</td><td class=\"soft\">", tone,
+                       row->passed, row->made);
+    html_known(out, check->reason);
+    text_append(out, "</td></tr>\n");
+}
+
+void html_checks(struct text *out, const struct view_cell *cell)
+{
+    struct check_row *rows = calloc(CHECK_ROWS_MAX, sizeof(*rows));
+    size_t more, count;
+
+    if (!rows) {
+        out->failed = true;
+        return;
+    }
+    count = merge_checks(cell, rows, &more);
+    text_append(out, "<h4>Outputs against the reference</h4>\n");
+    if (count == 0) {
+        text_append(out, "<p class=\"none\">no check recorded</p>\n");
+        free(rows);
+        return;
+    }
+    text_append(out,
+                "<div class=\"scroll\"><table class=\"tight\"><caption>Largest error over all trials, "
+                "compared with the fp64 reference before the warmup and after the window</caption>"
+                "<thead><tr><th scope=\"col\">Output</th><th scope=\"col\">When</th>"
+                "<th scope=\"col\">Metric</th><th scope=\"col\" class=\"num\">Error</th>"
+                "<th scope=\"col\" class=\"num\">Tolerance</th><th scope=\"col\" class=\"num\">Passed"
+                "</th><th scope=\"col\">Reason for the tolerance</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < count; ++i)
+        append_check(out, &rows[i]);
+    text_append(out, "</tbody></table></div>\n");
+    if (more)
+        text_append_format(out, "<p class=\"soft\">%zu further checks are in the database.</p>\n", more);
+    free(rows);
+}
+
+static void append_duration(struct text *out, const struct view_trial *trial, const char *phase)
+{
+    char number[NUMBER_SIZE];
+
+    for (size_t i = 0; i < trial->phase_count; ++i) {
+        if (strcmp(trial->phases[i].name, phase) == 0) {
+            double ns = (double)trial->phases[i].end_ns - (double)trial->phases[i].begin_ns;
+            struct number_unit unit = number_unit_duration(ns);
+
+            number_format_digits(ns / unit.factor, 3, number);
+            text_append_format(out, "%s %s", number, unit.name);
+            return;
+        }
+    }
+    text_append(out, "<span class=\"soft\">\u2013</span>");
+}
+
+void html_attempts(struct text *out, const struct view_cell *cell)
+{
+    text_append_format(out,
+                       "<h4>All attempts</h4>\n<div class=\"scroll\"><table class=\"tight\"><caption>%zu "
+                       "attempts, none left out; each a fresh process</caption><thead><tr>"
+                       "<th scope=\"col\">Trial</th><th scope=\"col\">Started (UTC)</th>"
+                       "<th scope=\"col\" class=\"num\">Samples</th><th scope=\"col\" class=\"num\">Warmup"
+                       "</th><th scope=\"col\" class=\"num\">Window</th><th scope=\"col\" class=\"num\">"
+                       "Peak memory</th><th scope=\"col\">Outcome</th></tr></thead><tbody>\n",
+                       cell->trial_count);
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        const struct view_trial *trial = &cell->trials[i];
+        char number[NUMBER_SIZE];
+
+        text_append_format(out, "<tr><th scope=\"row\">%lld", (long long)trial->number);
+        if (trial->attempt.known && trial->attempt.value > 1)
+            text_append_format(out, "\u00a0<span class=\"soft\">(attempt\u00a0%lld)</span>",
+                               (long long)trial->attempt.value);
+        text_append(out, "</th><td class=\"when\">");
+        html_time(out, &trial->started_utc_ns, "");
+        text_append(out, "</td><td class=\"num\">");
+        text_append(out, trial->samples.known ? number_format_count(trial->samples.value, number)
+                                              : "<span class=\"soft\">\u2013</span>");
+        text_append(out, "</td><td class=\"num\">");
+        append_duration(out, trial, "warmup");
+        text_append(out, "</td><td class=\"num\">");
+        append_duration(out, trial, "window");
+        text_append(out, "</td><td class=\"num\">");
+        text_append(out, trial->max_rss_bytes.known
+                             ? number_format_bytes((double)trial->max_rss_bytes.value, number)
+                             : "<span class=\"soft\">\u2013</span>");
+        text_append_format(out, "</td><td class=\"wrap %s\">", trial->ok ? "good" : "bad");
+        escape_html(out, trial->status ? trial->status : "no end recorded");
+        if (trial->verdict) {
+            text_append(out, ", <span class=\"soft\">");
+            escape_html(out, view_verdict_translate(trial->verdict));
+            text_append(out, "</span>");
+        }
+        if (trial->ok && !trial->counted)
+            text_append(out, " <span class=\"soft\">(a later attempt counts)</span>");
+        if (trial->message && *trial->message) {
+            text_append(out, "<br><span class=\"soft\">");
+            escape_html(out, trial->message);
+            text_append(out, "</span>");
+        }
+        if (trial->signal.known && trial->signal.value > 0)
+            text_append_format(out, " <span class=\"soft\">(signal %lld)</span>",
+                               (long long)trial->signal.value);
+        text_append(out, "</td></tr>\n");
+    }
+    text_append(out, "</tbody></table></div>\n");
+}

@@ -1,0 +1,237 @@
+/* The sections of the appendix, each drawn from one fully loaded cell. */
+#include "reports/html_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/escape.h"
+
+static void collect_device(struct html_appendix *appendix, const struct view_cell *cell)
+{
+    const struct view_device *device = &cell->device;
+    struct text body;
+
+    if (!device->present)
+        return;
+    text_init(&body);
+    text_append(&body, "<dl class=\"facts\">");
+    html_fact_begin(&body, "Name");
+    html_known(&body, device->name);
+    html_fact_end(&body);
+    html_fact_begin(&body, "Vendor");
+    html_known(&body, device->vendor);
+    html_fact_end(&body);
+    html_fact_begin(&body, "Type");
+    html_known(&body, device->type);
+    text_append(&body, device->simulated ? " (simulated)" : "");
+    html_fact_end(&body);
+    html_fact_begin(&body, "UUID");
+    html_known(&body, device->uuid);
+    html_fact_end(&body);
+    html_fact_begin(&body, "Opened as");
+    html_known(&body, device->backend);
+    if (device->index.known)
+        text_append_format(&body, ":%lld", (long long)device->index.value);
+    html_fact_end(&body);
+    text_append(&body, "</dl>\n");
+    html_reading_table(&body, "What the device and its driver tell of themselves",
+                       &device->readings);
+    html_appendix_add(appendix, HTML_APPENDIX_DEVICE, &body, cell);
+}
+
+/* True when every trial of the cell read the same, before and after. */
+static bool is_constant(const struct view_cell *cell, const struct reading *reading)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        const struct view_trial *trial = &cell->trials[i];
+
+        if (trial->before.count && !html_reading_equal(reading, reading_find(&trial->before, reading->name)))
+            return false;
+        if (trial->after.count && reading_find(&trial->after, reading->name) &&
+            !html_reading_equal(reading, reading_find(&trial->after, reading->name)))
+            return false;
+    }
+    return true;
+}
+
+static void collect_host(struct html_appendix *appendix, const struct view_cell *cell)
+{
+    const struct reading_list *readings = NULL;
+    struct reading_list kept; /* borrows the items */
+    struct text body;
+
+    for (size_t i = 0; i < cell->trial_count && !readings; ++i)
+        if (cell->trials[i].before.count)
+            readings = &cell->trials[i].before;
+    if (!readings)
+        return;
+    kept = (struct reading_list){.items = calloc(readings->count, sizeof(*kept.items))};
+    if (!kept.items) {
+        appendix->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < readings->count; ++i)
+        if (!html_is_moving(readings->items[i].name) && is_constant(cell, &readings->items[i]))
+            kept.items[kept.count++] = readings->items[i];
+    text_init(&body);
+    html_reading_table(&body, "What did not change between the trials", &kept);
+    free(kept.items);
+    html_appendix_add(appendix, HTML_APPENDIX_HOST, &body, cell);
+}
+
+static void append_change(struct text *out, const struct view_component *component)
+{
+    switch (component->change) {
+    case VIEW_CHANGED:
+        text_append(out, "<b class=\"bad\">changed, now</b> ");
+        html_digest(out, component->digest_end);
+        break;
+    case VIEW_APPEARED:
+        text_append(out, "<span class=\"care\">only at the end</span>");
+        break;
+    case VIEW_GONE:
+        text_append(out, "<span class=\"care\">only at the start</span>");
+        break;
+    case VIEW_ONCE:
+        text_append(out, "<span class=\"soft\">end not reached</span>");
+        break;
+    default:
+        text_append(out, "<span class=\"soft\">unchanged</span>");
+    }
+}
+
+static void collect_stack(struct html_appendix *appendix, const struct view_cell *cell,
+                          const struct view_trial *trial)
+{
+    struct text body;
+    char size[NUMBER_SIZE];
+
+    text_init(&body);
+    text_append_format(&body,
+                       "<div class=\"scroll\"><table class=\"tight\"><caption>%zu files that the "
+                       "worker had mapped, seen at the start and at the end of the window</caption>"
+                       "<thead><tr><th scope=\"col\">File</th><th scope=\"col\">Kind</th>"
+                       "<th scope=\"col\">Version</th><th scope=\"col\" class=\"num\">Size</th>"
+                       "<th scope=\"col\">SHA-256</th><th scope=\"col\">Build-id</th>"
+                       "<th scope=\"col\">In the window</th></tr></thead><tbody>\n",
+                       trial->component_count);
+    for (size_t i = 0; i < trial->component_count; ++i) {
+        const struct view_component *component = &trial->components[i];
+
+        text_append(&body, "<tr><th scope=\"row\" class=\"wrap\">");
+        html_known(&body, component->path);
+        text_append(&body, "</th><td>");
+        html_known(&body, component->kind);
+        text_append(&body, "</td><td class=\"wrap\">");
+        html_known(&body, component->version);
+        text_append(&body, "</td><td class=\"num\">");
+        if (component->size.known)
+            text_append(&body, number_format_bytes((double)component->size.value, size));
+        else
+            html_known(&body, NULL);
+        text_append(&body, "</td><td>");
+        if (component->digest) {
+            html_digest(&body, component->digest);
+        } else {
+            text_append(&body, "<span class=\"none\">unavailable: ");
+            escape_html(&body, component->missing_reason ? component->missing_reason : "no reason given");
+            text_append(&body, "</span>");
+        }
+        text_append(&body, "</td><td>");
+        if (component->build_id)
+            html_digest(&body, component->build_id);
+        else
+            text_append(&body, "<span class=\"none\">has none</span>");
+        text_append(&body, "</td><td>");
+        append_change(&body, component);
+        text_append(&body, "</td></tr>\n");
+    }
+    text_append(&body, "</tbody></table></div>\n");
+    html_appendix_add(appendix, HTML_APPENDIX_STACK, &body, cell);
+}
+
+static void append_artifact(struct text *out, const json_t *artifact)
+{
+    const char *log = json_string_value(json_object_get(artifact, "log"));
+    const json_t *lanes = json_object_get(artifact, "lanes");
+
+    text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
+    html_known(out, json_string_value(json_object_get(artifact, "file")));
+    text_append(out, "</th><td class=\"num\">");
+    if (json_is_integer(lanes))
+        text_append_format(out, "%lld", (long long)json_integer_value(lanes));
+    else
+        html_known(out, NULL);
+    text_append(out, "</td><td>");
+    html_digest(out, json_string_value(json_object_get(artifact, "source")));
+    text_append(out, "</td><td>");
+    html_digest(out, json_string_value(json_object_get(artifact, "binary")));
+    text_append(out, "</td><td class=\"wrap\">");
+    html_known(out, json_string_value(json_object_get(artifact, "compiler")));
+    text_append(out, "</td><td class=\"wrap\"><code>");
+    escape_html(out, json_string_value(json_object_get(artifact, "options")));
+    text_append(out, "</code>");
+    if (log && *log) {
+        text_append(out, "<details><summary>compiler's messages</summary><pre>");
+        escape_html_short(out, log, 4000);
+        text_append(out, "</pre></details>");
+    }
+    text_append(out, "</td></tr>\n");
+}
+
+static void collect_kernels(struct html_appendix *appendix, const struct view_cell *cell,
+                            const struct view_trial *trial)
+{
+    struct text body;
+    const json_t *artifact;
+    size_t index;
+
+    text_init(&body);
+    text_append(&body, "<div class=\"scroll\"><table class=\"tight\"><caption>Kernel texts as compiled "
+                       "for the device</caption><thead><tr><th scope=\"col\">Text</th>"
+                       "<th scope=\"col\" class=\"num\">Lanes</th><th scope=\"col\">Source SHA-256</th>"
+                       "<th scope=\"col\">Binary SHA-256</th><th scope=\"col\">Compiler</th>"
+                       "<th scope=\"col\">Options</th></tr></thead><tbody>\n");
+    json_array_foreach (trial->artifacts, index, artifact)
+        append_artifact(&body, artifact);
+    text_append(&body, "</tbody></table></div>\n");
+    html_appendix_add(appendix, HTML_APPENDIX_KERNELS, &body, cell);
+}
+
+static void collect_declaration(struct html_appendix *appendix, enum html_appendix_kind kind,
+                                const char *name, const char *description, const char *digest,
+                                const json_t *json, const struct view_cell *cell)
+{
+    struct text body;
+
+    if (!json)
+        return;
+    text_init(&body);
+    text_append(&body, "<p><b>");
+    html_known(&body, name);
+    text_append(&body, "</b> ");
+    escape_html(&body, description);
+    text_append(&body, "</p><p class=\"soft wrap\">Identity: <code>sha256:");
+    html_known(&body, digest);
+    text_append(&body, "</code></p>");
+    html_json_details(&body, "clauses", "the whole declaration", json);
+    html_appendix_add(appendix, kind, &body, cell);
+}
+
+void html_appendix_collect(struct html_appendix *appendix, const struct view_cell *cell)
+{
+    collect_device(appendix, cell);
+    collect_host(appendix, cell);
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        if (cell->trials[i].component_count)
+            collect_stack(appendix, cell, &cell->trials[i]);
+        if (json_array_size(cell->trials[i].artifacts))
+            collect_kernels(appendix, cell, &cell->trials[i]);
+    }
+    collect_declaration(appendix, HTML_APPENDIX_WORKLOAD, cell->workload,
+                        cell->workload_description, cell->workload_digest, cell->workload_json,
+                        cell);
+    collect_declaration(appendix, HTML_APPENDIX_PROTOCOL, cell->protocol,
+                        cell->protocol_description, cell->protocol_digest, cell->protocol_json,
+                        cell);
+}
