@@ -149,17 +149,30 @@ static bool drain(int fd, struct text *output, size_t max)
     return got > 0;
 }
 
+/*
+ * Milliseconds to wait in one poll for output or the child's end. Without a descriptor for the end
+ * it is asked for every 20 ms.
+ */
+static int collect_timeout(int end_fd, bool ended, int64_t deadline_ns)
+{
+    int timeout = poll_timeout(deadline_ns);
+
+    if (ended)
+        return 0;
+    return end_fd < 0 && (timeout < 0 || timeout > 20) ? 20 : timeout;
+}
+
 /* Collects output until the child has ended and its pipe is empty; false at the deadline. */
 static bool collect(pid_t pid, int fd, int64_t deadline_ns, struct text *output, size_t max)
 {
-    struct pollfd polled[2] = {{.fd = fd, .events = POLLIN},
-                               {.fd = open_pidfd(pid), .events = POLLIN}};
+    int end_fd = open_pidfd(pid);
+    struct pollfd polled[2] = {{.fd = fd, .events = POLLIN}, {.fd = end_fd, .events = POLLIN}};
     bool ended = false;
     int reads_left = 64; /* once the child has ended: the content of the largest pipe */
 
     for (;;) {
         /* A grandchild may keep the pipe open: once the child has ended, what is there is all. */
-        int ready = poll(polled, 2, ended ? 0 : poll_timeout(deadline_ns));
+        int ready = poll(polled, 2, collect_timeout(end_fd, ended, deadline_ns));
 
         if (ready > 0 && polled[0].revents) {
             if (!drain(fd, output, max))
@@ -170,11 +183,10 @@ static bool collect(pid_t pid, int fd, int64_t deadline_ns, struct text *output,
         }
         if (ended || clock_monotonic_ns() >= deadline_ns)
             break;
-        if (ready > 0 && polled[1].revents)
-            ended = true;
+        ended = has_ended(pid);
     }
-    if (polled[1].fd >= 0)
-        close(polled[1].fd);
+    if (end_fd >= 0)
+        close(end_fd);
     return wait_for_end(pid, deadline_ns);
 }
 

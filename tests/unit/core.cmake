@@ -17,6 +17,9 @@ target_compile_definitions(test_core_dynlib PRIVATE
 add_dependencies(test_core_dynlib dynlib_good dynlib_lacking)
 
 assay_add_test(NAME test_core_process SOURCES unit/test_core_process.c LABELS unit)
+# Again without pidfd_open(2) and close_range(2).
+assay_add_test(NAME test_core_process_old_kernel SOURCES unit/test_core_process.c
+    ARGS old-kernel LABELS unit)
 
 # Every allocation of a few calls fails once: malloc of this executable alone is replaced.
 assay_add_test(NAME test_core_memory SOURCES unit/test_core_memory.c LABELS unit)

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -397,6 +400,24 @@ static int be_child(int argc, char **argv)
     return 99;
 }
 
+/* From here on the kernel does not know the younger system calls, as in older ones and sandboxes.
+ */
+static bool pretend_old_kernel(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+           !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) &&
+           syscall(SYS_pidfd_open, getpid(), 0u) < 0 && errno == ENOSYS;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -413,8 +434,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_no_leak),
     };
 
-    if (argc > 1)
+    if (argc > 1 && !strcmp(argv[1], "old-kernel")) {
+        if (!pretend_old_kernel())
+            return 77;
+    } else if (argc > 1) {
         return be_child(argc, argv);
+    }
     self = realpath("/proc/self/exe", NULL);
     if (!self)
         return 1;
