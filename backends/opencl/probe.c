@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/opencl/internal.h"
+#include "backends/opencl/vendors.h"
 
 /*
  * A platform of an ICD begins with a pointer to its dispatch table, whose first entry is the
@@ -114,6 +115,21 @@ static enum status no_device(const struct opencl_state *state, struct error *err
     return status;
 }
 
+static enum status no_platform(const struct opencl_state *state, struct error *err)
+{
+    struct text text;
+    enum status status;
+
+    text_init(&text);
+    opencl_vendors_describe(&text);
+    status = error_set(err, STATUS_UNAVAILABLE,
+                       "%s finds no platform (%s). Install a driver for the device, or "
+                       "pocl-opencl-icd for the CPU",
+                       state->lib.path, text_ok(&text) ? text.data : "out of memory");
+    text_finish(&text);
+    return status;
+}
+
 static enum status find_platforms(struct opencl_state *state, struct error *err)
 {
     const struct opencl_api *api = &state->api;
@@ -122,11 +138,7 @@ static enum status find_platforms(struct opencl_state *state, struct error *err)
     int32_t code = api->clGetPlatformIDs(OPENCL_PLATFORMS_MAX, ids, &count);
 
     if (code == OCL_PLATFORM_NOT_FOUND_KHR || (code == OCL_SUCCESS && count == 0))
-        return error_set(err, STATUS_UNAVAILABLE,
-                         "%s finds no platform: no driver is registered in /etc/OpenCL/vendors "
-                         "or OCL_ICD_VENDORS, or it does not load. Install one for the device, or "
-                         "pocl-opencl-icd for the CPU",
-                         state->lib.path);
+        return no_platform(state, err);
     if (code != OCL_SUCCESS)
         return opencl_fail(err, state->lib.path, "clGetPlatformIDs", code);
     if (count > OPENCL_PLATFORMS_MAX)

@@ -194,8 +194,7 @@ QUERY(clGetKernelWorkGroupInfo,
       (struct _cl_kernel * kernel, struct _cl_device_id *device, uint32_t what, size_t size,
        void *value, size_t *size_ret),
       (kernel, device, what, size, value, size_ret))
-CALL(clSetKernelArg,
-     (struct _cl_kernel * kernel, uint32_t index, size_t size, const void *value),
+CALL(clSetKernelArg, (struct _cl_kernel * kernel, uint32_t index, size_t size, const void *value),
      (kernel, index, size, value))
 CALL(clEnqueueNDRangeKernel,
      (struct _cl_command_queue * queue, struct _cl_kernel *kernel, uint32_t dimensions,
@@ -209,14 +208,13 @@ QUERY(clGetEventProfilingInfo,
       (struct _cl_event * event, uint32_t what, size_t size, void *value, size_t *size_ret),
       (event, what, size, value, size_ret))
 CALL(clEnqueueMigrateMemObjects,
-     (struct _cl_command_queue * queue, uint32_t count, struct _cl_mem *const *mems,
-      uint64_t flags, uint32_t waits, struct _cl_event *const *wait, struct _cl_event **event),
+     (struct _cl_command_queue * queue, uint32_t count, struct _cl_mem *const *mems, uint64_t flags,
+      uint32_t waits, struct _cl_event *const *wait, struct _cl_event **event),
      (queue, count, mems, flags, waits, wait, event))
 
 /* The one enqueue whose event we keep. */
 EXPORT int32_t clEnqueueMarkerWithWaitList(struct _cl_command_queue *queue, uint32_t waits,
-                                           struct _cl_event *const *wait,
-                                           struct _cl_event **event);
+                                           struct _cl_event *const *wait, struct _cl_event **event);
 int32_t clEnqueueMarkerWithWaitList(struct _cl_command_queue *queue, uint32_t waits,
                                     struct _cl_event *const *wait, struct _cl_event **event)
 {
