@@ -71,7 +71,7 @@ static uint64_t lay_out(struct gpt2_reference *ref, double *pool, bool training)
         state->dqkv = take(pool, &used, rows * 3 * d);
         state->dvalues = take(pool, &used, rows * d);
         state->dfc = take(pool, &used, rows * ref->shape.mlp_width);
-        state->dp = take(pool, &used, ref->length * ref->length);
+        state->dp = take(pool, &used, scores);
     }
     return used;
 }
@@ -184,24 +184,30 @@ static enum status attention(const struct gpt2_reference *ref, const struct laye
                              bool backward, struct error *err)
 {
     const struct gpt2_reference_state *state = ref->state;
-    uint64_t d = ref->shape.width, size = d / ref->shape.heads, n = ref->length;
-    enum status status = STATUS_OK;
+    const uint64_t d = ref->shape.width, heads = ref->shape.heads, size = d / heads;
+    const uint64_t n = ref->length;
+    bool failed = false;
 
-    for (uint64_t s = 0; s < ref->sequences; s++) {
-        for (uint64_t h = 0; h < ref->shape.heads && status == STATUS_OK; h++) {
-            struct reference_head head = head_of(ref, layer, s, h);
-            double *p = layer->p + (s * ref->shape.heads + h) * n * n;
-            uint64_t values = s * n * d + h * size, qkv = s * n * 3 * d + h * size;
+    /* A head to a thread: the products inside are small. */
+#pragma omp parallel for schedule(static)                                                          \
+    reduction(||                                                                                   \
+              : failed) if (ref->sequences * heads * n * n > WORTH_THREADS)
+    for (uint64_t i = 0; i < ref->sequences * heads; i++) {
+        const uint64_t s = i / heads, h = i % heads;
+        const struct reference_head head = head_of(ref, layer, s, h);
+        const uint64_t values = s * n * d + h * size, qkv = s * n * 3 * d + h * size;
+        double *p = layer->p + i * n * n;
+        enum status status;
 
-            if (backward)
-                status = reference_head_backward(head, p, state->dvalues + values,
-                                                 state->dqkv + qkv, state->dqkv + qkv + d,
-                                                 state->dqkv + qkv + 2 * d, state->dp, err);
-            else
-                status = reference_head_forward(head, p, layer->values + values, err);
-        }
+        if (backward)
+            status = reference_head_backward(head, p, state->dvalues + values, state->dqkv + qkv,
+                                             state->dqkv + qkv + d, state->dqkv + qkv + 2 * d,
+                                             state->dp + i * n * n, NULL);
+        else
+            status = reference_head_forward(head, p, layer->values + values, NULL);
+        failed = failed || status != STATUS_OK;
     }
-    return status;
+    return failed ? error_set(err, STATUS_NO_MEMORY, "reference: out of memory") : STATUS_OK;
 }
 
 static void add(double *out, const double *a, const double *b, uint64_t count)

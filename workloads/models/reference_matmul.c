@@ -12,49 +12,37 @@
 #define COLUMNS 16
 #define BLOCK_K 256
 #define BLOCK_M 256
-#define BLOCK_N 1024
-#define WORTH_THREADS 1000000 /* multiplications below which one thread is faster */
+#define BLOCK_N 256
+#define WORTH_THREADS 10000000 /* multiplications below which one thread is faster */
 
 typedef double lane8 __attribute__((vector_size(64), aligned(8)));
 
-static double element(const struct reference_matrix *matrix, uint64_t row, uint64_t column)
+/*
+ * Packs rows r0.. of `matrix` (or, with `columns`, its columns) over k0..k0+kn as panels of
+ * `width`, zero beyond `count`: out[panel][k][i].
+ */
+static void pack(const struct reference_matrix *matrix, bool columns, uint64_t r0, uint64_t count,
+                 uint64_t k0, uint64_t kn, uint64_t width, double *out)
 {
-    uint64_t at = matrix->transpose ? column * matrix->stride + row : row * matrix->stride + column;
+    /* Where element (i, k) lies: i * across + k * along. */
+    const bool swapped = matrix->transpose != columns;
+    const uint64_t across = swapped ? 1 : matrix->stride, along = swapped ? matrix->stride : 1;
 
-    return matrix->f64 ? matrix->f64[at] : (double)matrix->f32[at];
-}
+    for (uint64_t first = 0; first < count; first += width, out += kn * width) {
+        const uint64_t used = count - first < width ? count - first : width;
+        const uint64_t base = (r0 + first) * across + k0 * along;
 
-/* Packs op(B)[k0..k0+kn, n0..n0+nn] as panels of COLUMNS, zero beyond the edge. */
-static void pack_b(const struct reference_matrix *b, uint64_t k0, uint64_t kn, uint64_t n0,
-                   uint64_t nn, double *packed, bool threads)
-{
-    uint64_t panels = (nn + COLUMNS - 1) / COLUMNS;
-
-#pragma omp parallel for schedule(static) if (threads)
-    for (uint64_t panel = 0; panel < panels; panel++) {
-        double *out = packed + panel * kn * COLUMNS;
-        uint64_t first = panel * COLUMNS;
-        uint64_t count = nn - first < COLUMNS ? nn - first : COLUMNS;
-
-        for (uint64_t k = 0; k < kn; k++)
-            for (uint64_t j = 0; j < COLUMNS; j++)
-                out[k * COLUMNS + j] = j < count ? element(b, k0 + k, n0 + first + j) : 0.0;
-    }
-}
-
-static void pack_a(const struct reference_matrix *a, uint64_t m0, uint64_t mn, uint64_t k0,
-                   uint64_t kn, double *packed, bool threads)
-{
-    uint64_t panels = (mn + ROWS - 1) / ROWS;
-
-#pragma omp parallel for schedule(static) if (threads)
-    for (uint64_t panel = 0; panel < panels; panel++) {
-        double *out = packed + panel * kn * ROWS;
-        uint64_t first = panel * ROWS;
-
-        for (uint64_t k = 0; k < kn; k++)
-            for (uint64_t i = 0; i < ROWS; i++)
-                out[k * ROWS + i] = first + i < mn ? element(a, m0 + first + i, k0 + k) : 0.0;
+        if (used < width)
+            memset(out, 0, kn * width * sizeof(*out));
+        if (matrix->f64) {
+            for (uint64_t k = 0; k < kn; k++)
+                for (uint64_t i = 0; i < used; i++)
+                    out[k * width + i] = matrix->f64[base + k * along + i * across];
+        } else {
+            for (uint64_t k = 0; k < kn; k++)
+                for (uint64_t i = 0; i < used; i++)
+                    out[k * width + i] = (double)matrix->f32[base + k * along + i * across];
+        }
     }
 }
 
@@ -119,46 +107,69 @@ static void tile(inner_fn *inner, const double *a, const double *b, uint64_t k, 
             c[i * stride + j] = (add ? c[i * stride + j] : 0.0) + sum[i * COLUMNS + j];
 }
 
+/* One block of C, over all of k. */
+struct block {
+    double *c;
+    uint64_t stride, m0, n0, mn, nn, k;
+    bool accumulate;
+};
+
+static void multiply_block(inner_fn *inner, const struct block *block,
+                           const struct reference_matrix *a, const struct reference_matrix *b,
+                           double *packed_a, double *packed_b)
+{
+    for (uint64_t k0 = 0; k0 < block->k; k0 += BLOCK_K) {
+        const uint64_t kn = block->k - k0 < BLOCK_K ? block->k - k0 : BLOCK_K;
+
+        pack(a, false, block->m0, block->mn, k0, kn, ROWS, packed_a);
+        pack(b, true, block->n0, block->nn, k0, kn, COLUMNS, packed_b);
+        for (uint64_t j = 0; j < block->nn; j += COLUMNS)
+            for (uint64_t i = 0; i < block->mn; i += ROWS)
+                tile(inner, packed_a + i * kn, packed_b + j * kn, kn,
+                     block->c + (block->m0 + i) * block->stride + block->n0 + j, block->stride,
+                     block->mn - i < ROWS ? block->mn - i : ROWS,
+                     block->nn - j < COLUMNS ? block->nn - j : COLUMNS,
+                     block->accumulate || k0 > 0);
+    }
+}
+
 enum status reference_matmul(double *c, uint64_t c_stride, struct reference_matrix a,
                              struct reference_matrix b, uint64_t m, uint64_t n, uint64_t k,
                              bool accumulate, struct error *err)
 {
+    const uint64_t mb = m < BLOCK_M ? m : BLOCK_M, nb = n < BLOCK_N ? n : BLOCK_N;
+    const uint64_t kb = k < BLOCK_K ? k : BLOCK_K;
     const bool threads = (double)m * (double)n * (double)k > WORTH_THREADS;
+    const uint64_t down = (m + BLOCK_M - 1) / BLOCK_M, across = (n + BLOCK_N - 1) / BLOCK_N;
     inner_fn *inner = inner_choose();
-    uint64_t kb = k < BLOCK_K ? k : BLOCK_K, mb = m < BLOCK_M ? m : BLOCK_M;
-    uint64_t nb = n < BLOCK_N ? n : BLOCK_N;
-    double *packed_a = malloc((mb + ROWS) * kb * sizeof(double));
-    double *packed_b = malloc((nb + COLUMNS) * kb * sizeof(double));
+    bool failed = false;
 
-    if (!packed_a || !packed_b) {
+    /* One region for all: threads never wait for each other in between. */
+#pragma omp parallel reduction(|| : failed) if (threads)
+    {
+        double *packed_a = malloc((mb + ROWS) * kb * sizeof(double));
+        double *packed_b = malloc((nb + COLUMNS) * kb * sizeof(double));
+
+        failed = !packed_a || !packed_b;
+#pragma omp for schedule(dynamic)
+        for (uint64_t at = 0; at < down * across; at++) {
+            const uint64_t m0 = at % down * BLOCK_M, n0 = at / down * BLOCK_N;
+            const struct block block = {
+                .c = c,
+                .stride = c_stride,
+                .m0 = m0,
+                .n0 = n0,
+                .mn = m - m0 < BLOCK_M ? m - m0 : BLOCK_M,
+                .nn = n - n0 < BLOCK_N ? n - n0 : BLOCK_N,
+                .k = k,
+                .accumulate = accumulate,
+            };
+
+            if (!failed)
+                multiply_block(inner, &block, &a, &b, packed_a, packed_b);
+        }
         free(packed_a);
         free(packed_b);
-        return error_set(err, STATUS_NO_MEMORY, "reference: out of memory");
     }
-    for (uint64_t n0 = 0; n0 < n; n0 += BLOCK_N) {
-        uint64_t nn = n - n0 < BLOCK_N ? n - n0 : BLOCK_N;
-
-        for (uint64_t k0 = 0; k0 < k; k0 += BLOCK_K) {
-            uint64_t kn = k - k0 < BLOCK_K ? k - k0 : BLOCK_K;
-
-            pack_b(&b, k0, kn, n0, nn, packed_b, threads);
-            for (uint64_t m0 = 0; m0 < m; m0 += BLOCK_M) {
-                uint64_t mn = m - m0 < BLOCK_M ? m - m0 : BLOCK_M;
-                uint64_t across = (nn + COLUMNS - 1) / COLUMNS, down = (mn + ROWS - 1) / ROWS;
-
-                pack_a(&a, m0, mn, k0, kn, packed_a, threads);
-#pragma omp parallel for schedule(static) if (threads)
-                for (uint64_t at = 0; at < across * down; at++) {
-                    uint64_t j = at / down * COLUMNS, i = at % down * ROWS;
-
-                    tile(inner, packed_a + i * kn, packed_b + j * kn, kn,
-                         c + (m0 + i) * c_stride + n0 + j, c_stride, mn - i < ROWS ? mn - i : ROWS,
-                         nn - j < COLUMNS ? nn - j : COLUMNS, accumulate || k0 > 0);
-                }
-            }
-        }
-    }
-    free(packed_a);
-    free(packed_b);
-    return STATUS_OK;
+    return failed ? error_set(err, STATUS_NO_MEMORY, "reference: out of memory") : STATUS_OK;
 }
