@@ -288,6 +288,20 @@ CREATE TABLE estimate (
 ) STRICT;
 CREATE INDEX estimate_by_cell ON estimate (cell);
 
+-- What two results came to when they were compared, and what calibrations of this machine found.
+CREATE TABLE comparison (
+    id             INTEGER PRIMARY KEY,
+    created_utc_ns INTEGER NOT NULL, -- when it was computed
+    kind           TEXT NOT NULL, -- 'compare', 'ab', 'gate' or 'calibration'
+    a              INTEGER REFERENCES cell (id), -- NULL: a calibration
+    b              INTEGER REFERENCES cell (id), -- NULL: a calibration
+    version        INTEGER NOT NULL, -- of the analysis
+    verdict        TEXT NOT NULL, -- 'faster', 'equivalent', 'not_comparable' ... (as in body)
+    body           TEXT NOT NULL CHECK (json_valid(body)) -- canonical JSON
+) STRICT;
+CREATE INDEX comparison_by_a ON comparison (a);
+CREATE INDEX comparison_by_b ON comparison (b);
+
 ------------------------------------------------------------------------------------ append-only
 
 CREATE TRIGGER content_no_update BEFORE UPDATE ON content BEGIN
@@ -425,6 +439,12 @@ END;
 CREATE TRIGGER estimate_no_update BEFORE UPDATE ON estimate BEGIN
     SELECT RAISE(ABORT, 'estimate is evidence: rows are added, never changed');
 END;
+CREATE TRIGGER comparison_no_update BEFORE UPDATE ON comparison BEGIN
+    SELECT RAISE(ABORT, 'comparison is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER comparison_no_delete BEFORE DELETE ON comparison BEGIN
+    SELECT RAISE(ABORT, 'comparison is evidence: rows are added, never deleted');
+END;
 CREATE TRIGGER estimate_no_delete BEFORE DELETE ON estimate BEGIN
     SELECT RAISE(ABORT, 'estimate is evidence: rows are added, never deleted');
 END;
@@ -540,19 +560,23 @@ chunk AS (
     SELECT trial, name, first, minimum, data, (length(data) - 28) / count AS width,
            replace(hex(zeroblob(count)), '00', ',0') AS zeros
     FROM series
+),
+place AS (
+    SELECT trial, name, first + n.key AS number, minimum, data, width,
+           28 + (n.key + 1) * width AS last
+    FROM chunk, json_each('[' || substr(zeros, 2) || ']') n
 )
-SELECT c.trial, c.name AS series, c.first + n.key AS number,
-       c.minimum
-           + (width >= 1) * instr(b, substr(data, 28 + (n.key + 1) * width - 0, 1))
-           + ((width >= 2) * instr(b, substr(data, 28 + (n.key + 1) * width - 1, 1)) << 8)
-           + ((width >= 3) * instr(b, substr(data, 28 + (n.key + 1) * width - 2, 1)) << 16)
-           + ((width >= 4) * instr(b, substr(data, 28 + (n.key + 1) * width - 3, 1)) << 24)
-           + ((width >= 5) * instr(b, substr(data, 28 + (n.key + 1) * width - 4, 1)) << 32)
-           + ((width >= 6) * instr(b, substr(data, 28 + (n.key + 1) * width - 5, 1)) << 40)
-           + ((width >= 7) * instr(b, substr(data, 28 + (n.key + 1) * width - 6, 1)) << 48)
-           + ((width >= 8) * instr(b, substr(data, 28 + (n.key + 1) * width - 7, 1)) << 56)
-           AS value
-FROM chunk c, json_each('[' || substr(c.zeros, 2) || ']') n, bytes;
+SELECT trial, name AS series, number, minimum
+       + CASE WHEN width > 0 THEN instr(b, substr(data, last, 1)) ELSE 0 END
+       + (CASE WHEN width > 1 THEN instr(b, substr(data, last - 1, 1)) ELSE 0 END << 8)
+       + (CASE WHEN width > 2 THEN instr(b, substr(data, last - 2, 1)) ELSE 0 END << 16)
+       + (CASE WHEN width > 3 THEN instr(b, substr(data, last - 3, 1)) ELSE 0 END << 24)
+       + (CASE WHEN width > 4 THEN instr(b, substr(data, last - 4, 1)) ELSE 0 END << 32)
+       + (CASE WHEN width > 5 THEN instr(b, substr(data, last - 5, 1)) ELSE 0 END << 40)
+       + (CASE WHEN width > 6 THEN instr(b, substr(data, last - 6, 1)) ELSE 0 END << 48)
+       + (CASE WHEN width > 7 THEN instr(b, substr(data, last - 7, 1)) ELSE 0 END << 56)
+       AS value
+FROM place, bytes;
 
 -- Estimates, all of them; the newest of a cell is the one that counts.
 CREATE VIEW estimates AS

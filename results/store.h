@@ -203,6 +203,14 @@ enum status store_end_trial(struct store *store, int64_t trial, const struct sto
 enum status store_add_estimate(struct store *store, int64_t cell, int64_t version,
                                const json_t *json, struct error *err);
 
+/*
+ * New row of what a comparison or calibration came to. `kind`: "compare", "ab", "gate" or
+ * "calibration"; `a` and `b` are cells, 0 for a calibration.
+ */
+enum status store_add_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
+                                 int64_t version, const char *verdict, const json_t *json,
+                                 struct error *err);
+
 /* ---- reading back ---- */
 
 /*

@@ -37,3 +37,44 @@ enum status store_add_estimate(struct store *store, int64_t cell, int64_t versio
     free(body);
     return status;
 }
+
+static enum status insert_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
+                                     int64_t version, const char *verdict, const char *body,
+                                     struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(
+        store,
+        "INSERT INTO comparison (kind, a, b, version, verdict, body, created_utc_ns)"
+        " VALUES (?1, nullif(?2, 0), nullif(?3, 0), ?4, ?5, ?6, ?7)",
+        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_text(&statement, kind);
+    statement_i64(&statement, a);
+    statement_i64(&statement, b);
+    statement_i64(&statement, version);
+    statement_text(&statement, verdict);
+    statement_text(&statement, body);
+    statement_i64(&statement, clock_utc_ns());
+    return statement_run(&statement, NULL, err);
+}
+
+enum status store_add_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
+                                 int64_t version, const char *verdict, const json_t *json,
+                                 struct error *err)
+{
+    char *body = NULL;
+    enum status status = canonical_dump(json, &body, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = store_change_begin(store, err);
+    if (status == STATUS_OK) {
+        status = insert_comparison(store, kind, a, b, version, verdict, body, err);
+        status = store_change_end(store, status, err);
+    }
+    free(body);
+    return status;
+}

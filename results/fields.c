@@ -1,0 +1,179 @@
+#include "results/fields.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+
+/* Fields under construction. */
+struct fields {
+    json_t *values;
+    bool failed;
+};
+
+/* Takes the reference. A second, different value makes the field unknown. */
+static void set(struct fields *fields, const char *prefix, const char *name, const char *suffix,
+                json_t *value)
+{
+    char *key = text_format("%s%s%s", prefix, name, suffix);
+    const json_t *before = key ? json_object_get(fields->values, key) : NULL;
+
+    if (before && !json_equal(before, value)) {
+        json_decref(value);
+        value = json_null();
+    }
+    if (!key || json_object_set_new(fields->values, key, value) < 0)
+        fields->failed = true;
+    free(key);
+}
+
+static json_t *copy_or_null(const json_t *value)
+{
+    return value ? json_incref((json_t *)value) : json_null();
+}
+
+static json_t *reading_value(const json_t *reading)
+{
+    const char *status = json_string_value(json_object_get(reading, "status"));
+    const json_t *value = json_object_get(reading, "value");
+
+    if (status && !strcmp(status, "not_applicable"))
+        return json_string("(not applicable)");
+    return copy_or_null(value);
+}
+
+static void add_readings(struct fields *fields, const json_t *readings)
+{
+    const char *name;
+    json_t *reading;
+
+    json_object_foreach((json_t *)readings, name, reading)
+    {
+        set(fields, "", name, "", reading_value(reading));
+    }
+}
+
+static void add_identity(struct fields *fields, const json_t *record)
+{
+    static const char *const names[] = {"workload_digest", "protocol_digest", "precision", "batch",
+                                        "scenario",        "arm",             "seed"};
+    const json_t *identity = json_object_get(record, "identity");
+    const json_t *campaign = json_object_get(record, "campaign");
+    const json_t *evidence = json_object_get(json_object_get(record, "protocol"), "evidence");
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        set(fields, "identity.", names[i], "", copy_or_null(json_object_get(identity, names[i])));
+    set(fields, "identity.", "protocol_evidence", "", copy_or_null(evidence));
+    set(fields, "tool.", "version", "",
+        copy_or_null(json_object_get(campaign, "tool_version")));
+    set(fields, "tool.", "digest", "", copy_or_null(json_object_get(campaign, "tool_digest")));
+}
+
+static void add_device(struct fields *fields, const json_t *device)
+{
+    static const char *const names[] = {"backend", "name", "vendor", "uuid", "type", "simulated"};
+
+    add_readings(fields, json_object_get(device, "readings"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *key = text_format("device.%s", names[i]);
+
+        /* The device's own members win over a reading of the same name. */
+        if (!key || json_object_set_new(fields->values, key,
+                                        copy_or_null(json_object_get(device, names[i]))) < 0)
+            fields->failed = true;
+        free(key);
+    }
+}
+
+/* "/usr/lib/x/libpocl.so.2.10.0" is "library.libpocl"; a driver's compiled kernel is "jit.NAME". */
+static void add_component(struct fields *fields, const json_t *component)
+{
+    const char *path = json_string_value(json_object_get(component, "path"));
+    const json_t *digest = json_object_get(component, "sha256");
+    const char *base = path ? strrchr(path, '/') : NULL;
+    const char *end;
+    char name[256];
+    bool compiled;
+
+    if (!base)
+        return;
+    base++;
+    compiled = strstr(path, "/kcache/") || strstr(path, "/pocl/") || strstr(path, "/.cache/");
+    end = strstr(base, ".so");
+    if (!end)
+        end = base + strlen(base);
+    if ((size_t)(end - base) >= sizeof(name))
+        end = base + sizeof(name) - 1;
+    memcpy(name, base, (size_t)(end - base));
+    name[end - base] = '\0';
+    set(fields, compiled ? "jit." : "library.", name, "", copy_or_null(digest));
+}
+
+static void add_artifact(struct fields *fields, const json_t *artifact)
+{
+    static const char *const names[] = {"source", "prelude", "options", "compiler", "binary",
+                                        "lanes"};
+    const char *file = json_string_value(json_object_get(artifact, "file"));
+    const char *base = file ? strrchr(file, '/') : NULL;
+    char *prefix;
+
+    if (!file)
+        return;
+    prefix = text_format("kernel.%s.", base ? base + 1 : file);
+    for (size_t i = 0; prefix && i < sizeof(names) / sizeof(names[0]); i++)
+        set(fields, prefix, names[i], "", copy_or_null(json_object_get(artifact, names[i])));
+    fields->failed |= !prefix;
+    free(prefix);
+}
+
+static void add_trial(struct fields *fields, const json_t *trial)
+{
+    const json_t *environment = json_object_get(trial, "environment");
+    size_t i;
+    json_t *entry;
+
+    add_readings(fields, json_object_get(environment, "host"));
+    json_array_foreach(json_object_get(trial, "components"), i, entry)
+        add_component(fields, entry);
+    json_array_foreach(json_object_get(trial, "artifacts"), i, entry)
+        add_artifact(fields, json_object_get(entry, "artifact"));
+}
+
+enum status fields_from_record(const json_t *record, json_t **ret, struct error *err)
+{
+    struct fields fields = {.values = json_object()};
+    size_t i;
+    json_t *trial;
+
+    fields.failed = !fields.values;
+    if (!fields.failed) {
+        add_identity(&fields, record);
+        json_array_foreach(json_object_get(record, "trials"), i, trial)
+        {
+            const char *status = json_string_value(json_object_get(trial, "status"));
+
+            if (status && !strcmp(status, "ok"))
+                add_trial(&fields, trial);
+        }
+        add_device(&fields, json_object_get(record, "device"));
+    }
+    if (fields.failed) {
+        json_decref(fields.values);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a result's fields");
+    }
+    *ret = fields.values;
+    return STATUS_OK;
+}
+
+enum status fields_of_cell(struct store *store, int64_t cell, json_t **ret, struct error *err)
+{
+    json_t *record;
+    enum status status = store_cell_json(store, cell, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = fields_from_record(record, ret, err);
+    json_decref(record);
+    return status;
+}

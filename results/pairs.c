@@ -1,0 +1,206 @@
+#include "results/pairs.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "harness/core/text.h"
+#include "results/analysis.h"
+
+/* What a trial gave, by its place in the order. */
+struct arm {
+    bool is_b, present;
+    double mean_ns;      /* NAN: none */
+    const char *reason;  /* why there is none; borrowed */
+};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for the pairs");
+}
+
+/* Estimate of a cell; a cell without a good trial gives NULL. */
+static enum status estimate_of(struct store *store, int64_t cell, json_t **ret, struct error *err)
+{
+    enum status status = analysis_estimate_cell(store, cell, ret, err);
+
+    if (status != STATUS_NOT_FOUND)
+        return status;
+    *ret = NULL;
+    if (err)
+        *err = (struct error)ERROR_INIT;
+    return STATUS_OK;
+}
+
+/* Mean of the trial with this row, or NAN and the reason. */
+static double mean_of_trial(const json_t *estimate, int64_t trial, const char **ret_reason)
+{
+    const json_t *ids = json_object_get(estimate, "trial_ids");
+
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        const json_t *mean = json_array_get(json_object_get(estimate, "trial_mean_ns"), i);
+
+        if (json_integer_value(json_array_get(ids, i)) != trial)
+            continue;
+        if (json_is_number(mean))
+            return json_number_value(mean);
+        *ret_reason = json_string_value(
+            json_array_get(json_object_get(estimate, "trial_verdicts"), i));
+        return NAN;
+    }
+    return NAN;
+}
+
+/* Fills the arms that this cell's trials are. The record and estimate outlive the arms' reasons. */
+static void fill_arms(const json_t *record, const json_t *estimate, bool is_b, struct arm *arms,
+                      size_t count)
+{
+    size_t i;
+    json_t *trial;
+
+    json_array_foreach(json_object_get(record, "trials"), i, trial)
+    {
+        int64_t sequence = json_integer_value(json_object_get(trial, "sequence"));
+        struct arm *arm;
+
+        if (sequence < 1 || (size_t)sequence > count)
+            continue;
+        arm = &arms[sequence - 1];
+        arm->present = true;
+        arm->is_b = is_b;
+        arm->reason = json_string_value(json_object_get(trial, "status"));
+        arm->mean_ns =
+            mean_of_trial(estimate, json_integer_value(json_object_get(trial, "id")), &arm->reason);
+    }
+}
+
+static enum status join(const struct arm *arms, size_t count, struct pairs *pairs,
+                        struct error *err)
+{
+    struct text dropped;
+
+    text_init(&dropped);
+    pairs->planned = count / 2;
+    pairs->a = calloc(pairs->planned + 1, sizeof(double));
+    pairs->b = calloc(pairs->planned + 1, sizeof(double));
+    for (size_t k = 0; pairs->a && pairs->b && k < pairs->planned; k++) {
+        const struct arm *first = &arms[2 * k], *second = &arms[2 * k + 1];
+        const struct arm *bad = !first->present || isnan(first->mean_ns) ? first : second;
+
+        if (bad->present && !isnan(bad->mean_ns)) {
+            pairs->a[pairs->count] = first->is_b ? second->mean_ns : first->mean_ns;
+            pairs->b[pairs->count++] = first->is_b ? first->mean_ns : second->mean_ns;
+            continue;
+        }
+        text_append_format(&dropped, "%spair %zu: ", dropped.length ? "; " : "", k + 1);
+        if (bad->present)
+            text_append_format(&dropped, "%c %s", bad->is_b ? 'b' : 'a',
+                               bad->reason ? bad->reason : "no mean");
+        else
+            text_append(&dropped, "not run");
+    }
+    pairs->dropped = text_steal(&dropped);
+    return pairs->a && pairs->b && pairs->dropped ? STATUS_OK : no_memory(err);
+}
+
+static enum status check_paired(const json_t *campaign, struct error *err)
+{
+    const json_t *order = json_object_get(campaign, "order");
+    const char *id = json_string_value(json_object_get(campaign, "id"));
+    size_t count = json_array_size(order);
+    bool paired = json_array_size(json_object_get(campaign, "cells")) == 2 && count % 2 == 0;
+
+    for (size_t i = 0; paired && i + 1 < count; i += 2)
+        paired = json_integer_value(json_object_get(json_array_get(order, i), "ordinal")) !=
+                 json_integer_value(json_object_get(json_array_get(order, i + 1), "ordinal"));
+    if (paired)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "campaign %s is not paired: `assay ab` makes paired ones, `assay compare` "
+                     "takes two results of any campaigns",
+                     id ? id : "?");
+}
+
+enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pairs *ret,
+                              struct error *err)
+{
+    struct pairs pairs = {0};
+    struct arm *arms = NULL;
+    json_t *record = NULL, *cells[2] = {NULL, NULL}, *estimates[2] = {NULL, NULL};
+    size_t count;
+    enum status status = store_campaign_json(store, campaign, &record, err);
+
+    if (status == STATUS_OK)
+        status = check_paired(record, err);
+    count = json_array_size(json_object_get(record, "order"));
+    arms = calloc(count + 1, sizeof(*arms));
+    if (status == STATUS_OK && !arms)
+        status = no_memory(err);
+    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
+        const json_t *cell = json_array_get(json_object_get(record, "cells"), i);
+
+        pairs.cells[i] = json_integer_value(json_object_get(cell, "cell"));
+        status = store_cell_json(store, pairs.cells[i], &cells[i], err);
+        if (status == STATUS_OK)
+            status = estimate_of(store, pairs.cells[i], &estimates[i], err);
+        if (status == STATUS_OK)
+            fill_arms(cells[i], estimates[i], i == 1, arms, count);
+    }
+    if (status == STATUS_OK)
+        status = join(arms, count, &pairs, err);
+    free(arms);
+    json_decref(record);
+    for (size_t i = 0; i < 2; i++) {
+        json_decref(cells[i]);
+        json_decref(estimates[i]);
+    }
+    if (status != STATUS_OK) {
+        pairs_finish(&pairs);
+        return status;
+    }
+    *ret = pairs;
+    return STATUS_OK;
+}
+
+void pairs_finish(struct pairs *pairs)
+{
+    if (!pairs)
+        return;
+    free(pairs->a);
+    free(pairs->b);
+    free(pairs->dropped);
+    memset(pairs, 0, sizeof(*pairs));
+}
+
+enum status pairs_trial_means(struct store *store, int64_t cell, double **ret, size_t *ret_count,
+                              struct error *err)
+{
+    json_t *estimate, *mean;
+    const json_t *list;
+    double *means;
+    size_t count = 0, i;
+    enum status status = analysis_estimate_cell(store, cell, &estimate, err);
+
+    if (status != STATUS_OK)
+        return status;
+    list = json_object_get(estimate, "trial_mean_ns");
+    means = calloc(json_array_size(list) + 1, sizeof(*means));
+    json_array_foreach(list, i, mean)
+    {
+        if (means && json_is_number(mean))
+            means[count++] = json_number_value(mean);
+    }
+    json_decref(estimate);
+    if (!means)
+        return no_memory(err);
+    if (count == 0) {
+        free(means);
+        return error_set(err, STATUS_NOT_FOUND, "no trial of this result reached steady state");
+    }
+    *ret = means;
+    *ret_count = count;
+    return STATUS_OK;
+}

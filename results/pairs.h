@@ -1,0 +1,39 @@
+/*
+ * pairs - the two arms of a paired campaign, side by side.
+ *
+ * A paired campaign has two cells; trials 2k-1 and 2k of its order are the arms of pair k. A pair
+ * counts when both trials ended "ok" and reached steady state.
+ */
+#ifndef ASSAY_RESULTS_PAIRS_H
+#define ASSAY_RESULTS_PAIRS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/core/status.h"
+#include "results/store.h"
+
+struct pairs {
+    int64_t cells[2];  /* rows: a, b */
+    double *a, *b;     /* heap: mean time per iteration in ns, pair by pair in the order of running */
+    size_t count;
+    size_t planned;    /* pairs planned; those that do not count are planned - count */
+    char *dropped;     /* heap: why, "pair 3: a drift; pair 7: b crashed", "" when none is */
+};
+
+/*
+ * Pairs of the campaign, from its stored samples (analysis_estimate_cell). INVALID when it is not a
+ * paired one. Finish with pairs_finish.
+ */
+enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pairs *ret,
+                              struct error *err);
+void pairs_finish(struct pairs *pairs);
+
+/*
+ * Means of the trials of one result that reached steady state, for comparing without pairs; heap.
+ * NOT_FOUND when no trial did.
+ */
+enum status pairs_trial_means(struct store *store, int64_t cell, double **ret, size_t *ret_count,
+                              struct error *err);
+
+#endif
