@@ -21,8 +21,8 @@ static enum status read_up_to(const char *path, size_t max, struct text *content
     if (fd < 0)
         return error_set_errno(err, errno, "%s", path);
     while (content->length <= max) {
-        size_t room = max - content->length + 1;
-        ssize_t got = read(fd, buffer, room < sizeof(buffer) ? room : sizeof(buffer));
+        size_t room = max - content->length;
+        ssize_t got = read(fd, buffer, room < sizeof(buffer) ? room + 1 : sizeof(buffer));
 
         if (got < 0 && errno == EINTR)
             continue;

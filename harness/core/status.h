@@ -74,7 +74,10 @@ enum status error_setv(struct error *err, enum status code, const char *format, 
 enum status error_set_errno(struct error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the message already in `err`; returns its code. */
+/*
+ * Puts "context: " before the message already in `err`; returns its code. With NULL the code is not
+ * known here and INTERNAL is returned: where `err` may be NULL keep the status yourself.
+ */
 enum status error_prefix(struct error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,9 @@ static void test_write_and_read(void **state)
     assert_int_equal(file_read(path, 7, &bytes, &length, &err), STATUS_OK);
     assert_int_equal(length, 7);
     assert_memory_equal(bytes, "one\0two", 8);
+    free(bytes);
+    assert_int_equal(file_read(path, SIZE_MAX, &bytes, &length, &err), STATUS_OK);
+    assert_int_equal(length, 7);
     free(bytes);
     bytes = NULL;
     assert_int_equal(file_read(path, 6, &bytes, &length, &err), STATUS_INVALID);
