@@ -6,3 +6,5 @@ assay_add_test(NAME test_data_tokens SOURCES unit/test_data_tokens.c LIBS assay_
     LABELS unit)
 assay_add_test(NAME test_model_workloads SOURCES unit/test_model_workloads.c unit/model_fixture.c
     LIBS assay_workloads LABELS unit TIMEOUT 300)
+assay_add_test(NAME test_model_golden SOURCES unit/test_model_golden.c LIBS assay_workloads
+    LABELS unit)
