@@ -282,24 +282,36 @@ void device_info_finish(struct device_info *info);
 void module_artifact_finish(struct module_artifact *artifact);
 const char *device_type_name(enum device_type type);
 
+/* INVALID: 0 bytes. DEVICE_MEMORY: too large, or nothing left. */
 enum status device_buffer_alloc(struct device *device, uint64_t bytes, enum buffer_flags flags,
                                 struct buffer **ret, struct error *err);
 void device_buffer_free(struct buffer *buffer); /* takes NULL */
+/* INVALID: the range goes beyond the buffer. 0 bytes are fine and do nothing. */
 enum status device_upload(struct buffer *buffer, uint64_t offset, const void *source,
                           uint64_t bytes, struct error *err);
 enum status device_download(struct buffer *buffer, uint64_t offset, void *target, uint64_t bytes,
                             struct error *err);
+/*
+ * INVALID: a define's name is no identifier or is LANES, its value has a line break or backslash,
+ * or 0 lanes. UNSUPPORTED: more lanes than the device has. COMPILE: the compiler's log.
+ */
 enum status device_module_load(struct device *device, const struct module_source *source,
                                struct module **ret, struct error *err);
 void device_module_unload(struct device *device, struct module *module); /* takes NULL */
 enum status device_module_describe(struct device *device, const struct module *module,
                                    struct module_artifact *ret, struct error *err);
+/*
+ * NOT_FOUND: the text has no such kernel. INVALID: 0 groups, or a wrong number of arguments.
+ * UNSUPPORTED: this kernel cannot have so many lanes on this device. INTERNAL: an object of another
+ * device.
+ */
 enum status device_kernel_launch(struct device *device, const struct kernel_launch *launch,
                                  struct error *err);
 bool device_has_events(const struct device *device);
 enum status device_event_create(struct device *device, struct event **ret, struct error *err);
 void device_event_destroy(struct device *device, struct event *event); /* takes NULL */
 enum status device_event_record(struct device *device, struct event *event, struct error *err);
+/* Never negative: DEVICE when the device's clock ran backwards. INTERNAL when not recorded. */
 enum status device_event_elapsed_ns(struct device *device, const struct event *start,
                                     const struct event *end, int64_t *ret, struct error *err);
 enum status device_flush(struct device *device, struct error *err);
@@ -307,6 +319,7 @@ enum status device_synchronize(struct device *device, struct error *err);
 bool device_has_gemm(const struct device *device);
 enum status device_gemm(struct device *device, const struct gemm *gemm, struct error *err);
 size_t device_lane_candidates(struct device *device, uint32_t *ret, size_t capacity);
-void device_close(struct device *device); /* takes NULL */
+/* Takes NULL. Free its buffers, modules and events before: they are the caller's. */
+void device_close(struct device *device);
 
 #endif

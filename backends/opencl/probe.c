@@ -41,7 +41,11 @@ static enum status add_devices(struct opencl_state *state, struct opencl_platfor
     int32_t code = api->clGetDeviceIDs(platform->id, OCL_DEVICE_TYPE_ALL, 0, NULL, &count);
 
     if (code == OCL_DEVICE_NOT_FOUND || (code == OCL_SUCCESS && count == 0))
-        return error_set(err, STATUS_UNAVAILABLE, "it offers no device");
+        return error_set(err, STATUS_UNAVAILABLE, "it offers no device%s",
+                         platform->name != NULL && strstr(platform->name, "Portable Computing")
+                             ? " (PoCL hides its devices when it cannot write its cache: set "
+                               "POCL_CACHE_DIR to a folder that can be written)"
+                             : "");
     if (code != OCL_SUCCESS)
         return opencl_fail(err, NULL, "clGetDeviceIDs", code);
     if (count > OPENCL_DEVICES_MAX - state->slot_count)

@@ -99,11 +99,37 @@ static void test_no_driver(void **state)
     rmdir(directory);
 }
 
+/* PoCL without a place for its cache has no devices: the message says what to set. */
+static void test_pocl_cache(void **state)
+{
+    char directory[] = "/tmp/assay_icd_XXXXXX", path[64];
+    FILE *file;
+
+    (void)state;
+    skip_without_loader();
+    if (dlopen("libpocl.so.2", RTLD_NOW | RTLD_LOCAL) == NULL) {
+        print_message("  skipped: libpocl.so.2 is not here\n");
+        skip();
+    }
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/pocl.icd", directory);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("libpocl.so.2\n", file);
+    fclose(file);
+    setenv("POCL_CACHE_DIR", "/proc/nothing", 1);
+    expect("OCL_ICD_VENDORS", directory, PARTS("it offers no device", "POCL_CACHE_DIR"));
+    unsetenv("POCL_CACHE_DIR");
+    unlink(path);
+    rmdir(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_loader),
         cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_pocl_cache),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
