@@ -16,6 +16,8 @@
 #define REFINE_MAX 8192
 /* Robust standard deviations that a sample at the very start must be off to be a slow start. */
 #define START_DISTANCE 6.0
+/* A run at the start as long as this is left to the descriptions of the course. */
+#define START_MOST 20
 /* A start is explained by impulses when they make up more than this share of the rest. */
 #define START_IMPULSES 0.005
 /* Steady state must hold for this last part of the series at least (Barrett et al.: 500 of 2000).
@@ -50,11 +52,12 @@ static int64_t find_resolution(const int64_t *sample_ns, size_t count)
 /* Length of the run at the start that lies far off on one side; 0 when impulses explain it. */
 static size_t slow_start(const struct view *view, double *work, double tolerance, double *ret_level)
 {
-    size_t n = view->count, most = n / 4, run = 0, others = 0, i;
+    size_t n = view->count, most = n / 10, run = 0, others = 0, i;
     const double *x = view->log_ns;
     double median, scale;
     int side;
 
+    most = most > START_MOST ? START_MOST : most < 2 ? 2 : most;
     memcpy(work, x, n * sizeof(*work));
     median = order_select(work, n, n / 2);
     for (i = 0; i < n; i++)

@@ -158,7 +158,7 @@ static double chi2_slope(double x, double df, double unused)
 double chi2_quantile(double p, double df)
 {
     struct solver solver = {chi2_value, chi2_slope, df, 0};
-    double z, start, c = 2.0 / (9.0 * df);
+    double z, start, leading, c = 2.0 / (9.0 * df);
 
     if (!(p >= 0 && p <= 1) || !(df > 0))
         return NAN;
@@ -167,6 +167,10 @@ double chi2_quantile(double p, double df)
     /* Wilson and Hilferty's cube, A&S 26.4.17. */
     z = normal_quantile(p);
     start = df * pow(fmax(1 - c + z * sqrt(c), 0.01), 3);
+    /* Far down the series' first term is better: P = (x/2)^k / gamma(k + 1). */
+    leading = 2 * exp((log(p) + special_log_gamma(0.5 * df + 1)) / (0.5 * df));
+    if (leading < 0.1 * df)
+        start = leading;
     if (p > 0.5) {
         solver.value = chi2_value_upper;
         return solve(&solver, -(1.0 - p), start, 0, INFINITY);

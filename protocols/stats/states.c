@@ -91,7 +91,7 @@ static bool look(const double *x, size_t count, double quantum, double least_gap
         return false;
     ret->transitions = count_transitions(x, count, &split);
     expected = 2 * (double)count * share * (1 - share);
-    if (ret->transitions < LEAST_TRANSITIONS || (double)ret->transitions > 0.5 * expected)
+    if (ret->transitions < LEAST_TRANSITIONS || (double)ret->transitions > 0.4 * expected)
         return false;
     ret->found = true;
     ret->low = split.low;
@@ -117,7 +117,7 @@ enum status two_state_find(const double *x, size_t count, double quantum, double
         return error_set(err, STATUS_NO_MEMORY, "no memory for the states of %zu samples", count);
     memcpy(work, x, count * sizeof(*work));
     for (r.scale = 1; points >= LEAST_POINTS; r.scale *= 2) {
-        if (look(work, points, quantum / (double)r.scale, least_gap, &r))
+        if (look(work, points, quantum, least_gap, &r))
             break;
         points /= 2;
         for (i = 0; i < points; i++)

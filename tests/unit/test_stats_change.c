@@ -1,0 +1,199 @@
+/* Clipping, change points, steps and states on small series with a known answer. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/random.h"
+#include "protocols/stats/hampel.h"
+#include "protocols/stats/pelt.h"
+#include "protocols/stats/states.h"
+#include "protocols/stats/step_scan.h"
+
+static void make_noise(double *x, size_t n, double sd, uint64_t seed)
+{
+    struct random random;
+    size_t i;
+
+    random_init(&random, seed, 0);
+    for (i = 0; i < n; i++)
+        x[i] = sd * random_next_normal(&random);
+}
+
+static void test_hampel_takes_impulses_and_leaves_steps(void **state)
+{
+    double x[100], y[100];
+    size_t clipped, i;
+
+    (void)state;
+    make_noise(x, 100, 0.01, 1);
+    for (i = 50; i < 100; i++)
+        x[i] += 1;
+    x[0] = 5;
+    x[20] = 3;
+    x[21] = 3;
+    x[99] = -4;
+    assert_int_equal(hampel_clip(x, 100, y, &clipped, NULL), STATUS_OK);
+    assert_int_equal(clipped, 4);
+    assert_true(fabs(y[0]) < 0.1 && fabs(y[20]) < 0.1 && fabs(y[21]) < 0.1);
+    assert_true(fabs(y[99] - 1) < 0.1 && fabs(y[49]) < 0.1 && fabs(y[50] - 1) < 0.1);
+}
+
+static void test_hampel_leaves_a_coarse_clock_alone(void **state)
+{
+    double x[200], y[200];
+    size_t clipped, i;
+
+    (void)state;
+    for (i = 0; i < 200; i++)
+        x[i] = i % 3 == 0 ? 2 : 1;
+    assert_int_equal(hampel_clip(x, 200, y, &clipped, NULL), STATUS_OK);
+    assert_int_equal(clipped, 0);
+    assert_int_equal(hampel_clip(x, 4, y, &clipped, NULL), STATUS_OK);
+    assert_memory_equal(x, y, 4 * sizeof(*x));
+}
+
+/* The optimum by trying every pair of changes, to hold PELT against. */
+static double cost(const double *w, size_t from, size_t to, size_t skip)
+{
+    double mean = 0, sum = 0;
+    size_t i;
+
+    for (i = from + skip; i < to; i++)
+        mean += w[i] / (double)(to - from - skip);
+    for (i = from + skip; i < to; i++)
+        sum += (w[i] - mean) * (w[i] - mean);
+    return sum;
+}
+
+static void test_pelt_is_the_exhaustive_optimum(void **state)
+{
+    enum { N = 40, LEAST = 4, SKIP = 1 };
+    const double penalty = 4;
+    double w[N];
+    size_t changes[N], count, round, a, b, i;
+
+    (void)state;
+    for (round = 0; round < 60; round++) {
+        double best, pelt = 0;
+        size_t from = 0;
+
+        make_noise(w, N, 1, 100 + round);
+        for (i = 10 + round % 9; i < 28; i++)
+            w[i] += (double)(round % 5);
+        assert_int_equal(pelt_find(w, N, SKIP, 1, penalty, LEAST, changes, &count, NULL),
+                         STATUS_OK);
+        if (count > 2)
+            continue;
+        for (i = 0; i <= count; i++) {
+            size_t to = i < count ? changes[i] : N;
+
+            pelt += cost(w, from, to, SKIP) + (i > 0 ? penalty + SKIP : 0);
+            from = to;
+        }
+        best = cost(w, 0, N, SKIP);
+        for (a = LEAST; a + LEAST <= N; a++) {
+            best = fmin(best, cost(w, 0, a, SKIP) + cost(w, a, N, SKIP) + penalty + SKIP);
+            for (b = a + LEAST; b + LEAST <= N; b++)
+                best = fmin(best, cost(w, 0, a, SKIP) + cost(w, a, b, SKIP) + cost(w, b, N, SKIP) +
+                                      2 * (penalty + SKIP));
+        }
+        assert_true(fabs(pelt - best) < 1e-9);
+    }
+}
+
+static void test_step_scan_sees_the_jump(void **state)
+{
+    /* A random-walk-like series: only the jump itself can tell. */
+    enum { N = 400 };
+    struct autoregression model = {.order = 1, .phi = {0.99}, .sigma2 = 0.01};
+    double x[N], white[N], gain, e[N];
+    size_t i, at;
+
+    (void)state;
+    make_noise(e, N, 0.1, 21);
+    x[0] = 0;
+    for (i = 1; i < N; i++)
+        x[i] = 0.99 * x[i - 1] + e[i];
+    for (i = 137; i < N; i++)
+        x[i] += 1.5;
+    at = step_scan(x, N, 5, &model, white, &gain);
+    assert_int_equal(at, 137);
+    assert_true(gain > 100);
+    assert_int_equal(step_scan(x, 6, 5, &model, white, &gain), 0);
+    assert_true(gain == 0);
+}
+
+static void test_two_states(void **state)
+{
+    enum { N = 1000 };
+    double x[N];
+    struct two_state two;
+    size_t i;
+
+    (void)state;
+    make_noise(x, N, 0.01, 31);
+    for (i = 0; i < N; i++)
+        x[i] += (i / 50) % 2 ? 0.1 : 0;
+    assert_int_equal(two_state_find(x, N, 0, 0.01, &two, NULL), STATUS_OK);
+    assert_true(two.found);
+    assert_int_equal(two.transitions, 19);
+    assert_true(fabs(two.low) < 0.01 && fabs(two.high - 0.1) < 0.01);
+    assert_true(fabs(two.high_share - 0.5) < 0.01);
+    /* The same two values in no order at all are a distribution, not states. */
+    make_noise(x, N, 0.01, 32);
+    for (i = 0; i < N; i++)
+        x[i] += random_at(1, 2, i) & 1 ? 0.1 : 0;
+    assert_int_equal(two_state_find(x, N, 0, 0.01, &two, NULL), STATUS_OK);
+    assert_false(two.found);
+    /* One step is no return. */
+    make_noise(x, N, 0.01, 33);
+    for (i = 300; i < N; i++)
+        x[i] += 0.1;
+    assert_int_equal(two_state_find(x, N, 0, 0.01, &two, NULL), STATUS_OK);
+    assert_false(two.found);
+    /* A sine has no levels. */
+    make_noise(x, N, 0.001, 34);
+    for (i = 0; i < N; i++)
+        x[i] += 0.05 * sin((double)i / 20);
+    assert_int_equal(two_state_find(x, N, 0, 0.01, &two, NULL), STATUS_OK);
+    assert_false(two.found);
+    /* Two neighbouring ticks of a clock are one value. */
+    for (i = 0; i < N; i++)
+        x[i] = (i / 40) % 2 ? 0.02 : 0;
+    assert_int_equal(two_state_find(x, N, 0.02, 0.01, &two, NULL), STATUS_OK);
+    assert_false(two.found);
+}
+
+static void test_cycles_give_an_interval(void **state)
+{
+    enum { N = 400 };
+    double x[N];
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < N; i++)
+        x[i] = (i / 20) % 2 ? 1 : 0;
+    /* Every cycle is the same: no width. Of fewer than four: no interval. */
+    assert_true(fabs(two_state_half_width(x, x, N, 0.5, 0.95)) < 1e-12);
+    assert_true(isinf(two_state_half_width(x, x, 100, 0.5, 0.95)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hampel_takes_impulses_and_leaves_steps),
+        cmocka_unit_test(test_hampel_leaves_a_coarse_clock_alone),
+        cmocka_unit_test(test_pelt_is_the_exhaustive_optimum),
+        cmocka_unit_test(test_step_scan_sees_the_jump),
+        cmocka_unit_test(test_two_states),
+        cmocka_unit_test(test_cycles_give_an_interval),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* Order statistics: ranks of exact binomial intervals, the refusal table, selection. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "harness/core/random.h"
+#include "protocols/stats/order.h"
+
+static void test_the_refusal_table(void **state)
+{
+    (void)state;
+    assert_int_equal(order_needed(0.5), 5);
+    assert_int_equal(order_needed(0.9), 29);
+    assert_int_equal(order_needed(0.95), 59);
+    assert_int_equal(order_needed(0.99), 299);
+    assert_int_equal(order_needed(0.999), 2995);
+    assert_int_equal(order_needed(0.1), 29);
+}
+
+static void test_quantile_index(void **state)
+{
+    (void)state;
+    assert_int_equal(order_quantile_index(10, 0.9), 8);
+    assert_int_equal(order_quantile_index(10, 0.5), 4);
+    assert_int_equal(order_quantile_index(11, 0.5), 5);
+    assert_int_equal(order_quantile_index(1000, 0.99), 989);
+    assert_int_equal(order_quantile_index(1, 0.999), 0);
+    assert_int_equal(order_quantile_index(1, 0.001), 0);
+}
+
+static void test_binomial_ranks(void **state)
+{
+    size_t lo, hi;
+
+    (void)state;
+    /* Median of 20: ranks 6 and 15 (1-based) cover 95.86 % (David and Nagaraja, table 7.1). */
+    assert_true(order_interval(20, 20, 0.5, 0.95, &lo, &hi));
+    assert_int_equal(lo, 5);
+    assert_int_equal(hi, 14);
+    /* Median of 6: the extremes, 96.9 %; of 5 nothing reaches. */
+    assert_true(order_interval(6, 6, 0.5, 0.95, &lo, &hi));
+    assert_int_equal(lo, 0);
+    assert_int_equal(hi, 5);
+    assert_false(order_interval(5, 5, 0.5, 0.95, &lo, &hi));
+    /* p99 of 1000: P(at most 3 above) = 1.0 %, P(at most 4) = 2.9 %. */
+    assert_true(order_interval(1000, 1000, 0.99, 0.95, &lo, &hi));
+    assert_int_equal(hi, 996);
+    /* 0.99^368 = 2.48 %: the first n whose largest sample bounds p99 from above. */
+    assert_false(order_interval(367, 367, 0.99, 0.95, &lo, &hi));
+    assert_true(order_interval(368, 368, 0.99, 0.95, &lo, &hi));
+    assert_int_equal(hi, 367);
+}
+
+static void test_fewer_effective_samples_widen(void **state)
+{
+    size_t lo, hi, lo_all, hi_all;
+
+    (void)state;
+    assert_true(order_interval(1000, 1000, 0.5, 0.95, &lo_all, &hi_all));
+    assert_true(order_interval(1000, 50, 0.5, 0.95, &lo, &hi));
+    assert_true(lo < lo_all && hi > hi_all);
+    assert_true(hi - lo > 4 * (hi_all - lo_all) && hi - lo < 6 * (hi_all - lo_all));
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void test_select_is_sort_and_take(void **state)
+{
+    double x[101], y[101];
+    struct random random;
+    size_t round, i, rank;
+
+    (void)state;
+    random_init(&random, 9, 0);
+    for (round = 0; round < 200; round++) {
+        size_t n = 1 + random_next_below(&random, 101);
+
+        /* Few values, so that ties are common. */
+        for (i = 0; i < n; i++)
+            x[i] = y[i] = (double)random_next_below(&random, 1 + round % 40);
+        qsort(y, n, sizeof(*y), compare);
+        rank = random_next_below(&random, n);
+        assert_true(order_select(x, n, rank) == y[rank]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_refusal_table),
+        cmocka_unit_test(test_quantile_index),
+        cmocka_unit_test(test_binomial_ranks),
+        cmocka_unit_test(test_fewer_effective_samples_widen),
+        cmocka_unit_test(test_select_is_sort_and_take),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

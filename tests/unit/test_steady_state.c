@@ -1,0 +1,202 @@
+/* Verdicts on series whose course is plain. The rates on noisy ones are measured by calibration. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/random.h"
+#include "protocols/steady_state.h"
+
+enum { N = 1200 };
+
+static double noise(size_t i)
+{
+    double sum = 0;
+    uint64_t k;
+
+    for (k = 0; k < 12; k++)
+        sum += random_unit(random_at(77, k, i));
+    return sum - 6;
+}
+
+static struct steady_state judge(const int64_t *x, size_t n, size_t first)
+{
+    struct estimate_options options = estimate_options_default();
+    struct steady_state state;
+
+    assert_int_equal(steady_state_find(x, n, first, &options, &state, NULL), STATUS_OK);
+    return state;
+}
+
+static struct steady_state judge_course(double (*course)(double), size_t first)
+{
+    int64_t x[N];
+    size_t i;
+
+    for (i = 0; i < N; i++)
+        x[i] = (int64_t)(1e6 * course((double)i / N) * (1 + 0.005 * noise(i)));
+    return judge(x, N, first);
+}
+
+static double flat(double t)
+{
+    (void)t;
+    return 1;
+}
+
+static double warm(double t)
+{
+    return t < 0.2 ? 1.1 : 1;
+}
+
+static double slow(double t)
+{
+    return 1 - 0.1 * exp(-t / 0.05);
+}
+
+static double drift(double t)
+{
+    return 1 + 0.05 * t;
+}
+
+static double late(double t)
+{
+    return t < 0.9 ? 1 : 1.05;
+}
+
+static double small_step(double t)
+{
+    return t < 0.3 ? 1.004 : 1;
+}
+
+static double bump(double t)
+{
+    return t > 0.3 && t < 0.4 ? 1.08 : 1;
+}
+
+static double warm_then_drift(double t)
+{
+    return t < 0.1 ? 1.3 : 1 + 0.06 * t;
+}
+
+static void test_verdicts(void **state)
+{
+    struct steady_state s;
+
+    (void)state;
+    s = judge_course(flat, 0);
+    assert_int_equal(s.verdict, ESTIMATE_FLAT);
+    assert_int_equal(s.from, 0);
+    s = judge_course(warm, 0);
+    assert_int_equal(s.verdict, ESTIMATE_WARMUP);
+    assert_int_equal(s.from, N / 5);
+    assert_true(fabs(s.change - 0.1) < 0.005);
+    s = judge_course(slow, 0);
+    assert_int_equal(s.verdict, ESTIMATE_SLOWDOWN);
+    assert_in_range(s.from, N / 10, N / 2);
+    assert_true(s.change < -0.05);
+    s = judge_course(drift, 0);
+    assert_int_equal(s.verdict, ESTIMATE_DRIFT);
+    assert_int_equal(s.from, N);
+    assert_true(fabs(s.change - 0.05) < 0.01);
+    s = judge_course(late, 0);
+    assert_int_equal(s.verdict, ESTIMATE_NO_STEADY_STATE);
+    assert_int_equal(s.from, N);
+    s = judge_course(warm_then_drift, 0);
+    assert_int_equal(s.verdict, ESTIMATE_DRIFT);
+}
+
+static void test_within_the_tolerance_is_the_same_level(void **state)
+{
+    struct steady_state s = judge_course(small_step, 0);
+
+    (void)state;
+    assert_int_equal(s.verdict, ESTIMATE_FLAT);
+    assert_int_equal(s.from, 0);
+}
+
+static void test_steady_state_begins_after_the_last_disturbance(void **state)
+{
+    struct steady_state s = judge_course(bump, 0);
+
+    (void)state;
+    assert_int_equal(s.verdict, ESTIMATE_WARMUP);
+    assert_in_range(s.from, 2 * N / 5 - 2, 2 * N / 5 + 2);
+}
+
+static void test_declared_warmup_is_a_lower_bound(void **state)
+{
+    (void)state;
+    assert_int_equal(judge_course(flat, 100).from, 100);
+    assert_int_equal(judge_course(warm, 100).from, N / 5);
+    assert_int_equal(judge_course(warm, N / 2).from, N / 2);
+    assert_int_equal(judge_course(warm, N / 2).verdict, ESTIMATE_WARMUP);
+}
+
+static void test_a_slow_first_sample(void **state)
+{
+    int64_t x[40];
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < 40; i++)
+        x[i] = (int64_t)(1e6 * (1 + 0.005 * noise(i)));
+    x[0] = 5000000;
+    assert_int_equal(judge(x, 40, 0).verdict, ESTIMATE_WARMUP);
+    assert_int_equal(judge(x, 40, 0).from, 1);
+    /* Where such samples come all the time, the first is one of them. */
+    x[9] = x[17] = x[30] = 5000000;
+    assert_int_equal(judge(x, 40, 0).verdict, ESTIMATE_FLAT);
+    assert_int_equal(judge(x, 40, 0).impulses, 4);
+}
+
+static void test_hostile_input(void **state)
+{
+    struct estimate_options options = estimate_options_default();
+    int64_t equal[500], huge[500], ticks[500], zero[9] = {1, 1, 1, 1, 1, 1, 1, 1, 0};
+    struct steady_state s;
+    struct error err;
+    size_t i, n;
+
+    (void)state;
+    for (i = 0; i < 500; i++) {
+        equal[i] = 100;
+        huge[i] = ((int64_t)1 << 62) + (int64_t)(random_at(1, 1, i) >> 20);
+        ticks[i] = random_at(1, 2, i) & 1 ? 2 : 1;
+    }
+    s = judge(equal, 500, 0);
+    assert_int_equal(s.verdict, ESTIMATE_FLAT);
+    assert_int_equal(s.resolution_ns, 0);
+    assert_int_equal(judge(huge, 500, 0).verdict, ESTIMATE_FLAT);
+    assert_int_equal(judge(ticks, 500, 0).verdict, ESTIMATE_FLAT);
+    for (n = 0; n <= 40; n++) {
+        s = judge(ticks, n, 0);
+        assert_true(s.from <= n);
+        assert_true((s.verdict == ESTIMATE_INSUFFICIENT) == (n < STEADY_STATE_LEAST));
+        s = judge(huge, n, n / 2);
+        assert_true(s.from >= n / 2 && s.from <= n);
+    }
+    assert_int_equal(judge(equal, 10, 10).verdict, ESTIMATE_INSUFFICIENT);
+    assert_int_equal(judge(equal, 10, 99).from, 10);
+    assert_int_equal(steady_state_find(zero, 9, 0, &options, &s, &err), STATUS_INVALID);
+    assert_non_null(strstr(err.message, "sample 8"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_within_the_tolerance_is_the_same_level),
+        cmocka_unit_test(test_steady_state_begins_after_the_last_disturbance),
+        cmocka_unit_test(test_declared_warmup_is_a_lower_bound),
+        cmocka_unit_test(test_a_slow_first_sample),
+        cmocka_unit_test(test_hostile_input),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
