@@ -2,8 +2,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "harness/core/embed.h"
+#include "harness/core/text.h"
 
 /* Generated from schema.sql by assay_embed(). */
 extern const struct embed_file store_schema[];
@@ -31,6 +34,35 @@ static enum status ask(struct store *store, const char *sql, int64_t *ret, struc
         status = store_error(store, rc, "opening", err);
     sqlite3_finalize(handle);
     return status;
+}
+
+/*
+ * SQLite notices missing pages, but reads a last page that was cut as if it ended in zeros. Where a
+ * log lies beside the file, pages may rightly be in the log alone.
+ */
+static enum status check_length(struct store *store, struct error *err)
+{
+    int64_t pages = 0, page_size = 0;
+    struct stat file, log;
+    char *log_path;
+    bool has_log;
+    enum status status = ask(store, "PRAGMA page_count", &pages, err);
+
+    if (status == STATUS_OK)
+        status = ask(store, "PRAGMA page_size", &page_size, err);
+    if (status != STATUS_OK)
+        return status;
+    log_path = text_format("%s-wal", store->path);
+    if (!log_path)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    has_log = stat(log_path, &log) == 0 && log.st_size > 0;
+    free(log_path);
+    if (!has_log && stat(store->path, &file) == 0 && file.st_size < pages * page_size)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: has been cut short (%" PRId64 " of %" PRId64 " bytes); take a copy "
+                         "from before, or recover what is left with sqlite3 FILE .recover",
+                         store->path, (int64_t)file.st_size, pages * page_size);
+    return STATUS_OK;
 }
 
 static enum status run(struct store *store, const char *sql, const char *doing, struct error *err)
@@ -106,6 +138,8 @@ enum status store_schema_prepare(struct store *store, const struct embed_file *m
     int64_t version = 0;
     enum status status = identify(store, count, &version, err);
 
+    if (status == STATUS_OK)
+        status = check_length(store, err);
     if (status != STATUS_OK || version == count)
         return status;
     if (version == 0 && store->mode != STORE_CREATE)

@@ -136,7 +136,11 @@ static void test_refuses_a_truncated_file(void **state)
     fixture->store = NULL;
     assert_int_equal(stat(fixture->path, &whole), 0);
     assert_ok(file_read(fixture->path, (size_t)whole.st_size, &bytes, &length, &err), err);
-    for (size_t cut = 16; cut < length; cut = cut * 2 + 13) {
+    for (size_t i = 0; i < 24; i++) {
+        /* From the first bytes to the last page's last byte. */
+        size_t cut =
+            i < 12 ? 16 + (i * i * i * 17) % 4096 : length - ((i - 11) * (i - 11) * 40 - 39);
+
         write_file(fixture->path, bytes, cut);
         refuse(fixture->path, STORE_READ, STATUS_CORRUPT, "", "");
         refuse(fixture->path, STORE_CREATE, STATUS_CORRUPT, "", "");
@@ -310,6 +314,9 @@ static void test_evidence_is_append_only(void **state)
     assert_ok(store_add_campaign_event(fixture->store, campaign, "started", "x", &err), err);
     assert_ok(fixture_run_trial(fixture->store, campaign, 1, "ok", 10, &trial, &err), err);
     assert_ok(store_add_estimate(fixture->store, cells[0], 1, estimate, &err), err);
+    assert_ok(store_add_comparison(fixture->store, "ab", cells[0], cells[0], 1, "equivalent",
+                                   estimate, &err),
+              err);
     json_decref(estimate);
     assert_int_equal(
         sqlite3_prepare_v2(db,
