@@ -169,7 +169,7 @@ void chart_trials(struct text *out, const char *id, const char *heading,
 {
     enum { TOP_ = 22, ROW_ = 15 };
     struct scale x = trials_scale(trials, count, has_interval, lo, hi);
-    double bottom = TOP_ + ROW_ * (double)(count < 5 ? 5 : count) + 2;
+    double bottom = TOP_ + ROW_ * (double)(count < 3 ? 3 : count) + 2;
     struct text description;
     char value[NUMBER_SIZE];
 

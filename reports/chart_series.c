@@ -93,7 +93,7 @@ static void append_point(struct text *out, char command, double x, double y)
 static void append_dots(struct text *out, const struct chart_series *series,
                         const struct scale *x, const struct scale *y)
 {
-    text_append(out, "<path class=\"dots\" d=\"");
+    text_append_format(out, "<path class=\"dots%s\" d=\"", series->count <= 150 ? " few" : "");
     for (size_t i = 0; i < series->count; ++i) {
         double value = (double)series->sample_ns[i] / series->iterations;
 

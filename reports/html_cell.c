@@ -78,10 +78,10 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
         text_append_format(out, "%lld", (long long)cell->planned.value);
     else
         text_append_char(out, '?');
-    text_append(out, " planned trials ended well</span></p>\n");
+    text_append(out, " planned trials ended well");
     if (!cell->evidence)
-        text_append(out, "<div class=\"note\"><p><b>A first look.</b> This protocol gives no evidence: the "
-                         "result never compares with others.</p></div>\n");
+        text_append(out, " \u00b7 a first look, which never compares with other results");
+    text_append(out, "</span></p>\n");
     if (cell->device.simulated)
         text_append(out, "<div class=\"note stop\"><p><b>Simulated device.</b> This tests the tool and says "
                          "nothing of any hardware.</p></div>\n");

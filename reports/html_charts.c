@@ -84,7 +84,7 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
         if (cell->estimate.percentiles[i].ns.has_value)
             marks[distribution.mark_count++] = (struct chart_mark){
                 cell->estimate.percentiles[i].label, cell->estimate.percentiles[i].ns.value};
-    distribution.has_mean = cell->estimate.iteration_ns.has_value;
+    distribution.has_mean = cell->estimate.iteration_ns.has_value && cell->estimate.steady;
     distribution.mean = cell->estimate.iteration_ns.value;
     distribution.has_interval = cell->estimate.iteration_ns.has_interval;
     distribution.mean_lo = cell->estimate.iteration_ns.lo;
@@ -218,7 +218,8 @@ enum status html_charts(struct text *out, struct store *store, const struct view
     if (!chart_range_of(series, count, scratch, &range))
         range = (struct chart_range){0, 1};
     unit = number_unit_duration((range.lo + range.hi) / 2);
-    text_append(out, "<h4>Steady samples of all trials</h4><div class=\"charts\">\n");
+    text_append_format(out, "<h4>%s of all trials</h4><div class=\"charts\">\n",
+                       cell->estimate.steady ? "Steady samples" : "Windows");
     append_distribution(out, cell, loaded, count, scratch, &unit);
     append_trials(out, cell, loaded, &unit);
     text_append(out, "</div>\n");

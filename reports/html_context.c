@@ -63,6 +63,22 @@ static void append_extent(struct text *out, const struct view_cell *cell, const 
     html_fact_end(out);
 }
 
+/* Every reading that moves, as its extent over the trials. */
+static void append_moving(struct text *out, const struct view_cell *cell)
+{
+    const struct reading_list *readings = NULL;
+
+    for (size_t i = 0; i < cell->trial_count && !readings; ++i)
+        if (cell->trials[i].before.count)
+            readings = &cell->trials[i].before;
+    if (!readings)
+        return;
+    text_append(out, "<details class=\"extra\"><summary>All that moves, over the trials</summary><dl>\n");
+    for (size_t i = 0; i < readings->count; ++i)
+        append_extent(out, cell, readings->items[i].name, readings->items[i].name);
+    text_append(out, "</dl></details>\n");
+}
+
 static void append_link(struct text *out, const struct html_appendix *appendix,
                         enum html_appendix_kind kind, const struct view_cell *cell,
                         const char *label)
@@ -155,8 +171,8 @@ void html_context(struct text *out, const struct view_cell *cell,
     size_t changed = 0;
 
     for (size_t i = 0; i < cell->trial_count; ++i) {
-        if (!surroundings && cell->trials[i].before.count)
-            surroundings = &cell->trials[i].before;
+        if (!surroundings && cell->trials[i].host.count)
+            surroundings = &cell->trials[i].host;
         changed += cell->trials[i].changed_count;
     }
     text_append(out, "<aside class=\"context\" aria-label=\"Context of this result\"><div class=\"sheets\">"
@@ -187,6 +203,7 @@ void html_context(struct text *out, const struct view_cell *cell,
     append_extent(out, cell, "load.average_1min", "Load, 1 min, over the trials");
     append_extent(out, cell, "load.memory_available", "Memory available");
     append_extent(out, cell, "load.temperature", "Temperature");
+    append_extent(out, cell, "load.steal", "Time stolen by the hypervisor");
     append_link(out, appendix, HTML_APPENDIX_HOST, cell, "Everything recorded");
     html_fact_begin(out, "Measured by");
     text_append(out, "assay ");
@@ -194,5 +211,7 @@ void html_context(struct text *out, const struct view_cell *cell,
     text_append_char(out, ' ');
     html_digest(out, campaign->tool_digest);
     html_fact_end(out);
-    text_append(out, "</dl></section></div></aside>\n");
+    text_append(out, "</dl>");
+    append_moving(out, cell);
+    text_append(out, "</section></div></aside>\n");
 }

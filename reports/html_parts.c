@@ -166,13 +166,6 @@ void html_json_details(struct text *out, const char *class_name, const char *sum
     free(dump);
 }
 
-bool html_is_moving(const char *reading_name)
-{
-    return strncmp(reading_name, "load.", 5) == 0 ||
-           strcmp(reading_name, "cgroup.memory_current") == 0 ||
-           strcmp(reading_name, "cgroup.throttled_periods") == 0;
-}
-
 static bool same_string(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;

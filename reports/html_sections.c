@@ -39,43 +39,39 @@ static void collect_device(struct html_appendix *appendix, const struct view_cel
     html_appendix_add(appendix, HTML_APPENDIX_DEVICE, &body, cell);
 }
 
-/* True when every trial of the cell read the same, before and after. */
+/* True when every trial of the cell read the same. */
 static bool is_constant(const struct view_cell *cell, const struct reading *reading)
 {
     for (size_t i = 0; i < cell->trial_count; ++i) {
-        const struct view_trial *trial = &cell->trials[i];
+        const struct reading_list *host = &cell->trials[i].host;
 
-        if (trial->before.count && !html_reading_equal(reading, reading_find(&trial->before, reading->name)))
-            return false;
-        if (trial->after.count && reading_find(&trial->after, reading->name) &&
-            !html_reading_equal(reading, reading_find(&trial->after, reading->name)))
+        if (host->count && !html_reading_equal(reading, reading_find(host, reading->name)))
             return false;
     }
     return true;
 }
 
+/* One host for all trials; what differed between them is said beside it. */
 static void collect_host(struct html_appendix *appendix, const struct view_cell *cell)
 {
     const struct reading_list *readings = NULL;
-    struct reading_list kept; /* borrows the items */
+    size_t varied = 0;
     struct text body;
 
     for (size_t i = 0; i < cell->trial_count && !readings; ++i)
-        if (cell->trials[i].before.count)
-            readings = &cell->trials[i].before;
+        if (cell->trials[i].host.count)
+            readings = &cell->trials[i].host;
     if (!readings)
         return;
-    kept = (struct reading_list){.items = calloc(readings->count, sizeof(*kept.items))};
-    if (!kept.items) {
-        appendix->failed = true;
-        return;
-    }
-    for (size_t i = 0; i < readings->count; ++i)
-        if (!html_is_moving(readings->items[i].name) && is_constant(cell, &readings->items[i]))
-            kept.items[kept.count++] = readings->items[i];
     text_init(&body);
-    html_reading_table(&body, "What did not change between the trials", &kept);
-    free(kept.items);
+    html_reading_table(&body, "Read when the campaign began", readings);
+    for (size_t i = 0; i < readings->count; ++i) {
+        if (is_constant(cell, &readings->items[i]))
+            continue;
+        text_append(&body, varied++ ? ", " : "<p class=\"bad\">Not the same in all trials: ");
+        escape_html(&body, readings->items[i].name);
+    }
+    text_append(&body, varied ? "</p>\n" : "");
     html_appendix_add(appendix, HTML_APPENDIX_HOST, &body, cell);
 }
 

@@ -114,13 +114,18 @@ const char *number_format_percent(double share, char ret[NUMBER_SIZE])
 
 const char *number_format_half_width(double value, double lo, double hi, char ret[NUMBER_SIZE])
 {
+    double below = 1 - lo / value, above = hi / value - 1;
     char percent[NUMBER_SIZE];
 
     ret[0] = '\0';
     if (!(value > 0) || !isfinite(lo) || !isfinite(hi))
         return ret;
-    number_format_percent(fmax(hi / value - 1, 1 - lo / value), percent);
-    snprintf(ret, NUMBER_SIZE, "±%.24s", percent);
+    number_format_percent(fmax(above, below), percent);
+    /* Wide intervals lean to one side, and one figure for both would mislead. */
+    if (fmax(above, below) >= 0.1 && fabs(above - below) > 0.1 * fmax(above, below))
+        snprintf(ret, NUMBER_SIZE, "-%.0f/+%.0f %%", fmin(below * 100, 1e6), fmin(above * 100, 1e6));
+    else
+        snprintf(ret, NUMBER_SIZE, "±%.24s", percent);
     return ret;
 }
 

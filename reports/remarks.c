@@ -16,6 +16,7 @@ void remarks_finish(struct remarks *remarks)
         return;
     for (size_t i = 0; i < remarks->count; ++i) {
         free(remarks->items[i].text);
+        free(remarks->items[i].warning);
         free(remarks->items[i].cells);
     }
     free(remarks->items);
@@ -41,15 +42,10 @@ static struct remark *find_or_create(struct remarks *remarks, const char *text)
     return &items[remarks->count++];
 }
 
-void remarks_add(struct remarks *remarks, size_t index, const char *text)
+static void add_cell(struct remarks *remarks, struct remark *remark, size_t index)
 {
-    struct remark *remark = find_or_create(remarks, text);
     size_t *cells;
 
-    if (!remark) {
-        remarks->failed = true;
-        return;
-    }
     if (remark->cell_count && remark->cells[remark->cell_count - 1] == index)
         return;
     cells = realloc(remark->cells, (remark->cell_count + 1) * sizeof(*cells));
@@ -59,6 +55,16 @@ void remarks_add(struct remarks *remarks, size_t index, const char *text)
     }
     remark->cells = cells;
     cells[remark->cell_count++] = index;
+}
+
+void remarks_add(struct remarks *remarks, size_t index, const char *text)
+{
+    struct remark *remark = find_or_create(remarks, text);
+
+    if (remark)
+        add_cell(remarks, remark, index);
+    else
+        remarks->failed = true;
 }
 
 static bool same(const char *a, const char *b)
@@ -161,13 +167,43 @@ struct target {
     size_t index;
 };
 
+/* Says that the remark stands for others that differ in their figures. */
+static void make_similar(struct remarks *remarks, struct remark *remark)
+{
+    char *text = text_format("%s (similarly for the others marked so)", remark->warning);
+
+    if (!text) {
+        remarks->failed = true;
+        return;
+    }
+    free(remark->text);
+    remark->text = text;
+    remark->similar = true;
+}
+
 static void add_warning(void *context, const char *text)
 {
     const struct target *target = context;
+    struct remarks *remarks = target->remarks;
+    struct remark *remark;
 
     if (text[0] == 'p' && text[1] >= '0' && text[1] <= '9')
         return; /* of a percentile, which a table does not show */
-    remarks_add(target->remarks, target->index, text);
+    for (size_t i = 0; i < remarks->count; ++i) {
+        remark = &remarks->items[i];
+        if (!remark->warning || !alike(remark->warning, text))
+            continue;
+        if (!remark->similar && strcmp(remark->warning, text) != 0)
+            make_similar(remarks, remark);
+        add_cell(remarks, remark, target->index);
+        return;
+    }
+    remark = find_or_create(remarks, text);
+    if (!remark || !(remark->warning = strdup(text))) {
+        remarks->failed = true;
+        return;
+    }
+    add_cell(remarks, remark, target->index);
 }
 
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell)

@@ -1,8 +1,9 @@
 /*
  * remarks - what a reader must know beside a table of results, each said once.
  *
- * Warnings of the estimate, trials that failed and why, devices that are simulated: equal remarks
- * of several cells become one, numbered in the order of first use.
+ * Warnings of the estimate, trials that failed and why, devices that are simulated: equal remarks of
+ * several cells become one, and so do warnings that differ only in their figures. They are numbered
+ * in the order of first use.
  */
 #ifndef ASSAY_REPORTS_REMARKS_H
 #define ASSAY_REPORTS_REMARKS_H
@@ -15,6 +16,8 @@
 
 struct remark {
     char *text;    /* heap, untrusted */
+    char *warning; /* heap: an estimate's warning as it was first said; NULL for other remarks */
+    bool similar;  /* other cells' warnings differ from it in their figures */
     size_t *cells; /* heap: indices of the cells it is about */
     size_t cell_count;
 };

@@ -304,13 +304,14 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     append_identity(&terminal, campaign, cell);
     append_readings(&terminal, &cell->device.readings);
     for (size_t i = 0; i < cell->trial_count; ++i)
-        if (cell->trials[i].before.count && (!shown || (!shown->counted && cell->trials[i].counted)))
+        if (cell->trials[i].host.count && (!shown || (!shown->counted && cell->trials[i].counted)))
             shown = &cell->trials[i];
     if (shown) {
         char heading[64];
 
-        snprintf(heading, sizeof(heading), "Around it (trial %lld, before)",
-                 (long long)shown->number);
+        terminal_heading(&terminal, "Host");
+        append_readings(&terminal, &shown->host);
+        snprintf(heading, sizeof(heading), "Load before trial %lld", (long long)shown->number);
         terminal_heading(&terminal, heading);
         append_readings(&terminal, &shown->before);
         append_components(&terminal, shown);

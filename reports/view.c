@@ -16,7 +16,8 @@ static void find_in_estimate(struct view_trial *trial, const struct view_estimat
             continue;
         trial->counted = true;
         trial->verdict = json_string_value(json_array_get(estimate->trial_verdicts, i));
-        if (json_is_integer(from) && json_integer_value(from) >= 0) {
+        if (json_is_integer(from) && json_integer_value(from) >= 0 &&
+            (!trial->verdict || view_verdict_is_steady(trial->verdict))) {
             trial->has_steady = true;
             trial->steady_from = (size_t)json_integer_value(from);
         }
@@ -125,7 +126,8 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
     read_declarations(root, &cell);
     read_device(root, &cell);
     if (!view_estimate_read(json_object_get(root, "estimate"), &cell.estimate) ||
-        !read_trials(json_object_get(root, "trials"), depth, &cell)) {
+        !read_trials(json_object_get(root, "trials"), depth, &cell) ||
+        !view_estimate_renumber(&cell)) {
         view_cell_finish(&cell);
         return error_set(err, STATUS_NO_MEMORY, "report: out of memory while reading a result");
     }

@@ -50,7 +50,7 @@ struct view_estimate {
     double ess;                                   /* NAN: not told */
     double variance_iteration, variance_process;  /* of log time; NAN: not told */
     struct view_count needed_trials;
-    const char **warnings; /* heap array of borrowed strings */
+    char **warnings;       /* heap; "trial N" is numbered as the cell's attempts are */
     size_t warning_count;
     int64_t *trials;       /* heap: row ids of the trials used */
     size_t trial_count;
@@ -104,7 +104,7 @@ struct view_trial {
     size_t check_count;
     struct view_component *components;
     size_t component_count, changed_count;
-    struct reading_list before, after;
+    struct reading_list host, before, after; /* what is fixed; what moves, at both ends */
     const char **series;   /* names stored */
     size_t series_count;
     const json_t *artifacts; /* array, or NULL */

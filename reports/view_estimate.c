@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/text.h"
 #include "protocols/estimate.h"
 
 bool view_verdict_is_steady(const char *verdict)
@@ -52,9 +53,13 @@ static bool read_lists(const json_t *json, struct view_estimate *ret)
     ret->trials = calloc(json_array_size(trials) + 1, sizeof(*ret->trials));
     if (!ret->warnings || !ret->trials)
         return false;
-    json_array_foreach (warnings, i, item)
-        if (json_is_string(item))
-            ret->warnings[ret->warning_count++] = json_string_value(item);
+    json_array_foreach (warnings, i, item) {
+        if (!json_is_string(item))
+            continue;
+        ret->warnings[ret->warning_count] = strdup(json_string_value(item));
+        if (!ret->warnings[ret->warning_count++])
+            return false;
+    }
     json_array_foreach (trials, i, item)
         ret->trials[ret->trial_count++] = json_is_integer(item) ? json_integer_value(item) : -1;
     ret->steady_from = json_object_get(json, "steady_from");
@@ -90,9 +95,46 @@ bool view_estimate_read(const json_t *json, struct view_estimate *ret)
     return read_lists(json, ret);
 }
 
+/* Number of the attempt with this row id; 0: there is none. */
+static int64_t number_of(const struct view_cell *cell, int64_t id)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (cell->trials[i].id == id)
+            return cell->trials[i].number;
+    return 0;
+}
+
+bool view_estimate_renumber(struct view_cell *cell)
+{
+    struct view_estimate *estimate = &cell->estimate;
+
+    for (size_t i = 0; i < estimate->warning_count; ++i) {
+        const char *warning = estimate->warnings[i];
+        unsigned long index;
+        int64_t number;
+        char *end, *text;
+
+        if (strncmp(warning, "trial ", 6) != 0 || warning[6] < '0' || warning[6] > '9')
+            continue;
+        index = strtoul(warning + 6, &end, 10);
+        number = index < estimate->trial_count ? number_of(cell, estimate->trials[index]) : 0;
+        if (number == 0)
+            continue;
+        text = text_format("trial %lld%s", (long long)number, end);
+        if (!text)
+            return false;
+        free(estimate->warnings[i]);
+        estimate->warnings[i] = text;
+    }
+    return true;
+}
+
 void view_estimate_finish(struct view_estimate *estimate)
 {
+    for (size_t i = 0; i < estimate->warning_count; ++i)
+        free(estimate->warnings[i]);
     free(estimate->warnings);
+    estimate->warning_count = 0;
     free(estimate->trials);
     estimate->warnings = NULL;
     estimate->trials = NULL;

@@ -18,6 +18,11 @@ void view_json_readings(const json_t *object, const char *key, struct reading_li
 
 /* view_estimate.c */
 bool view_estimate_read(const json_t *json, struct view_estimate *ret);
+/*
+ * The analysis counts the trials it stands on from 0; people count a cell's planned trials from 1,
+ * failed ones included. Brings the warnings to the second count. False when out of memory.
+ */
+bool view_estimate_renumber(struct view_cell *cell);
 void view_estimate_finish(struct view_estimate *estimate);
 
 /* view_trial.c: fills `ret` (zeroed); false when out of memory, finish it all the same. */

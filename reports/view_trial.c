@@ -150,6 +150,7 @@ bool view_trial_read(json_t *json, enum view_depth depth, struct view_trial *ret
         environment = NULL;
     }
     ret->artifacts = json_object_get(json, "artifacts");
+    view_json_readings(environment, "host", &ret->host);
     view_json_readings(environment, "before", &ret->before);
     view_json_readings(environment, "after", &ret->after);
     return read_phases(json_object_get(json, "phases"), ret) &&
@@ -164,6 +165,7 @@ void view_trial_finish(struct view_trial *trial)
     free(trial->checks);
     free(trial->series);
     free(trial->components);
+    reading_list_finish(&trial->host);
     reading_list_finish(&trial->before);
     reading_list_finish(&trial->after);
 }

@@ -11,7 +11,7 @@ const char *const report_page_hostile[] = {
     "<script>console.error('owned')</script>",
     "\"><img src=x onerror=console.error(1)>",
     "</title></style></svg></pre><iframe src=//x></iframe>",
-    "abc\xe2\x80\xae" "gpj.exe",
+    "abc \xe2\x80\xae gpj.exe",
     "bell\x07 esc\x1b[31m nl\n",
     "bad\xff\xc0\xaf utf8",
     "&lt;b&gt; already &amp; <!-- -->",

@@ -167,12 +167,20 @@ static enum status put_device(struct store *store, const struct synthetic_option
     return status;
 }
 
-static enum status add_environment(struct store *store, int64_t trial, const char *at,
-                                   struct random *random, struct error *err)
+static enum status add_readings(struct store *store, int64_t trial, const char *at,
+                                struct reading_list *list, struct error *err)
+{
+    json_t *json = reading_list_to_json(list);
+    enum status status = store_add_environment(store, trial, at, json, err);
+
+    json_decref(json);
+    reading_list_finish(list);
+    return status;
+}
+
+static enum status add_host(struct store *store, int64_t trial, struct error *err)
 {
     struct reading_list list;
-    json_t *json;
-    enum status status;
 
     reading_list_init(&list);
     reading_add_text(&list, "host.cpu.model", "Example Processor 9000 (2.45 GHz)", "/proc/cpuinfo");
@@ -188,17 +196,22 @@ static enum status add_environment(struct store *store, int64_t trial, const cha
     reading_add_missing(&list, "host.cpu.microcode", READING_DENIED, "/dev/cpu/0/msr",
                         "permission denied");
     reading_add_text(&list, "variable.OMP_NUM_THREADS", "2", "environ");
+    return add_readings(store, trial, "host", &list, err);
+}
+
+static enum status add_load(struct store *store, int64_t trial, const char *at,
+                            struct random *random, struct error *err)
+{
+    struct reading_list list;
+
+    reading_list_init(&list);
     reading_add_real(&list, "load.average_1min", 0.4 + random_next_unit(random), NULL, "getloadavg");
     reading_add_integer(&list, "load.memory_available",
                         9000000000 + (int64_t)random_next_below(random, 400000000), "bytes",
                         "/proc/meminfo");
     reading_add_missing(&list, "load.temperature", READING_UNAVAILABLE, "/sys/class/thermal",
                         "there is no sensor");
-    json = reading_list_to_json(&list);
-    status = store_add_environment(store, trial, at, json, err);
-    json_decref(json);
-    reading_list_finish(&list);
-    return status;
+    return add_readings(store, trial, at, &list, err);
 }
 
 static enum status add_components(struct store *store, const struct synthetic_options *options,
@@ -392,7 +405,8 @@ static enum status run_attempt(struct store *store, const struct synthetic_optio
         return STATUS_NO_MEMORY;
     TRY(store_begin_trial(store, campaign, (int64_t)sequence, started, &trial, err));
     TRY(store_set_trial_device(store, trial, device, err));
-    TRY(add_environment(store, trial, "before", random, err));
+    TRY(add_host(store, trial, err));
+    TRY(add_load(store, trial, "before", random, err));
     TRY(add_artifact(store, trial, err));
     TRY(add_checks(store, trial, "verify_before", true, err));
     TRY(store_add_phase(store, trial, "setup", 0, 310 * MS, err));
@@ -408,7 +422,7 @@ static enum status run_attempt(struct store *store, const struct synthetic_optio
         TRY(store_add_phase(store, trial, "window", 1090 * MS, (int64_t)6120 * MS, err));
         TRY(add_components(store, options, trial, "window_end",
                            shape == SYNTHETIC_DRIFT && number == 0, err));
-        TRY(add_environment(store, trial, "after", random, err));
+        TRY(add_load(store, trial, "after", random, err));
     }
     if (ok || strcmp(status, "check_failed") == 0)
         TRY(add_checks(store, trial, "verify_after", ok, err));
@@ -452,7 +466,7 @@ static json_t *declared_estimate(struct store *store, enum synthetic_shape shape
         json_array_append_new(json_object_get(json, "warnings"),
                               json_string("trial 1: drifts by +11 % over its window and never settles"));
         json_array_append_new(json_object_get(json, "warnings"),
-                              json_string("trial 2: drifts by +9.5 % over its window and never settles"));
+                              json_string("trial 0: drifts by +9.5 % over its window and never settles"));
         return json;
     }
     json_object_set_new(json, "mean_ns", around(ns, 0.0042));

@@ -94,6 +94,10 @@ static void a_whole_record_is_read(void **state)
     assert_string_equal(cell.estimate.percentiles[0].label, "p50");
     assert_false(cell.estimate.percentiles[1].ns.has_value);
     assert_int_equal(cell.estimate.percentiles[1].needed.value, 299);
+    /* The estimate's first two trials, 0 and 1, are the cell's 1 (at its second attempt) and 2. */
+    assert_string_equal(cell.estimate.warnings[0], "trial 1: drifts by 11 %");
+    assert_string_equal(cell.estimate.warnings[1], "trial 2: drifts by 9.5 %");
+    assert_string_equal(cell.estimate.warnings[2], "other");
     assert_int_equal(view_fits_in_cache(&cell, &cache), 1);
     assert_int_equal(cache.value, 2000);
     view_cell_finish(&cell);
@@ -202,7 +206,8 @@ static void no_shape_of_json_breaks_it(void **state)
 
 static void alike_remarks_are_said_once(void **state)
 {
-    struct view_cell cell;
+    json_t *other = parse(whole);
+    struct view_cell cell, second;
     struct remarks remarks;
     size_t refs[8];
 
@@ -213,15 +218,31 @@ static void alike_remarks_are_said_once(void **state)
     remarks_add_cell(&remarks, 1, &cell);
     assert_false(remarks.failed);
     assert_int_equal(remarks.count, 4);
-    assert_string_equal(remarks.items[0].text, "trial 0: drifts by 11 % (and 1 more like it)");
+    assert_string_equal(remarks.items[0].text, "trial 1: drifts by 11 % (and 1 more like it)");
     assert_string_equal(remarks.items[1].text, "other");
     assert_non_null(strstr(remarks.items[2].text, "simulated"));
     assert_string_equal(remarks.items[3].text, "9f2c41aa/3: trial 1: crashed: signal 11");
     assert_int_equal(remarks_of(&remarks, 1, refs, 8), 4);
     assert_int_equal(refs[3], 4);
     assert_int_equal(remarks_of(&remarks, 2, refs, 8), 0);
+
+    /* Another cell whose warning differs in its figures shares the remark; failures never do. */
+    json_array_set_new(json_object_get(json_object_get(other, "estimate"), "warnings"), 0,
+                       json_string("trial 0: drifts by 99 %"));
+    json_object_set_new(other, "id", json_string("9f2c41aa/4"));
+    assert_int_equal(view_cell_from_json(other, VIEW_FULL, &second, NULL), STATUS_OK);
+    remarks_add_cell(&remarks, 2, &second);
+    assert_int_equal(remarks.count, 5);
+    assert_string_equal(remarks.items[0].text,
+                        "trial 1: drifts by 11 % (and 1 more like it) (similarly for the others "
+                        "marked so)");
+    assert_string_equal(remarks.items[4].text, "9f2c41aa/4: trial 1: crashed: signal 11");
+    assert_int_equal(remarks_of(&remarks, 2, refs, 8), 4);
+    assert_int_equal(refs[0], 1);
+    assert_int_equal(refs[3], 5);
     remarks_finish(&remarks);
     view_cell_finish(&cell);
+    view_cell_finish(&second);
 }
 
 int main(void)
