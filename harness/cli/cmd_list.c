@@ -57,34 +57,6 @@ static enum status collect(json_t *rows, struct error *err)
     return status;
 }
 
-/* A description, wrapped between two columns. */
-static void append_wrapped(struct text *out, const char *string, size_t from, size_t to)
-{
-    size_t column = from;
-
-    while (*string) {
-        size_t length = strcspn(string, " \n");
-        char word[256];
-
-        if (length >= sizeof(word))
-            length = sizeof(word) - 1;
-        memcpy(word, string, length);
-        word[length] = '\0';
-        if (column > from && column + 1 + text_columns(word) > to) {
-            text_append_format(out, "\n%*s", (int)from, "");
-            column = from;
-        } else if (column > from) {
-            text_append_char(out, ' ');
-            column++;
-        }
-        text_append(out, word);
-        column += text_columns(word);
-        string += length;
-        string += strspn(string, " \n");
-    }
-    text_append_char(out, '\n');
-}
-
 static void append_rows(struct text *out, const json_t *rows, size_t columns)
 {
     static const char *const titles[][2] = {
@@ -101,7 +73,7 @@ static void append_rows(struct text *out, const json_t *rows, size_t columns)
             if (strcmp(json_string_value(json_object_get(row, "type")), titles[t][0]))
                 continue;
             text_append_format(out, "  %-25s ", name);
-            append_wrapped(out, json_string_value(json_object_get(row, "description")), 28,
+            output_wrapped(out, json_string_value(json_object_get(row, "description")), 28,
                            columns);
         }
     }

@@ -239,23 +239,20 @@ static int create(const struct command_line *line, const struct plan *plan)
     struct error err = ERROR_INIT;
     struct store *store;
     struct campaign campaign;
-    char *text = command_text(line);
     int result;
 
     if (store_open(command_database(line), STORE_CREATE, BUSY_TIMEOUT_NS, &store, &err) !=
         STATUS_OK) {
         log_error("%s", err.message);
-        free(text);
         return ASSAY_EXIT_STORE;
     }
-    if (campaign_create(store, plan, text ? text : "", &campaign, &err) != STATUS_OK) {
+    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
         log_error("%s", err.message);
         result = ASSAY_EXIT_STORE;
     } else {
         result = run_campaign(line, store, &campaign);
         campaign_finish(&campaign);
     }
-    free(text);
     store_close(store);
     return result;
 }

@@ -98,12 +98,40 @@ static error_t parse_group_key(int key, char *value, struct argp_state *state)
     return parse_key(key, value, state);
 }
 
+/* Taken before argp moves the words. */
+static char *call_text(const struct command *command, int argc, char **argv)
+{
+    struct text text;
+
+    text_init(&text);
+    text_append_format(&text, "assay %s", command->name);
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+
+        text_append_char(&text, ' ');
+        if (word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_-./:=,+@%")] == '\0') {
+            text_append(&text, word);
+            continue;
+        }
+        text_append_char(&text, '\'');
+        for (; *word; word++) {
+            if (*word == '\'')
+                text_append(&text, "'\\''");
+            else
+                text_append_printable(&text, word, 1);
+        }
+        text_append_char(&text, '\'');
+    }
+    return text_steal(&text);
+}
+
 int command_main(const struct command *command, int argc, char **argv)
 {
     enum { GROUPS = 4 };
     struct argp groups[GROUPS] = {{0}};
     struct argp_child children[GROUPS + 1] = {{0}};
-    struct command_line line = {.command = command, .argc = argc, .argv = argv};
+    struct command_line line = {.command = command, .text = call_text(command, argc, argv)};
     char *text = text_format("%s\v%s", command->summary, command->text ? command->text : "");
     char name[128];
     struct argp argp = {command->options, parse_key, command->arguments, text, children, NULL,
@@ -122,7 +150,7 @@ int command_main(const struct command *command, int argc, char **argv)
     line.options = calloc((size_t)argc + 1, sizeof(*line.options));
     line.arguments = calloc((size_t)argc + 1, sizeof(*line.arguments));
     snprintf(name, sizeof(name), "assay %s", command->name);
-    if (!line.options || !line.arguments || !text) {
+    if (!line.options || !line.arguments || !line.text || !text) {
         log_error("no memory");
         result = ASSAY_EXIT_SYSTEM;
     } else {
@@ -140,6 +168,7 @@ int command_main(const struct command *command, int argc, char **argv)
     }
     free(line.options);
     free(line.arguments);
+    free(line.text);
     free(text);
     return result;
 }
@@ -177,33 +206,6 @@ const char *command_database(const struct command_line *line)
     if (!path)
         path = getenv("ASSAY_DB");
     return path && path[0] ? path : "assay.db";
-}
-
-char *command_text(const struct command_line *line)
-{
-    struct text text;
-
-    text_init(&text);
-    text_append_format(&text, "assay %s", line->command->name);
-    for (int i = 1; i < line->argc; i++) {
-        const char *word = line->argv[i];
-
-        text_append_char(&text, ' ');
-        if (word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                         "0123456789_-./:=,+@%")] == '\0') {
-            text_append(&text, word);
-            continue;
-        }
-        text_append_char(&text, '\'');
-        for (; *word; word++) {
-            if (*word == '\'')
-                text_append(&text, "'\\''");
-            else
-                text_append_printable(&text, word, 1);
-        }
-        text_append_char(&text, '\'');
-    }
-    return text_steal(&text);
 }
 
 int command_fail(const struct error *err)

@@ -66,8 +66,7 @@ struct command_line {
     size_t option_count;
     const char **arguments;
     size_t argument_count;
-    int argc; /* the whole call, for the record */
-    char **argv;
+    char *text; /* the call as a shell would take it again, for the record */
 };
 
 /* Keys of the shared groups. */
@@ -83,9 +82,6 @@ const char *command_value_at(const struct command_line *line, int key, size_t n)
 
 /* The database: --db, else ASSAY_DB, else assay.db in this folder. */
 const char *command_database(const struct command_line *line);
-
-/* The call as a shell would take it again, heap. */
-char *command_text(const struct command_line *line);
 
 /* The options of the shared groups, ended by {0}; for manual.c. */
 const struct argp_option *command_group_options(enum command_group group);

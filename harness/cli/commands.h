@@ -11,6 +11,12 @@ extern const struct command command_run;
 extern const struct command command_results;
 extern const struct command command_show;
 extern const struct command command_report;
+extern const struct command command_analyze;
+extern const struct command command_compare;
+extern const struct command command_ab;
+extern const struct command command_gate;
+extern const struct command command_power;
+extern const struct command command_calibrate;
 extern const struct command command_worker; /* hidden: what `run` starts */
 extern const struct command command_probe;  /* hidden: what asks a backend */
 

@@ -10,7 +10,7 @@
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 
-static int flush(void)
+int output_flush(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return ASSAY_EXIT_OK;
@@ -30,7 +30,7 @@ int output_json(json_t *json)
         return ASSAY_EXIT_SYSTEM;
     }
     putchar('\n');
-    return flush();
+    return output_flush();
 }
 
 int output_text(struct text *text)
@@ -42,12 +42,39 @@ int output_text(struct text *text)
     else
         log_error("no memory for the output");
     text_finish(text);
-    return ok ? flush() : ASSAY_EXIT_SYSTEM;
+    return ok ? output_flush() : ASSAY_EXIT_SYSTEM;
 }
 
 size_t output_columns(void)
 {
     return report_terminal_columns(STDOUT_FILENO);
+}
+
+void output_wrapped(struct text *out, const char *string, size_t from, size_t to)
+{
+    size_t column = from;
+
+    while (*string) {
+        size_t length = strcspn(string, " \n");
+        char word[256];
+
+        if (length >= sizeof(word))
+            length = sizeof(word) - 1;
+        memcpy(word, string, length);
+        word[length] = '\0';
+        if (column > from && column + 1 + text_columns(word) > to) {
+            text_append_format(out, "\n%*s", (int)from, "");
+            column = from;
+        } else if (column > from) {
+            text_append_char(out, ' ');
+            column++;
+        }
+        text_append(out, word);
+        column += text_columns(word);
+        string += length;
+        string += strspn(string, " \n");
+    }
+    text_append_char(out, '\n');
 }
 
 bool output_colour(void)

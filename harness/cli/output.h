@@ -14,6 +14,15 @@ int output_json(json_t *json);
 /* Writes and frees the text. Returns an exit status: a full disk or closed pipe is not silent. */
 int output_text(struct text *text);
 
+/*
+ * Appends words, broken between columns `from` (where the text stands now, and where new lines are
+ * indented to) and `to`, and a newline.
+ */
+void output_wrapped(struct text *out, const char *string, size_t from, size_t to);
+
+/* Flushes standard output. Returns an exit status; a closed pipe is not said. */
+int output_flush(void);
+
 /* Columns to lay out for: the terminal's, else $COLUMNS, else 80. */
 size_t output_columns(void);
 

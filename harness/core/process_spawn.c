@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -100,6 +102,37 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* /proc, /sys and /dev as here, in a mount namespace of the child's own; a root may have them already. */
+static void bind_system_folders(void)
+{
+    static const char *const folders[][2] = {{"/proc", "proc"}, {"/sys", "sys"}, {"/dev", "dev"}};
+
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+        return;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); ++i)
+        mount(folders[i][0], folders[i][1], NULL, MS_BIND | MS_REC, NULL); /* or as it is */
+}
+
+/* The program may lie outside the new root: it is opened before and executed by its descriptor. */
+static void enter_root(const struct process_options *options, char *const *envp, int error_fd)
+{
+    int program = options->path ? open(options->path, O_PATH | O_CLOEXEC) : -1;
+
+    if (options->path && program < 0)
+        fail_child(error_fd, "exec");
+    if (chdir(options->root))
+        fail_child(error_fd, "chdir");
+    bind_system_folders();
+    if (chroot("."))
+        fail_child(error_fd, "chroot");
+    if (chdir("/"))
+        fail_child(error_fd, "chdir");
+    if (program >= 0) {
+        syscall(SYS_execveat, program, "", options->argv, envp, AT_EMPTY_PATH);
+        fail_child(error_fd, "exec");
+    }
+}
+
 static void run_child(const struct process_options *options, pid_t parent, int null_fd,
                       int error_fd)
 {
@@ -112,12 +145,8 @@ static void run_child(const struct process_options *options, pid_t parent, int n
         _exit(127);
     place_descriptors(options, null_fd, &error_fd);
     reset_signals();
-    if (options->root) {
-        if (chroot(options->root))
-            fail_child(error_fd, "chroot");
-        if (chdir("/"))
-            fail_child(error_fd, "chdir");
-    }
+    if (options->root)
+        enter_root(options, envp, error_fd);
     if (options->path)
         execve(options->path, options->argv, envp);
     else

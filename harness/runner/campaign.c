@@ -125,6 +125,8 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
         free(label);
         if (!cell->label || !cell->message)
             status = no_memory(err);
+        if (status == STATUS_OK && plan->cells[i].spec)
+            status = arm_spec_from_json(plan->cells[i].spec, &cell->spec, err);
     }
     free(rows);
     if (status != STATUS_OK) {
@@ -180,6 +182,7 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
 {
     struct campaign campaign = {.store = store, .resumed = true};
     json_t *record = NULL, *cells, *cell;
+    const json_t *planned;
     size_t i;
     const char *uid;
     enum status status = store_find_campaign(store, id, &campaign.row, err);
@@ -197,14 +200,19 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
     uid = json_string_value(json_object_get(record, "uid"));
     snprintf(campaign.uid, sizeof(campaign.uid), "%s", uid ? uid : "");
     cells = json_object_get(record, "cells");
+    planned = json_object_get(json_object_get(record, "plan"), "cells");
     campaign.cells = calloc(json_array_size(cells) + 1, sizeof(*campaign.cells));
     if (!campaign.cells)
         status = no_memory(err);
     json_array_foreach(cells, i, cell)
     {
+        const json_t *spec = json_object_get(json_array_get(planned, i), "spec");
+
         if (status == STATUS_OK)
             status = cell_from_record(&campaign,
                                       json_integer_value(json_object_get(cell, "cell")), err);
+        if (status == STATUS_OK && json_is_object(spec))
+            status = arm_spec_from_json(spec, &campaign.cells[i].spec, err);
     }
     json_decref(record);
     if (status != STATUS_OK) {
@@ -222,6 +230,8 @@ void campaign_finish(struct campaign *campaign)
     for (size_t i = 0; i < campaign->cell_count; i++) {
         free(campaign->cells[i].label);
         json_decref(campaign->cells[i].message);
+        json_decref(campaign->cells[i].environment);
+        arm_spec_finish(&campaign->cells[i].spec);
     }
     free(campaign->cells);
     memset(campaign, 0, sizeof(*campaign));
@@ -271,6 +281,9 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         progress_set(request->progress, cell->label);
         request->sequence = pending[i].sequence;
         request->message = cell->message;
+        request->environment = cell->environment;
+        request->environment_changes = cell->spec.changes;
+        request->root = cell->spec.root;
         status = trial_run(request, &outcome, err);
         if (status != STATUS_OK)
             break;
@@ -345,7 +358,15 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
 
     if (status != STATUS_OK)
         return status;
-    request.environment = environment;
+    for (size_t i = 0; i < campaign->cell_count; i++) {
+        json_decref(campaign->cells[i].environment);
+        campaign->cells[i].environment =
+            arm_spec_environment(&campaign->cells[i].spec, environment);
+        if (!campaign->cells[i].environment) {
+            json_decref(environment);
+            return no_memory(err);
+        }
+    }
     maps_cache_init(&cache);
     progress_init(&progress, summary.planned, options->quiet);
     lease_describe(holder);

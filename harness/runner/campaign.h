@@ -19,6 +19,8 @@ struct campaign_cell {
     int64_t row, ordinal;
     char *label;       /* "triad fp32 on opencl:0", heap */
     json_t *message;   /* body of the worker's "trial" message */
+    struct arm_spec spec; /* how its worker starts */
+    json_t *environment;  /* fixed readings as its worker has them; set while running */
 };
 
 struct campaign {

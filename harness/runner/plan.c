@@ -92,7 +92,7 @@ static char *copy_member(const json_t *object, const char *key)
 
 static enum status add_cell(struct plan *plan, const struct workload *workload,
                             enum precision precision, int64_t batch, const json_t *device,
-                            struct error *err)
+                            const struct arm_spec *spec, struct error *err)
 {
     struct plan_cell *grown = grow(plan->cells, &plan->cell_count, sizeof(*grown));
     struct plan_cell *cell;
@@ -111,6 +111,9 @@ static enum status add_cell(struct plan *plan, const struct workload *workload,
     cell->backend = copy_member(device, "backend");
     cell->device_name = copy_member(device, "name");
     cell->device_index = json_integer_value(json_object_get(device, "index"));
+    cell->spec = spec ? arm_spec_to_json(spec) : NULL;
+    if (spec && !cell->spec)
+        return no_memory(err);
     if (!cell->device_spec || !cell->backend || !cell->device_name)
         return no_memory(err);
     return workload->kind->cost(&cell->work, &cell->cost, err);
@@ -136,7 +139,7 @@ static enum status add_workload_cells(struct plan *plan, const struct plan_reque
                 if (!wants_batch(request, entry, workload->batches[b]))
                     continue;
                 status = add_cell(plan, workload, workload->precisions[p], workload->batches[b],
-                                  device, err);
+                                  device, request->spec, err);
                 if (status != STATUS_OK)
                     return status;
             }
@@ -266,13 +269,13 @@ static json_t *cell_json(const struct plan *plan, size_t index)
     const struct plan_cell *cell = &plan->cells[index];
     char workload[DIGEST_HEX_SIZE];
 
-    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I, s:s}", "ordinal",
+    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I, s:s, s:O?}", "ordinal",
                      (json_int_t)index + 1, "workload", cell->work.workload->name,
                      "workload_digest", digest_hex(&cell->work.workload->digest, workload),
                      "precision", precision_name(cell->work.precision), "batch",
                      (json_int_t)cell->work.batch, "scenario", scenario_name(cell->work.scenario),
                      "arm", arm_name(cell->work.arm), "seed", (json_int_t)cell->work.seed,
-                     "device", cell->device_spec);
+                     "device", cell->device_spec, "spec", cell->spec);
 }
 
 static enum status describe(struct plan *plan, const struct plan_request *request,
@@ -293,31 +296,98 @@ static enum status describe(struct plan *plan, const struct plan_request *reques
     return plan->json ? STATUS_OK : no_memory(err);
 }
 
+/* The protocol, with another number of trials when that is asked for. */
+static enum status find_protocol(const struct plan_request *request, struct protocol *ret,
+                                 struct error *err)
+{
+    struct protocol protocol;
+    enum status status = protocol_find(request->protocol, &protocol, err);
+    json_t *json;
+
+    if (status != STATUS_OK)
+        return status;
+    if (request->trials == 0 || request->trials == protocol.trials) {
+        *ret = protocol;
+        return STATUS_OK;
+    }
+    json = json_copy(protocol.json);
+    if (!json || json_object_set_new(json, "trials", json_integer(request->trials)) < 0)
+        status = no_memory(err);
+    else
+        status = protocol_from_json(json, ret, err);
+    json_decref(json);
+    protocol_finish(&protocol);
+    return status;
+}
+
+static enum status add_cells(struct plan *plan, const struct plan_request *request,
+                             struct error *err)
+{
+    json_t *devices = NULL;
+    enum status status = select_devices(request, &devices, err);
+
+    for (size_t i = 0; i < request->name_count && status == STATUS_OK; i++)
+        status = add_named(plan, request, request->names[i], devices, err);
+    json_decref(devices);
+    return status;
+}
+
+static enum status seal(struct plan *plan, const struct plan_request *request, struct plan *ret,
+                        enum status status, struct error *err)
+{
+    if (status == STATUS_OK)
+        status = lay_out_order(plan, request, err);
+    if (status == STATUS_OK)
+        status = describe(plan, request, err);
+    if (status != STATUS_OK) {
+        plan_finish(plan);
+        return status;
+    }
+    *ret = *plan;
+    return STATUS_OK;
+}
+
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err)
 {
     struct plan plan = {0};
-    json_t *devices = NULL;
-    enum status status = protocol_find(request->protocol, &plan.protocol, err);
+    enum status status = find_protocol(request, &plan.protocol, err);
 
     if (status == STATUS_OK)
-        status = select_devices(request, &devices, err);
-    for (size_t i = 0; i < request->name_count && status == STATUS_OK; i++)
-        status = add_named(&plan, request, request->names[i], devices, err);
-    json_decref(devices);
+        status = add_cells(&plan, request, err);
     if (status == STATUS_OK && plan.cell_count == 0)
         status = error_set(err, STATUS_INVALID,
                            "nothing to run: no workload that was named declares that precision and "
                            "batch; `assay describe NAME` shows which it has");
-    if (status == STATUS_OK)
-        status = lay_out_order(&plan, request, err);
-    if (status == STATUS_OK)
-        status = describe(&plan, request, err);
-    if (status != STATUS_OK) {
-        plan_finish(&plan);
+    return seal(&plan, request, ret, status, err);
+}
+
+static enum status add_arm(struct plan *plan, const struct plan_request *request, const char *arm,
+                           struct error *err)
+{
+    size_t before = plan->cell_count;
+    enum status status = add_cells(plan, request, err);
+
+    if (status != STATUS_OK)
         return status;
-    }
-    *ret = plan;
-    return STATUS_OK;
+    if (plan->cell_count == before + 1)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "arm %s comes to %zu cells, and a pair compares one with one: name one device, "
+                     "precision and batch (--device, --precision, --batch, or in the arm)",
+                     arm, plan->cell_count - before);
+}
+
+enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
+                            struct plan *ret, struct error *err)
+{
+    struct plan plan = {0};
+    enum status status = find_protocol(a, &plan.protocol, err);
+
+    if (status == STATUS_OK)
+        status = add_arm(&plan, a, "a", err);
+    if (status == STATUS_OK)
+        status = add_arm(&plan, b, "b", err);
+    return seal(&plan, a, ret, status, err);
 }
 
 void plan_finish(struct plan *plan)
@@ -328,6 +398,7 @@ void plan_finish(struct plan *plan)
         free(plan->cells[i].device_spec);
         free(plan->cells[i].backend);
         free(plan->cells[i].device_name);
+        json_decref(plan->cells[i].spec);
     }
     free(plan->cells);
     for (size_t i = 0; i < plan->workload_count; i++) {

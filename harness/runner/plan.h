@@ -16,6 +16,7 @@
 
 #include "harness/core/precision.h"
 #include "harness/core/status.h"
+#include "harness/runner/arm_spec.h"
 #include "protocols/protocol.h"
 #include "workloads/workload.h"
 
@@ -33,6 +34,8 @@ struct plan_request {
     bool has_order_seed;
     uint64_t order_seed;
     const char *nonce;            /* given by a buyer, kept in the plan; NULL: none */
+    int64_t trials;               /* in place of the protocol's, whose identity changes; 0: its own */
+    const struct arm_spec *spec;  /* how the worker shall differ; NULL: not at all */
 };
 
 struct plan_cell {
@@ -42,6 +45,7 @@ struct plan_cell {
     char *backend;
     int64_t device_index;
     char *device_name;            /* for people */
+    json_t *spec;                 /* arm_spec_to_json; NULL: the worker starts as the harness did */
 };
 
 struct plan {
@@ -61,6 +65,13 @@ struct plan {
  * Errors are those of the loaders and of probe_select; INVALID when a filter leaves nothing.
  */
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err);
+
+/*
+ * Two arms of one cell: `a` and `b` differ in device, precision or spec, and each must come to exactly
+ * one cell. Every round of the order holds both, in random order: a pair.
+ */
+enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
+                            struct plan *ret, struct error *err);
 void plan_finish(struct plan *plan);
 
 /* "triad fp32" or "gpt2_small_prefill fp32 batch 4": for progress and messages; heap, NULL: no memory. */

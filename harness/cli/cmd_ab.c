@@ -1,0 +1,159 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/comparison_view.h"
+#include "harness/cli/interrupt.h"
+#include "harness/cli/output.h"
+#include "harness/cli/pair_request.h"
+#include "harness/core/log.h"
+#include "harness/runner/ab.h"
+
+enum { KEY_EXPLAIN = 'e' };
+
+#define BUSY_TIMEOUT_NS (60 * (int64_t)1000000000)
+
+static int show(const struct command_line *line, struct store *store,
+                const struct campaign *campaign, const struct ab_result *result)
+{
+    char a[80], b[80];
+    char *note = result->pairs.dropped[0]
+                     ? text_format("%zu of %zu pairs count; dropped: %s", result->pairs.count,
+                                   result->pairs.planned, result->pairs.dropped)
+                     : NULL;
+    struct comparison_view view = {.a = a,
+                                   .b = b,
+                                   .judgement = result->judgement,
+                                   .numbers = result->has_numbers ? &result->numbers : NULL,
+                                   .why_no_numbers = result->why.message,
+                                   .note = note};
+    struct error err = ERROR_INIT;
+    struct text out;
+    json_t *json;
+    int status;
+
+    snprintf(a, sizeof(a), "%.8s/1", campaign->uid);
+    snprintf(b, sizeof(b), "%.8s/2", campaign->uid);
+    json = comparison_view_json(&view);
+    if (store_add_comparison(store, "ab", result->pairs.cells[0], result->pairs.cells[1],
+                             ESTIMATE_VERSION,
+                             result->has_numbers ? compare_verdict_name(result->numbers.verdict)
+                                                 : "none",
+                             json, &err) != STATUS_OK) {
+        free(note);
+        json_decref(json);
+        return command_fail(&err);
+    }
+    if (command_has(line, KEY_JSON)) {
+        status = output_json(json);
+    } else {
+        text_init(&out);
+        comparison_view_append(&out, &view, command_has(line, KEY_EXPLAIN));
+        json_decref(json);
+        status = output_text(&out);
+    }
+    free(note);
+    return status;
+}
+
+static int run_campaign(const struct command_line *line, struct store *store,
+                        const struct pair_request *request, struct campaign *campaign)
+{
+    struct campaign_options options = {.wake_fd = -1, .quiet = command_has(line, KEY_QUIET)};
+    struct campaign_summary summary = {0};
+    struct ab_result result;
+    struct error err = ERROR_INIT;
+    json_t *varied;
+    enum status status = interrupt_open(&options.wake_fd, &err);
+    int shown;
+
+    if (status == STATUS_OK)
+        status = campaign_run(campaign, &options, &summary, &err);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    if (summary.interrupted) {
+        log_info("interrupted; go on with: assay run --resume %.8s --db %s, then assay compare "
+                 "%.8s",
+                 campaign->uid, store_path(store), campaign->uid);
+        return ASSAY_EXIT_INTERRUPTED;
+    }
+    varied = arm_spec_varied(&request->specs[0], &request->specs[1]);
+    status = ab_evaluate(store, campaign->row, varied, &request->compare, &result, &err);
+    json_decref(varied);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    shown = show(line, store, campaign, &result);
+    ab_result_finish(&result);
+    if (shown == ASSAY_EXIT_OK && summary.failed > 0)
+        shown = ASSAY_EXIT_TRIALS;
+    return shown;
+}
+
+static int with_plan(const struct command_line *line, const struct pair_request *request,
+                     const struct plan *plan)
+{
+    struct error err = ERROR_INIT;
+    struct campaign campaign;
+    struct store *store;
+    int result;
+
+    if (store_open(command_database(line), STORE_CREATE, BUSY_TIMEOUT_NS, &store, &err) !=
+        STATUS_OK) {
+        log_error("%s", err.message);
+        return ASSAY_EXIT_STORE;
+    }
+    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        result = ASSAY_EXIT_STORE;
+    } else {
+        result = run_campaign(line, store, request, &campaign);
+        campaign_finish(&campaign);
+    }
+    store_close(store);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    struct pair_request request;
+    struct error err = ERROR_INIT;
+    struct plan plan;
+    int result;
+
+    if (pair_request_read(line, line->arguments[0], &request, &err) != STATUS_OK)
+        return command_fail(&err);
+    if (plan_build_pair(&request.plans[0], &request.plans[1], &plan, &err) != STATUS_OK) {
+        pair_request_finish(&request);
+        return command_fail(&err);
+    }
+    result = with_plan(line, &request, &plan);
+    plan_finish(&plan);
+    pair_request_finish(&request);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"a", KEY_PAIR_A, "SPEC", 0, "a setting of arm a; may be given several times", 0},
+    {"b", KEY_PAIR_B, "SPEC", 0, "a setting of arm b", 0},
+    PAIR_OPTIONS,
+    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+    {0}};
+
+const struct command command_ab = {
+    .name = "ab",
+    .arguments = "WORKLOAD",
+    .summary = "Measure two arms side by side and say whether they differ",
+    .text = "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
+            "on both. A SPEC is one of device=D, backend=B, precision=P, lib:NAME=PATH, "
+            "env:NAME=VALUE, root=DIR (another root directory's loader, libraries and drivers; "
+            "needs privilege).\n"
+            "\n"
+            "  assay ab triad --b root=/srv/trixie --pairs 10\n"
+            "  assay ab triad --a env:POCL_MAX_PTHREAD_COUNT=1 --b env:POCL_MAX_PTHREAD_COUNT=2",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .completes = "workload",
+    .run = run,
+};

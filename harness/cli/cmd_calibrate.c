@@ -1,0 +1,247 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/interrupt.h"
+#include "harness/cli/output.h"
+#include "harness/cli/pair_request.h"
+#include "harness/core/clock.h"
+#include "harness/core/log.h"
+#include "harness/runner/ab.h"
+#include "harness/runner/sampler.h"
+
+enum { KEY_COMPARISONS = 'n' };
+
+#define BUSY_TIMEOUT_NS (60 * (int64_t)1000000000)
+#define OVERHEAD_SAMPLES 20000
+#define WORKLOADS_MAX 16
+
+/* What the comparisons of a against a have come to so far. */
+struct tally {
+    size_t comparisons, without_numbers;
+    size_t paired_different, paired_verdicts; /* interval excludes 1; said faster or slower */
+    size_t blocked_different;                 /* the same data as AAAA then BBBB */
+    json_t *rows;
+};
+
+/* Median cost of an empty sample: two clock readings and their bookkeeping. */
+static double sample_overhead_ns(struct error *err)
+{
+    struct sampler sampler;
+    int64_t begin;
+    double cost;
+
+    if (sampler_init(&sampler, OVERHEAD_SAMPLES, err) != STATUS_OK)
+        return NAN;
+    begin = clock_monotonic_ns();
+    while (!sampler_full(&sampler)) {
+        sampler_begin(&sampler);
+        sampler_end(&sampler);
+    }
+    cost = (double)(clock_monotonic_ns() - begin) / OVERHEAD_SAMPLES;
+    sampler_finish(&sampler);
+    return cost;
+}
+
+/*
+ * The same trials in the order they ran, as if the first half had been one arm and the second half
+ * the other: what comparing two runs made one after the other would have said.
+ */
+static bool blocked_differs(const struct pairs *pairs, const struct compare_options *options)
+{
+    size_t count = pairs->count;
+    double *line = calloc(2 * count + 1, sizeof(*line));
+    struct comparison comparison;
+    bool differs = false;
+
+    for (size_t k = 0; line && k < count; k++) {
+        line[2 * k] = pairs->a[k];
+        line[2 * k + 1] = pairs->b[k];
+    }
+    if (line && unpaired_analyze(line, count, line + count, count, options, &comparison, NULL) ==
+                    STATUS_OK)
+        differs = comparison.differs;
+    free(line);
+    return differs;
+}
+
+static void count_comparison(const char *workload, const struct ab_result *result,
+                             const struct compare_options *options, struct tally *tally)
+{
+    bool blocked;
+
+    tally->comparisons++;
+    if (!result->has_numbers) {
+        tally->without_numbers++;
+        json_array_append_new(tally->rows, json_pack("{s:s, s:s}", "workload", workload, "reason",
+                                                     result->why.message));
+        return;
+    }
+    blocked = blocked_differs(&result->pairs, options);
+    tally->paired_different += result->numbers.differs;
+    tally->paired_verdicts += result->numbers.verdict == COMPARE_FASTER ||
+                              result->numbers.verdict == COMPARE_SLOWER;
+    tally->blocked_different += blocked;
+    json_array_append_new(
+        tally->rows,
+        json_pack("{s:s, s:f, s:f, s:b, s:s, s:b}", "workload", workload, "ratio",
+                  result->numbers.ratio.value, "sd_log", result->numbers.sd, "differs",
+                  result->numbers.differs, "verdict",
+                  compare_verdict_name(result->numbers.verdict), "blocked_differs", blocked));
+}
+
+/* One comparison of a workload with itself. */
+static enum status compare_once(const struct command_line *line, struct store *store,
+                                const char *workload, int wake_fd, struct tally *tally,
+                                bool *ret_interrupted, struct error *err)
+{
+    struct campaign_options options = {.wake_fd = wake_fd, .quiet = command_has(line, KEY_QUIET)};
+    struct campaign_summary summary = {0};
+    struct pair_request request;
+    struct ab_result result;
+    struct campaign campaign;
+    struct plan plan;
+    enum status status = pair_request_read(line, workload, &request, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = plan_build_pair(&request.plans[0], &request.plans[1], &plan, err);
+    if (status == STATUS_OK) {
+        status = campaign_create(store, &plan, line->text, &campaign, err);
+        plan_finish(&plan);
+    }
+    if (status == STATUS_OK) {
+        status = campaign_run(&campaign, &options, &summary, err);
+        *ret_interrupted = summary.interrupted;
+        if (status == STATUS_OK && !summary.interrupted)
+            status = ab_evaluate(store, campaign.row, NULL, &request.compare, &result, err);
+        if (status == STATUS_OK && !summary.interrupted) {
+            count_comparison(workload, &result, &request.compare, tally);
+            ab_result_finish(&result);
+        }
+        campaign_finish(&campaign);
+    }
+    pair_request_finish(&request);
+    return status;
+}
+
+static json_t *tally_json(const struct tally *tally, const struct clock_quality *quality,
+                          double overhead_ns)
+{
+    return json_pack("{s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:O}", "clock_resolution_ns",
+                     (json_int_t)quality->resolution_ns, "clock_read_ns", quality->read_cost_ns,
+                     "sample_overhead_ns", overhead_ns, "comparisons",
+                     (json_int_t)tally->comparisons, "without_numbers",
+                     (json_int_t)tally->without_numbers, "paired_different",
+                     (json_int_t)tally->paired_different, "paired_verdicts",
+                     (json_int_t)tally->paired_verdicts, "blocked_different",
+                     (json_int_t)tally->blocked_different, "rows", tally->rows);
+}
+
+static int show(const struct command_line *line, const struct tally *tally, json_t *json)
+{
+    struct text out;
+
+    if (command_has(line, KEY_JSON))
+        return output_json(json);
+    text_init(&out);
+    text_append_format(
+        &out,
+        "Clock: resolution %lld ns, a reading %.0f ns; a sample costs %.0f ns\n"
+        "%zu comparisons of a workload with itself, arms interleaved:\n"
+        "  %zu with an interval that excludes no difference (5 %% are expected)\n"
+        "  %zu called faster or slower\n"
+        "The same trials as if one arm had run first and the other after it:\n"
+        "  %zu with an interval that excludes no difference\n",
+        (long long)json_integer_value(json_object_get(json, "clock_resolution_ns")),
+        json_real_value(json_object_get(json, "clock_read_ns")),
+        json_real_value(json_object_get(json, "sample_overhead_ns")), tally->comparisons,
+        tally->paired_different, tally->paired_verdicts, tally->blocked_different);
+    if (tally->without_numbers > 0)
+        text_append_format(&out, "%zu gave no numbers: no pair had two steady trials\n",
+                           tally->without_numbers);
+    json_decref(json);
+    return output_text(&out);
+}
+
+static enum status run_all(const struct command_line *line, struct store *store, int64_t count,
+                           int wake_fd, struct tally *tally, bool *ret_interrupted,
+                           struct error *err)
+{
+    static const char *const standard[] = {"triad"};
+    const char *const *workloads = line->argument_count ? line->arguments : standard;
+    size_t workload_count = line->argument_count ? line->argument_count : 1;
+    enum status status = STATUS_OK;
+
+    for (int64_t n = 0; n < count && status == STATUS_OK && !*ret_interrupted; n++)
+        for (size_t w = 0; w < workload_count && status == STATUS_OK && !*ret_interrupted; w++) {
+            if (!command_has(line, KEY_QUIET))
+                log_info("comparison %lld of %lld: %s", (long long)n + 1, (long long)count,
+                         workloads[w]);
+            status = compare_once(line, store, workloads[w], wake_fd, tally, ret_interrupted, err);
+        }
+    return status;
+}
+
+static int run(const struct command_line *line)
+{
+    const char *word = command_value(line, KEY_COMPARISONS);
+    struct tally tally = {.rows = json_array()};
+    struct error err = ERROR_INIT;
+    struct clock_quality quality = clock_measure_quality(100000);
+    struct store *store;
+    bool interrupted = false;
+    int64_t count = 10;
+    int wake_fd = -1, result;
+    json_t *json;
+
+    if (word && (!text_parse_i64(word, &count) || count < 1)) {
+        log_error("--comparisons %s: write a whole number from 1", word);
+        return ASSAY_EXIT_USAGE;
+    }
+    if (store_open(command_database(line), STORE_CREATE, BUSY_TIMEOUT_NS, &store, &err) !=
+        STATUS_OK) {
+        log_error("%s", err.message);
+        return ASSAY_EXIT_STORE;
+    }
+    if (interrupt_open(&wake_fd, &err) != STATUS_OK ||
+        run_all(line, store, count, wake_fd, &tally, &interrupted, &err) != STATUS_OK) {
+        result = command_fail(&err);
+    } else {
+        json = tally_json(&tally, &quality, sample_overhead_ns(NULL));
+        if (store_add_comparison(store, "calibration", 0, 0, ESTIMATE_VERSION,
+                                 interrupted ? "interrupted" : "done", json, &err) != STATUS_OK) {
+            json_decref(json);
+            result = command_fail(&err);
+        } else {
+            result = show(line, &tally, json);
+        }
+        if (interrupted)
+            result = ASSAY_EXIT_INTERRUPTED;
+    }
+    json_decref(tally.rows);
+    store_close(store);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"comparisons", KEY_COMPARISONS, "N", 0, "comparisons of each workload (default: 10)", 0},
+    PAIR_OPTIONS,
+    {0}};
+
+const struct command command_calibrate = {
+    .name = "calibrate",
+    .arguments = "[WORKLOAD]...",
+    .summary = "Compare workloads with themselves: how often does this machine show a difference?",
+    .text = "Each comparison is a paired campaign of a against a. Of 40, about 2 must differ by "
+            "chance; many more mean that something on this machine favours one arm. Beside it stands "
+            "what the very same trials would have said one arm after the other. Stored with the "
+            "clock's resolution and the cost of a sample.",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
+    .arguments_max = WORKLOADS_MAX,
+    .completes = "workload",
+    .run = run,
+};

@@ -1,0 +1,58 @@
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/cli/stored_comparison.h"
+#include "harness/core/log.h"
+
+enum { KEY_MARGIN = 0x100, KEY_EXPLAIN = 'e' };
+
+#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
+
+static int run(const struct command_line *line)
+{
+    struct compare_options options;
+    struct stored_comparison comparison;
+    struct error err = ERROR_INIT;
+    struct store *store;
+    int result;
+
+    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
+        return command_fail(&err);
+    if (store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, &err) !=
+        STATUS_OK) {
+        log_error("%s", err.message);
+        return ASSAY_EXIT_STORE;
+    }
+    if (stored_comparison_make(store, line->arguments[0],
+                               line->argument_count > 1 ? line->arguments[1] : NULL, &options,
+                               &comparison, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        result = err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
+    } else {
+        result = stored_comparison_show(store, NULL, &comparison, command_has(line, KEY_JSON),
+                                        command_has(line, KEY_EXPLAIN));
+        stored_comparison_finish(&comparison);
+    }
+    store_close(store);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
+    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+    {0}};
+
+const struct command command_compare = {
+    .name = "compare",
+    .arguments = "A B | CAMPAIGN",
+    .summary = "Say whether two results compare, then how they differ and why",
+    .text = "A and B are results (9f2c41aa/3). First comes whether the two may be compared at all, "
+            "with the reason; then the numbers, by Welch's t on the trials' means; then the one "
+            "factor that the difference is put down to, or the runs that would separate several. A "
+            "single CAMPAIGN made by `assay ab` is analysed pair by pair.",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON,
+    .arguments_min = 1,
+    .arguments_max = 2,
+    .completes = "result",
+    .run = run,
+};

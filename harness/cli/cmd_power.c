@@ -1,0 +1,198 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/core/log.h"
+#include "protocols/compare.h"
+#include "results/pairs.h"
+
+enum { KEY_SD = 0x100, KEY_PAIR_SD, KEY_MARGIN, KEY_POWER, KEY_CONFIDENCE };
+
+#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
+
+/* What is asked; spreads are of log time. */
+struct question {
+    double process_sd;  /* between processes */
+    double pair_sd;     /* of the difference of a pair */
+    const char *source;
+    double margin, power, confidence;
+};
+
+static enum status read_number(const struct command_line *line, int key, const char *name,
+                               double *value, struct error *err)
+{
+    const char *word = command_value(line, key);
+    double parsed;
+
+    if (!word)
+        return STATUS_OK;
+    if (!text_parse_double(word, &parsed) || parsed <= 0 || parsed >= 1)
+        return error_set(err, STATUS_INVALID,
+                         "--%s %s: write a number between 0 and 1; 0.005 is half a per cent", name,
+                         word);
+    *value = parsed;
+    return STATUS_OK;
+}
+
+static double sd_of_logs(const double *values, size_t count)
+{
+    double mean = 0, sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        mean += log(values[i]) / (double)count;
+    for (size_t i = 0; i < count; i++)
+        sum += (log(values[i]) - mean) * (log(values[i]) - mean);
+    return count > 1 ? sqrt(sum / (double)(count - 1)) : NAN;
+}
+
+/* Spreads from what is stored: a paired campaign gives both, a result the one between processes. */
+static enum status read_stored(const struct command_line *line, struct question *question,
+                               struct error *err)
+{
+    const char *id = line->arguments[0];
+    struct store *store;
+    struct pairs pairs = {0};
+    double *means = NULL;
+    size_t count = 0;
+    int64_t cell, campaign;
+    enum status status =
+        store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (store_find_cell(store, id, &cell, NULL) == STATUS_OK) {
+        status = pairs_trial_means(store, cell, &means, &count, err);
+        if (status == STATUS_OK)
+            question->process_sd = sd_of_logs(means, count);
+    } else {
+        status = store_find_campaign(store, id, &campaign, err);
+        if (status == STATUS_OK)
+            status = pairs_of_campaign(store, campaign, &pairs, err);
+        if (status == STATUS_OK) {
+            question->process_sd = sd_of_logs(pairs.a, pairs.count);
+            for (size_t k = 0; k < pairs.count; k++)
+                pairs.b[k] /= pairs.a[k];
+            question->pair_sd = sd_of_logs(pairs.b, pairs.count);
+        }
+        pairs_finish(&pairs);
+    }
+    free(means);
+    store_close(store);
+    question->source = id;
+    if (status == STATUS_OK && isnan(question->process_sd))
+        return error_set(err, STATUS_INVALID,
+                         "%s has fewer than two steady trials: there is no spread to plan from", id);
+    return status;
+}
+
+static enum status read_question(const struct command_line *line, struct question *question,
+                                 struct error *err)
+{
+    enum status status;
+
+    *question = (struct question){.process_sd = NAN, .pair_sd = NAN, .source = "as given",
+                                  .margin = 0.01, .power = 0.8, .confidence = 0.95};
+    if (line->argument_count > 0) {
+        status = read_stored(line, question, err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    status = read_number(line, KEY_SD, "sd", &question->process_sd, err);
+    if (status == STATUS_OK)
+        status = read_number(line, KEY_PAIR_SD, "pair-sd", &question->pair_sd, err);
+    if (status == STATUS_OK)
+        status = read_number(line, KEY_MARGIN, "margin", &question->margin, err);
+    if (status == STATUS_OK)
+        status = read_number(line, KEY_POWER, "power", &question->power, err);
+    if (status == STATUS_OK)
+        status = read_number(line, KEY_CONFIDENCE, "confidence", &question->confidence, err);
+    if (status == STATUS_OK && isnan(question->process_sd) && isnan(question->pair_sd))
+        return error_set(err, STATUS_INVALID,
+                         "name a stored result or a paired campaign, or give --sd or --pair-sd");
+    /* Without better knowledge the two processes of a pair vary on their own. */
+    if (status == STATUS_OK && isnan(question->pair_sd))
+        question->pair_sd = question->process_sd * sqrt(2);
+    return status;
+}
+
+static json_t *count_or_null(uint64_t count)
+{
+    return count ? json_integer((json_int_t)count) : json_null();
+}
+
+/* Pairs whose equivalence test passes with the wanted power when there is no difference at all. */
+static uint64_t pairs_for_equivalence(const struct question *question)
+{
+    double margin = log1p(question->margin);
+
+    for (uint64_t pairs = 2; pairs <= 100000; pairs += pairs < 1000 ? 1 : pairs / 100)
+        if (paired_equivalence_power((double)pairs, question->pair_sd, 0, margin,
+                                     question->confidence) >= question->power)
+            return pairs;
+    return 0;
+}
+
+static int run(const struct command_line *line)
+{
+    struct question question;
+    struct error err = ERROR_INIT;
+    uint64_t trials = 0, difference, equivalence;
+    struct text out;
+
+    if (read_question(line, &question, &err) != STATUS_OK)
+        return command_fail(&err);
+    if (!isnan(question.process_sd))
+        trials = trials_needed(question.process_sd, log1p(question.margin), question.confidence);
+    difference = paired_needed(question.pair_sd, log1p(question.margin), question.confidence,
+                               question.power);
+    equivalence = pairs_for_equivalence(&question);
+    if (command_has(line, KEY_JSON))
+        return output_json(json_pack(
+            "{s:s, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:o}", "source", question.source,
+            "process_sd", isnan(question.process_sd) ? json_null() : json_real(question.process_sd),
+            "pair_sd", question.pair_sd, "margin", question.margin, "power", question.power,
+            "confidence", question.confidence, "trials_for_precision", count_or_null(trials),
+            "pairs_for_difference", count_or_null(difference), "pairs_for_equivalence",
+            count_or_null(equivalence)));
+    text_init(&out);
+    text_append_format(&out, "Spread (%s):", question.source);
+    if (!isnan(question.process_sd))
+        text_append_format(&out, " between processes %.3g %%,", question.process_sd * 100);
+    text_append_format(&out, " of a pair's difference %.3g %%\n", question.pair_sd * 100);
+    if (trials)
+        text_append_format(&out, "  %6llu trials bring a %g %% interval within ±%g %%\n",
+                           (unsigned long long)trials, question.confidence * 100,
+                           question.margin * 100);
+    text_append_format(&out, "  %6llu pairs find a difference of %g %% with power %g %%\n",
+                       (unsigned long long)difference, question.margin * 100,
+                       question.power * 100);
+    text_append_format(&out,
+                       "  %6llu pairs show two equal arms to be equivalent within ±%g %% with power "
+                       "%g %%\n",
+                       (unsigned long long)equivalence, question.margin * 100,
+                       question.power * 100);
+    return output_text(&out);
+}
+
+static const struct argp_option options[] = {
+    {"sd", KEY_SD, "FRACTION", 0, "standard deviation between processes, relative", 0},
+    {"pair-sd", KEY_PAIR_SD, "FRACTION", 0, "standard deviation of a pair's difference, relative",
+     0},
+    {"margin", KEY_MARGIN, "FRACTION", 0, "precision or difference wanted (default: 0.01)", 0},
+    {"power", KEY_POWER, "FRACTION", 0, "chance to find it (default: 0.8)", 0},
+    {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)", 0},
+    {0}};
+
+const struct command command_power = {
+    .name = "power",
+    .arguments = "[RESULT|CAMPAIGN]",
+    .summary = "Compute how many trials or pairs a wanted precision takes",
+    .text = "Spreads come from a stored result (between its trials), from a campaign made by `assay "
+            "ab` (also between the arms of a pair), or from --sd and --pair-sd.",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON,
+    .arguments_max = 1,
+    .completes = "result",
+    .run = run,
+};

@@ -1,0 +1,214 @@
+#include "harness/cli/comparison_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/output.h"
+#include "reports/number.h"
+
+static const char *member(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+/* What each factor's own comparison would need: everything of a, with this factor of b. */
+static json_t *separating_runs(const json_t *judgement)
+{
+    const json_t *factors = json_object_get(judgement, "factors");
+    json_t *runs = json_array(), *factor;
+    size_t i;
+
+    if (json_array_size(factors) < 2)
+        return runs;
+    json_array_foreach(factors, i, factor)
+        json_array_append_new(runs, json_sprintf("everything as in a, with the %s of b",
+                                                 member(factor, "factor")));
+    return runs;
+}
+
+json_t *comparison_view_json(const struct comparison_view *view)
+{
+    json_t *object = json_pack("{s:s, s:s, s:O, s:o}", "a", view->a, "b", view->b, "comparability",
+                               view->judgement, "separating_runs",
+                               separating_runs(view->judgement));
+
+    json_object_set_new(object, "attribution",
+                        json_incref(json_object_get(view->judgement, "attribution")));
+    json_object_set_new(object, "comparison",
+                        view->numbers ? comparison_to_json(view->numbers) : json_null());
+    json_object_set_new(object, "verdict",
+                        view->numbers ? json_string(compare_verdict_name(view->numbers->verdict))
+                                      : json_null());
+    if (!view->numbers)
+        json_object_set_new(object, "reason", json_string(view->why_no_numbers));
+    if (view->note)
+        json_object_set_new(object, "note", json_string(view->note));
+    return object;
+}
+
+static void append_list(struct text *out, const char *title, const json_t *list)
+{
+    size_t i;
+    json_t *entry;
+
+    if (json_array_size(list) == 0)
+        return;
+    text_append_format(out, "%s\n", title);
+    json_array_foreach(list, i, entry)
+    {
+        const char *string = json_string_value(entry);
+
+        text_append(out, "  - ");
+        text_append_printable(out, string ? string : "", string ? strlen(string) : 0);
+        text_append_char(out, '\n');
+    }
+}
+
+static void append_exceptions(struct text *out, const json_t *list)
+{
+    struct text names;
+    size_t i;
+    json_t *entry;
+
+    text_init(&names);
+    json_array_foreach(list, i, entry)
+        text_append_format(&names, "%s%s", i ? ", " : "", json_string_value(entry));
+    text_append(out, "Comparable, except that these differ or are not known:\n  ");
+    output_wrapped(out, text_ok(&names) ? names.data : "", 2, output_columns());
+    text_finish(&names);
+}
+
+static void append_numbers(struct text *out, const struct comparison *numbers)
+{
+    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], percent[NUMBER_SIZE];
+    double change = numbers->ratio.value - 1;
+
+    switch (numbers->verdict) {
+    case COMPARE_FASTER:
+    case COMPARE_SLOWER:
+        text_append_format(out, "b is %s than a by %s in time",
+                           compare_verdict_name(numbers->verdict),
+                           number_format_percent(change < 0 ? -change : change, percent));
+        break;
+    case COMPARE_EQUIVALENT:
+        text_append_format(out, "b is equivalent to a within %g %%", numbers->margin * 100);
+        break;
+    case COMPARE_INCONCLUSIVE:
+        text_append(out, "inconclusive");
+        break;
+    }
+    text_append_format(out, "\n  time b/a %s", number_format_digits(numbers->ratio.value, 5, value));
+    if (numbers->ratio.has_interval)
+        text_append_format(out, ", %g %% interval [%s, %s]", numbers->confidence * 100,
+                           number_format_digits(numbers->ratio.lo, 5, lo),
+                           number_format_digits(numbers->ratio.hi, 5, hi));
+    if (numbers->paired)
+        text_append_format(out, ", %zu pairs\n", numbers->count_a);
+    else
+        text_append_format(out, ", %zu and %zu trials, not paired: drift between the two is not "
+                                "controlled\n",
+                           numbers->count_a, numbers->count_b);
+    if (numbers->verdict == COMPARE_EQUIVALENT && numbers->differs)
+        text_append(out, "  the difference is real, and smaller than the margin\n");
+    if (numbers->needed_pairs > 0)
+        text_append_format(out, "  about %llu %s would settle it\n",
+                           (unsigned long long)numbers->needed_pairs,
+                           numbers->paired ? "pairs" : "trials an arm");
+}
+
+static void append_attribution(struct text *out, const json_t *judgement)
+{
+    const json_t *factors = json_object_get(judgement, "factors");
+    size_t i, j;
+    json_t *factor, *field;
+
+    if (json_array_size(factors) == 0) {
+        text_append(out, "Nothing that the comparison could be about differs: a against itself\n");
+        return;
+    }
+    if (json_is_string(json_object_get(judgement, "attribution")))
+        text_append_format(out, "Put down to: %s\n", member(judgement, "attribution"));
+    else
+        text_append(out, "Put down to none of these, since several differ:\n");
+    json_array_foreach(factors, i, factor)
+    {
+        text_append_format(out, "  %s:", member(factor, "factor"));
+        json_array_foreach(json_object_get(factor, "fields"), j, field)
+        {
+            if (j == 4) {
+                text_append_format(out, " and %zu more",
+                                   json_array_size(json_object_get(factor, "fields")) - j);
+                break;
+            }
+            text_append_format(out, "%s %s", j ? "," : "", json_string_value(field));
+        }
+        text_append_char(out, '\n');
+    }
+}
+
+static void append_value(struct text *out, const json_t *value)
+{
+    char *plain;
+
+    if (!value || json_is_null(value)) {
+        text_append(out, "unknown");
+        return;
+    }
+    plain = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    if (plain && strlen(plain) > 40)
+        memcpy(plain + 37, "...", 4);
+    if (plain)
+        text_append_printable(out, plain, strlen(plain));
+    free(plain);
+}
+
+static void append_fields(struct text *out, const json_t *judgement)
+{
+    size_t i;
+    json_t *field;
+
+    text_append(out, "\nEvery field, its class and what it came to\n");
+    json_array_foreach(json_object_get(judgement, "fields"), i, field)
+    {
+        const char *state = member(field, "state");
+
+        text_append_format(out, "  %-10s %-8s %s", member(field, "class"), state,
+                           member(field, "field"));
+        if (strcmp(state, "same")) {
+            text_append(out, ": ");
+            append_value(out, json_object_get(field, "a"));
+            text_append(out, " | ");
+            append_value(out, json_object_get(field, "b"));
+        }
+        text_append_char(out, '\n');
+    }
+}
+
+void comparison_view_append(struct text *out, const struct comparison_view *view, bool explain)
+{
+    const char *verdict = member(view->judgement, "verdict");
+    json_t *runs = separating_runs(view->judgement);
+
+    text_append_format(out, "a %s   b %s\n", view->a, view->b);
+    if (!strcmp(verdict, "not_comparable"))
+        append_list(out, "Not comparable:", json_object_get(view->judgement, "reasons"));
+    else if (!strcmp(verdict, "comparable"))
+        text_append(out, "Comparable\n");
+    else
+        append_exceptions(out, json_object_get(view->judgement, "except"));
+    if (view->numbers)
+        append_numbers(out, view->numbers);
+    else if (view->why_no_numbers)
+        text_append_format(out, "No numbers: %s\n", view->why_no_numbers);
+    if (view->note)
+        text_append_format(out, "%s\n", view->note);
+    if (strcmp(verdict, "not_comparable")) {
+        append_attribution(out, view->judgement);
+        append_list(out, "Runs that would separate them:", runs);
+    }
+    if (explain)
+        append_fields(out, view->judgement);
+    json_decref(runs);
+}

@@ -1,0 +1,90 @@
+#include "harness/cli/pair_request.h"
+
+#include <string.h>
+
+#include "harness/core/text.h"
+
+static enum status read_arm(const struct command_line *line, int key, struct arm_spec *spec,
+                            struct error *err)
+{
+    const char *setting;
+    enum status status = STATUS_OK;
+
+    for (size_t n = 0; status == STATUS_OK && (setting = command_value_at(line, key, n)); n++)
+        status = arm_spec_add(spec, setting, err);
+    return status == STATUS_OK
+               ? status
+               : error_prefix(err, key == KEY_PAIR_A ? "--a" : "--b");
+}
+
+static enum status read_numbers(const struct command_line *line, struct pair_request *request,
+                                struct error *err)
+{
+    const char *pairs = command_value(line, KEY_PAIR_PAIRS);
+    const char *margin = command_value(line, KEY_PAIR_MARGIN);
+    const char *batch = command_value(line, KEY_PAIR_BATCH);
+    const char *precision = command_value(line, KEY_PAIR_PRECISION);
+    int64_t count = 0;
+
+    if (pairs && (!text_parse_i64(pairs, &count) || count < 2 || count > 10000))
+        return error_set(err, STATUS_INVALID, "--pairs %s: write a whole number from 2 to 10000",
+                         pairs);
+    if (margin && (!text_parse_double(margin, &request->compare.margin) ||
+                   request->compare.margin <= 0 || request->compare.margin >= 1))
+        return error_set(err, STATUS_INVALID,
+                         "--margin %s: write a number between 0 and 1, such as 0.01", margin);
+    if (batch && (!text_parse_i64(batch, &request->batch) || request->batch < 1))
+        return error_set(err, STATUS_INVALID, "--batch %s: write a whole number from 1", batch);
+    for (int arm = 0; arm < 2; arm++) {
+        struct plan_request *plan = &request->plans[arm];
+
+        plan->trials = count;
+        if (precision && !precision_from_name(precision, &request->precisions[arm]))
+            return error_set(err, STATUS_INVALID, "--precision %s: no such precision", precision);
+        if (request->specs[arm].has_precision)
+            request->precisions[arm] = request->specs[arm].precision;
+        plan->precisions = &request->precisions[arm];
+        plan->precision_count = precision || request->specs[arm].has_precision;
+        plan->batches = &request->batch;
+        plan->batch_count = batch != NULL;
+    }
+    return STATUS_OK;
+}
+
+enum status pair_request_read(const struct command_line *line, const char *workload,
+                              struct pair_request *ret, struct error *err)
+{
+    enum status status;
+
+    memset(ret, 0, sizeof(*ret));
+    ret->workload = workload;
+    ret->compare = compare_options_default();
+    status = read_arm(line, KEY_PAIR_A, &ret->specs[0], err);
+    if (status == STATUS_OK)
+        status = read_arm(line, KEY_PAIR_B, &ret->specs[1], err);
+    if (status == STATUS_OK)
+        status = read_numbers(line, ret, err);
+    for (int arm = 0; arm < 2; arm++) {
+        struct plan_request *plan = &ret->plans[arm];
+
+        ret->devices[arm] = ret->specs[arm].device ? ret->specs[arm].device
+                                                   : command_value(line, KEY_PAIR_DEVICE);
+        plan->names = &ret->workload;
+        plan->name_count = 1;
+        plan->devices = &ret->devices[arm];
+        plan->device_count = ret->devices[arm] != NULL;
+        plan->protocol = command_value(line, KEY_PAIR_PROTOCOL);
+        if (!plan->protocol)
+            plan->protocol = "paired";
+        plan->spec = &ret->specs[arm];
+    }
+    if (status != STATUS_OK)
+        pair_request_finish(ret);
+    return status;
+}
+
+void pair_request_finish(struct pair_request *request)
+{
+    arm_spec_finish(&request->specs[0]);
+    arm_spec_finish(&request->specs[1]);
+}

@@ -1,0 +1,187 @@
+#include "harness/cli/stored_comparison.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/comparison_view.h"
+#include "harness/cli/output.h"
+#include "harness/core/text.h"
+#include "harness/runner/ab.h"
+#include "protocols/comparability.h"
+#include "results/fields.h"
+
+static enum status fields_and_id(struct store *store, int64_t cell, char id[80], json_t **ret,
+                                 struct error *err)
+{
+    const char *text;
+    json_t *record;
+    enum status status = store_cell_json(store, cell, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    text = json_string_value(json_object_get(record, "id"));
+    snprintf(id, 80, "%s", text ? text : "?");
+    status = fields_from_record(record, ret, err);
+    json_decref(record);
+    return status;
+}
+
+static bool refused(const json_t *judgement)
+{
+    const char *verdict = json_string_value(json_object_get(judgement, "verdict"));
+
+    return !verdict || !strcmp(verdict, "not_comparable");
+}
+
+static void compare_numbers(struct store *store, const struct compare_options *options,
+                            struct stored_comparison *comparison)
+{
+    double *means[2] = {NULL, NULL};
+    size_t counts[2] = {0, 0};
+    enum status status = STATUS_OK;
+
+    if (refused(comparison->judgement)) {
+        error_set(&comparison->why, STATUS_INVALID, "the two do not compare");
+        return;
+    }
+    for (int i = 0; i < 2 && status == STATUS_OK; i++)
+        status = pairs_trial_means(store, comparison->cells[i], &means[i], &counts[i],
+                                   &comparison->why);
+    if (status == STATUS_OK)
+        comparison->has_numbers =
+            unpaired_analyze(means[0], counts[0], means[1], counts[1], options,
+                             &comparison->numbers, &comparison->why) == STATUS_OK;
+    free(means[0]);
+    free(means[1]);
+}
+
+static enum status make_paired(struct store *store, const char *id,
+                               const struct compare_options *options,
+                               struct stored_comparison *comparison, struct error *err)
+{
+    struct ab_result result;
+    json_t *record = NULL, *varied = NULL;
+    const json_t *planned;
+    struct arm_spec specs[2] = {{0}, {0}};
+    int64_t campaign;
+    enum status status = store_find_campaign(store, id, &campaign, err);
+
+    if (status == STATUS_OK)
+        status = store_campaign_json(store, campaign, &record, err);
+    planned = json_object_get(json_object_get(record, "plan"), "cells");
+    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
+        const json_t *spec = json_object_get(json_array_get(planned, i), "spec");
+
+        if (json_is_object(spec))
+            status = arm_spec_from_json(spec, &specs[i], err);
+    }
+    if (status == STATUS_OK) {
+        varied = arm_spec_varied(&specs[0], &specs[1]);
+        status = ab_evaluate(store, campaign, varied, options, &result, err);
+    }
+    if (status == STATUS_OK) {
+        const char *uid = json_string_value(json_object_get(record, "uid"));
+
+        comparison->paired = true;
+        snprintf(comparison->a, sizeof(comparison->a), "%.8s/1", uid ? uid : "?");
+        snprintf(comparison->b, sizeof(comparison->b), "%.8s/2", uid ? uid : "?");
+        memcpy(comparison->cells, result.pairs.cells, sizeof(comparison->cells));
+        comparison->judgement = json_incref(result.judgement);
+        comparison->has_numbers = result.has_numbers;
+        comparison->numbers = result.numbers;
+        comparison->why = result.why;
+        ab_result_finish(&result);
+    }
+    arm_spec_finish(&specs[0]);
+    arm_spec_finish(&specs[1]);
+    json_decref(record);
+    json_decref(varied);
+    return status;
+}
+
+static enum status make_unpaired(struct store *store, const char *a, const char *b,
+                                 const struct compare_options *options,
+                                 struct stored_comparison *comparison, struct error *err)
+{
+    json_t *fields[2] = {NULL, NULL};
+    enum status status = store_find_cell(store, a, &comparison->cells[0], err);
+
+    if (status == STATUS_OK)
+        status = store_find_cell(store, b, &comparison->cells[1], err);
+    if (status == STATUS_OK)
+        status = fields_and_id(store, comparison->cells[0], comparison->a, &fields[0], err);
+    if (status == STATUS_OK)
+        status = fields_and_id(store, comparison->cells[1], comparison->b, &fields[1], err);
+    if (status == STATUS_OK)
+        status = comparability_judge(fields[0], fields[1], NULL, &comparison->judgement, err);
+    if (status == STATUS_OK)
+        compare_numbers(store, options, comparison);
+    json_decref(fields[0]);
+    json_decref(fields[1]);
+    return status;
+}
+
+enum status stored_comparison_make(struct store *store, const char *a, const char *b,
+                                   const struct compare_options *options,
+                                   struct stored_comparison *ret, struct error *err)
+{
+    struct stored_comparison comparison = {.why = ERROR_INIT};
+    enum status status = b ? make_unpaired(store, a, b, options, &comparison, err)
+                           : make_paired(store, a, options, &comparison, err);
+
+    if (status != STATUS_OK) {
+        stored_comparison_finish(&comparison);
+        return status;
+    }
+    *ret = comparison;
+    return STATUS_OK;
+}
+
+void stored_comparison_finish(struct stored_comparison *comparison)
+{
+    if (!comparison)
+        return;
+    json_decref(comparison->judgement);
+    comparison->judgement = NULL;
+}
+
+int stored_comparison_show(struct store *store, const char *kind,
+                           const struct stored_comparison *comparison, bool json, bool explain)
+{
+    struct comparison_view view = {
+        .a = comparison->a,
+        .b = comparison->b,
+        .judgement = comparison->judgement,
+        .numbers = comparison->has_numbers ? &comparison->numbers : NULL,
+        .why_no_numbers = comparison->why.message};
+    json_t *object = comparison_view_json(&view);
+    struct text out;
+
+    /* A database that can only be read is compared all the same. */
+    if (object && kind)
+        store_add_comparison(store, kind, comparison->cells[0], comparison->cells[1],
+                             ESTIMATE_VERSION,
+                             comparison->has_numbers
+                                 ? compare_verdict_name(comparison->numbers.verdict)
+                                 : json_string_value(json_object_get(comparison->judgement,
+                                                                     "verdict")),
+                             object, NULL);
+    if (json)
+        return output_json(object);
+    json_decref(object);
+    text_init(&out);
+    comparison_view_append(&out, &view, explain);
+    return output_text(&out);
+}
+
+enum status stored_comparison_margin(const char *word, struct compare_options *ret,
+                                     struct error *err)
+{
+    *ret = compare_options_default();
+    if (word && (!text_parse_double(word, &ret->margin) || ret->margin <= 0 || ret->margin >= 1))
+        return error_set(err, STATUS_INVALID,
+                         "--margin %s: write a number between 0 and 1, such as 0.01", word);
+    return STATUS_OK;
+}

@@ -1,0 +1,40 @@
+/* stored_comparison - two stored results judged and compared, for `compare` and `gate`. */
+#ifndef ASSAY_CLI_STORED_COMPARISON_H
+#define ASSAY_CLI_STORED_COMPARISON_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "protocols/compare.h"
+#include "results/store.h"
+
+struct stored_comparison {
+    char a[80], b[80];         /* result ids */
+    int64_t cells[2];
+    json_t *judgement;
+    bool has_numbers;
+    struct comparison numbers;
+    struct error why;          /* why there are no numbers */
+    bool paired;               /* one paired campaign was named */
+};
+
+/*
+ * `a` and `b` name results; `b` NULL: `a` is a paired campaign. NOT_FOUND for an unknown id. Finish
+ * with stored_comparison_finish.
+ */
+enum status stored_comparison_make(struct store *store, const char *a, const char *b,
+                                   const struct compare_options *options,
+                                   struct stored_comparison *ret, struct error *err);
+void stored_comparison_finish(struct stored_comparison *comparison);
+
+/* Stores it as `kind`, when the store can be written; prints JSON or text. Returns an exit status. */
+int stored_comparison_show(struct store *store, const char *kind,
+                           const struct stored_comparison *comparison, bool json, bool explain);
+
+/* Reads --margin; INVALID says what to write. */
+enum status stored_comparison_margin(const char *word, struct compare_options *ret,
+                                     struct error *err);
+
+#endif

@@ -1,0 +1,56 @@
+#include "harness/runner/ab.h"
+
+#include <string.h>
+
+#include "protocols/comparability.h"
+#include "results/fields.h"
+
+static enum status judge(struct store *store, const int64_t cells[2], const json_t *varied,
+                         json_t **ret, struct error *err)
+{
+    json_t *a = NULL, *b = NULL;
+    enum status status = fields_of_cell(store, cells[0], &a, err);
+
+    if (status == STATUS_OK)
+        status = fields_of_cell(store, cells[1], &b, err);
+    if (status == STATUS_OK)
+        status = comparability_judge(a, b, varied, ret, err);
+    json_decref(a);
+    json_decref(b);
+    return status;
+}
+
+enum status ab_evaluate(struct store *store, int64_t campaign, const json_t *varied,
+                        const struct compare_options *options, struct ab_result *ret,
+                        struct error *err)
+{
+    struct ab_result result = {.campaign = campaign};
+    enum status status = pairs_of_campaign(store, campaign, &result.pairs, err);
+
+    if (status == STATUS_OK)
+        status = judge(store, result.pairs.cells, varied, &result.judgement, err);
+    if (status != STATUS_OK) {
+        ab_result_finish(&result);
+        return status;
+    }
+    if (!strcmp(json_string_value(json_object_get(result.judgement, "verdict")),
+                "not_comparable"))
+        error_set(&result.why, STATUS_INVALID, "the two arms do not compare");
+    else if (result.pairs.count == 0)
+        error_set(&result.why, STATUS_INVALID, "no pair has two steady trials: %s",
+                  result.pairs.dropped);
+    else
+        result.has_numbers = paired_analyze(result.pairs.a, result.pairs.b, result.pairs.count,
+                                            options, &result.numbers, &result.why) == STATUS_OK;
+    *ret = result;
+    return STATUS_OK;
+}
+
+void ab_result_finish(struct ab_result *result)
+{
+    if (!result)
+        return;
+    pairs_finish(&result->pairs);
+    json_decref(result->judgement);
+    memset(result, 0, sizeof(*result));
+}

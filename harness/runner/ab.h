@@ -1,0 +1,35 @@
+/*
+ * ab - two arms measured side by side: a paired campaign, its pairs, its judgement.
+ *
+ * For k in 1..K both arms run in random order, each in a fresh process (plan_build_pair). The
+ * difference of a pair is the log of the ratio of the two trials' steady means.
+ */
+#ifndef ASSAY_RUNNER_AB_H
+#define ASSAY_RUNNER_AB_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "harness/runner/arm_spec.h"
+#include "harness/runner/campaign.h"
+#include "protocols/compare.h"
+#include "results/pairs.h"
+
+struct ab_result {
+    int64_t campaign;
+    struct pairs pairs;
+    bool has_numbers;
+    struct comparison numbers; /* when has_numbers */
+    struct error why;          /* why there are none */
+    json_t *judgement;         /* comparability_judge's object */
+};
+
+/* Judges and compares the arms of a paired campaign that has run. Finish with ab_result_finish. */
+enum status ab_evaluate(struct store *store, int64_t campaign, const json_t *varied,
+                        const struct compare_options *options, struct ab_result *ret,
+                        struct error *err);
+void ab_result_finish(struct ab_result *result);
+
+#endif

@@ -1,0 +1,232 @@
+#include "harness/runner/arm_spec.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/core/reading.h"
+#include "harness/core/text.h"
+#include "harness/runner/environment.h"
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for an arm's settings");
+}
+
+static enum status set_string(char **member, const char *value, const char *setting,
+                              struct error *err)
+{
+    if (!value[0])
+        return error_set(err, STATUS_INVALID, "\"%s\": the value is missing", setting);
+    free(*member);
+    *member = strdup(value);
+    return *member ? STATUS_OK : no_memory(err);
+}
+
+/* Takes the change. */
+static enum status add_change(struct arm_spec *spec, char *change, struct error *err)
+{
+    if (!change)
+        return no_memory(err);
+    if (spec->change_count == ARM_SPEC_CHANGES_MAX) {
+        free(change);
+        return error_set(err, STATUS_INVALID, "more than %d variables in one arm",
+                         ARM_SPEC_CHANGES_MAX);
+    }
+    spec->changes[spec->change_count++] = change;
+    return STATUS_OK;
+}
+
+static enum status add_library(struct arm_spec *spec, const char *text, const char *setting,
+                               struct error *err)
+{
+    const char *equals = strchr(text, '=');
+    char *change;
+
+    if (!equals || equals == text || !equals[1])
+        return error_set(err, STATUS_INVALID,
+                         "\"%s\": write lib:NAME=PATH, such as lib:opencl=/opt/lib/libOpenCL.so.1",
+                         setting);
+    change = text_format("ASSAY_LIB_%s", text);
+    for (char *c = change; c && *c != '='; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return add_change(spec, change, err);
+}
+
+static enum status set_root(struct arm_spec *spec, const char *path, const char *setting,
+                            struct error *err)
+{
+    struct stat info;
+
+    if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode))
+        return error_set(err, STATUS_INVALID, "\"%s\": there is no such folder", setting);
+    return set_string(&spec->root, path, setting, err);
+}
+
+enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct error *err)
+{
+    if (!strncmp(setting, "device=", 7))
+        return set_string(&spec->device, setting + 7, setting, err);
+    if (!strncmp(setting, "backend=", 8))
+        return set_string(&spec->device, setting + 8, setting, err);
+    if (!strncmp(setting, "root=", 5))
+        return set_root(spec, setting + 5, setting, err);
+    if (!strncmp(setting, "lib:", 4))
+        return add_library(spec, setting + 4, setting, err);
+    if (!strncmp(setting, "env:", 4) && setting[4] && setting[4] != '=')
+        return add_change(spec, strdup(setting + 4), err);
+    if (!strncmp(setting, "precision=", 10)) {
+        if (!precision_from_name(setting + 10, &spec->precision))
+            return error_set(err, STATUS_INVALID, "\"%s\": no such precision", setting);
+        spec->has_precision = true;
+        return STATUS_OK;
+    }
+    return error_set(err, STATUS_INVALID,
+                     "\"%s\": write device=D, backend=B, precision=P, lib:NAME=PATH, "
+                     "env:NAME=VALUE or root=DIR",
+                     setting);
+}
+
+void arm_spec_finish(struct arm_spec *spec)
+{
+    if (!spec)
+        return;
+    free(spec->device);
+    free(spec->root);
+    for (size_t i = 0; i < spec->change_count; i++)
+        free(spec->changes[i]);
+    memset(spec, 0, sizeof(*spec));
+}
+
+json_t *arm_spec_to_json(const struct arm_spec *spec)
+{
+    json_t *environment = json_array();
+
+    for (size_t i = 0; i < spec->change_count; i++)
+        json_array_append_new(environment, json_string(spec->changes[i]));
+    return json_pack("{s:s?, s:o}", "root", spec->root, "environment", environment);
+}
+
+enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err)
+{
+    struct arm_spec spec = {0};
+    const char *root = json_string_value(json_object_get(json, "root"));
+    enum status status = STATUS_OK;
+    size_t i;
+    json_t *change;
+
+    if (root)
+        status = set_string(&spec.root, root, "root", err);
+    json_array_foreach(json_object_get(json, "environment"), i, change)
+    {
+        if (status == STATUS_OK && !json_is_string(change))
+            status = error_set(err, STATUS_CORRUPT, "the plan's environment is not of strings");
+        if (status == STATUS_OK)
+            status = add_change(&spec, strdup(json_string_value(change)), err);
+    }
+    if (status != STATUS_OK) {
+        arm_spec_finish(&spec);
+        return status;
+    }
+    *ret = spec;
+    return STATUS_OK;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return (!a && !b) || (a && b && !strcmp(a, b));
+}
+
+static bool has_change(const struct arm_spec *spec, const char *change)
+{
+    for (size_t i = 0; i < spec->change_count; i++)
+        if (!strcmp(spec->changes[i], change))
+            return true;
+    return false;
+}
+
+static void vary(json_t *varied, const char *const *patterns, const char *factor)
+{
+    for (; *patterns; patterns++)
+        json_object_set_new(varied, *patterns, json_string(factor));
+}
+
+/* Variables that only one arm sets so. A library override moves everything that it may bring. */
+static void vary_changes(json_t *varied, const struct arm_spec *spec, const struct arm_spec *other)
+{
+    static const char *const stack[] = {"library.*", "device.*", "kernel.*.compiler",
+                                        "kernel.*.options", "kernel.*.lanes", NULL};
+
+    for (size_t i = 0; i < spec->change_count; i++) {
+        size_t length = strcspn(spec->changes[i], "=");
+        bool library = !strncmp(spec->changes[i], "ASSAY_LIB_", 10);
+        char *pattern = text_format("variable.%.*s", (int)length, spec->changes[i]);
+        char *factor = library ? text_format("library %.*s", (int)length - 10,
+                                             spec->changes[i] + 10)
+                               : text_format("variable %.*s", (int)length, spec->changes[i]);
+
+        if (pattern && factor && !has_change(other, spec->changes[i])) {
+            json_object_set_new(varied, pattern, json_string(factor));
+            if (library)
+                vary(varied, stack, factor);
+        }
+        free(pattern);
+        free(factor);
+    }
+}
+
+json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b)
+{
+    static const char *const root[] = {"worker.root", "library.*", "device.*",
+                                       "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes",
+                                       NULL};
+    static const char *const device[] = {"device.*", "library.*", "kernel.*.compiler",
+                                         "kernel.*.options", "kernel.*.prelude",
+                                         "kernel.*.lanes", NULL};
+    static const char *const precision[] = {"identity.precision", "kernel.*.options",
+                                            "kernel.*.lanes", NULL};
+    json_t *varied = json_object();
+
+    if (!same_text(a->root, b->root))
+        vary(varied, root, "root directory");
+    if (!same_text(a->device, b->device))
+        vary(varied, device, "device");
+    if (a->has_precision != b->has_precision || a->precision != b->precision)
+        vary(varied, precision, "precision");
+    vary_changes(varied, a, b);
+    vary_changes(varied, b, a);
+    return varied;
+}
+
+json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed)
+{
+    json_t *readings = json_deep_copy(fixed);
+    struct reading_list list;
+    json_t *changed;
+
+    reading_list_init(&list);
+    if (spec->root)
+        reading_add_text(&list, "worker.root", spec->root, "assay ab");
+    for (size_t i = 0; i < spec->change_count; i++) {
+        const char *equals = strchr(spec->changes[i], '=');
+        char *name = text_format("variable.%.*s", (int)strcspn(spec->changes[i], "="),
+                                 spec->changes[i]);
+
+        if (!name)
+            list.failed = true;
+        else if (equals)
+            reading_add_text(&list, name, equals + 1, "assay ab");
+        else
+            json_object_del(readings, name);
+        free(name);
+    }
+    changed = list.failed ? NULL : reading_list_to_json(&list);
+    reading_list_finish(&list);
+    if (!readings || !changed || json_object_update(readings, changed) < 0) {
+        json_decref(readings);
+        readings = NULL;
+    }
+    json_decref(changed);
+    return readings;
+}

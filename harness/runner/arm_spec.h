@@ -1,0 +1,52 @@
+/*
+ * arm_spec - how one arm of a comparison differs: device, precision, library, variable, root.
+ *
+ * A setting is one of
+ *   device=opencl:1     backend=opencl     precision=bf16
+ *   lib:NAME=PATH       open this file as the vendor library NAME
+ *   env:NAME=VALUE      set a variable for the worker (env:NAME: remove it)
+ *   root=DIR            the worker's root directory: its loader, libraries and drivers (needs
+ *                       privilege, and assay's own libraries in DIR)
+ * Values may hold commas; an arm has any number of settings.
+ */
+#ifndef ASSAY_RUNNER_ARM_SPEC_H
+#define ASSAY_RUNNER_ARM_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "harness/core/precision.h"
+#include "harness/core/status.h"
+
+#define ARM_SPEC_CHANGES_MAX 32
+
+struct arm_spec {
+    char *device;      /* "opencl:1" or "opencl"; NULL: not set */
+    bool has_precision;
+    enum precision precision;
+    char *root;
+    char *changes[ARM_SPEC_CHANGES_MAX + 1]; /* "NAME=VALUE" or "NAME", NULL-terminated */
+    size_t change_count;
+};
+
+/* Adds one setting to a zeroed or filled spec. INVALID says what may be written. */
+enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct error *err);
+void arm_spec_finish(struct arm_spec *spec);
+
+/* {"root", "environment": [...]}: what a worker needs, kept in the plan; new, NULL: no memory. */
+json_t *arm_spec_to_json(const struct arm_spec *spec);
+/* Back, for a resume; only root and environment. CORRUPT for another shape. */
+enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err);
+
+/*
+ * What the two arms set on purpose, in the form of comparability_judge's `varied`: only what differs
+ * between them counts. New object; NULL: no memory.
+ */
+json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b);
+
+/* The fixed environment readings as this arm's worker has them; new object, NULL: no memory. */
+json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed);
+
+#endif

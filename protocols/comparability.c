@@ -1,0 +1,325 @@
+#include "protocols/comparability.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/declaration.h"
+#include "harness/core/embed.h"
+
+extern const struct embed_file field_declared[];
+extern const size_t field_declared_count;
+
+const char *field_class_name(enum field_class field_class)
+{
+    static const char *const names[] = {"identity", "subject", "controlled", "nuisance"};
+
+    return names[field_class];
+}
+
+const char *comparability_verdict_name(enum comparability_verdict verdict)
+{
+    static const char *const names[] = {"comparable", "comparable_except", "not_comparable"};
+
+    return names[verdict];
+}
+
+/* ---- the declared table ---- */
+
+struct rules_file {
+    struct field_rule *rules;
+    unsigned rule_count;
+};
+
+static const cyaml_strval_t class_names[] = {
+    {"identity", FIELD_IDENTITY},
+    {"subject", FIELD_SUBJECT},
+    {"controlled", FIELD_CONTROLLED},
+    {"nuisance", FIELD_NUISANCE},
+};
+
+static const cyaml_schema_field_t rule_fields[] = {
+    CYAML_FIELD_STRING_PTR("field", CYAML_FLAG_POINTER, struct field_rule, field, 1, 128),
+    CYAML_FIELD_ENUM("class", CYAML_FLAG_DEFAULT, struct field_rule, field_class, class_names, 4),
+    CYAML_FIELD_STRING_PTR("factor", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct field_rule,
+                           factor, 1, 64),
+    CYAML_FIELD_BOOL("required", CYAML_FLAG_OPTIONAL, struct field_rule, required),
+    CYAML_FIELD_STRING_PTR("why", CYAML_FLAG_POINTER, struct field_rule, why, 1, 200),
+    CYAML_FIELD_END};
+
+static const cyaml_schema_value_t rule_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct field_rule, rule_fields)};
+
+static const cyaml_schema_field_t file_fields[] = {
+    CYAML_FIELD_SEQUENCE_COUNT("fields", CYAML_FLAG_POINTER, struct rules_file, rules, rule_count,
+                               &rule_schema, 1, 1000),
+    CYAML_FIELD_END};
+
+static const cyaml_schema_value_t file_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct rules_file, file_fields)};
+
+static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+static struct declaration table;
+static struct error load_error = ERROR_INIT;
+
+static void load(void)
+{
+    if (field_declared_count != 1)
+        error_set(&load_error, STATUS_INTERNAL, "fields.yaml is not embedded");
+    else
+        declaration_parse(field_declared[0].name, field_declared[0].text, field_declared[0].length,
+                          &file_schema, &table, &load_error);
+}
+
+const struct field_rule *field_rules(size_t *ret_count, struct error *err)
+{
+    const struct rules_file *file;
+
+    pthread_once(&loaded, load);
+    if (load_error.code != STATUS_OK) {
+        error_set(err, STATUS_INTERNAL, "%s", load_error.message);
+        return NULL;
+    }
+    file = table.data;
+    *ret_count = file->rule_count;
+    return file->rules;
+}
+
+/* One '*' stands for any run of characters. */
+static bool matches(const char *pattern, const char *field)
+{
+    const char *star = strchr(pattern, '*');
+    size_t head, tail, length = strlen(field);
+
+    if (!star)
+        return !strcmp(pattern, field);
+    head = (size_t)(star - pattern);
+    tail = strlen(star + 1);
+    return length >= head + tail && !strncmp(pattern, field, head) &&
+           !strcmp(field + length - tail, star + 1);
+}
+
+const struct field_rule *field_rule_find(const char *field)
+{
+    size_t count;
+    const struct field_rule *rules = field_rules(&count, NULL);
+
+    for (size_t i = 0; rules && i < count; i++)
+        if (matches(rules[i].field, field))
+            return &rules[i];
+    return NULL;
+}
+
+/* ---- judging ---- */
+
+/* A judgement under way. */
+struct judgement {
+    json_t *reasons, *except, *factors, *fields; /* factors: name -> array of fields */
+};
+
+/* What one field comes to, before it is known what that means. */
+struct finding {
+    const char *field, *factor, *why, *state;
+    enum field_class field_class;
+    bool required;
+    const json_t *a, *b;
+};
+
+static const char *varied_factor(const json_t *varied, const char *field)
+{
+    const char *pattern;
+    json_t *factor;
+
+    json_object_foreach((json_t *)varied, pattern, factor)
+    {
+        if (matches(pattern, field))
+            return json_string_value(factor);
+    }
+    return NULL;
+}
+
+static struct finding find(const char *field, const json_t *a, const json_t *b,
+                           const json_t *varied)
+{
+    const struct field_rule *rule = field_rule_find(field);
+    const char *set = varied_factor(varied, field);
+    struct finding finding = {.field = field,
+                              .why = "no class is declared for it",
+                              .field_class = FIELD_CONTROLLED,
+                              .a = a,
+                              .b = b};
+
+    if (rule) {
+        finding.field_class = rule->field_class;
+        finding.factor =
+            rule->field_class == FIELD_SUBJECT ? (rule->factor ? rule->factor : field) : NULL;
+        finding.required = rule->required;
+        finding.why = rule->why;
+    }
+    if (set) {
+        finding.field_class = FIELD_SUBJECT;
+        finding.factor = set;
+        finding.why = "the experiment set it";
+    }
+    if (!a || !b || json_is_null(a) || json_is_null(b))
+        finding.state = "unknown";
+    else
+        finding.state = json_equal(a, b) ? "same" : "differs";
+    return finding;
+}
+
+static json_t *value_or_null(const json_t *value)
+{
+    return value ? json_incref((json_t *)value) : json_null();
+}
+
+static void add_reason(json_t *list, const struct finding *finding)
+{
+    bool unknown = !strcmp(finding->state, "unknown");
+    bool only_one = unknown && (!finding->a || json_is_null(finding->a)) !=
+                                   (!finding->b || json_is_null(finding->b));
+
+    json_array_append_new(list, json_sprintf("%s %s: %s", finding->field,
+                                             !unknown   ? "differs"
+                                             : only_one ? "is known of one of them only"
+                                                        : "is not known of either",
+                                             finding->why));
+}
+
+static void add_factor(json_t *factors, const struct finding *finding)
+{
+    json_t *list = json_object_get(factors, finding->factor);
+
+    if (!list) {
+        json_object_set_new(factors, finding->factor, json_array());
+        list = json_object_get(factors, finding->factor);
+    }
+    json_array_append_new(list, json_string(finding->field));
+}
+
+static void weigh(struct judgement *judgement, const struct finding *finding)
+{
+    bool same = !strcmp(finding->state, "same");
+    bool unknown = !strcmp(finding->state, "unknown");
+
+    json_array_append_new(judgement->fields,
+                          json_pack("{s:s, s:s, s:s?, s:s, s:o, s:o, s:s}", "field", finding->field,
+                                    "class", field_class_name(finding->field_class), "factor",
+                                    finding->factor, "state", finding->state, "a",
+                                    value_or_null(finding->a), "b", value_or_null(finding->b),
+                                    "why", finding->why));
+    if (same || finding->field_class == FIELD_NUISANCE)
+        return;
+    if (finding->field_class == FIELD_IDENTITY ||
+        (finding->field_class == FIELD_SUBJECT && unknown && finding->required))
+        add_reason(judgement->reasons, finding);
+    else if (finding->field_class == FIELD_SUBJECT && !unknown)
+        add_factor(judgement->factors, finding);
+    else if (finding->field_class == FIELD_SUBJECT &&
+             (finding->a && !json_is_null(finding->a)) !=
+                 (finding->b && !json_is_null(finding->b)) &&
+             !finding->required)
+        add_factor(judgement->factors, finding); /* a library that only one of them maps */
+    else
+        json_array_append_new(judgement->except, json_string(finding->field));
+}
+
+/* A first look and a simulated device say so themselves, in both results alike. */
+static void weigh_self_declared(struct judgement *judgement, const json_t *a, const json_t *b)
+{
+    if (json_is_false(json_object_get(a, "identity.protocol_evidence")) ||
+        json_is_false(json_object_get(b, "identity.protocol_evidence")))
+        json_array_append_new(
+            judgement->reasons,
+            json_string("identity.protocol_evidence is false: the protocol is a first look, whose "
+                        "results never compare; measure under `standard`"));
+    if (json_is_true(json_object_get(a, "device.simulated")) &&
+        json_is_true(json_object_get(b, "device.simulated")))
+        json_array_append_new(judgement->except, json_string("device.simulated"));
+}
+
+static json_t *factors_list(const json_t *factors)
+{
+    json_t *list = json_array(), *fields;
+    const char *factor;
+
+    json_object_foreach((json_t *)factors, factor, fields)
+    {
+        json_array_append_new(list, json_pack("{s:s, s:O}", "factor", factor, "fields", fields));
+    }
+    return list;
+}
+
+static json_t *conclude(struct judgement *judgement)
+{
+    enum comparability_verdict verdict = json_array_size(judgement->reasons) > 0 ? NOT_COMPARABLE
+                                         : json_array_size(judgement->except) > 0
+                                             ? COMPARABLE_EXCEPT
+                                             : COMPARABLE;
+    const char *only = json_object_size(judgement->factors) == 1 && verdict != NOT_COMPARABLE
+                           ? json_object_iter_key(json_object_iter(judgement->factors))
+                           : NULL;
+
+    return json_pack("{s:s, s:O, s:O, s:o, s:s?, s:O}", "verdict",
+                     comparability_verdict_name(verdict), "reasons", judgement->reasons, "except",
+                     judgement->except, "factors", factors_list(judgement->factors), "attribution",
+                     only, "fields", judgement->fields);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Names of both objects, sorted, each once; heap array of borrowed strings. */
+static const char **union_of_names(const json_t *a, const json_t *b, size_t *ret_count)
+{
+    const char **names = calloc(json_object_size(a) + json_object_size(b) + 1, sizeof(*names));
+    const char *name;
+    json_t *value;
+    size_t count = 0;
+
+    if (!names)
+        return NULL;
+    json_object_foreach((json_t *)a, name, value) names[count++] = name;
+    json_object_foreach((json_t *)b, name, value) if (!json_object_get(a, name)) names[count++] =
+        name;
+    qsort(names, count, sizeof(*names), compare_names);
+    *ret_count = count;
+    return names;
+}
+
+enum status comparability_judge(const json_t *a, const json_t *b, const json_t *varied,
+                                json_t **ret, struct error *err)
+{
+    struct judgement judgement = {json_array(), json_array(), json_object(), json_array()};
+    size_t count = 0, rules;
+    const char **names = NULL;
+    json_t *result = NULL;
+    enum status status = STATUS_OK;
+
+    if (!field_rules(&rules, err)) {
+        status = STATUS_INTERNAL;
+        goto done;
+    }
+    names = union_of_names(a, b, &count);
+    for (size_t i = 0; names && i < count; i++) {
+        struct finding finding =
+            find(names[i], json_object_get(a, names[i]), json_object_get(b, names[i]), varied);
+
+        weigh(&judgement, &finding);
+    }
+    weigh_self_declared(&judgement, a, b);
+    result = names ? conclude(&judgement) : NULL;
+    if (result)
+        *ret = result;
+    else
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the comparison");
+done:
+    free(names);
+    json_decref(judgement.reasons);
+    json_decref(judgement.except);
+    json_decref(judgement.factors);
+    json_decref(judgement.fields);
+    return status;
+}

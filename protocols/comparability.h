@@ -1,0 +1,64 @@
+/*
+ * comparability - may two results be compared at all, and what may a difference be put down to?
+ *
+ * Every recorded field has a class, declared in protocols/declared/fields.yaml with its reason:
+ *   identity    must match and be known; else the two do not compare
+ *   subject     what a comparison is about: may differ, is named, belongs to a factor (device,
+ *               driver, library ...)
+ *   controlled  must match, or the verdict says except which
+ *   nuisance    recorded, may differ
+ * Unknown never equals unknown. A subject that must be known (the driver's version, say) and is not
+ * ends the comparison, since nobody could say what differs.
+ */
+#ifndef ASSAY_PROTOCOLS_COMPARABILITY_H
+#define ASSAY_PROTOCOLS_COMPARABILITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+
+enum field_class { FIELD_IDENTITY, FIELD_SUBJECT, FIELD_CONTROLLED, FIELD_NUISANCE };
+const char *field_class_name(enum field_class field_class);
+
+/* One row of fields.yaml. */
+struct field_rule {
+    const char *field;   /* exact, or ending in '*' for all that begin so; the first match counts */
+    enum field_class field_class;
+    const char *factor;  /* subject: "driver"; NULL: the field's own name is the factor */
+    bool required;       /* subject: unknown means not comparable */
+    const char *why;
+};
+
+/* The built-in table; loaded once, never freed. NULL and `err` when it is damaged (a defect). */
+const struct field_rule *field_rules(size_t *ret_count, struct error *err);
+
+/* The rule of a field, or NULL when none matches (a test sees to it that none is left out). */
+const struct field_rule *field_rule_find(const char *field);
+
+enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE };
+const char *comparability_verdict_name(enum comparability_verdict verdict);
+
+/*
+ * Judges two results by their fields. `a` and `b`: objects, name -> value (any JSON; null: unknown).
+ * A field that only one of them has is unknown in the other. `varied`: what an experiment set on
+ * purpose, as an object {field or prefix*: factor}; such fields count as subjects of that factor,
+ * whatever their class. NULL: nothing, as for two stored results.
+ *
+ * New object in `ret`:
+ *   {"verdict": "comparable" | "comparable_except" | "not_comparable",
+ *    "reasons": ["field: why it ends the comparison", ...],
+ *    "except": ["field", ...],
+ *    "factors": [{"factor", "fields": ["device.driver_version", ...]}, ...],
+ *    "attribution": "driver" | null,
+ *    "fields": [{"field", "class", "factor", "state": "same" | "differs" | "unknown", "a", "b",
+ *                "why"}, ...]}
+ * `attribution` is the one factor that differs; null when none or several do. NO_MEMORY, or INTERNAL
+ * when the table is damaged.
+ */
+enum status comparability_judge(const json_t *a, const json_t *b, const json_t *varied,
+                                json_t **ret, struct error *err);
+
+#endif
