@@ -118,6 +118,8 @@ static bool parse_with_unit(const char *string, const struct unit *units, size_t
 
     if (!string)
         return false;
+    while (string[0] == '0' && is_digit(string[1]))
+        ++string;
     length = decimal_length(string);
     if (length == 0 || length >= sizeof(number) || *string == '-')
         return false;
