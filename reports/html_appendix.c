@@ -28,6 +28,7 @@ static const struct {
     [HTML_APPENDIX_DEVICE] = {"device", "Devices", "Device"},
     [HTML_APPENDIX_HOST] = {"host", "Hosts", "Host"},
     [HTML_APPENDIX_STACK] = {"stack", "Software stacks", "Stack"},
+    [HTML_APPENDIX_FILES] = {"files", "Other mapped files", "Files"},
     [HTML_APPENDIX_KERNELS] = {"kernels", "Compiled kernels", "Kernels"},
     [HTML_APPENDIX_WORKLOAD] = {"workload", "Declared workloads", "Workload"},
     [HTML_APPENDIX_PROTOCOL] = {"protocol", "Declared protocols", "Protocol"},

@@ -191,6 +191,7 @@ void html_context(struct text *out, const struct view_cell *cell,
     append_readings(out, &cell->device.readings, device, sizeof(device) / sizeof(device[0]));
     append_link(out, appendix, HTML_APPENDIX_DEVICE, cell, "Everything it tells");
     append_link(out, appendix, HTML_APPENDIX_STACK, cell, "Mapped libraries");
+    append_link(out, appendix, HTML_APPENDIX_FILES, cell, "Other mapped files");
     if (changed)
         text_append_format(out, "<div><dt>Libraries</dt><dd class=\"bad\">%zu differ between start and "
                                 "end of a window</dd></div>\n",

@@ -42,7 +42,8 @@ struct html_appendix {
 enum html_appendix_kind {
     HTML_APPENDIX_DEVICE,
     HTML_APPENDIX_HOST,
-    HTML_APPENDIX_STACK,
+    HTML_APPENDIX_STACK, /* installed files that were mapped */
+    HTML_APPENDIX_FILES, /* other mapped files: compiled kernels, the program itself */
     HTML_APPENDIX_KERNELS,
     HTML_APPENDIX_WORKLOAD,
     HTML_APPENDIX_PROTOCOL,

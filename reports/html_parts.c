@@ -116,9 +116,9 @@ void html_reading(struct text *out, const struct reading *reading)
 
 void html_reading_table(struct text *out, const char *caption, const struct reading_list *readings)
 {
-    text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>");
+    text_append(out, "<div class=\"scroll\"><table class=\"tight fixed\"><caption>");
     escape_html(out, caption);
-    text_append(out, "</caption><thead><tr><th scope=\"col\">Reading</th><th scope=\"col\">Value</th>"
+    text_append(out, "</caption><colgroup><col class=\"w25\"><col><col class=\"w30\"></colgroup><thead><tr><th scope=\"col\">Reading</th><th scope=\"col\">Value</th>"
                      "<th scope=\"col\">Source</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < readings->count; ++i) {
         const struct reading *reading = &readings->items[i];

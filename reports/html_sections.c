@@ -96,54 +96,79 @@ static void append_change(struct text *out, const struct view_component *compone
     }
 }
 
-static void collect_stack(struct html_appendix *appendix, const struct view_cell *cell,
-                          const struct view_trial *trial)
+/* Files that a package manager puts somewhere, which are the same for one result and the next. */
+static bool is_installed(const char *path)
 {
-    struct text body;
+    static const char *const folders[] = {"/usr/", "/lib/", "/lib64/", "/opt/", "/bin/", "/sbin/"};
+
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); ++i)
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0)
+            return true;
+    return false;
+}
+
+static void append_component(struct text *out, const struct view_component *component)
+{
     char size[NUMBER_SIZE];
 
+    text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
+    html_known(out, component->path);
+    text_append(out, "</th><td>");
+    html_known(out, component->kind);
+    text_append(out, "</td><td class=\"wrap\">");
+    if (component->version && *component->version)
+        escape_html(out, component->version);
+    else
+        text_append(out, "<span class=\"none\">not told</span>");
+    text_append(out, "</td><td class=\"num\">");
+    if (component->size.known)
+        text_append(out, number_format_bytes((double)component->size.value, size));
+    else
+        html_known(out, NULL);
+    text_append(out, "</td><td>");
+    if (component->digest) {
+        html_digest(out, component->digest);
+    } else {
+        text_append(out, "<span class=\"none\">unavailable: ");
+        escape_html(out, component->missing_reason ? component->missing_reason : "no reason given");
+        text_append(out, "</span>");
+    }
+    text_append(out, "</td><td>");
+    if (component->build_id)
+        html_digest(out, component->build_id);
+    else
+        text_append(out, "<span class=\"none\">has none</span>");
+    text_append(out, "</td><td>");
+    append_change(out, component);
+    text_append(out, "</td></tr>\n");
+}
+
+static void collect_files(struct html_appendix *appendix, const struct view_cell *cell,
+                          const struct view_trial *trial, bool installed)
+{
+    size_t count = 0;
+    struct text body;
+
+    for (size_t i = 0; i < trial->component_count; ++i)
+        count += is_installed(trial->components[i].path) == installed;
+    if (count == 0)
+        return;
     text_init(&body);
     text_append_format(&body,
-                       "<div class=\"scroll\"><table class=\"tight\"><caption>%zu files that the "
+                       "<div class=\"scroll\"><table class=\"tight fixed\"><caption>%zu %s that the "
                        "worker had mapped, seen at the start and at the end of the window</caption>"
+                       "<colgroup><col><col class=\"w9\"><col class=\"w9\"><col class=\"w9\">"
+                       "<col class=\"w12\"><col class=\"w12\"><col class=\"w12\"></colgroup>"
                        "<thead><tr><th scope=\"col\">File</th><th scope=\"col\">Kind</th>"
                        "<th scope=\"col\">Version</th><th scope=\"col\" class=\"num\">Size</th>"
                        "<th scope=\"col\">SHA-256</th><th scope=\"col\">Build-id</th>"
                        "<th scope=\"col\">In the window</th></tr></thead><tbody>\n",
-                       trial->component_count);
-    for (size_t i = 0; i < trial->component_count; ++i) {
-        const struct view_component *component = &trial->components[i];
-
-        text_append(&body, "<tr><th scope=\"row\" class=\"wrap\">");
-        html_known(&body, component->path);
-        text_append(&body, "</th><td>");
-        html_known(&body, component->kind);
-        text_append(&body, "</td><td class=\"wrap\">");
-        html_known(&body, component->version);
-        text_append(&body, "</td><td class=\"num\">");
-        if (component->size.known)
-            text_append(&body, number_format_bytes((double)component->size.value, size));
-        else
-            html_known(&body, NULL);
-        text_append(&body, "</td><td>");
-        if (component->digest) {
-            html_digest(&body, component->digest);
-        } else {
-            text_append(&body, "<span class=\"none\">unavailable: ");
-            escape_html(&body, component->missing_reason ? component->missing_reason : "no reason given");
-            text_append(&body, "</span>");
-        }
-        text_append(&body, "</td><td>");
-        if (component->build_id)
-            html_digest(&body, component->build_id);
-        else
-            text_append(&body, "<span class=\"none\">has none</span>");
-        text_append(&body, "</td><td>");
-        append_change(&body, component);
-        text_append(&body, "</td></tr>\n");
-    }
+                       count, installed ? "installed files" : "files outside the system's folders");
+    for (size_t i = 0; i < trial->component_count; ++i)
+        if (is_installed(trial->components[i].path) == installed)
+            append_component(&body, &trial->components[i]);
     text_append(&body, "</tbody></table></div>\n");
-    html_appendix_add(appendix, HTML_APPENDIX_STACK, &body, cell);
+    html_appendix_add(appendix, installed ? HTML_APPENDIX_STACK : HTML_APPENDIX_FILES, &body, cell);
 }
 
 static void append_artifact(struct text *out, const json_t *artifact)
@@ -183,8 +208,9 @@ static void collect_kernels(struct html_appendix *appendix, const struct view_ce
     size_t index;
 
     text_init(&body);
-    text_append(&body, "<div class=\"scroll\"><table class=\"tight\"><caption>Kernel texts as compiled "
-                       "for the device</caption><thead><tr><th scope=\"col\">Text</th>"
+    text_append(&body, "<div class=\"scroll\"><table class=\"tight fixed\"><caption>Kernel texts as compiled "
+                       "for the device</caption><colgroup><col class=\"w20\"><col class=\"w6\">"
+                       "<col class=\"w12\"><col class=\"w12\"><col class=\"w20\"><col></colgroup><thead><tr><th scope=\"col\">Text</th>"
                        "<th scope=\"col\" class=\"num\">Lanes</th><th scope=\"col\">Source SHA-256</th>"
                        "<th scope=\"col\">Binary SHA-256</th><th scope=\"col\">Compiler</th>"
                        "<th scope=\"col\">Options</th></tr></thead><tbody>\n");
@@ -219,8 +245,8 @@ void html_appendix_collect(struct html_appendix *appendix, const struct view_cel
     collect_device(appendix, cell);
     collect_host(appendix, cell);
     for (size_t i = 0; i < cell->trial_count; ++i) {
-        if (cell->trials[i].component_count)
-            collect_stack(appendix, cell, &cell->trials[i]);
+        collect_files(appendix, cell, &cell->trials[i], true);
+        collect_files(appendix, cell, &cell->trials[i], false);
         if (json_array_size(cell->trials[i].artifacts))
             collect_kernels(appendix, cell, &cell->trials[i]);
     }

@@ -14,8 +14,9 @@ static const char *const written[] = {
     "dl",    "dt",      "dd",      "ul",     "ol",      "li",      "table", "caption", "thead",
     "tbody", "tr",      "th",      "td",     "figure",  "figcaption", "details", "summary", "time",
     "svg",   "desc",    "path",    "rect",   "circle",  "text",
+    "colgroup", "col",
 };
-static const char *const empty[] = {"meta", "br"};
+static const char *const empty[] = {"meta", "br", "col"};
 
 static bool is_one_of(const char *name, const char *const *names, size_t count)
 {
