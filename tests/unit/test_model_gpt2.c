@@ -14,8 +14,11 @@
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/models/reference_math.h"
 
-static const struct gpt2_shape published = {.layers = 12, .heads = 12, .width = 768,
-                                            .context = 1024, .vocabulary = 50257,
+static const struct gpt2_shape published = {.layers = 12,
+                                            .heads = 12,
+                                            .width = 768,
+                                            .context = 1024,
+                                            .vocabulary = 50257,
                                             .mlp_width = 3072};
 
 static void test_published_counts(void **state)
@@ -144,8 +147,8 @@ static void test_matmul_variants(void **state)
                     double sum = add ? 1.0 : 0.0;
 
                     for (uint64_t p = 0; p < k; p++)
-                        sum += a[ta ? p * m + i : i * k + p] *
-                               (double)b[tb ? j * k + p : p * n + j];
+                        sum +=
+                            a[ta ? p * m + i : i * k + p] * (double)b[tb ? j * k + p : p * n + j];
                     assert_true(fabs(sum - c[i * n + j]) < 1e-13 * (double)(k + 1));
                 }
             }
@@ -266,10 +269,10 @@ static void test_adamw_by_hand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_counts),   cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_impossible_shapes),  cmocka_unit_test(test_initialisation),
-        cmocka_unit_test(test_matmul_variants),    cmocka_unit_test(test_gradients_by_differences),
-        cmocka_unit_test(test_causality),          cmocka_unit_test(test_adamw_by_hand),
+        cmocka_unit_test(test_published_counts),  cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_impossible_shapes), cmocka_unit_test(test_initialisation),
+        cmocka_unit_test(test_matmul_variants),   cmocka_unit_test(test_gradients_by_differences),
+        cmocka_unit_test(test_causality),         cmocka_unit_test(test_adamw_by_hand),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static enum status run_norm(struct ops *ops, const struct task *task, struct err
 
 /* Best time of a few launches of what `ops` holds now. */
 static enum status measure(struct ops *ops, const struct task *task, enum ops_module module,
-                           int64_t best, int64_t *ret_ns, struct error *err)
+                           int64_t *ret_ns, struct error *err)
 {
     int64_t mine = INT64_MAX;
     enum status status = STATUS_OK;
@@ -71,8 +71,6 @@ static enum status measure(struct ops *ops, const struct task *task, enum ops_mo
         spent = clock_monotonic_ns() - start;
         if (i >= 0 && spent < mine)
             mine = spent;
-        if (i >= 0 && mine / HOPELESS > best)
-            break;
     }
     if (status == STATUS_OK)
         *ret_ns = mine;
@@ -110,7 +108,7 @@ static enum status try_candidate(struct ops *ops, const struct task *task, enum 
         ops->lanes[module] = lanes;
         if (tile)
             ops->tile = *tile;
-        status = measure(ops, task, module, *best, &ns, &refusal);
+        status = measure(ops, task, module, &ns, &refusal);
     }
     note(ops, module == OPS_GEMM ? "gemm" : "rows", tile, lanes, ns,
          status == STATUS_OK ? NULL : refusal.message);
