@@ -1,7 +1,7 @@
 /*
  * Causal softmax over scores, in place, and its gradient. p: matrices of length x length, one after
  * another, row t of each holding the scores of position t with positions 0..length-1. Only
- * s <= t count; the rest of the row becomes 0, since the products that follow read whole tiles. Joined behind fold.h.
+ * s <= t count; the rest of the row becomes 0, since the products that follow read whole tiles. Joined behind fold.h and memory_exp.h.
  */
 KERNEL(causal_softmax_forward, GLOBAL f32 *p, u64 p_offset, u64 rows, u64 length)
 {
@@ -14,7 +14,7 @@ KERNEL(causal_softmax_forward, GLOBAL f32 *p, u64 p_offset, u64 rows, u64 length
 
         MAX_OVER(top, count, row[i]);
         for (u64 i = LANE; i < count; i += LANES)
-            row[i] = F_EXP(row[i] - top);
+            row[i] = exp_f32_to_88(row[i] - top);
         SUM_OVER(sum, count, row[i]);
         sum = 1.0f / sum;
         for (u64 i = LANE; i < count; i += LANES)

@@ -1,7 +1,7 @@
 /*
  * Cross-entropy of logits (rows, classes) against target[r], and its gradient.
  * total[r] = log(sum(exp(logits[r, :]))), loss[r] = total[r] - logits[r, target[r]], in nats.
- * Joined behind fold.h.
+ * Joined behind fold.h and memory_exp.h.
  */
 KERNEL(cross_entropy_forward, const GLOBAL f32 *logits, const GLOBAL i32 *indices,
        GLOBAL f32 *total, GLOBAL f32 *loss, u64 targets_offset, u64 rows, u64 classes)
@@ -13,7 +13,7 @@ KERNEL(cross_entropy_forward, const GLOBAL f32 *logits, const GLOBAL i32 *indice
         f32 top, sum;
 
         MAX_OVER(top, classes, in[i]);
-        SUM_OVER(sum, classes, F_EXP(in[i] - top));
+        SUM_OVER(sum, classes, exp_f32_to_88(in[i] - top));
         if (LANE == 0) {
             total[r] = top + F_LOG(sum);
             loss[r] = total[r] - in[indices[targets_offset + r]];
@@ -31,7 +31,7 @@ KERNEL(cross_entropy_backward, GLOBAL f32 *logits, const GLOBAL i32 *indices,
         const u64 target = (u64)indices[targets_offset + r];
 
         for (u64 i = LANE; i < classes; i += LANES)
-            row[i] = F_EXP(row[i] - t) * scale;
+            row[i] = exp_f32_to_88(row[i] - t) * scale;
         BARRIER();
         if (LANE == 0)
             row[target] -= scale;

@@ -11,6 +11,7 @@
 static const char *const gemm_files[] = {"gemm.h"};
 static const char *const row_files[] = {
     "fold.h",
+    "memory_exp.h",
     "transformer_norm.h",
     "transformer_attention.h",
     "transformer_gelu.h",
