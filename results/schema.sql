@@ -104,11 +104,11 @@ CREATE INDEX campaign_event_by_campaign ON campaign_event (campaign);
 -- is stored once, however many trials saw it.
 CREATE TABLE reading (
     id   INTEGER PRIMARY KEY,
+    hash INTEGER NOT NULL, -- first 8 bytes of SHA-256 of name, NUL, body: finds an equal reading
     name TEXT NOT NULL, -- dotted: 'host.cpu.model'
-    -- canonical JSON: status, value, unit, source, reason
-    body TEXT NOT NULL,
-    UNIQUE (name, body)
+    body TEXT NOT NULL -- canonical JSON: status, value, unit, source, reason
 ) STRICT;
+CREATE INDEX reading_by_hash ON reading (hash);
 
 -- A set of readings taken together.
 CREATE TABLE reading_set (
@@ -250,21 +250,19 @@ CREATE INDEX verification_by_trial ON verification (trial);
 
 -- The surroundings, before and after.
 CREATE TABLE environment (
-    id       INTEGER PRIMARY KEY,
     trial    INTEGER NOT NULL REFERENCES trial (id),
-    at       TEXT NOT NULL, -- 'before' or 'after'
+    at       TEXT NOT NULL, -- 'host', 'before' or 'after'
     readings INTEGER NOT NULL REFERENCES reading_set (id),
-    UNIQUE (trial, at)
-) STRICT;
+    PRIMARY KEY (trial, at)
+) STRICT, WITHOUT ROWID;
 
 -- Files that the worker had mapped. Several rows of one `at` add up.
 CREATE TABLE trial_stack (
-    id    INTEGER PRIMARY KEY,
     trial INTEGER NOT NULL REFERENCES trial (id),
     at    TEXT NOT NULL, -- 'window_start' or 'window_end'
     stack INTEGER NOT NULL REFERENCES stack (id),
-    UNIQUE (trial, at, stack)
-) STRICT;
+    PRIMARY KEY (trial, at, stack)
+) STRICT, WITHOUT ROWID;
 
 -- Compiled kernels.
 CREATE TABLE artifact (

@@ -102,7 +102,7 @@ static enum status set_environment(struct store *store, json_t *object, int64_t 
     size_t i;
     enum status status = rows_of(store,
                                  "SELECT at, readings FROM environment WHERE trial = ?1"
-                                 " ORDER BY id",
+                                 " ORDER BY at DESC",
                                  trial, &rows, err);
 
     if (status == STATUS_OK) {
