@@ -26,7 +26,7 @@
 struct chart_series {
     const int64_t *sample_ns; /* borrowed; NULL when count is 0 */
     size_t count;
-    double iterations;  /* per sample, >= 1 */
+    double iterations; /* per sample, >= 1 */
     bool has_window;
     size_t window_from; /* index of the first sample of the window */
     bool has_steady;
@@ -77,7 +77,8 @@ void chart_distribution(struct text *out, const char *id, const char *heading,
                         const struct chart_distribution *distribution,
                         const struct number_unit *unit);
 
-/* One row of the chart of trials: its mean, interval where there is one, or why there is neither. */
+/* One row of the chart of trials: its mean, interval where there is one, or why there is neither.
+ */
 struct chart_trial {
     const char *label; /* "trial 3" */
     bool has_value, has_interval;

@@ -24,9 +24,10 @@ static void append_time_axis(struct text *out, const struct scale *x, double at,
 
         chart_line(out, place, at, place, at + 3, "axis");
         snprintf(label, sizeof(label), "%.*f", decimals, ticks[i]);
-        chart_label(out, place, at + 13, place > x->to - 14     ? "end"
-                                         : place < x->from + 14 ? "start"
-                                                                : "middle",
+        chart_label(out, place, at + 13,
+                    place > x->to - 14     ? "end"
+                    : place < x->from + 14 ? "start"
+                                           : "middle",
                     "tick", label);
     }
 }
@@ -74,8 +75,8 @@ static void append_marks(struct text *out, const struct chart_distribution *dist
         while (row + 1 < LABEL_ROWS && (left ? at - width - 4 : at) < row_end[row])
             ++row;
         chart_line(out, at, top + 11 * (double)row - 2, at, bottom, "mark");
-        chart_label(out, left ? at - 3 : at + 3, top + 7 + 11 * (double)row,
-                    left ? "end" : "start", "zone", mark->label);
+        chart_label(out, left ? at - 3 : at + 3, top + 7 + 11 * (double)row, left ? "end" : "start",
+                    "zone", mark->label);
         row_end[row] = left ? at + 2 : at + width + 6;
     }
 }
@@ -211,7 +212,8 @@ void chart_trials(struct text *out, const char *id, const char *heading,
         chart_coordinate(out, y);
         text_append(out, "\"><title>");
         escape_html(out, trial->label);
-        text_append_format(out, ": %s</title></circle>", number_format_unit(trial->ns, unit, value));
+        text_append_format(out, ": %s</title></circle>",
+                           number_format_unit(trial->ns, unit, value));
     }
     append_time_axis(out, &x, bottom, unit);
     chart_label(out, 0, 9, "start", "head", heading);

@@ -62,8 +62,8 @@ bool chart_range_of(const struct chart_series *series, size_t count, int64_t *sc
             continue;
         range_add_quantiles(&body, &any, one->sample_ns + from, one->count - from, SPIKE_SHARE,
                             1 - SPIKE_SHARE, one->iterations, scratch);
-        range_add_quantiles(&body, &any, one->sample_ns, one->count, WARMUP_SHARE,
-                            1 - WARMUP_SHARE, one->iterations, scratch);
+        range_add_quantiles(&body, &any, one->sample_ns, one->count, WARMUP_SHARE, 1 - WARMUP_SHARE,
+                            one->iterations, scratch);
         range_add_extremes(&whole, &any_whole, one);
     }
     if (!any)

@@ -11,9 +11,8 @@
 
 enum { HEIGHT = 132, LEFT = 40, RIGHT = 334, TOP = 22, BOTTOM = 110 };
 
-static void append_axes(struct text *out, const struct chart_series *series,
-                        const struct scale *x, const struct scale *y,
-                        const struct number_unit *unit)
+static void append_axes(struct text *out, const struct chart_series *series, const struct scale *x,
+                        const struct scale *y, const struct number_unit *unit)
 {
     double ticks[12];
     char label[NUMBER_SIZE];
@@ -41,8 +40,7 @@ static void append_axes(struct text *out, const struct chart_series *series,
 }
 
 /* The shade under the warmup. */
-static void append_shade(struct text *out, const struct chart_series *series,
-                         const struct scale *x)
+static void append_shade(struct text *out, const struct chart_series *series, const struct scale *x)
 {
     double from = scale_map(x, (double)series->window_from);
 
@@ -52,14 +50,14 @@ static void append_shade(struct text *out, const struct chart_series *series,
         text_append_format(out, "\" height=\"%d\"><title>warmup: samples 0 to %zu</title></rect>",
                            BOTTOM - TOP, series->window_from - 1);
     } else if (!series->has_window && series->count > 0) {
-        text_append_format(out, "<rect class=\"warm\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>",
+        text_append_format(out,
+                           "<rect class=\"warm\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>",
                            LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
     }
 }
 
 /* The window's edge, the place where steady state begins, and their names, above the data. */
-static void append_zones(struct text *out, const struct chart_series *series,
-                         const struct scale *x)
+static void append_zones(struct text *out, const struct chart_series *series, const struct scale *x)
 {
     double from = scale_map(x, (double)series->window_from), steady;
     char label[NUMBER_SIZE];
@@ -90,8 +88,8 @@ static void append_point(struct text *out, char command, double x, double y)
     chart_coordinate(out, y);
 }
 
-static void append_dots(struct text *out, const struct chart_series *series,
-                        const struct scale *x, const struct scale *y)
+static void append_dots(struct text *out, const struct chart_series *series, const struct scale *x,
+                        const struct scale *y)
 {
     text_append_format(out, "<path class=\"dots%s\" d=\"", series->count <= 150 ? " few" : "");
     for (size_t i = 0; i < series->count; ++i) {
@@ -217,7 +215,11 @@ bool chart_time_series(struct text *out, const char *id, const char *heading,
     if (points)
         append_dots(out, series, &x, &y);
     else
-        ok = append_envelope(out, series, marks / 2 > 294 ? 294 : marks / 2 ? marks / 2 : 1, &x, &y);
+        ok = append_envelope(out, series,
+                             marks / 2 > 294 ? 294
+                             : marks / 2     ? marks / 2
+                                             : 1,
+                             &x, &y);
     append_outside(out, series, &x, &y);
     append_zones(out, series, &x);
     chart_label(out, 0, 9, "start", series->failed ? "head bad" : "head", heading);

@@ -18,13 +18,12 @@ extern const struct embed_file report_style[];
 
 static void append_head(struct text *out, const struct view *view)
 {
-    text_append(out,
-                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                "style-src 'unsafe-inline'; img-src data:\">\n"
-                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                "<meta name=\"generator\" content=\"assay\">\n<title>Benchmark report ");
+    text_append(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                     "style-src 'unsafe-inline'; img-src data:\">\n"
+                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                     "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                     "<meta name=\"generator\" content=\"assay\">\n<title>Benchmark report ");
     escape_html_short(out, view->campaigns[0].uid ? view->campaigns[0].uid : "", 9);
     text_append(out, "</title>\n<style>\n");
     text_append_bytes(out, report_style[0].text, report_style[0].length);
@@ -71,7 +70,8 @@ static void append_protocols(struct text *out, const struct view *view, size_t c
 static void append_campaign(struct text *out, const struct view *view, size_t index)
 {
     const struct view_campaign *campaign = &view->campaigns[index];
-    const char *last = campaign->event_count ? campaign->events[campaign->event_count - 1].event : NULL;
+    const char *last =
+        campaign->event_count ? campaign->events[campaign->event_count - 1].event : NULL;
     size_t cells, ok;
     long long planned;
 
@@ -115,7 +115,9 @@ static void append_masthead(struct text *out, const struct view *view)
 {
     bool first_look = false, simulated = false;
 
-    text_append(out, "<header class=\"masthead\"><p class=\"eyebrow\">assay</p><h1>Benchmark report</h1>\n");
+    text_append(
+        out,
+        "<header class=\"masthead\"><p class=\"eyebrow\">assay</p><h1>Benchmark report</h1>\n");
     for (size_t i = 0; i < view->campaign_count; ++i)
         append_campaign(out, view, i);
     text_append(out, "</header>\n");
@@ -124,21 +126,25 @@ static void append_masthead(struct text *out, const struct view *view)
         simulated = simulated || view->cells[i].device.simulated;
     }
     if (first_look)
-        text_append(out, "<div class=\"note\"><p><b>A first look, not evidence.</b> Results under protocol "
-                         "<i>quick</i>, or another one that declares itself no evidence, never "
-                         "compare with other results. <code>assay run --protocol standard</code> "
-                         "measures for evidence.</p></div>\n");
+        text_append(
+            out, "<div class=\"note\"><p><b>A first look, not evidence.</b> Results under protocol "
+                 "<i>quick</i>, or another one that declares itself no evidence, never "
+                 "compare with other results. <code>assay run --protocol standard</code> "
+                 "measures for evidence.</p></div>\n");
     if (simulated)
-        text_append(out, "<div class=\"note stop\"><p><b>Some devices are simulated.</b> Their results test "
-                         "this tool and say nothing of any hardware; they are not for publication."
-                         "</p></div>\n");
+        text_append(
+            out,
+            "<div class=\"note stop\"><p><b>Some devices are simulated.</b> Their results test "
+            "this tool and say nothing of any hardware; they are not for publication."
+            "</p></div>\n");
 }
 
 static void append_events(struct text *out, const struct view *view)
 {
-    text_append(out, "<h2 id=\"course\">Course of the campaign</h2>\n<div class=\"scroll\">"
-                     "<table class=\"tight\"><thead><tr><th scope=\"col\">When</th>"
-                     "<th scope=\"col\">Event</th><th scope=\"col\">Detail</th></tr></thead><tbody>\n");
+    text_append(out,
+                "<h2 id=\"course\">Course of the campaign</h2>\n<div class=\"scroll\">"
+                "<table class=\"tight\"><thead><tr><th scope=\"col\">When</th>"
+                "<th scope=\"col\">Event</th><th scope=\"col\">Detail</th></tr></thead><tbody>\n");
     for (size_t c = 0; c < view->campaign_count; ++c) {
         for (size_t i = 0; i < view->campaigns[c].event_count; ++i) {
             const struct view_event *event = &view->campaigns[c].events[i];
@@ -160,15 +166,20 @@ static void append_reading_guide(struct text *out)
     text_append(
         out,
         "<h2 id=\"words\">How to read this page</h2>\n"
-        "<p>A <b>sample</b> is one timed iteration, or a fixed block of iterations where one is too "
-        "short for the clock. A <b>trial</b> is a fresh process that checks its outputs, warms up and "
-        "measures. A <b>result</b> is what the trials of one workload, precision, batch and device say "
+        "<p>A <b>sample</b> is one timed iteration, or a fixed block of iterations where one is "
+        "too "
+        "short for the clock. A <b>trial</b> is a fresh process that checks its outputs, warms up "
+        "and "
+        "measures. A <b>result</b> is what the trials of one workload, precision, batch and device "
+        "say "
         "together. All samples are kept, warmup included; none are trimmed.</p>\n"
-        "<p>A rate is work divided by time over the steady part of the trials. Its interval comes from "
+        "<p>A rate is work divided by time over the steady part of the trials. Its interval comes "
+        "from "
         "the differences between trials where there are several, and honours that neighbouring "
         "samples depend on each other where there is one. A trial that never settles gives no "
         "number. A percentile that the samples cannot carry is refused.</p>\n"
-        "<p>The figures relate only to the device, software and moment recorded beside them.</p>\n");
+        "<p>The figures relate only to the device, software and moment recorded beside "
+        "them.</p>\n");
 }
 
 static enum status flush(struct text *text, FILE *out, struct error *err)
@@ -253,9 +264,11 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
     html_appendix_write(&text, &appendix);
     append_events(&text, &view);
     append_reading_guide(&text);
-    text_append(&text, "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; the page "
-                       "holds no scripts and loads nothing. Missing values are shown as such and "
-                       "never as 0.</p></footer>\n</div>\n</body>\n</html>\n");
+    text_append(
+        &text,
+        "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; the page "
+        "holds no scripts and loads nothing. Missing values are shown as such and "
+        "never as 0.</p></footer>\n</div>\n</body>\n</html>\n");
     status = flush(&text, out, err);
 cleanup:
     text_finish(&text);

@@ -2,9 +2,10 @@
  * html - one self-contained page of any number of results.
  *
  * No scripts, nothing fetched, a Content-Security-Policy that says so; light, dark, phone and paper
- * from one style sheet (style.css). The page is written cell by cell: memory holds the samples of one
- * cell at a time, whatever the size of the database. Detail of the charts is scaled to the number of
- * trials, so that a page stays below a few MB; what is left out by that is stated under the chart.
+ * from one style sheet (style.css). The page is written cell by cell: memory holds the samples of
+ * one cell at a time, whatever the size of the database. Detail of the charts is scaled to the
+ * number of trials, so that a page stays below a few MB; what is left out by that is stated under
+ * the chart.
  */
 #ifndef ASSAY_REPORTS_HTML_H
 #define ASSAY_REPORTS_HTML_H

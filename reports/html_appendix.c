@@ -1,6 +1,6 @@
 /*
- * What many results share - the device, the host, the mapped files, kernels, declarations - is stated
- * once at the end of the page, and every result links to it.
+ * What many results share - the device, the host, the mapped files, kernels, declarations - is
+ * stated once at the end of the page, and every result links to it.
  */
 #include "reports/html_internal.h"
 
@@ -18,7 +18,7 @@ struct html_section {
     struct {
         int64_t cell;
         char result[80];
-    } *users;
+    } * users;
     size_t user_count;
 };
 

@@ -52,13 +52,20 @@ static size_t merge_checks(const struct view_cell *cell, struct check_row *rows,
     return count;
 }
 
-static void append_check(struct text *out, const struct check_row *row)
+static bool same_reason(const struct check_row *a, const struct check_row *b)
+{
+    return a->first->reason && b->first->reason && strcmp(a->first->reason, b->first->reason) == 0;
+}
+
+/* `span` rows share the reason that is told here; 0: an earlier row has told it. */
+static void append_check(struct text *out, const struct check_row *row, size_t span)
 {
     const struct view_check *check = row->first;
     const char *tone = row->passed < row->made ? "bad" : "good";
     char number[NUMBER_SIZE];
 
-    text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
+    text_append_format(out, "<tr><th scope=\"row\"%s>",
+                       strlen(check->output) > 40 ? " class=\"wrap\"" : "");
     escape_html(out, check->output);
     text_append(out, "</th><td>");
     escape_html(out, strcmp(check->phase, "verify_before") == 0  ? "before"
@@ -75,16 +82,54 @@ static void append_check(struct text *out, const struct check_row *row)
     text_append(out, "</td><td class=\"num\">");
     text_append(out, isnan(check->tolerance) ? "not recorded"
                                              : number_format_scientific(check->tolerance, number));
-    text_append_format(out, "</td><td class=\"num %s\">%zu/%zu</td><td class=\"soft\">", tone,
-                       row->passed, row->made);
-    html_known(out, check->reason);
-    text_append(out, "</td></tr>\n");
+    text_append_format(out, "</td><td class=\"num %s\">%zu/%zu</td>", tone, row->passed, row->made);
+    if (span) {
+        text_append_format(out, "<td class=\"soft\" rowspan=\"%zu\">", span);
+        html_known(out, check->reason);
+        text_append(out, "</td>");
+    }
+    text_append(out, "</tr>\n");
+}
+
+/* All checks in a sentence: how many passed, and how near the nearest came to its tolerance. */
+static void append_check_summary(struct text *out, const struct check_row *rows, size_t count)
+{
+    size_t made = 0, passed = 0;
+    double nearest = -1;
+    char number[NUMBER_SIZE];
+
+    for (size_t i = 0; i < count; ++i) {
+        double share = rows[i].worst / rows[i].first->tolerance;
+
+        made += rows[i].made;
+        passed += rows[i].passed;
+        if (isfinite(share) && share > nearest)
+            nearest = share;
+    }
+    text_append_format(out, "<p><b class=\"%s\">%zu of %zu comparisons passed.</b>",
+                       passed < made ? "bad" : "good", passed, made);
+    if (nearest >= 0)
+        text_append_format(out, " The largest error came to %s of its tolerance.",
+                           number_format_percent(nearest, number));
+    text_append(out, "</p>\n");
+}
+
+/* More rows than this are folded away, unless a check failed. */
+#define CHECK_ROWS_SHOWN 8
+
+static bool all_passed(const struct check_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; ++i)
+        if (rows[i].passed < rows[i].made)
+            return false;
+    return true;
 }
 
 void html_checks(struct text *out, const struct view_cell *cell)
 {
     struct check_row *rows = calloc(CHECK_ROWS_MAX, sizeof(*rows));
     size_t more, count;
+    bool folded;
 
     if (!rows) {
         out->failed = true;
@@ -97,18 +142,30 @@ void html_checks(struct text *out, const struct view_cell *cell)
         free(rows);
         return;
     }
-    text_append(out,
-                "<div class=\"scroll\"><table class=\"tight\"><caption>Largest error over all trials, "
-                "compared with the fp64 reference before the warmup and after the window</caption>"
-                "<thead><tr><th scope=\"col\">Output</th><th scope=\"col\">When</th>"
-                "<th scope=\"col\">Metric</th><th scope=\"col\" class=\"num\">Error</th>"
-                "<th scope=\"col\" class=\"num\">Tolerance</th><th scope=\"col\" class=\"num\">Passed"
-                "</th><th scope=\"col\">Reason for the tolerance</th></tr></thead><tbody>\n");
-    for (size_t i = 0; i < count; ++i)
-        append_check(out, &rows[i]);
-    text_append(out, "</tbody></table></div>\n");
+    append_check_summary(out, rows, count);
+    folded = count > CHECK_ROWS_SHOWN && all_passed(rows, count);
+    if (folded)
+        text_append_format(out, "<details><summary>All %zu</summary>", count);
+    text_append(
+        out, "<div class=\"scroll\"><table class=\"tight spans\"><caption>Largest error over all "
+             "trials, "
+             "compared with the fp64 reference before the warmup and after the window</caption>"
+             "<thead><tr><th scope=\"col\">Output</th><th scope=\"col\">When</th>"
+             "<th scope=\"col\">Metric</th><th scope=\"col\" class=\"num\">Error</th>"
+             "<th scope=\"col\" class=\"num\">Tolerance</th><th scope=\"col\" class=\"num\">Passed"
+             "</th><th scope=\"col\">Reason for the tolerance</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < count; ++i) {
+        size_t span = 0;
+
+        if (i == 0 || !same_reason(&rows[i], &rows[i - 1]))
+            for (span = 1; i + span < count && same_reason(&rows[i], &rows[i + span]);)
+                ++span;
+        append_check(out, &rows[i], span);
+    }
+    text_append(out, folded ? "</tbody></table></div></details>\n" : "</tbody></table></div>\n");
     if (more)
-        text_append_format(out, "<p class=\"soft\">%zu further checks are in the database.</p>\n", more);
+        text_append_format(out, "<p class=\"soft\">%zu further checks are in the database.</p>\n",
+                           more);
     free(rows);
 }
 
@@ -131,14 +188,15 @@ static void append_duration(struct text *out, const struct view_trial *trial, co
 
 void html_attempts(struct text *out, const struct view_cell *cell)
 {
-    text_append_format(out,
-                       "<h4>All attempts</h4>\n<div class=\"scroll\"><table class=\"tight\"><caption>%zu "
-                       "attempts, none left out; each a fresh process</caption><thead><tr>"
-                       "<th scope=\"col\">Trial</th><th scope=\"col\">Started (UTC)</th>"
-                       "<th scope=\"col\" class=\"num\">Samples</th><th scope=\"col\" class=\"num\">Warmup"
-                       "</th><th scope=\"col\" class=\"num\">Window</th><th scope=\"col\" class=\"num\">"
-                       "Peak memory</th><th scope=\"col\">Outcome</th></tr></thead><tbody>\n",
-                       cell->trial_count);
+    text_append_format(
+        out,
+        "<h4>All attempts</h4>\n<div class=\"scroll\"><table class=\"tight\"><caption>%zu "
+        "attempts, none left out; each a fresh process</caption><thead><tr>"
+        "<th scope=\"col\">Trial</th><th scope=\"col\">Started (UTC)</th>"
+        "<th scope=\"col\" class=\"num\">Samples</th><th scope=\"col\" class=\"num\">Warmup"
+        "</th><th scope=\"col\" class=\"num\">Window</th><th scope=\"col\" class=\"num\">"
+        "Peak memory</th><th scope=\"col\">Outcome</th></tr></thead><tbody>\n",
+        cell->trial_count);
     for (size_t i = 0; i < cell->trial_count; ++i) {
         const struct view_trial *trial = &cell->trials[i];
         char number[NUMBER_SIZE];

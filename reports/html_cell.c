@@ -33,7 +33,8 @@ static void append_heading(struct text *out, const struct view_cell *cell)
 
 static void append_headline(struct text *out, const struct view_cell *cell)
 {
-    char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+    char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE], lo[NUMBER_SIZE],
+        hi[NUMBER_SIZE];
     char base_buffer[VIEW_UNIT_SIZE];
     const char *base;
     const struct view_interval *headline = view_headline(cell, base_buffer, &base);
@@ -50,14 +51,16 @@ static void append_headline(struct text *out, const struct view_cell *cell)
     escape_html(out, unit);
     text_append(out, "</span></p><p class=\"spread\">");
     if (headline->has_interval) {
-        scaled = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
+        scaled =
+            base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
         text_append_format(out, "%s \u00b7 %s to %s ", spread,
                            number_format(headline->lo / scaled.factor, lo),
                            number_format(headline->hi / scaled.factor, hi));
         escape_html(out, unit);
         if (cell->estimate.confidence > 0)
             text_append_format(out, " \u00b7 %g %% interval", cell->estimate.confidence * 100);
-        text_append(out, cell->estimate.trial_count > 1 ? ", between trials" : ", within one trial");
+        text_append(out,
+                    cell->estimate.trial_count > 1 ? ", between trials" : ", within one trial");
     } else {
         text_append(out, "no interval can be given; see the remarks");
     }
@@ -71,7 +74,9 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
     char a[NUMBER_SIZE], b[NUMBER_SIZE];
 
     text_append_format(out, "<p class=\"verdict\"><b class=\"%s\">",
-                       !cell->estimate.present ? "soft" : cell->estimate.steady ? "good" : "care");
+                       !cell->estimate.present ? "soft"
+                       : cell->estimate.steady ? "good"
+                                               : "care");
     escape_html(out, view_verdict_words(cell));
     text_append_format(out, "</b> <span class=\"soft\">\u00b7 %zu of ", cell->ok_count);
     if (cell->planned.known)
@@ -83,22 +88,28 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
         text_append(out, " \u00b7 a first look, which never compares with other results");
     text_append(out, "</span></p>\n");
     if (cell->device.simulated)
-        text_append(out, "<div class=\"note stop\"><p><b>Simulated device.</b> This tests the tool and says "
-                         "nothing of any hardware.</p></div>\n");
+        text_append(
+            out,
+            "<div class=\"note stop\"><p><b>Simulated device.</b> This tests the tool and says "
+            "nothing of any hardware.</p></div>\n");
     if (fits < 0 || !cell->working_set_bytes.known)
         return;
     number_format_bytes((double)cell->working_set_bytes.value, a);
     if (cache.known)
         number_format_bytes((double)cache.value, b);
-    text_append_format(out, fits ? "<div class=\"note\"><p><b>Fits in cache.</b> One iteration touches %s"
-                                 : "<p class=\"soft\">One iteration touches %s",
+    text_append_format(out,
+                       fits
+                           ? "<div class=\"note\"><p><b>Fits in cache.</b> One iteration touches %s"
+                           : "<p class=\"soft\">One iteration touches %s",
                        a);
     if (fits)
         text_append_format(out, "%s%s: this is the speed of the cache, not of memory.</p></div>\n",
-                           cache.known ? ", the last-level cache holds " : "", cache.known ? b : "");
+                           cache.known ? ", the last-level cache holds " : "",
+                           cache.known ? b : "");
     else
         text_append_format(out, "%s%s: it does not fit in the cache.</p>\n",
-                           cache.known ? ", the last-level cache holds " : "", cache.known ? b : "");
+                           cache.known ? ", the last-level cache holds " : "",
+                           cache.known ? b : "");
 }
 
 static void append_figure(struct text *out, const char *label, const char *value, const char *small)
@@ -141,9 +152,11 @@ static void append_percentile(struct text *out, const struct view_percentile *pe
     }
     unit = number_unit_duration(percentile->ns.value);
     if (percentile->ns.has_interval)
-        snprintf(small, sizeof(small), "%s to %s", number_format(percentile->ns.lo / unit.factor, lo),
+        snprintf(small, sizeof(small), "%s to %s",
+                 number_format(percentile->ns.lo / unit.factor, lo),
                  number_format(percentile->ns.hi / unit.factor, hi));
-    append_figure(out, percentile->label, number_format_unit(percentile->ns.value, &unit, value), small);
+    append_figure(out, percentile->label, number_format_unit(percentile->ns.value, &unit, value),
+                  small);
 }
 
 static void append_figures(struct text *out, const struct view_cell *cell)

@@ -77,7 +77,9 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
         return;
     }
     reduce_histogram_init(&histogram, range.lo, range.hi,
-                          total < 144 ? 12 : total > 2304 ? 48 : (size_t)sqrt((double)total));
+                          total < 144    ? 12
+                          : total > 2304 ? 48
+                                         : (size_t)sqrt((double)total));
     for (size_t i = 0; i < used; ++i)
         reduce_histogram_add(&histogram, parts[i].sample_ns, parts[i].count, parts[i].iterations);
     for (size_t i = 0; i < cell->estimate.percentile_count; ++i)
@@ -92,9 +94,7 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
     text_init(&id);
     html_figure_id(&id, cell, "d", 0);
     text_append(out, "<figure>");
-    chart_distribution(out, id.data,
-                       cell->estimate.steady ? "Distribution" : "Distribution over the window",
-                       &distribution, unit);
+    chart_distribution(out, id.data, "Distribution", &distribution, unit);
     text_append(out, "</figure>\n");
     text_finish(&id);
     free(parts);
@@ -119,8 +119,8 @@ static void append_trials(struct text *out, const struct view_cell *cell,
             const struct view_trial *trial = &cell->trials[i];
 
             if (trial->attempt.known && trial->attempt.value > 1)
-                snprintf(labels[i], sizeof(labels[i]), "trial %lld (%lld)", (long long)trial->number,
-                         (long long)trial->attempt.value);
+                snprintf(labels[i], sizeof(labels[i]), "trial %lld (%lld)",
+                         (long long)trial->number, (long long)trial->attempt.value);
             else
                 snprintf(labels[i], sizeof(labels[i]), "trial %lld", (long long)trial->number);
             trials[i].label = labels[i];
@@ -164,7 +164,8 @@ static bool append_series(struct text *out, const struct view_cell *cell,
             html_figure_id(&id, cell, "t", i + 1);
             reduced = reduced || loaded[i].series.count > marks;
             ok = chart_time_series(out, id.data, heading.data, &loaded[i].series, range, unit,
-                                   marks) && ok;
+                                   marks) &&
+                 ok;
         } else {
             text_append(out, "<p class=\"lost\"><b>");
             escape_html(out, heading.data);
@@ -177,9 +178,10 @@ static bool append_series(struct text *out, const struct view_cell *cell,
         text_finish(&heading);
         text_finish(&id);
     }
-    text_append(out, "</div>\n<p class=\"soft\"><small>Horizontal: sample number; vertical: time per "
-                     "iteration, one scale for all trials. The shaded part is warmup, the window "
-                     "begins where it ends; the dashed line is where steady state begins.");
+    text_append(out,
+                "</div>\n<p class=\"soft\"><small>Horizontal: sample number; vertical: time per "
+                "iteration, one scale for all trials. The shaded part is warmup, the window "
+                "begins where it ends; the dashed line is where steady state begins.");
     if (reduced)
         text_append(out, " Long series are drawn as the range from minimum to maximum, with the "
                          "median as a line; the database holds every sample.");

@@ -73,7 +73,8 @@ static void append_moving(struct text *out, const struct view_cell *cell)
             readings = &cell->trials[i].before;
     if (!readings)
         return;
-    text_append(out, "<details class=\"extra\"><summary>All that moves, over the trials</summary><dl>\n");
+    text_append(
+        out, "<details class=\"extra\"><summary>All that moves, over the trials</summary><dl>\n");
     for (size_t i = 0; i < readings->count; ++i)
         append_extent(out, cell, readings->items[i].name, readings->items[i].name);
     text_append(out, "</dl></details>\n");
@@ -162,10 +163,14 @@ void html_context(struct text *out, const struct view_cell *cell,
         {"device.clock_max", "Clock, declared by the driver"},
     };
     static const struct shown host[] = {
-        {"host.cpu.model", "Processor"},     {"host.cpu.usable", "Usable CPUs"},
-        {"host.memory.total", "Memory"},     {"host.kernel.release", "Kernel"},
-        {"host.os", "System"},               {"host.cpu.governor", "Governor"},
-        {"host.virtualised", "Virtualised"}, {"cgroup.cpu_max", "CPU limit"},
+        {"host.cpu.model", "Processor"},
+        {"host.cpu.usable", "Usable CPUs"},
+        {"host.memory.total", "Memory"},
+        {"host.kernel.release", "Kernel"},
+        {"host.os", "System"},
+        {"host.cpu.governor", "Governor"},
+        {"host.virtualised", "Virtualised"},
+        {"cgroup.cpu_max", "CPU limit"},
     };
     const struct reading_list *surroundings = NULL;
     size_t changed = 0;
@@ -175,8 +180,9 @@ void html_context(struct text *out, const struct view_cell *cell,
             surroundings = &cell->trials[i].host;
         changed += cell->trials[i].changed_count;
     }
-    text_append(out, "<aside class=\"context\" aria-label=\"Context of this result\"><div class=\"sheets\">"
-                     "<section><h4>On what</h4><dl>\n");
+    text_append(
+        out, "<aside class=\"context\" aria-label=\"Context of this result\"><div class=\"sheets\">"
+             "<section><h4>On what</h4><dl>\n");
     html_fact_begin(out, "Device");
     if (cell->device.name)
         escape_html_short(out, cell->device.name, 160);
@@ -193,8 +199,9 @@ void html_context(struct text *out, const struct view_cell *cell,
     append_link(out, appendix, HTML_APPENDIX_STACK, cell, "Mapped libraries");
     append_link(out, appendix, HTML_APPENDIX_FILES, cell, "Other mapped files");
     if (changed)
-        text_append_format(out, "<div><dt>Libraries</dt><dd class=\"bad\">%zu differ between start and "
-                                "end of a window</dd></div>\n",
+        text_append_format(out,
+                           "<div><dt>Libraries</dt><dd class=\"bad\">%zu differ between start and "
+                           "end of a window</dd></div>\n",
                            changed);
     append_link(out, appendix, HTML_APPENDIX_KERNELS, cell, "Kernels as compiled");
     text_append(out, "</dl></section>\n");

@@ -58,7 +58,8 @@ void html_appendix_finish(struct html_appendix *appendix);
  */
 size_t html_appendix_add(struct html_appendix *appendix, enum html_appendix_kind kind,
                          struct text *body, const struct view_cell *cell);
-/* html_sections.c: everything of a fully loaded cell that goes to the appendix. Links are found by html_appendix_of. */
+/* html_sections.c: everything of a fully loaded cell that goes to the appendix. Links are found by
+ * html_appendix_of. */
 void html_appendix_collect(struct html_appendix *appendix, const struct view_cell *cell);
 /* The numbers (from 1) of the sections of `kind` that the cell uses; returns how many. */
 size_t html_appendix_of(const struct html_appendix *appendix, enum html_appendix_kind kind,
@@ -81,8 +82,8 @@ bool html_headline(const struct view_cell *cell, char value[NUMBER_SIZE], char u
 struct html_loaded {
     int64_t *wall;
     struct chart_series series;
-    size_t from;  /* first sample that the figures of steady state are about */
-    bool used;    /* in those figures */
+    size_t from; /* first sample that the figures of steady state are about */
+    bool used;   /* in those figures */
     char unreadable[160];
 };
 

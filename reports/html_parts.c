@@ -80,9 +80,9 @@ void html_reading_value(struct text *out, const struct reading *reading)
         escape_html(out, reading->text ? reading->text : "");
         return;
     }
-    if (append_with_unit(out,
-                         reading->type == READING_INTEGER ? (double)reading->integer : reading->real,
-                         reading->unit))
+    if (append_with_unit(
+            out, reading->type == READING_INTEGER ? (double)reading->integer : reading->real,
+            reading->unit))
         return;
     if (reading->type == READING_INTEGER)
         text_append_format(out, "%lld", (long long)reading->integer);
@@ -118,8 +118,11 @@ void html_reading_table(struct text *out, const char *caption, const struct read
 {
     text_append(out, "<div class=\"scroll\"><table class=\"tight fixed\"><caption>");
     escape_html(out, caption);
-    text_append(out, "</caption><colgroup><col class=\"w25\"><col><col class=\"w30\"></colgroup><thead><tr><th scope=\"col\">Reading</th><th scope=\"col\">Value</th>"
-                     "<th scope=\"col\">Source</th></tr></thead><tbody>\n");
+    text_append(
+        out,
+        "</caption><colgroup><col class=\"w25\"><col><col class=\"w30\"></colgroup><thead><tr><th "
+        "scope=\"col\">Reading</th><th scope=\"col\">Value</th>"
+        "<th scope=\"col\">Source</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < readings->count; ++i) {
         const struct reading *reading = &readings->items[i];
 

@@ -154,16 +154,17 @@ static void collect_files(struct html_appendix *appendix, const struct view_cell
     if (count == 0)
         return;
     text_init(&body);
-    text_append_format(&body,
-                       "<div class=\"scroll\"><table class=\"tight fixed\"><caption>%zu %s that the "
-                       "worker had mapped, seen at the start and at the end of the window</caption>"
-                       "<colgroup><col><col class=\"w9\"><col class=\"w9\"><col class=\"w9\">"
-                       "<col class=\"w12\"><col class=\"w12\"><col class=\"w12\"></colgroup>"
-                       "<thead><tr><th scope=\"col\">File</th><th scope=\"col\">Kind</th>"
-                       "<th scope=\"col\">Version</th><th scope=\"col\" class=\"num\">Size</th>"
-                       "<th scope=\"col\">SHA-256</th><th scope=\"col\">Build-id</th>"
-                       "<th scope=\"col\">In the window</th></tr></thead><tbody>\n",
-                       count, installed ? "installed files" : "files outside the system's folders");
+    text_append_format(
+        &body,
+        "<div class=\"scroll\"><table class=\"tight fixed\"><caption>%zu %s that the "
+        "worker had mapped, seen at the start and at the end of the window</caption>"
+        "<colgroup><col><col class=\"w9\"><col class=\"w9\"><col class=\"w9\">"
+        "<col class=\"w12\"><col class=\"w12\"><col class=\"w12\"></colgroup>"
+        "<thead><tr><th scope=\"col\">File</th><th scope=\"col\">Kind</th>"
+        "<th scope=\"col\">Version</th><th scope=\"col\" class=\"num\">Size</th>"
+        "<th scope=\"col\">SHA-256</th><th scope=\"col\">Build-id</th>"
+        "<th scope=\"col\">In the window</th></tr></thead><tbody>\n",
+        count, installed ? "installed files" : "files outside the system's folders");
     for (size_t i = 0; i < trial->component_count; ++i)
         if (is_installed(trial->components[i].path) == installed)
             append_component(&body, &trial->components[i]);
@@ -208,14 +209,16 @@ static void collect_kernels(struct html_appendix *appendix, const struct view_ce
     size_t index;
 
     text_init(&body);
-    text_append(&body, "<div class=\"scroll\"><table class=\"tight fixed\"><caption>Kernel texts as compiled "
-                       "for the device</caption><colgroup><col class=\"w20\"><col class=\"w6\">"
-                       "<col class=\"w12\"><col class=\"w12\"><col class=\"w20\"><col></colgroup><thead><tr><th scope=\"col\">Text</th>"
-                       "<th scope=\"col\" class=\"num\">Lanes</th><th scope=\"col\">Source SHA-256</th>"
-                       "<th scope=\"col\">Binary SHA-256</th><th scope=\"col\">Compiler</th>"
-                       "<th scope=\"col\">Options</th></tr></thead><tbody>\n");
-    json_array_foreach (trial->artifacts, index, artifact)
-        append_artifact(&body, artifact);
+    text_append(
+        &body,
+        "<div class=\"scroll\"><table class=\"tight fixed\"><caption>Kernel texts as compiled "
+        "for the device</caption><colgroup><col class=\"w20\"><col class=\"w6\">"
+        "<col class=\"w12\"><col class=\"w12\"><col class=\"w20\"><col></colgroup><thead><tr><th "
+        "scope=\"col\">Text</th>"
+        "<th scope=\"col\" class=\"num\">Lanes</th><th scope=\"col\">Source SHA-256</th>"
+        "<th scope=\"col\">Binary SHA-256</th><th scope=\"col\">Compiler</th>"
+        "<th scope=\"col\">Options</th></tr></thead><tbody>\n");
+    json_array_foreach(trial->artifacts, index, artifact) append_artifact(&body, artifact);
     text_append(&body, "</tbody></table></div>\n");
     html_appendix_add(appendix, HTML_APPENDIX_KERNELS, &body, cell);
 }

@@ -1,4 +1,5 @@
-/* Where the time of an iteration goes: its stages, the device's clock, the harness between samples. */
+/* Where the time of an iteration goes: its stages, the device's clock, the harness between samples.
+ */
 #include "reports/html_internal.h"
 
 #include <math.h>
@@ -47,8 +48,8 @@ struct stage {
 /* A step's own order; others follow in the order stored. */
 static int stage_rank(const char *name)
 {
-    static const char *const order[] = {"data", "upload", "forward", "loss", "backward", "optimizer",
-                                        "download"};
+    static const char *const order[] = {"data",     "upload",    "forward", "loss",
+                                        "backward", "optimizer", "download"};
 
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); ++i)
         if (strcmp(name, order[i]) == 0)
@@ -85,19 +86,23 @@ static size_t find_stages(const struct view_cell *cell, const struct html_loaded
 }
 
 static void append_stage_table(struct text *out, const struct chart_part *parts, size_t count,
-                               double wall_ns, const struct number_unit *unit)
+                               double wall_ns)
 {
     char number[NUMBER_SIZE];
 
-    text_append(out, "<div class=\"scroll\"><table class=\"tight\"><thead><tr><th scope=\"col\">Stage</th>"
-                     "<th scope=\"col\" class=\"num\">Time</th><th scope=\"col\" class=\"num\">ns</th>"
-                     "<th scope=\"col\" class=\"num\">Share of the step</th></tr></thead><tbody>\n");
+    text_append(
+        out, "<div class=\"scroll\"><table class=\"tight\"><thead><tr><th scope=\"col\">Stage</th>"
+             "<th scope=\"col\" class=\"num\">Time</th><th scope=\"col\" class=\"num\">ns</th>"
+             "<th scope=\"col\" class=\"num\">Share of the step</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < count; ++i) {
-        text_append_format(out, "<tr><th scope=\"row\" class=\"wrap\"><span class=\"swatch s%zu\"></span>",
-                           parts[i].slot);
+        struct number_unit unit = number_unit_duration(parts[i].ns);
+
+        text_append_format(
+            out, "<tr><th scope=\"row\" class=\"wrap\"><span class=\"swatch s%zu\"></span>",
+            parts[i].slot);
         escape_html(out, parts[i].name);
         text_append_format(out, "</th><td class=\"num\">%s</td>",
-                           number_format_unit(parts[i].ns, unit, number));
+                           number_format_unit(parts[i].ns, &unit, number));
         text_append_format(out, "<td class=\"num\">%s</td>",
                            number_format_count((int64_t)llround(parts[i].ns), number));
         text_append_format(out, "<td class=\"num\">%s</td></tr>\n",
@@ -107,7 +112,7 @@ static void append_stage_table(struct text *out, const struct chart_part *parts,
 }
 
 void html_stages(struct text *out, struct store *store, const struct view_cell *cell,
-                          const struct html_loaded *loaded)
+                 const struct html_loaded *loaded)
 {
     struct stage stages[STAGES_MAX];
     struct chart_part parts[STAGES_MAX + 1];
@@ -132,28 +137,29 @@ void html_stages(struct text *out, struct store *store, const struct view_cell *
         return;
     unit = number_unit_duration(wall_ns);
     if (wall_ns - sum > wall_ns * 1e-4) {
-        parts[count] = (struct chart_part){"in no stage (host, launch, waiting)", wall_ns - sum,
-                                           CHART_SLOTS};
+        parts[count] =
+            (struct chart_part){"in no stage (host, launch, waiting)", wall_ns - sum, CHART_SLOTS};
         ++count;
     }
     text_init(&id);
     html_figure_id(&id, cell, "s", 0);
     text_append(out, "<h4>Stages of a step</h4>\n<figure>");
     chart_parts(out, id.data, "Stages of a step", parts, count, &unit);
-    append_stage_table(out, parts, count, wall_ns, &unit);
-    text_append_format(out, "<figcaption>Means over the steady samples; the step takes %s by the wall "
-                            "clock.",
+    append_stage_table(out, parts, count, wall_ns);
+    text_append_format(out, "<figcaption>Means over the %s; the step takes %s by the wall clock.",
+                       cell->estimate.steady ? "steady samples" : "windows",
                        number_format_unit(wall_ns, &unit, number));
     if (sum > wall_ns * 1.005)
-        text_append_format(out, " The stages add up to %s of that: they overlap, or their clock runs "
-                                "differently.",
+        text_append_format(out,
+                           " The stages add up to %s of that: they overlap, or their clock runs "
+                           "differently.",
                            number_format_percent(sum / wall_ns, number));
     text_append(out, "</figcaption></figure>\n");
     text_finish(&id);
 }
 
 void html_clocks(struct text *out, struct store *store, const struct view_cell *cell,
-                          const struct html_loaded *loaded)
+                 const struct html_loaded *loaded)
 {
     double device_ns, wall_ns, gap_ns;
     char a[NUMBER_SIZE], b[NUMBER_SIZE], c[NUMBER_SIZE];
@@ -169,8 +175,9 @@ void html_clocks(struct text *out, struct store *store, const struct view_cell *
                            number_format_unit(device_ns, &unit, b),
                            number_format_percent(device_ns / wall_ns, c));
     } else {
-        text_append(out, "Times are the host's wall clock. The device's own clock: <span class=\"none\">"
-                         "unavailable: no device times were recorded</span>.");
+        text_append(out,
+                    "Times are the host's wall clock. The device's own clock: <span class=\"none\">"
+                    "unavailable: no device times were recorded</span>.");
     }
     if (series_mean(store, cell, loaded, "gap_ns", false, &gap_ns, &wall_ns)) {
         unit = number_unit_duration(gap_ns);

@@ -49,12 +49,13 @@ static void append_refs(struct text *out, const struct remarks *remarks, size_t 
         return;
     text_append(out, "<sup class=\"ref\">");
     for (size_t i = 0; i < count; ++i)
-        text_append_format(out, "%s<a href=\"#remark-%zu\">%zu</a>", i ? "," : "", refs[i], refs[i]);
+        text_append_format(out, "%s<a href=\"#remark-%zu\">%zu</a>", i ? "," : "", refs[i],
+                           refs[i]);
     text_append(out, "</sup>");
 }
 
-static void append_row(struct text *out, const struct view_cell *cell, const struct remarks *remarks,
-                       size_t index)
+static void append_row(struct text *out, const struct view_cell *cell,
+                       const struct remarks *remarks, size_t index)
 {
     char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE], time[NUMBER_SIZE];
     const struct view_interval *iteration = &cell->estimate.iteration_ns;
@@ -89,7 +90,9 @@ static void append_row(struct text *out, const struct view_cell *cell, const str
         text_append(out, "<span class=\"soft\">\u2013</span>");
     }
     text_append_format(out, "</td><td class=\"%s\">",
-                       !cell->estimate.present ? "soft" : cell->estimate.steady ? "good" : "care");
+                       !cell->estimate.present ? "soft"
+                       : cell->estimate.steady ? "good"
+                                               : "care");
     escape_html(out, view_verdict_words(cell));
     text_append_format(out, "</td><td class=\"num%s\">%zu/%lld</td></tr>\n",
                        (long long)cell->ok_count < planned ? " bad" : "", cell->ok_count, planned);
@@ -98,8 +101,10 @@ static void append_row(struct text *out, const struct view_cell *cell, const str
 /* True when the cells share a group of the table. */
 static bool same_group(const struct view_cell *a, const struct view_cell *b)
 {
-    const char *an = a->device.name ? a->device.name : "", *bn = b->device.name ? b->device.name : "";
-    const char *as = a->device_spec ? a->device_spec : "", *bs = b->device_spec ? b->device_spec : "";
+    const char *an = a->device.name ? a->device.name : "",
+               *bn = b->device.name ? b->device.name : "";
+    const char *as = a->device_spec ? a->device_spec : "",
+               *bs = b->device_spec ? b->device_spec : "";
 
     return a->campaign == b->campaign && strcmp(an, bn) == 0 && strcmp(as, bs) == 0;
 }
@@ -116,15 +121,15 @@ void html_results(struct text *out, const struct view *view)
     remarks_init(&remarks);
     for (size_t i = 0; i < view->cell_count; ++i)
         remarks_add_cell(&remarks, i, &view->cells[i]);
-    text_append(out,
-                "<div class=\"scroll\"><table class=\"results\"><caption>One row per result. ± is the "
-                "larger side of the interval. Results of different workloads, precisions or "
-                "protocols are not to be compared, and none are averaged.</caption><thead><tr>"
-                "<th scope=\"col\">Workload</th><th scope=\"col\">Precision</th>"
-                "<th scope=\"col\" class=\"num\">Batch</th><th scope=\"col\" class=\"num\">Result</th>"
-                "<th scope=\"col\">Interval</th><th scope=\"col\" class=\"num\">Per iteration</th>"
-                "<th scope=\"col\">Steady state</th><th scope=\"col\" class=\"num\">Trials</th>"
-                "</tr></thead><tbody>\n");
+    text_append(
+        out, "<div class=\"scroll\"><table class=\"results\"><caption>One row per result. ± is the "
+             "larger side of the interval. Results of different workloads, precisions or "
+             "protocols are not to be compared, and none are averaged.</caption><thead><tr>"
+             "<th scope=\"col\">Workload</th><th scope=\"col\">Precision</th>"
+             "<th scope=\"col\" class=\"num\">Batch</th><th scope=\"col\" class=\"num\">Result</th>"
+             "<th scope=\"col\">Interval</th><th scope=\"col\" class=\"num\">Per iteration</th>"
+             "<th scope=\"col\">Steady state</th><th scope=\"col\" class=\"num\">Trials</th>"
+             "</tr></thead><tbody>\n");
     for (size_t i = 0; i < view->cell_count; ++i) {
         if (done[i])
             continue;

@@ -87,8 +87,7 @@ const char *number_format(double value, char ret[NUMBER_SIZE])
     return number_format_digits(value, 4, ret);
 }
 
-const char *number_format_unit(double value, const struct number_unit *unit,
-                               char ret[NUMBER_SIZE])
+const char *number_format_unit(double value, const struct number_unit *unit, char ret[NUMBER_SIZE])
 {
     char number[NUMBER_SIZE];
 
@@ -123,7 +122,8 @@ const char *number_format_half_width(double value, double lo, double hi, char re
     number_format_percent(fmax(above, below), percent);
     /* Wide intervals lean to one side, and one figure for both would mislead. */
     if (fmax(above, below) >= 0.1 && fabs(above - below) > 0.1 * fmax(above, below))
-        snprintf(ret, NUMBER_SIZE, "-%.0f/+%.0f %%", fmin(below * 100, 1e6), fmin(above * 100, 1e6));
+        snprintf(ret, NUMBER_SIZE, "-%.0f/+%.0f %%", fmin(below * 100, 1e6),
+                 fmin(above * 100, 1e6));
     else
         snprintf(ret, NUMBER_SIZE, "±%.24s", percent);
     return ret;
@@ -173,7 +173,8 @@ const char *number_format_scientific(double value, char ret[NUMBER_SIZE])
     if (!isfinite(value))
         snprintf(ret, NUMBER_SIZE, "%s", isnan(value) ? "not a number" : "infinite");
     else
-        snprintf(ret, NUMBER_SIZE, "%.2g", value);
+        snprintf(ret, NUMBER_SIZE,
+                 value != 0 && (fabs(value) < 1e-3 || fabs(value) >= 1e4) ? "%.1e" : "%.2g", value);
     decimal_point(ret);
     return ret;
 }

@@ -36,8 +36,7 @@ const char *number_format(double value, char ret[NUMBER_SIZE]);
 const char *number_format_digits(double value, int digits, char ret[NUMBER_SIZE]);
 
 /* Value and unit: "12.34 GB/s". */
-const char *number_format_unit(double value, const struct number_unit *unit,
-                               char ret[NUMBER_SIZE]);
+const char *number_format_unit(double value, const struct number_unit *unit, char ret[NUMBER_SIZE]);
 
 /*
  * Relative half-width of an interval around `value` as "±0.42 %": the larger of the two sides; from

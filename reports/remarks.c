@@ -72,7 +72,8 @@ static bool same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* One remark for all attempts of a cell that ended alike: "9f2c41aa/5: trials 1, 4: timeout: ...". */
+/* One remark for all attempts of a cell that ended alike: "9f2c41aa/5: trials 1, 4: timeout: ...".
+ */
 static void add_failure(struct remarks *remarks, size_t index, const struct view_cell *cell,
                         size_t first)
 {
@@ -85,11 +86,12 @@ static void add_failure(struct remarks *remarks, size_t index, const struct view
     for (size_t i = first; i < cell->trial_count; ++i) {
         const struct view_trial *other = &cell->trials[i];
 
-        if (!other->ok && same(other->status, trial->status) && same(other->message, trial->message))
+        if (!other->ok && same(other->status, trial->status) &&
+            same(other->message, trial->message))
             text_append_format(&numbers, "%s%lld", count++ ? ", " : "", (long long)other->number);
     }
-    text_append_format(&text, "%s: trial%s %s: %s", cell->result, count > 1 ? "s" : "", numbers.data,
-                       trial->status ? trial->status : "not finished");
+    text_append_format(&text, "%s: trial%s %s: %s", cell->result, count > 1 ? "s" : "",
+                       numbers.data, trial->status ? trial->status : "not finished");
     if (trial->message && *trial->message) {
         text_append(&text, ": ");
         text_append(&text, trial->message);

@@ -1,9 +1,9 @@
 /*
  * remarks - what a reader must know beside a table of results, each said once.
  *
- * Warnings of the estimate, trials that failed and why, devices that are simulated: equal remarks of
- * several cells become one, and so do warnings that differ only in their figures. They are numbered
- * in the order of first use.
+ * Warnings of the estimate, trials that failed and why, devices that are simulated: equal remarks
+ * of several cells become one, and so do warnings that differ only in their figures. They are
+ * numbered in the order of first use.
  */
 #ifndef ASSAY_REPORTS_REMARKS_H
 #define ASSAY_REPORTS_REMARKS_H
@@ -32,8 +32,8 @@ void remarks_init(struct remarks *remarks);
 void remarks_finish(struct remarks *remarks);
 
 /*
- * Adds what is to be said of a cell beside its row in a table (so nothing of percentiles); `index` is
- * the caller's name for it.
+ * Adds what is to be said of a cell beside its row in a table (so nothing of percentiles); `index`
+ * is the caller's name for it.
  */
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell);
 void remarks_add(struct remarks *remarks, size_t index, const char *text);

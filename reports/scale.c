@@ -24,7 +24,10 @@ size_t scale_ticks(double lo, double hi, size_t wanted, double *ret, size_t capa
         return 0;
     rough = (hi - lo) / (double)wanted;
     power = pow(10, floor(log10(rough)));
-    step = power * (rough <= power * 1.5 ? 1 : rough <= power * 3.5 ? 2 : rough <= power * 7.5 ? 5 : 10);
+    step = power * (rough <= power * 1.5   ? 1
+                    : rough <= power * 3.5 ? 2
+                    : rough <= power * 7.5 ? 5
+                                           : 10);
     /* Below that, neighbouring ticks are one number. */
     if (!isfinite(step) || !(step > fmax(fabs(lo), fabs(hi)) * 1e-12))
         return 0;

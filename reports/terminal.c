@@ -17,10 +17,14 @@ static const struct {
     bool right;
     size_t gap; /* before it */
 } columns_of[COLUMN_COUNT] = {
-    [ID] = {"id", false, 1},    [WORKLOAD] = {"workload", false, 2},
-    [PRECISION] = {"prec", false, 2}, [BATCH] = {"batch", true, 1},
-    [RESULT] = {"result", true, 2},    [SPREAD] = {"", false, 1},
-    [TIME] = {"per iteration", true, 2}, [STEADY] = {"steady state", false, 2},
+    [ID] = {"id", false, 1},
+    [WORKLOAD] = {"workload", false, 2},
+    [PRECISION] = {"prec", false, 2},
+    [BATCH] = {"batch", true, 1},
+    [RESULT] = {"result", true, 2},
+    [SPREAD] = {"", false, 1},
+    [TIME] = {"per iteration", true, 2},
+    [STEADY] = {"steady state", false, 2},
     [TRIALS] = {"trials", true, 1},
 };
 
@@ -104,8 +108,8 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
 }
 
 /* Widths from the content; what does not fit is taken from the longest of the elastic columns. */
-static void fit_widths(const struct row *heading, const struct row *rows, size_t count, size_t columns, bool wide,
-                       size_t widths[COLUMN_COUNT])
+static void fit_widths(const struct row *heading, const struct row *rows, size_t count,
+                       size_t columns, bool wide, size_t widths[COLUMN_COUNT])
 {
     static const enum column elastic[] = {WORKLOAD, STEADY, RESULT};
     static const size_t least[] = {WORKLOAD_MIN, 12, 10};
@@ -196,8 +200,10 @@ static void append_campaign(const struct terminal *terminal, const struct view *
 
 static bool same_group(const struct view_cell *a, const struct view_cell *b)
 {
-    const char *an = a->device.name ? a->device.name : "", *bn = b->device.name ? b->device.name : "";
-    const char *as = a->device_spec ? a->device_spec : "", *bs = b->device_spec ? b->device_spec : "";
+    const char *an = a->device.name ? a->device.name : "",
+               *bn = b->device.name ? b->device.name : "";
+    const char *as = a->device_spec ? a->device_spec : "",
+               *bs = b->device_spec ? b->device_spec : "";
 
     return a->campaign == b->campaign && strcmp(an, bn) == 0 && strcmp(as, bs) == 0;
 }
@@ -211,7 +217,8 @@ static void append_group(const struct terminal *terminal, const struct view_cell
     text_append(terminal->out, first ? "" : "\n");
     terminal_field(terminal, TONE_BOLD, spec, width, false);
     terminal_pad(terminal, 2);
-    terminal_field(terminal, TONE_BOLD, cell->device.name ? cell->device.name : "device not recorded",
+    terminal_field(terminal, TONE_BOLD,
+                   cell->device.name ? cell->device.name : "device not recorded",
                    terminal->columns - width - 2 - (cell->device.simulated ? 12 : 0), false);
     while (terminal->out->data[terminal->out->length - 1] == ' ')
         terminal->out->data[--terminal->out->length] = '\0';

@@ -20,8 +20,8 @@ size_t report_terminal_columns(int fd);
 
 /*
  * Table of results, grouped by device: workload, precision, batch, result with the larger side of
- * its interval, steady state, trials ended well of those planned; from 104 columns also the time per
- * iteration. A narrow table of one campaign shows each id's second part alone (`assay show
+ * its interval, steady state, trials ended well of those planned; from 104 columns also the time
+ * per iteration. A narrow table of one campaign shows each id's second part alone (`assay show
  * CAMPAIGN/NUMBER`). Remarks follow as numbered notes. Summary depth is enough.
  */
 void report_terminal_table(struct text *out, const struct view *view, size_t columns, bool colour);

@@ -29,9 +29,9 @@ static void append_headline(const struct terminal *terminal, const struct view_c
     unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
     terminal_tone(terminal, TONE_BOLD, number_format_unit(headline->value, &unit, value));
     if (headline->has_interval) {
-        text_append_format(terminal->out, "  %s\n",
-                           number_format_half_width(headline->value, headline->lo, headline->hi,
-                                                    spread));
+        text_append_format(
+            terminal->out, "  %s\n",
+            number_format_half_width(headline->value, headline->lo, headline->hi, spread));
         text_append_format(terminal->out, "  %s to %s %s, %g %% interval %s\n",
                            number_format(headline->lo / unit.factor, lo),
                            number_format(headline->hi / unit.factor, hi), unit.name,
@@ -50,7 +50,8 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
     struct text line;
 
     text_append(terminal->out, "  ");
-    terminal_tone(terminal, cell->estimate.steady ? TONE_GOOD : TONE_CARE, view_verdict_words(cell));
+    terminal_tone(terminal, cell->estimate.steady ? TONE_GOOD : TONE_CARE,
+                  view_verdict_words(cell));
     text_append_format(terminal->out, ", %zu of %lld planned trials ended well\n", cell->ok_count,
                        cell->planned.known ? (long long)cell->planned.value : 0);
     if (!cell->evidence)
@@ -115,7 +116,8 @@ static void append_numbers(const struct terminal *terminal, const struct view_ce
         if (percentile->ns.has_value)
             continue;
         snprintf(line, sizeof(line), "refused%s%s%s", percentile->needed.known ? ", needs " : "",
-                 percentile->needed.known ? number_format_count(percentile->needed.value, value) : "",
+                 percentile->needed.known ? number_format_count(percentile->needed.value, value)
+                                          : "",
                  percentile->needed.known ? " samples" : "");
         terminal_fact(terminal, percentile->label, line);
     }
@@ -159,7 +161,8 @@ static void append_attempts(struct terminal *terminal, const struct view_cell *c
                                number_format_count(trial->samples.value, number));
         if (trial->started_utc_ns.known) {
             clock_format_iso(trial->started_utc_ns.value, iso);
-            text_append_format(&line, ", started %.10s %.8s", iso, strlen(iso) > 11 ? iso + 11 : "");
+            text_append_format(&line, ", started %.10s %.8s", iso,
+                               strlen(iso) > 11 ? iso + 11 : "");
         }
         if (trial->message && *trial->message)
             text_append_format(&line, ": %s", trial->message);

@@ -30,7 +30,7 @@ struct terminal terminal_make(struct text *out, size_t columns, bool colour)
 void terminal_tone(const struct terminal *terminal, enum terminal_tone tone, const char *string)
 {
     static const char *const codes[] = {
-        [TONE_PLAIN] = "", [TONE_BOLD] = "\033[1m", [TONE_SOFT] = "\033[2m",
+        [TONE_PLAIN] = "",        [TONE_BOLD] = "\033[1m",  [TONE_SOFT] = "\033[2m",
         [TONE_GOOD] = "\033[32m", [TONE_CARE] = "\033[33m", [TONE_BAD] = "\033[31m",
     };
     bool coloured = terminal->colour && tone != TONE_PLAIN && *string;

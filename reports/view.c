@@ -253,8 +253,8 @@ void view_finish(struct view *view)
     *view = (struct view){0};
 }
 
-enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret,
-                            size_t *ret_count, struct error *err)
+enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret, size_t *ret_count,
+                            struct error *err)
 {
     struct store_filter filter = {.campaign = campaign};
     json_t *rows = NULL;

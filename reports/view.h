@@ -2,9 +2,9 @@
  * view - what a report needs of the store, as plain structs.
  *
  * Strings are borrowed from the JSON that the view keeps; NULL means "not told". Text is untrusted
- * and not yet escaped. The JSON's shape is documented in results/README.md; a member that is missing
- * or of another type reads as not told and never as 0, so a file written by a newer or a hostile
- * program shows gaps, not wrong numbers.
+ * and not yet escaped. The JSON's shape is documented in results/README.md; a member that is
+ * missing or of another type reads as not told and never as 0, so a file written by a newer or a
+ * hostile program shows gaps, not wrong numbers.
  */
 #ifndef ASSAY_REPORTS_VIEW_H
 #define ASSAY_REPORTS_VIEW_H
@@ -40,19 +40,19 @@ struct view_percentile {
 struct view_estimate {
     bool present;
     struct view_count version;
-    const char *verdict;    /* "flat", ...; NULL: not told */
-    bool steady;            /* the verdict gives a headline */
-    double confidence;      /* 0.95; 0: not told */
+    const char *verdict; /* "flat", ...; NULL: not told */
+    bool steady;         /* the verdict gives a headline */
+    double confidence;   /* 0.95; 0: not told */
     struct view_interval iteration_ns;
     struct view_interval items_per_s, bytes_per_s, flops_per_s;
     struct view_percentile percentiles[VIEW_PERCENTILES_MAX];
     size_t percentile_count;
-    double ess;                                   /* NAN: not told */
-    double variance_iteration, variance_process;  /* of log time; NAN: not told */
+    double ess;                                  /* NAN: not told */
+    double variance_iteration, variance_process; /* of log time; NAN: not told */
     struct view_count needed_trials;
-    char **warnings;       /* heap; "trial N" is numbered as the cell's attempts are */
+    char **warnings; /* heap; "trial N" is numbered as the cell's attempts are */
     size_t warning_count;
-    int64_t *trials;       /* heap: row ids of the trials used */
+    int64_t *trials; /* heap: row ids of the trials used */
     size_t trial_count;
     const json_t *steady_from, *trial_verdicts; /* arrays in the order of `trials`, or NULL */
 };
@@ -89,12 +89,13 @@ struct view_component {
 struct view_trial {
     int64_t id; /* row */
     struct view_count sequence, attempt;
-    int64_t number;      /* 1.. of the cell's planned trials, in the campaign's order */
-    const char *status;  /* "ok", "timeout" ...; NULL: it has no end */
+    int64_t number;     /* 1.. of the cell's planned trials, in the campaign's order */
+    const char *status; /* "ok", "timeout" ...; NULL: it has no end */
     const char *message;
-    bool ok, counted;    /* counted: the estimate stands on it */
+    bool ok, counted; /* counted: the estimate stands on it */
     struct view_count started_utc_ns, ended_utc_ns;
-    struct view_count iterations_per_sample, window_first, samples, exit_code, signal, max_rss_bytes;
+    struct view_count iterations_per_sample, window_first, samples, exit_code, signal,
+        max_rss_bytes;
     bool has_steady;
     size_t steady_from;
     const char *verdict; /* of this trial alone; NULL: not told */
@@ -105,7 +106,7 @@ struct view_trial {
     struct view_component *components;
     size_t component_count, changed_count;
     struct reading_list host, before, after; /* what is fixed; what moves, at both ends */
-    const char **series;   /* names stored */
+    const char **series;                     /* names stored */
     size_t series_count;
     const json_t *artifacts; /* array, or NULL */
     const json_t *facts;     /* object, or NULL */
@@ -120,15 +121,15 @@ struct view_device {
 };
 
 struct view_cell {
-    int64_t id;         /* row */
-    char result[80];    /* "9f2c41aa/3" */
-    size_t campaign;    /* index in the view */
+    int64_t id;      /* row */
+    char result[80]; /* "9f2c41aa/3" */
+    size_t campaign; /* index in the view */
     struct view_count ordinal;
     const char *workload, *kind, *precision, *scenario, *arm, *backend, *device_spec;
     const char *workload_digest, *protocol, *protocol_digest;
     struct view_count workload_version, protocol_version;
     const char *workload_description, *protocol_description, *seed;
-    bool evidence;      /* false: the protocol says "a first look" (or does not say) */
+    bool evidence; /* false: the protocol says "a first look" (or does not say) */
     const json_t *workload_json, *protocol_json;
     struct view_count batch, device_index, planned;
     struct view_count flops, bytes, items, device_memory_bytes, working_set_bytes;
@@ -136,9 +137,9 @@ struct view_cell {
     struct view_device device;
     struct view_trial *trials;
     size_t trial_count;
-    size_t ok_count;    /* planned trials that ended well */
+    size_t ok_count; /* planned trials that ended well */
     struct view_estimate estimate;
-    json_t *root;       /* what the strings point into */
+    json_t *root; /* what the strings point into */
 };
 
 struct view_event {
@@ -188,8 +189,8 @@ void view_cell_finish(struct view_cell *cell);
  * All cells of a campaign by ordinal; with campaign 0 those of every campaign, newest campaign
  * first. Heap array.
  */
-enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret,
-                            size_t *ret_count, struct error *err);
+enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret, size_t *ret_count,
+                            struct error *err);
 
 /*
  * The number a cell is shown by: the rate that its workload names, else time per iteration.
@@ -197,8 +198,7 @@ enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret
  */
 #define VIEW_UNIT_SIZE 48
 const struct view_interval *view_headline(const struct view_cell *cell,
-                                          char base_buffer[VIEW_UNIT_SIZE],
-                                          const char **ret_base);
+                                          char base_buffer[VIEW_UNIT_SIZE], const char **ret_base);
 
 /* Why a cell has no headline, in a phrase; NULL when it has one. */
 const char *view_no_headline_reason(const struct view_cell *cell);

@@ -22,7 +22,8 @@ static void read_percentiles(const json_t *percentiles, struct view_estimate *re
     const char *name;
     json_t *value;
 
-    json_object_foreach ((json_t *)percentiles, name, value) {
+    json_object_foreach((json_t *)percentiles, name, value)
+    {
         struct view_percentile *percentile;
         size_t at = ret->percentile_count;
         double q = name[0] == 'p' ? strtod(name + 1, NULL) : NAN;
@@ -53,15 +54,16 @@ static bool read_lists(const json_t *json, struct view_estimate *ret)
     ret->trials = calloc(json_array_size(trials) + 1, sizeof(*ret->trials));
     if (!ret->warnings || !ret->trials)
         return false;
-    json_array_foreach (warnings, i, item) {
+    json_array_foreach(warnings, i, item)
+    {
         if (!json_is_string(item))
             continue;
         ret->warnings[ret->warning_count] = strdup(json_string_value(item));
         if (!ret->warnings[ret->warning_count++])
             return false;
     }
-    json_array_foreach (trials, i, item)
-        ret->trials[ret->trial_count++] = json_is_integer(item) ? json_integer_value(item) : -1;
+    json_array_foreach(trials, i, item) ret->trials[ret->trial_count++] =
+        json_is_integer(item) ? json_integer_value(item) : -1;
     ret->steady_from = json_object_get(json, "steady_from");
     ret->trial_verdicts = json_object_get(json, "trial_verdicts");
     return true;
@@ -141,8 +143,7 @@ void view_estimate_finish(struct view_estimate *estimate)
 }
 
 const struct view_interval *view_headline(const struct view_cell *cell,
-                                          char base_buffer[VIEW_UNIT_SIZE],
-                                          const char **ret_base)
+                                          char base_buffer[VIEW_UNIT_SIZE], const char **ret_base)
 {
     const struct view_estimate *estimate = &cell->estimate;
     const struct view_interval *rate = NULL;
@@ -159,7 +160,8 @@ const struct view_interval *view_headline(const struct view_cell *cell,
         *ret_base = "FLOP/s";
     } else if (strcmp(headline, "items") == 0) {
         rate = &estimate->items_per_s;
-        snprintf(base_buffer, VIEW_UNIT_SIZE, "%.40ss/s", cell->item_name ? cell->item_name : "item");
+        snprintf(base_buffer, VIEW_UNIT_SIZE, "%.40ss/s",
+                 cell->item_name ? cell->item_name : "item");
         *ret_base = base_buffer;
     }
     if (rate && rate->has_value)

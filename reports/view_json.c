@@ -36,8 +36,8 @@ struct view_interval view_json_interval(const json_t *object, const char *key)
                                      .hi = view_json_real(json, "hi")};
 
     interval.has_value = isfinite(interval.value);
-    interval.has_interval =
-        interval.has_value && isfinite(interval.lo) && isfinite(interval.hi) && interval.lo <= interval.hi;
+    interval.has_interval = interval.has_value && isfinite(interval.lo) && isfinite(interval.hi) &&
+                            interval.lo <= interval.hi;
     return interval;
 }
 

@@ -22,7 +22,8 @@ static bool read_phases(const json_t *json, struct view_trial *ret)
     ret->phases = calloc(count + 1, sizeof(*ret->phases));
     for (size_t i = 0; ret->phases && i < count; ++i) {
         const json_t *row = json_array_get(json, i);
-        struct view_count begin = view_json_count(row, "begin_ns"), end = view_json_count(row, "end_ns");
+        struct view_count begin = view_json_count(row, "begin_ns"),
+                          end = view_json_count(row, "end_ns");
 
         if (begin.known && end.known)
             ret->phases[ret->phase_count++] =

@@ -8,13 +8,12 @@
 #define DEPTH_MAX 64
 
 static const char *const written[] = {
-    "html",  "head",    "meta",    "title",  "style",   "body",    "div",   "header", "main",
-    "footer", "section", "article", "aside", "h1",      "h2",      "h3",    "h4",     "p",
-    "b",     "i",       "br",      "span",   "code",    "pre",     "small", "sup",    "a",
-    "dl",    "dt",      "dd",      "ul",     "ol",      "li",      "table", "caption", "thead",
-    "tbody", "tr",      "th",      "td",     "figure",  "figcaption", "details", "summary", "time",
-    "svg",   "desc",    "path",    "rect",   "circle",  "text",
-    "colgroup", "col",
+    "html",   "head",    "meta",    "title", "style",  "body",       "div",      "header",  "main",
+    "footer", "section", "article", "aside", "h1",     "h2",         "h3",       "h4",      "p",
+    "b",      "i",       "br",      "span",  "code",   "pre",        "small",    "sup",     "a",
+    "dl",     "dt",      "dd",      "ul",    "ol",     "li",         "table",    "caption", "thead",
+    "tbody",  "tr",      "th",      "td",    "figure", "figcaption", "details",  "summary", "time",
+    "svg",    "desc",    "path",    "rect",  "circle", "text",       "colgroup", "col",
 };
 static const char *const empty[] = {"meta", "br", "col"};
 
@@ -61,7 +60,8 @@ static const char *read_attribute(const char *at, const char *element, struct ht
             problem(ret, "a value without an end", name);
             return NULL;
         }
-        snprintf(value, sizeof(value), "%.*s", (int)(end - at - 2 < 60 ? end - at - 2 : 60), at + 2);
+        snprintf(value, sizeof(value), "%.*s", (int)(end - at - 2 < 60 ? end - at - 2 : 60),
+                 at + 2);
         at = end + 1;
     } else {
         problem(ret, "an attribute without a quoted value", name);

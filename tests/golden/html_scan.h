@@ -9,16 +9,17 @@
 #include <stddef.h>
 
 struct html_scan {
-    size_t elements;     /* start tags */
-    size_t charts;       /* <svg class="chart" ...> and <svg class="parts" ...> */
+    size_t elements; /* start tags */
+    size_t charts;   /* <svg class="chart" ...> and <svg class="parts" ...> */
     size_t tables, captions, details;
-    char problem[256];   /* the first thing that has no place in a report; "" for none */
-    bool balanced;       /* every element that must be closed was closed, in order */
+    char problem[256]; /* the first thing that has no place in a report; "" for none */
+    bool balanced;     /* every element that must be closed was closed, in order */
 };
 
 /*
  * Problems: an element that the report does not write (script, img, iframe, object, style beyond
- * the first ...), an attribute whose name begins with "on", an address other than "#...", a comment.
+ * the first ...), an attribute whose name begins with "on", an address other than "#...", a
+ * comment.
  */
 void html_scan(const char *page, struct html_scan *ret);
 

@@ -55,8 +55,8 @@ void report_page_add_hostile(struct report_page *page)
 {
     for (size_t i = 0; i <= report_page_hostile_count; ++i) {
         struct synthetic_options options = synthetic_options_default();
-        const char *name = i < report_page_hostile_count ? report_page_hostile[i]
-                                                         : report_page_long_name();
+        const char *name =
+            i < report_page_hostile_count ? report_page_hostile[i] : report_page_long_name();
         char uid[65];
 
         snprintf(uid, sizeof(uid), "%08zx%056d", i + 0xabc00000, 7);

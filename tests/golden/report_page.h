@@ -1,4 +1,5 @@
-/* report_page - a database in a folder of its own, and its page; shared by the tests of the page. */
+/* report_page - a database in a folder of its own, and its page; shared by the tests of the page.
+ */
 #ifndef ASSAY_TESTS_GOLDEN_REPORT_PAGE_H
 #define ASSAY_TESTS_GOLDEN_REPORT_PAGE_H
 

@@ -1,6 +1,6 @@
 /*
- * The page in headless Chromium: what became of hostile names, whether the page is quiet, and whether
- * anything is to be seen. Without Chromium the test is skipped.
+ * The page in headless Chromium: what became of hostile names, whether the page is quiet, and
+ * whether anything is to be seen. Without Chromium the test is skipped.
  */
 #include "tests/golden/report_page.h"
 
@@ -124,8 +124,8 @@ static void hostile_names_stay_text(void **state)
     if (seen.console[0])
         fail_msg("the console says: %s", seen.console);
     for (size_t i = 0; i <= report_page_hostile_count; ++i) {
-        char *escaped = report_page_escaped(i < report_page_hostile_count ? report_page_hostile[i]
-                                                                          : report_page_long_name());
+        char *escaped = report_page_escaped(
+            i < report_page_hostile_count ? report_page_hostile[i] : report_page_long_name());
 
         assert_non_null(escaped);
         as_serialised(escaped);

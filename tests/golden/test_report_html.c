@@ -39,17 +39,34 @@ static void assert_links_resolve(const char *html)
 static void the_page_says_everything(void **state)
 {
     static const char *const parts[] = {
-        "<!DOCTYPE html>", "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-        "prefers-color-scheme: dark", "@media print", "name=\"viewport\"",
+        "<!DOCTYPE html>",
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+        "prefers-color-scheme: dark",
+        "@media print",
+        "name=\"viewport\"",
         "<code class=\"command wrap\">assay run first-look --protocol standard</code>",
-        "unavailable: the kernel shows no frequency control", "denied: permission denied",
-        "not applicable: a CPU device shares", "unavailable: deleted while it was mapped",
-        "<b class=\"bad\">changed, now</b>", "<b>Fits in cache.</b>", "it does not fit in the cache",
-        "crashed", "check_failed", "device_lost", "timeout", "no steady state", "no trial ended well",
-        "two roundings of fp32", "<title>forward: ", "in no stage",
+        "unavailable: the kernel shows no frequency control",
+        "denied: permission denied",
+        "not applicable: a CPU device shares",
+        "unavailable: deleted while it was mapped",
+        "<b class=\"bad\">changed, now</b>",
+        "<b>Fits in cache.</b>",
+        "it does not fit in the cache",
+        "crashed",
+        "check_failed",
+        "device_lost",
+        "timeout",
+        "no steady state",
+        "no trial ended well",
+        "two roundings of fp32",
+        "<title>forward: ",
+        "in no stage",
         "Cite as (<code>assay show 9f2c41aa/3</code>",
-        "campaign 9f2c41aa5d0be37f18c6a2b94e7d035c8811aa02ff3e4c5d6b7a89900123fedc", "needs 2\u202f995 samples",
-        "the device's own clock saw", "It ended before the first sample.", "3*n*sizeof(float)",
+        "campaign 9f2c41aa5d0be37f18c6a2b94e7d035c8811aa02ff3e4c5d6b7a89900123fedc",
+        "needs 2\u202f995 samples",
+        "the device's own clock saw",
+        "It ended before the first sample.",
+        "3*n*sizeof(float)",
     };
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
@@ -68,8 +85,8 @@ static void the_page_says_everything(void **state)
     assert_harmless(html.data);
     assert_links_resolve(html.data);
     html_scan(html.data, &scan);
-    /* Per cell a chart a trial that has samples: 6 (one crashed), 5, 5, 5, 3; a distribution and the
-       trials' means where one ended well; the stages of one. */
+    /* Per cell a chart a trial that has samples: 6 (one crashed), 5, 5, 5, 3; a distribution and
+       the trials' means where one ended well; the stages of one. */
     assert_int_equal(scan.charts, 6 + 5 + 5 + 5 + 3 + 4 * 2 + 1);
     assert_true(scan.tables > 10);
     assert_int_equal(html_count(html.data, "<article"), 5);
@@ -91,8 +108,8 @@ static void hostile_names_stay_text(void **state)
     assert_harmless(html.data);
     assert_links_resolve(html.data);
     for (size_t i = 0; i <= report_page_hostile_count; ++i) {
-        char *escaped = report_page_escaped(i < report_page_hostile_count ? report_page_hostile[i]
-                                                                          : report_page_long_name());
+        char *escaped = report_page_escaped(
+            i < report_page_hostile_count ? report_page_hostile[i] : report_page_long_name());
 
         assert_non_null(escaped);
         /* device, library, message; the workload's name is shortened in headings */
@@ -108,8 +125,9 @@ static void hostile_names_stay_text(void **state)
 static void the_scanner_sees(void **state)
 {
     static const char *const bad[] = {
-        "<p><script>x</script></p>", "<p><img src=\"x\"></p>", "<p onclick=\"x\">a</p>",
-        "<a href=\"http://x\">a</a>", "<p>a<!-- c --></p>", "<p class=x>a</p>",
+        "<p><script>x</script></p>",    "<p><img src=\"x\"></p>",
+        "<p onclick=\"x\">a</p>",       "<a href=\"http://x\">a</a>",
+        "<p>a<!-- c --></p>",           "<p class=x>a</p>",
         "<p style=\"color:red\">a</p>", "<svg><use href=\"x\"></use></svg>",
     };
     struct html_scan scan;

@@ -185,7 +185,8 @@ static void hostile_names_stay_text(void **state)
     struct text out;
 
     (void)state;
-    options.device_name = "\x1b]0;owned\x07\x1b[2Jdevice\r\n\xe2\x80\xae" "evil\xff";
+    options.device_name = "\x1b]0;owned\x07\x1b[2Jdevice\r\n\xe2\x80\xae"
+                          "evil\xff";
     options.message = "\x1b[31mred\nnew line";
     options.library = "/tmp/\x1b[5mlib.so";
     load(&loaded, &options);
@@ -226,12 +227,9 @@ static void colours_are_closed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_at_80_columns),
-        cmocka_unit_test(table_at_120_columns),
-        cmocka_unit_test(quick_says_what_it_is),
-        cmocka_unit_test(one_result_in_full),
-        cmocka_unit_test(every_width_holds_its_lines),
-        cmocka_unit_test(hostile_names_stay_text),
+        cmocka_unit_test(table_at_80_columns),         cmocka_unit_test(table_at_120_columns),
+        cmocka_unit_test(quick_says_what_it_is),       cmocka_unit_test(one_result_in_full),
+        cmocka_unit_test(every_width_holds_its_lines), cmocka_unit_test(hostile_names_stay_text),
         cmocka_unit_test(colours_are_closed),
     };
 

@@ -28,16 +28,16 @@ static const struct {
     int64_t iterations;
 } shapes[SYNTHETIC_SHAPES] = {
     [SYNTHETIC_WARMUP] = {"triad", "memory_bound", "bytes", "element", "a[i] = b[i] + s * c[i]", 1,
-                        33554432, 201326592, 16777216, 201326592, 8.1e6, 1},
-    [SYNTHETIC_FLAT] = {"copy-small", "memory_bound", "bytes", "element", "c[i] = a[i], small arrays", 1,
-                      0, 8388608, 1048576, 8388608, 212e3, 4},
+                          33554432, 201326592, 16777216, 201326592, 8.1e6, 1},
+    [SYNTHETIC_FLAT] = {"copy-small", "memory_bound", "bytes", "element",
+                        "c[i] = a[i], small arrays", 1, 0, 8388608, 1048576, 8388608, 212e3, 4},
     [SYNTHETIC_STAGES] = {"gpt2-tiny-train", "training_step", "items", "token",
-                        "One training step of a small GPT-2", 8, 41523609600, 0, 1024, 61865984, 642e6,
-                        1},
+                          "One training step of a small GPT-2", 8, 41523609600, 0, 1024, 61865984,
+                          642e6, 1},
     [SYNTHETIC_DRIFT] = {"softmax", "memory_bound", "bytes", "element", "Row-wise softmax", 1, 0,
-                       134217728, 16777216, 134217728, 31e6, 1},
+                         134217728, 16777216, 134217728, 31e6, 1},
     [SYNTHETIC_BROKEN] = {"gpt2-tiny-prefill", "batched_inference", "items", "token",
-                        "Prefill of a small GPT-2", 4, 13841203200, 0, 512, 20621994, 205e6, 1},
+                          "Prefill of a small GPT-2", 4, 13841203200, 0, 512, 20621994, 205e6, 1},
 };
 
 struct synthetic_options synthetic_options_default(void)
@@ -118,14 +118,15 @@ static enum status plan(struct store *store, const struct synthetic_options *opt
         };
         TRY(put(store, "workload", name,
                 json_pack("{s:s, s:i, s:s, s:s, s:[s], s:[I]}", "workload",
-                          text_is_utf8(name, strlen(name)) ? name : "not UTF-8", "version", 1, "kind", shapes[s].kind, "description",
-                          shapes[s].description, "precisions", "fp32", "batches",
-                          (json_int_t)shapes[s].batch),
+                          text_is_utf8(name, strlen(name)) ? name : "not UTF-8", "version", 1,
+                          "kind", shapes[s].kind, "description", shapes[s].description,
+                          "precisions", "fp32", "batches", (json_int_t)shapes[s].batch),
                 &cells[i].workload, err));
     }
     for (size_t i = 0; order && i < planned; ++i)
         order[i] = (uint32_t)(i % options->cells);
-    campaign.plan = json_pack("{s:I, s:s}", "cells", (json_int_t)options->cells, "suite", "first-look");
+    campaign.plan =
+        json_pack("{s:I, s:s}", "cells", (json_int_t)options->cells, "suite", "first-look");
     status = order ? store_add_campaign(store, &campaign, cells, options->cells, order, planned,
                                         ret_campaign, ret_cells, err)
                    : STATUS_NO_MEMORY;
@@ -149,8 +150,8 @@ static enum status put_device(struct store *store, const struct synthetic_option
 
     reading_list_init(&list);
     reading_add_text(&list, "device.driver_version", "3.1+debian", "clGetDeviceInfo");
-    reading_add_text(&list, "device.version", "OpenCL 3.0 PoCL HSTR: cpu-x86_64-pc-linux-gnu-haswell",
-                     "clGetDeviceInfo");
+    reading_add_text(&list, "device.version",
+                     "OpenCL 3.0 PoCL HSTR: cpu-x86_64-pc-linux-gnu-haswell", "clGetDeviceInfo");
     reading_add_text(&list, "device.platform.version",
                      "OpenCL 3.0 PoCL 3.1+debian, Linux, LLVM 14.0.6", "clGetPlatformInfo");
     reading_add_integer(&list, "device.compute_units", 2, NULL, "clGetDeviceInfo");
@@ -205,7 +206,8 @@ static enum status add_load(struct store *store, int64_t trial, const char *at,
     struct reading_list list;
 
     reading_list_init(&list);
-    reading_add_real(&list, "load.average_1min", 0.4 + random_next_unit(random), NULL, "getloadavg");
+    reading_add_real(&list, "load.average_1min", 0.4 + random_next_unit(random), NULL,
+                     "getloadavg");
     reading_add_integer(&list, "load.memory_available",
                         9000000000 + (int64_t)random_next_below(random, 400000000), "bytes",
                         "/proc/meminfo");
@@ -335,13 +337,13 @@ static enum status add_checks(struct store *store, int64_t trial, const char *ph
 
 static enum status add_artifact(struct store *store, int64_t trial, struct error *err)
 {
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s}", "file",
-                             "workloads/kernels/memory.h", "source",
-                             "1f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f", "prelude",
-                             "2f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f", "binary",
-                             "3f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f", "options",
-                             "-cl-std=CL1.2 -DLANES=1 -DN=16777216", "compiler",
-                             "PoCL 3.1+debian, LLVM 14.0.6", "lanes", 1, "log", "");
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s}", "file", "workloads/kernels/memory.h",
+                  "source", "1f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f",
+                  "prelude", "2f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f",
+                  "binary", "3f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f",
+                  "options", "-cl-std=CL1.2 -DLANES=1 -DN=16777216", "compiler",
+                  "PoCL 3.1+debian, LLVM 14.0.6", "lanes", 1, "log", "");
     enum status status = store_add_artifact(store, trial, json, err);
 
     json_decref(json);
@@ -395,8 +397,9 @@ static enum status run_attempt(struct store *store, const struct synthetic_optio
     enum synthetic_shape shape = (enum synthetic_shape)(cell % SYNTHETIC_SHAPES);
     const char *status = outcome(shape, number, attempt);
     bool ok = strcmp(status, "ok") == 0;
-    size_t samples = ok ? options->samples
-                        : strcmp(status, "timeout") == 0 ? 0 : options->samples / 3;
+    size_t samples = ok                               ? options->samples
+                     : strcmp(status, "timeout") == 0 ? 0
+                                                      : options->samples / 3;
     int64_t first = samples ? (int64_t)(options->samples / 8) : -1;
     int64_t started = UTC_NS + (int64_t)(sequence * 10 + attempt * 5) * 1000 * MS, trial;
     int64_t *wall = calloc(options->samples + 1, sizeof(*wall));
@@ -450,23 +453,26 @@ static json_t *declared_estimate(struct store *store, enum synthetic_shape shape
         json_decref(from);
         return NULL;
     }
-    json_array_foreach (json_object_get(root, "trials"), i, trial) {
+    json_array_foreach(json_object_get(root, "trials"), i, trial)
+    {
         if (strcmp(json_string_value(json_object_get(trial, "status")), "ok") != 0)
             continue;
         json_array_append(ids, json_object_get(trial, "id"));
         json_array_append_new(from, shape == SYNTHETIC_DRIFT ? json_null() : json_integer(75));
     }
     json_decref(root);
-    json = json_pack("{s:s, s:i, s:i, s:o, s:o, s:f, s:{s:f, s:f}, s:{s:{s:s, s:i}}, s:[]}",
-                     "verdict", verdicts[shape], "n", 3000, "version", 1, "trial_ids", ids,
-                     "steady_from", from, "ess", 1234.5, "variance", "iteration", 1.6e-5, "process",
-                     4e-6, "percentiles", "p99.9", "refused", "too few independent samples",
-                     "needed_n", 2995, "warnings");
+    json =
+        json_pack("{s:s, s:i, s:i, s:o, s:o, s:f, s:{s:f, s:f}, s:{s:{s:s, s:i}}, s:[]}", "verdict",
+                  verdicts[shape], "n", 3000, "version", 1, "trial_ids", ids, "steady_from", from,
+                  "ess", 1234.5, "variance", "iteration", 1.6e-5, "process", 4e-6, "percentiles",
+                  "p99.9", "refused", "too few independent samples", "needed_n", 2995, "warnings");
     if (shape == SYNTHETIC_DRIFT) {
-        json_array_append_new(json_object_get(json, "warnings"),
-                              json_string("trial 1: drifts by +11 % over its window and never settles"));
-        json_array_append_new(json_object_get(json, "warnings"),
-                              json_string("trial 0: drifts by +9.5 % over its window and never settles"));
+        json_array_append_new(
+            json_object_get(json, "warnings"),
+            json_string("trial 1: drifts by +11 % over its window and never settles"));
+        json_array_append_new(
+            json_object_get(json, "warnings"),
+            json_string("trial 0: drifts by +9.5 % over its window and never settles"));
         return json;
     }
     json_object_set_new(json, "mean_ns", around(ns, 0.0042));
@@ -476,7 +482,8 @@ static json_t *declared_estimate(struct store *store, enum synthetic_shape shape
     json_object_set_new(json_object_get(json, "percentiles"), "p90", around(ns * 1.02, 0.002));
     json_object_set_new(json, "items_per_s", around(per_s * (double)shapes[shape].items, 0.0042));
     if (shapes[shape].bytes)
-        json_object_set_new(json, "bytes_per_s", around(per_s * (double)shapes[shape].bytes, 0.0042));
+        json_object_set_new(json, "bytes_per_s",
+                            around(per_s * (double)shapes[shape].bytes, 0.0042));
     return json;
 }
 
@@ -499,7 +506,7 @@ static enum status add_estimate(struct store *store, const struct synthetic_opti
 }
 
 enum status synthetic_campaign_add(struct store *store, const struct synthetic_options *options,
-                               int64_t *ret_cells, struct error *err)
+                                   int64_t *ret_cells, struct error *err)
 {
     struct store_cell *cells = calloc(options->cells + 1, sizeof(*cells));
     struct random random;

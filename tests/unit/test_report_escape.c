@@ -36,7 +36,10 @@ static void what_is_no_text_becomes_visible(void **state)
     (void)state;
     assert_html("a\x1b[31mb", "a\\x1B[31mb");
     assert_html("new\nline\ttab", "new\\x0Aline\\x09tab");
-    assert_html("\xe2\x80\xae" "desrever", "\\xE2\\x80\\xAE" "desrever");
+    assert_html("\xe2\x80\xae"
+                "desrever",
+                "\\xE2\\x80\\xAE"
+                "desrever");
     assert_html("bad \xff\xfe utf8", "bad \\xFF\\xFE utf8");
     assert_html("\xc0\xafoverlong", "\\xC0\\xAFoverlong");
     assert_html("Grüße 漢字", "Grüße 漢字");

@@ -101,8 +101,10 @@ static void counts_bytes_and_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(four_significant_digits),   cmocka_unit_test(durations_pick_their_unit),
-        cmocka_unit_test(rates_take_prefixes),       cmocka_unit_test(half_widths_take_the_larger_side),
+        cmocka_unit_test(four_significant_digits),
+        cmocka_unit_test(durations_pick_their_unit),
+        cmocka_unit_test(rates_take_prefixes),
+        cmocka_unit_test(half_widths_take_the_larger_side),
         cmocka_unit_test(counts_bytes_and_errors),
     };
 

@@ -12,18 +12,22 @@
 #include "reports/view.h"
 
 static const char whole[] =
-    "{\"id\":\"9f2c41aa/3\",\"cell\":3,\"ordinal\":3,\"backend\":\"opencl\",\"device_spec\":\"opencl:0\","
+    "{\"id\":\"9f2c41aa/"
+    "3\",\"cell\":3,\"ordinal\":3,\"backend\":\"opencl\",\"device_spec\":\"opencl:0\","
     "\"trials_planned\":2,\"workload\":{\"version\":4,\"description\":\"d\"},"
     "\"protocol\":{\"version\":2,\"evidence\":true},\"campaign\":{\"id\":1},"
-    "\"identity\":{\"workload\":\"triad\",\"precision\":\"fp32\",\"batch\":8,\"protocol\":\"standard\"},"
+    "\"identity\":{\"workload\":\"triad\",\"precision\":\"fp32\",\"batch\":8,\"protocol\":"
+    "\"standard\"},"
     "\"cost\":{\"headline\":\"items\",\"item_name\":\"token\",\"working_set_bytes\":1000},"
     "\"device\":{\"name\":\"dev\",\"simulated\":true,\"readings\":{\"device.uuid\":"
     "{\"status\":\"unavailable\",\"reason\":\"no extension\"}}},"
     "\"trials\":["
     "{\"id\":11,\"sequence\":1,\"attempt\":1,\"status\":\"crashed\",\"message\":\"signal 11\"},"
-    "{\"id\":12,\"sequence\":1,\"attempt\":2,\"status\":\"ok\",\"facts\":{\"last_level_cache_bytes\":2000}},"
+    "{\"id\":12,\"sequence\":1,\"attempt\":2,\"status\":\"ok\",\"facts\":{\"last_level_cache_"
+    "bytes\":2000}},"
     "{\"id\":13,\"sequence\":4,\"attempt\":1,\"status\":\"ok\",\"window_first\":7,\"checks\":"
-    "[{\"phase\":\"verify_after\",\"output\":\"a\",\"metric\":\"m\",\"error\":\"nan\",\"tolerance\":0.1,"
+    "[{\"phase\":\"verify_after\",\"output\":\"a\",\"metric\":\"m\",\"error\":\"nan\","
+    "\"tolerance\":0.1,"
     "\"passed\":false}],\"components\":["
     "{\"at\":\"window_start\",\"path\":\"/a\",\"sha256\":\"01\",\"size\":5},"
     "{\"at\":\"window_start\",\"path\":\"/b\",\"sha256\":\"02\",\"size\":5},"
@@ -32,10 +36,13 @@ static const char whole[] =
     "{\"at\":\"window_end\",\"path\":\"/b\",\"sha256\":\"99\",\"size\":5},"
     "{\"at\":\"window_end\",\"path\":\"/d\",\"sha256\":\"04\",\"size\":5}]}],"
     "\"estimate\":{\"verdict\":\"warmup\",\"trial_ids\":[12,13],\"steady_from\":[20,null],"
-    "\"trial_verdicts\":[\"warmup\",\"flat\"],\"iteration_ns\":{\"value\":5.0,\"lo\":4.0,\"hi\":6.0},"
+    "\"trial_verdicts\":[\"warmup\",\"flat\"],\"iteration_ns\":{\"value\":5.0,\"lo\":4.0,\"hi\":6."
+    "0},"
     "\"items_per_s\":{\"value\":100.0,\"lo\":null,\"hi\":null},"
-    "\"percentiles\":{\"p99\":{\"refused\":\"x\",\"needed_n\":299},\"p50\":{\"value\":5.0,\"lo\":4.0,\"hi\":6.0}},"
-    "\"warnings\":[\"trial 0: drifts by 11 %\",\"trial 1: drifts by 9.5 %\",\"other\",\"p99 is refused\"]}}";
+    "\"percentiles\":{\"p99\":{\"refused\":\"x\",\"needed_n\":299},\"p50\":{\"value\":5.0,\"lo\":4."
+    "0,\"hi\":6.0}},"
+    "\"warnings\":[\"trial 0: drifts by 11 %\",\"trial 1: drifts by 9.5 %\",\"other\",\"p99 is "
+    "refused\"]}}";
 
 static json_t *parse(const char *text)
 {
@@ -120,8 +127,13 @@ static void verdicts_decide_the_headline(void **state)
     static const struct {
         const char *verdict;
         bool headline;
-    } cases[] = {{"flat", true},        {"warmup", true},       {"slowdown", true}, {"drift", false},
-                 {"two_state", false},  {"insufficient", false}, {"no_steady_state", false},
+    } cases[] = {{"flat", true},
+                 {"warmup", true},
+                 {"slowdown", true},
+                 {"drift", false},
+                 {"two_state", false},
+                 {"insufficient", false},
+                 {"no_steady_state", false},
                  {"something", false}};
 
     (void)state;
@@ -140,8 +152,9 @@ static void verdicts_decide_the_headline(void **state)
     }
 }
 
-static const char *const shapes[] = {"null", "true",  "0",  "-5",     "1e308", "\"text\"", "[]",
-                                     "{}",   "[[1]]", "[null]", "{\"value\":{}}", "[{\"id\":\"x\"}]"};
+static const char *const shapes[] = {
+    "null", "true", "0",     "-5",     "1e308",          "\"text\"",
+    "[]",   "{}",   "[[1]]", "[null]", "{\"value\":{}}", "[{\"id\":\"x\"}]"};
 
 static void render(json_t *root)
 {
@@ -169,7 +182,8 @@ static size_t replace_each(json_t *root, json_t *at)
     json_t *value;
 
     for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); ++s) {
-        json_object_foreach_safe (at, next, key, value) {
+        json_object_foreach_safe(at, next, key, value)
+        {
             json_t *kept = json_incref(value);
 
             json_object_set_new(at, key, parse(shapes[s]));
@@ -177,7 +191,8 @@ static size_t replace_each(json_t *root, json_t *at)
             json_object_set_new(at, key, kept);
             ++made;
         }
-        json_array_foreach (at, index, value) {
+        json_array_foreach(at, index, value)
+        {
             json_t *kept = json_incref(value);
 
             json_array_set_new(at, index, parse(shapes[s]));
@@ -186,10 +201,8 @@ static size_t replace_each(json_t *root, json_t *at)
             ++made;
         }
     }
-    json_object_foreach (at, key, value)
-        made += replace_each(root, value);
-    json_array_foreach (at, index, value)
-        made += replace_each(root, value);
+    json_object_foreach(at, key, value) made += replace_each(root, value);
+    json_array_foreach(at, index, value) made += replace_each(root, value);
     return made;
 }
 
