@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sqlite3.h>
+
 #include "reports/html.h"
 #include "tests/golden/html_scan.h"
 
@@ -192,6 +194,35 @@ static void failures_are_told(void **state)
     report_page_close(&page);
 }
 
+/* A page is a way to look into a damaged database too: it says what cannot be read, and goes on. */
+static void damaged_samples_are_told(void **state)
+{
+    struct synthetic_options options = synthetic_options_default();
+    struct report_page page;
+    struct text html;
+
+    (void)state;
+    options.samples = 60;
+    options.cells = 2;
+    options.trials = 2;
+    options.estimates = SYNTHETIC_DECLARED;
+    report_page_open(&page);
+    report_page_add(&page, &options);
+    assert_int_equal(sqlite3_exec(store_connection(page.store),
+                                  "DROP TRIGGER series_no_update;"
+                                  "UPDATE series SET data = zeroblob(40) WHERE trial = 1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    text_init(&html);
+    report_page_render(&page, &html);
+    assert_harmless(html.data);
+    assert_non_null(strstr(html.data, "Trial 1</b></p><p class=\"lost none wrap\">"));
+    assert_null(strstr(html.data, "It ended before the first sample."));
+    assert_int_equal(html_count(html.data, "<article"), 2);
+    text_finish(&html);
+    report_page_close(&page);
+}
+
 static void the_same_store_gives_the_same_page(void **state)
 {
     struct synthetic_options options = synthetic_options_default();
@@ -220,6 +251,7 @@ int main(void)
         cmocka_unit_test(hostile_names_stay_text),
         cmocka_unit_test(many_trials_stay_small),
         cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(damaged_samples_are_told),
         cmocka_unit_test(the_same_store_gives_the_same_page),
     };
 
