@@ -22,6 +22,7 @@
 struct bench {
     const double *x;
     size_t count;
+    double least_variance;
     double *left;     /* count: residuals */
     double *white;    /* count */
     double *work;     /* 2 count */
@@ -37,7 +38,8 @@ static double fit_errors(struct bench *bench)
     size_t order = bench->count / 10 < ORDER_MAX ? bench->count / 10 : ORDER_MAX;
 
     autoregression_fit_burg(bench->left, bench->count, order, log(n), bench->work, &bench->model);
-    return n * log(fmax(bench->model.sigma2, VARIANCE_LEAST)) + log(n) * (double)bench->model.order;
+    bench->model.sigma2 = fmax(bench->model.sigma2, bench->least_variance);
+    return n * log(bench->model.sigma2) + log(n) * (double)bench->model.order;
 }
 
 static double long_run_variance(const struct bench *bench)
@@ -222,8 +224,6 @@ static enum status describe_steps(struct bench *bench, size_t windows, bool sing
     remove_levels(bench, changes, NULL);
     fit_errors(bench);
     for (round = 0; round < ROUNDS_MAX; round++) {
-        if (!(bench->model.sigma2 > VARIANCE_LEAST))
-            bench->model.sigma2 = VARIANCE_LEAST;
         before = changes;
         memcpy(bench->previous, bench->change, changes * sizeof(*bench->change));
         if (single) {
@@ -247,10 +247,11 @@ static enum status describe_steps(struct bench *bench, size_t windows, bool sing
     return STATUS_OK;
 }
 
-enum status course_describe(const double *x, size_t count, enum course_kind most,
-                            struct course *ret, struct error *err)
+enum status course_describe(const double *x, size_t count, double least_variance,
+                            enum course_kind most, struct course *ret, struct error *err)
 {
-    struct bench bench = {.x = x, .count = count};
+    struct bench bench = {
+        .x = x, .count = count, .least_variance = fmax(least_variance, VARIANCE_LEAST)};
     struct course best = {0};
     enum status status = STATUS_OK;
     double *memory = malloc(4 * count * sizeof(*memory));

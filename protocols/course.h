@@ -29,10 +29,11 @@ struct course {
 
 /*
  * Describes `count` >= 8 points by the best of the kinds up to and including `most` (COURSE_LINE:
- * constant or line). NO_MEMORY. Finish with course_finish.
+ * constant or line). Innovations are never taken for smaller than `least_variance`, such as
+ * rounding to the clock's ticks leaves. NO_MEMORY. Finish with course_finish.
  */
-enum status course_describe(const double *x, size_t count, enum course_kind most,
-                            struct course *ret, struct error *err);
+enum status course_describe(const double *x, size_t count, double least_variance,
+                            enum course_kind most, struct course *ret, struct error *err);
 
 void course_finish(struct course *course);
 

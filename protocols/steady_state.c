@@ -14,6 +14,8 @@
 #define BLOCKS_MAX 512
 /* Samples about a change point that its place is sought in. */
 #define REFINE_MAX 8192
+/* Ticks of the clock that no impulse can be told from. */
+#define TICKS_NEAR 3.0
 /* Robust standard deviations that a sample at the very start must be off to be a slow start. */
 #define START_DISTANCE 6.0
 /* A run at the start as long as this is left to the descriptions of the course. */
@@ -32,6 +34,7 @@ struct view {
     double *blocks;  /* at most BLOCKS_MAX */
     double *work;    /* 3 REFINE_MAX */
     size_t count;
+    double quantum; /* of the clock, relative */
 };
 
 static int64_t find_resolution(const int64_t *sample_ns, size_t count)
@@ -92,6 +95,12 @@ static size_t make_blocks(const struct view *view, size_t from, size_t *ret_fact
     }
     *ret_factor = factor;
     return blocks;
+}
+
+/* Of a block's mean when samples are rounded to the clock's ticks. */
+static double rounding_variance(const struct view *view, size_t factor)
+{
+    return view->quantum * view->quantum / (12 * (double)factor);
 }
 
 /*
@@ -195,7 +204,8 @@ static enum status test_drift(const struct view *view, const struct estimate_opt
     if (view->count - ret->from < COURSE_LEAST)
         return STATUS_OK;
     blocks = make_blocks(view, ret->from, &factor);
-    status = course_describe(view->blocks, blocks, COURSE_LINE, &course, err);
+    status = course_describe(view->blocks, blocks, rounding_variance(view, factor), COURSE_LINE,
+                             &course, err);
     if (status)
         return status;
     if (course.kind == COURSE_LINE &&
@@ -220,7 +230,8 @@ static enum status judge(const struct view *view, size_t offset,
     if (blocks < COURSE_LEAST)
         return STATUS_OK;
     shift = offset + (view->count - offset) % factor;
-    status = course_describe(view->blocks, blocks, COURSE_STEPS, &course, err);
+    status = course_describe(view->blocks, blocks, rounding_variance(view, factor), COURSE_STEPS,
+                             &course, err);
     if (status)
         return status;
     switch (course.kind) {
@@ -248,18 +259,17 @@ static enum status find(const struct view *view, double *work, size_t first,
                         const struct estimate_options *options, struct steady_state *ret,
                         struct error *err)
 {
-    double start_level = 0, quantum;
+    double start_level = 0;
     enum status status;
     size_t start = slow_start(view, work, options->steady_tolerance, &start_level), i;
 
-    status = hampel_clip(view->log_ns + start, view->count - start, view->clipped + start,
-                         &ret->impulses, err);
+    status = hampel_clip(view->log_ns + start, view->count - start, TICKS_NEAR * view->quantum,
+                         view->clipped + start, &ret->impulses, err);
     if (status)
         return status;
     for (i = 0; i < start; i++)
         view->clipped[i] = view->log_ns[i];
-    quantum = (double)ret->resolution_ns / exp(view->log_ns[view->count / 2]);
-    status = two_state_find(view->clipped + start, view->count - start, quantum,
+    status = two_state_find(view->clipped + start, view->count - start, view->quantum,
                             options->steady_tolerance, &ret->states, err);
     if (status)
         return status;
@@ -327,6 +337,7 @@ enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t fir
     view.work = view.blocks + BLOCKS_MAX;
     for (i = 0; i < count; i++)
         view.log_ns[i] = log((double)sample_ns[i]);
+    view.quantum = (double)r.resolution_ns / (double)sample_ns[count / 2];
     status = find(&view, memory + 2 * count, first, options, &r, err);
     free(memory);
     if (!status)

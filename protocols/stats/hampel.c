@@ -34,8 +34,8 @@ static void window_around(const double *x, size_t count, size_t i, double *ret)
     memcpy(ret, x + lo, WINDOW * sizeof(*x));
 }
 
-enum status hampel_clip(const double *x, size_t count, double *ret, size_t *ret_clipped,
-                        struct error *err)
+enum status hampel_clip(const double *x, size_t count, double least, double *ret,
+                        size_t *ret_clipped, struct error *err)
 {
     double window[WINDOW], *median, *deviation, floor_scale, mean = 0;
     size_t i, j, clipped = 0;
@@ -62,7 +62,7 @@ enum status hampel_clip(const double *x, size_t count, double *ret, size_t *ret_
         double distance = fabs(x[i] - median[i]), scale = 0;
 
         ret[i] = x[i];
-        if (distance <= HAMPEL_THRESHOLD * MAD_TO_SD * floor_scale)
+        if (distance <= fmax(HAMPEL_THRESHOLD * MAD_TO_SD * floor_scale, least))
             continue;
         window_around(x, count, i, window);
         for (j = 0; j < WINDOW; j++)

@@ -38,7 +38,7 @@ static void test_hampel_takes_impulses_and_leaves_steps(void **state)
     x[20] = 3;
     x[21] = 3;
     x[99] = -4;
-    assert_int_equal(hampel_clip(x, 100, y, &clipped, NULL), STATUS_OK);
+    assert_int_equal(hampel_clip(x, 100, 0, y, &clipped, NULL), STATUS_OK);
     assert_int_equal(clipped, 4);
     assert_true(fabs(y[0]) < 0.1 && fabs(y[20]) < 0.1 && fabs(y[21]) < 0.1);
     assert_true(fabs(y[99] - 1) < 0.1 && fabs(y[49]) < 0.1 && fabs(y[50] - 1) < 0.1);
@@ -52,9 +52,9 @@ static void test_hampel_leaves_a_coarse_clock_alone(void **state)
     (void)state;
     for (i = 0; i < 200; i++)
         x[i] = i % 3 == 0 ? 2 : 1;
-    assert_int_equal(hampel_clip(x, 200, y, &clipped, NULL), STATUS_OK);
+    assert_int_equal(hampel_clip(x, 200, 0, y, &clipped, NULL), STATUS_OK);
     assert_int_equal(clipped, 0);
-    assert_int_equal(hampel_clip(x, 4, y, &clipped, NULL), STATUS_OK);
+    assert_int_equal(hampel_clip(x, 4, 0, y, &clipped, NULL), STATUS_OK);
     assert_memory_equal(x, y, 4 * sizeof(*x));
 }
 
