@@ -102,7 +102,7 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* /proc, /sys and /dev as here, in a mount namespace of the child's own; a root may have them already. */
+/* /proc, /sys and /dev as here, in a mount namespace of the child's own; a root may have them. */
 static void bind_system_folders(void)
 {
     static const char *const folders[][2] = {{"/proc", "proc"}, {"/sys", "sys"}, {"/dev", "dev"}};
