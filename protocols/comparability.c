@@ -271,16 +271,28 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names of both objects, sorted, each once; heap array of borrowed strings. */
-static const char **union_of_names(const json_t *a, const json_t *b, size_t *ret_count)
+/* A field that must be known is judged also when neither result has it. */
+static bool must_be_known(const struct field_rule *rule)
 {
-    const char **names = calloc(json_object_size(a) + json_object_size(b) + 1, sizeof(*names));
+    return !strchr(rule->field, '*') && (rule->required || rule->field_class == FIELD_IDENTITY);
+}
+
+/* Names of both objects and of what must be known, sorted, each once; heap, borrowed strings. */
+static const char **names_to_judge(const json_t *a, const json_t *b, size_t *ret_count)
+{
+    size_t rule_count = 0, count = 0;
+    const struct field_rule *rules = field_rules(&rule_count, NULL);
+    const char **names =
+        calloc(json_object_size(a) + json_object_size(b) + rule_count + 1, sizeof(*names));
     const char *name;
     json_t *value;
-    size_t count = 0;
 
     if (!names)
         return NULL;
+    for (size_t i = 0; i < rule_count; i++)
+        if (must_be_known(&rules[i]) && !json_object_get(a, rules[i].field) &&
+            !json_object_get(b, rules[i].field))
+            names[count++] = rules[i].field;
     json_object_foreach((json_t *)a, name, value) names[count++] = name;
     json_object_foreach((json_t *)b, name, value) if (!json_object_get(a, name)) names[count++] =
         name;
@@ -302,7 +314,7 @@ enum status comparability_judge(const json_t *a, const json_t *b, const json_t *
         status = STATUS_INTERNAL;
         goto done;
     }
-    names = union_of_names(a, b, &count);
+    names = names_to_judge(a, b, &count);
     for (size_t i = 0; names && i < count; i++) {
         struct finding finding =
             find(names[i], json_object_get(a, names[i]), json_object_get(b, names[i]), varied);

@@ -26,8 +26,8 @@ static enum status read_numbers(const struct command_line *line, struct pair_req
     const char *precision = command_value(line, KEY_PAIR_PRECISION);
     int64_t count = 0;
 
-    if (pairs && (!text_parse_i64(pairs, &count) || count < 2 || count > 10000))
-        return error_set(err, STATUS_INVALID, "--pairs %s: write a whole number from 2 to 10000",
+    if (pairs && (!text_parse_i64(pairs, &count) || count < 5 || count > 10000))
+        return error_set(err, STATUS_INVALID, "--pairs %s: write a whole number from 5 to 10000",
                          pairs);
     if (margin && (!text_parse_double(margin, &request->compare.margin) ||
                    request->compare.margin <= 0 || request->compare.margin >= 1))

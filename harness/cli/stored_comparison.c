@@ -84,7 +84,10 @@ static enum status make_paired(struct store *store, const char *id,
     if (status == STATUS_OK) {
         const char *uid = json_string_value(json_object_get(record, "uid"));
 
-        comparison->paired = true;
+        if (result.pairs.dropped[0])
+            comparison->note = text_format("%zu of %zu pairs count; dropped: %s",
+                                           result.pairs.count, result.pairs.planned,
+                                           result.pairs.dropped);
         snprintf(comparison->a, sizeof(comparison->a), "%.8s/1", uid ? uid : "?");
         snprintf(comparison->b, sizeof(comparison->b), "%.8s/2", uid ? uid : "?");
         memcpy(comparison->cells, result.pairs.cells, sizeof(comparison->cells));
@@ -144,7 +147,9 @@ void stored_comparison_finish(struct stored_comparison *comparison)
     if (!comparison)
         return;
     json_decref(comparison->judgement);
+    free(comparison->note);
     comparison->judgement = NULL;
+    comparison->note = NULL;
 }
 
 int stored_comparison_show(struct store *store, const char *kind,
@@ -155,7 +160,8 @@ int stored_comparison_show(struct store *store, const char *kind,
         .b = comparison->b,
         .judgement = comparison->judgement,
         .numbers = comparison->has_numbers ? &comparison->numbers : NULL,
-        .why_no_numbers = comparison->why.message};
+        .why_no_numbers = comparison->why.message,
+        .note = comparison->note};
     json_t *object = comparison_view_json(&view);
     struct text out;
 

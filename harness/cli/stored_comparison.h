@@ -17,7 +17,7 @@ struct stored_comparison {
     bool has_numbers;
     struct comparison numbers;
     struct error why;          /* why there are no numbers */
-    bool paired;               /* one paired campaign was named */
+    char *note;                /* pairs that do not count and why, heap; NULL: all count */
 };
 
 /*

@@ -198,6 +198,43 @@ static void handle_end(struct watch *watch, const struct message *message)
     }
 }
 
+/* The status of a reading of the host or the device ("measured", ...); NULL when there is none. */
+static const char *reading_state(const struct watch *watch, const json_t *device, const char *name,
+                                 const char **ret_reason)
+{
+    const json_t *reading = json_object_get(watch->request->environment, name);
+
+    if (!reading)
+        reading = json_object_get(json_object_get(device, "readings"), name);
+    if (!reading && !strncmp(name, "device.", 7) &&
+        json_is_string(json_object_get(device, name + 7)))
+        return "measured"; /* name, vendor, uuid stand beside the readings */
+    *ret_reason = json_string_value(json_object_get(reading, "reason"));
+    return json_string_value(json_object_get(reading, "status"));
+}
+
+/* What the protocol demands to be known ends a trial that cannot know it, before anything runs. */
+static void check_required(struct watch *watch, const json_t *device)
+{
+    const json_t *protocol = json_object_get(watch->request->message, "protocol");
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach(json_object_get(protocol, "required"), i, entry)
+    {
+        const char *name = json_string_value(entry), *reason = NULL;
+        const char *state = name ? reading_state(watch, device, name, &reason) : NULL;
+
+        if (!name || (state && (!strcmp(state, "measured") || !strcmp(state, "declared"))))
+            continue;
+        fail(watch, STATUS_UNAVAILABLE,
+             "the protocol requires the reading %s, which is %s%s%s: use a protocol that does not, "
+             "or a machine that tells it",
+             name, state ? state : "not among those taken here", reason ? ": " : "",
+             reason ? reason : "");
+    }
+}
+
 /* One message. An error is the store's; whatever the worker did wrong is the trial's. */
 static enum status handle(struct watch *watch, const struct message *message, struct error *err)
 {
@@ -241,6 +278,8 @@ static enum status handle(struct watch *watch, const struct message *message, st
     case MESSAGE_FACTS:
         break;
     }
+    if (message->type == MESSAGE_DEVICE)
+        check_required(watch, message->body);
     status = trial_record_message(&watch->record, message, err);
     if (status == STATUS_PROTOCOL) {
         fail(watch, STATUS_PROTOCOL, "%s", err ? err->message : "bad message");

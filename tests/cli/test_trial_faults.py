@@ -58,6 +58,15 @@ class TrialFaults(CliTest):
                       + self.assay("report", "--db", self.db).out
                       + self.assay("results", "--db", self.db).out)
 
+    def test_required_reading_that_is_not_there(self):
+        protocol = self.write("p.yaml", self.FAST + "required: [device.name, host.cpu.colour]\n")
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db",
+                          self.db)
+        self.assertEqual(call.status, 1, call.err)
+        rows = self.query("SELECT status, message, samples FROM trial_end")
+        self.assertEqual([row[0] for row in rows], ["unavailable"] * 2)
+        self.assertIn("host.cpu.colour", rows[0][1])
+
     def test_other_cells_go_on(self):
         once = os.path.join(self.folder, "once")
         self.write("once", "")

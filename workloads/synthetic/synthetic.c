@@ -98,7 +98,7 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
     (void)err;
     *ret = (struct workload_cost){
         .items = (uint64_t)parameters->launches,
-        .item_name = "launch",
+        .item_name = "call",
         .device_memory_bytes = bytes,
         .working_set_bytes = bytes,
         .headline = "items",

@@ -1,0 +1,235 @@
+"""analyze, compare, ab, gate, power, calibrate: what may be compared, and what is refused and why."""
+
+import json
+import math
+import os
+import random
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
+                       "foreign_worker.py")
+
+
+class Analyze(CliTest):
+    def samples(self, series):
+        rows = ["series,trial,sample_ns"]
+        for name, trials in series.items():
+            for trial, values in enumerate(trials):
+                rows += [f"{name},{trial},{value}" for value in values]
+        return self.write("samples.csv", "\n".join(rows))
+
+    def test_objects_of_the_documented_form(self):
+        generator = random.Random(5)
+        steady = [[int(1e6 * (1 + generator.gauss(0, 0.01))) for _ in range(400)]
+                  for _ in range(5)]
+        warm = [[int(1e6 * (1 + generator.gauss(0, 0.01) + math.exp(-i / 20)))
+                 for i in range(400)] for _ in range(5)]
+        path = self.samples({"steady": steady, "warm": warm, "one": [[7]]})
+        call = self.assay("analyze", path, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        rows = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        self.assertEqual(list(rows), ["steady", "warm", "one"])
+        self.assertEqual(rows["steady"]["verdict"], "flat")
+        self.assertEqual(rows["warm"]["verdict"], "warmup")
+        self.assertTrue(all(start > 20 for start in rows["warm"]["steady_from"]))
+        for name in ("steady", "warm"):
+            mean = rows[name]["mean_ns"]
+            self.assertLess(mean["lo"], 1e6 * 1.002)
+            self.assertGreater(mean["hi"], 1e6 * 0.998)
+            self.assertEqual(rows[name]["trials"], 5)
+            self.assertEqual(rows[name]["n"], 2000)
+            self.assertIn("process", rows[name]["variance"])
+        self.assertEqual(rows["steady"]["percentiles"]["p99.9"]["needed_n"], 2995)
+        self.assertIsNone(rows["one"]["mean_ns"]["lo"])
+        self.assertTrue(rows["one"]["warnings"])
+        # The same input gives the same bytes.
+        self.assertEqual(call.out, self.assay("analyze", path, "--json").out)
+
+    def test_pairs(self):
+        generator = random.Random(6)
+        rows = ["series,pair,arm,value_ns"]
+        for pair in range(12):
+            drift = 1 + 0.05 * pair
+            for name, ratio in (("slower", 1.02), ("same", 1.0), ("faster", 0.97)):
+                a = 1e6 * drift * (1 + generator.gauss(0, 0.002))
+                b = 1e6 * drift * ratio * (1 + generator.gauss(0, 0.002))
+                rows += [f"{name},{pair},a,{a}", f"{name},{pair},b,{b}"]
+        call = self.assay("analyze", "--paired", self.write("p.csv", "\n".join(rows)), "--json",
+                          "--margin", "0.01")
+        self.assertEqual(call.status, 0, call.err)
+        verdicts = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        self.assertEqual(verdicts["slower"]["verdict"], "slower")
+        self.assertEqual(verdicts["same"]["verdict"], "equivalent")
+        self.assertEqual(verdicts["faster"]["verdict"], "faster")
+        self.assertEqual(verdicts["slower"]["pairs"], 12)
+        self.assertGreater(verdicts["slower"]["ratio"]["lo"], 1.01)
+
+    def test_wrong_input(self):
+        for text, part in (("", "empty"), ("a,b\n", "the first line must be"),
+                           ("series,trial,sample_ns\nx,1,NaN\n", ":2: \"NaN\""),
+                           ("series,trial,sample_ns\nx,1,\"5\n", "quoted")):
+            call = self.assay("analyze", self.write("bad.csv", text))
+            self.assertEqual(call.status, 2)
+            self.assertIn(part, call.err)
+        self.assertEqual(self.assay("analyze", "absent.csv").status, 2)
+        self.assertEqual(self.assay("analyze", "absent.csv", "--margin", "7").status, 2)
+
+
+class Compare(CliTest):
+    EVIDENCE = """extends: standard
+name: evidence-fast
+version: 1
+trials: 5
+warmup: {iterations: 2, time: 5ms}
+window: {time: 30ms, min_samples: 20}
+required: [host.kernel.release, device.name]
+"""
+
+    def measure(self, *words, workload="synthetic", protocol=None, **environment):
+        protocol = protocol or self.write("evidence.yaml", self.EVIDENCE)
+        call = self.assay("run", workload, "--device", "null:0", "--protocol", protocol, "--db",
+                          self.db, "--json", *words, **environment)
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()["results"][0]["id"]
+
+    def compare(self, *words):
+        call = self.assay("compare", *words, "--json", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()
+
+    def gate(self, *words):
+        return self.assay("gate", *words, "--db", self.db).status
+
+    def workload(self, version, precisions="[fp32]"):
+        return self.write(f"w{version}.yaml", f"workload: mine\nversion: {version}\n"
+                          "kind: synthetic\ndescription: d\n"
+                          f"precisions: {precisions}\nbatches: [1]\nscenario: offline\n"
+                          "synthetic: {launches: 1, elements: 100}\n")
+
+    def test_every_recorded_field_has_a_class(self):
+        identifier = self.measure()
+        fields = self.compare(identifier, identifier)["comparability"]["fields"]
+        self.assertGreater(len(fields), 40)
+        self.assertEqual([f["field"] for f in fields
+                          if f["why"] == "no class is declared for it"], [])
+
+    def test_same_conditions(self):
+        a = self.measure()
+        b = self.measure()
+        result = self.compare(a, b)
+        self.assertEqual(result["comparability"]["verdict"], "comparable_except")
+        self.assertIn("device.simulated", result["comparability"]["except"])
+        self.assertEqual(result["comparability"]["factors"], [])
+        self.assertIn("not paired", self.assay("compare", a, b, "--db", self.db).out
+                      or "not paired")
+        self.assertIn("host.name", self.assay("compare", a, b, "--explain", "--db", self.db).out)
+
+    def test_refusals_name_the_reason(self):
+        base = self.measure(workload=self.workload(1))
+        cases = {
+            "identity.workload_digest": self.measure(workload=self.workload(2)),
+            "identity.protocol_digest": self.measure(
+                workload=self.workload(1),
+                protocol=self.write("other.yaml", self.EVIDENCE.replace("30ms", "31ms"))),
+            "identity.protocol_evidence": self.measure(workload=self.workload(1),
+                                                       protocol="quick"),
+        }
+        for field, other in cases.items():
+            result = self.compare(base, other)
+            self.assertEqual(result["comparability"]["verdict"], "not_comparable")
+            self.assertTrue(any(reason.startswith(field)
+                                for reason in result["comparability"]["reasons"]), field)
+            self.assertIsNone(result["comparison"])
+            self.assertIsNone(result["attribution"])
+            self.assertEqual(self.gate(base, other), 2)
+
+    def test_unknown_driver_does_not_compare(self):
+        protocol = self.write("evidence.yaml", self.EVIDENCE)
+        for _ in range(2):
+            call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", protocol,
+                              "--db", self.db, ASSAY_WORKER=FOREIGN)
+            self.assertEqual(call.status, 0, call.err)
+        result = self.compare("1/1", "2/1")
+        self.assertEqual(result["comparability"]["verdict"], "not_comparable")
+        self.assertTrue(any("device.driver_version is not known of either" in reason
+                            for reason in result["comparability"]["reasons"]))
+
+    def test_ab(self):
+        call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "6", "--db", self.db,
+                          "--json", "--a", "env:ASSAY_NULL=launch_ns=1000000,seed=1",
+                          "--b", "env:ASSAY_NULL=launch_ns=20000000,seed=2")
+        self.assertEqual(call.status, 0, call.err)
+        result = call.json()
+        self.assertEqual(result["attribution"], "variable ASSAY_NULL")
+        self.assertGreater(result["comparison"]["ratio"]["value"], 2)
+        self.assertEqual(result["verdict"], "slower")
+        self.assertEqual(self.gate("last"), 1)
+        again = self.compare("last")
+        self.assertEqual(again["comparison"], result["comparison"])
+        self.assertEqual(self.query("SELECT kind, verdict FROM comparison"), [("ab", "slower")])
+        # Both arms of a pair stand side by side in the order.
+        order = [row[0] for row in self.query(
+            "SELECT cell FROM planned_trial ORDER BY sequence")]
+        for first, second in zip(order[::2], order[1::2]):
+            self.assertNotEqual(first, second)
+        # The variable of each arm is among its readings.
+        shown = self.assay("show", "last/2", "--db", self.db, "--json").json()
+        self.assertEqual(
+            shown["trials"][0]["environment"]["host"]["variable.ASSAY_NULL"]["value"],
+            "launch_ns=20000000,seed=2")
+        power = self.assay("power", "last", "--db", self.db, "--json").json()
+        self.assertGreater(power["pairs_for_difference"], 0)
+
+    def test_ab_is_resumed_with_its_arms(self):
+        call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "5", "--db", self.db,
+                          "--b", "env:ASSAY_NULL=fault=crash@5,seed=1")
+        self.assertEqual(call.status, 1, call.err)
+        statuses = self.query("SELECT c.ordinal, e.status FROM trial_end e JOIN trial t ON "
+                              "t.id = e.trial JOIN cell c ON c.id = t.cell ORDER BY 1")
+        self.assertEqual(statuses, [(1, "ok")] * 5 + [(2, "crashed")] * 5)
+        self.assertIn("crashed", self.assay("compare", "last", "--db", self.db).out)
+        self.assertEqual(self.gate("last"), 2)
+
+    def test_wrong_arms(self):
+        for words, part in ((("--a", "colour=red"), "device=D"),
+                            (("--pairs", "1"), "--pairs"),
+                            (("--a", "root=/nowhere"), "no such folder"),
+                            (("--margin", "2"), "--margin")):
+            call = self.assay("ab", "synthetic", "--device", "null:0", "--db", self.db, *words)
+            self.assertEqual(call.status, 2)
+            self.assertIn(part, call.err)
+        call = self.assay("ab", "memory-bound", "--device", "null:0", "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn("cells", call.err)
+        self.assertFalse(os.path.exists(self.db))
+
+    def test_power_from_numbers(self):
+        power = self.assay("power", "--pair-sd", "0.005", "--margin", "0.01", "--power", "0.8",
+                           "--json").json()
+        # n = (t + t)^2 sd^2 / delta^2 at sd = half of delta: 5 by the noncentral t.
+        self.assertIn(power["pairs_for_difference"], (4, 5))
+        self.assertEqual(self.assay("power").status, 2)
+        self.assertEqual(self.assay("power", "--sd", "7").status, 2)
+
+    def test_calibrate(self):
+        call = self.assay("calibrate", "synthetic", "--comparisons", "2", "--pairs", "5",
+                          "--device", "null:0", "--db", self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        result = call.json()
+        self.assertEqual(result["comparisons"], 2)
+        self.assertEqual(len(result["rows"]), 2)
+        self.assertGreater(result["sample_overhead_ns"], 0)
+        self.assertEqual(self.query("SELECT kind FROM comparison"), [("calibration",)])
+
+    def test_gate_of_unknown_results(self):
+        self.measure()
+        self.assertEqual(self.gate("last/1", "last/9"), 4)
+        self.assertEqual(self.gate("last/1", "last/1", "--margin", "x"), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

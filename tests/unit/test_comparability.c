@@ -1,0 +1,239 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "protocols/comparability.h"
+
+/* A result's fields with one of each class; the caller changes what it wants to see judged. */
+static json_t *fields(void)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
+                     "s:s, s:s}",
+                     "identity.scenario", "offline", "identity.seed", "1", "identity.arm",
+                     "portable",
+                     "identity.workload_digest", "w", "identity.protocol_digest", "p",
+                     "identity.protocol_evidence", 1, "identity.precision", "fp32",
+                     "identity.batch", 1, "device.name", "d", "device.backend", "opencl",
+                     "device.driver_version", "3.1", "library.libpocl", "aa", "library.libLLVM-14",
+                     "bb", "library.libz", "cc", "host.cpu.model", "m", "host.cpu.governor",
+                     "performance", "host.name", "x");
+}
+
+static json_t *judge(const json_t *a, const json_t *b, const json_t *varied)
+{
+    struct error err = ERROR_INIT;
+    json_t *judgement = NULL;
+
+    if (comparability_judge(a, b, varied, &judgement, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return judgement;
+}
+
+/* Judges `fields` against itself with one field set to `value` (taken; NULL: removed) in b. */
+static json_t *judge_change(const char *field, json_t *value)
+{
+    json_t *a = fields(), *b = fields(), *judgement;
+
+    if (value)
+        json_object_set_new(b, field, value);
+    else
+        json_object_del(b, field);
+    judgement = judge(a, b, NULL);
+    json_decref(a);
+    json_decref(b);
+    return judgement;
+}
+
+static const char *text_of(const json_t *judgement, const char *key)
+{
+    const char *text = json_string_value(json_object_get(judgement, key));
+
+    return text ? text : "";
+}
+
+static bool lists(const json_t *judgement, const char *key, const char *part)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach(json_object_get(judgement, key), i, entry)
+        if (strstr(json_string_value(entry), part))
+            return true;
+    return false;
+}
+
+static void test_same(void **state)
+{
+    json_t *judgement = judge_change("host.name", json_string("other"));
+
+    (void)state;
+    assert_string_equal(text_of(judgement, "verdict"), "comparable");
+    assert_int_equal(json_array_size(json_object_get(judgement, "factors")), 0);
+    assert_true(json_is_null(json_object_get(judgement, "attribution")));
+    json_decref(judgement);
+}
+
+static void test_identity(void **state)
+{
+    static const char *const names[] = {"identity.workload_digest", "identity.protocol_digest",
+                                        "identity.precision", "identity.batch"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        for (int unknown = 0; unknown < 3; unknown++) {
+            json_t *judgement = judge_change(names[i], unknown == 0   ? json_string("other")
+                                                       : unknown == 1 ? json_null()
+                                                                      : NULL);
+
+            assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+            assert_true(lists(judgement, "reasons", names[i]));
+            assert_true(json_is_null(json_object_get(judgement, "attribution")));
+            json_decref(judgement);
+        }
+    }
+}
+
+/* A first look does not compare even with itself. */
+static void test_first_look(void **state)
+{
+    json_t *a = fields(), *judgement;
+
+    (void)state;
+    json_object_set_new(a, "identity.protocol_evidence", json_false());
+    judgement = judge(a, a, NULL);
+    assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+    assert_true(lists(judgement, "reasons", "first look"));
+    json_decref(judgement);
+    json_decref(a);
+}
+
+static void test_unknown_never_equals_unknown(void **state)
+{
+    json_t *a = fields(), *judgement;
+
+    (void)state;
+    json_object_set_new(a, "host.cpu.governor", json_null());
+    judgement = judge(a, a, NULL);
+    assert_string_equal(text_of(judgement, "verdict"), "comparable_except");
+    assert_true(lists(judgement, "except", "host.cpu.governor"));
+    json_decref(judgement);
+    json_object_set_new(a, "device.driver_version", json_null());
+    judgement = judge(a, a, NULL);
+    assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+    assert_true(lists(judgement, "reasons", "device.driver_version"));
+    json_decref(judgement);
+    json_object_del(a, "device.driver_version");
+    judgement = judge(a, a, NULL);
+    assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+    json_decref(judgement);
+    json_decref(a);
+}
+
+static void test_controlled(void **state)
+{
+    json_t *judgement = judge_change("host.cpu.governor", json_string("powersave"));
+
+    (void)state;
+    assert_string_equal(text_of(judgement, "verdict"), "comparable_except");
+    assert_true(lists(judgement, "except", "host.cpu.governor"));
+    json_decref(judgement);
+}
+
+static void test_one_subject_is_named(void **state)
+{
+    json_t *a = fields(), *b = fields(), *judgement;
+
+    (void)state;
+    /* Two fields of one factor are one subject. */
+    json_object_set_new(b, "device.driver_version", json_string("6.0"));
+    json_object_set_new(b, "library.libpocl", json_string("zz"));
+    judgement = judge(a, b, NULL);
+    assert_string_equal(text_of(judgement, "verdict"), "comparable");
+    assert_string_equal(text_of(judgement, "attribution"), "driver");
+    json_decref(judgement);
+    /* A second factor takes the attribution away from both. */
+    json_object_set_new(b, "library.libLLVM-14", NULL);
+    json_object_del(b, "library.libLLVM-14");
+    json_object_set_new(b, "library.libLLVM-19", json_string("yy"));
+    judgement = judge(a, b, NULL);
+    assert_true(json_is_null(json_object_get(judgement, "attribution")));
+    assert_int_equal(json_array_size(json_object_get(judgement, "factors")), 2);
+    json_decref(judgement);
+    json_decref(a);
+    json_decref(b);
+}
+
+static void test_library_without_a_rule_is_its_own_factor(void **state)
+{
+    json_t *judgement = judge_change("library.libz", json_string("other"));
+
+    (void)state;
+    assert_string_equal(text_of(judgement, "attribution"), "library.libz");
+    json_decref(judgement);
+}
+
+static void test_varied(void **state)
+{
+    json_t *a = fields(), *b = fields(), *judgement;
+    json_t *varied = json_pack("{s:s, s:s, s:s}", "identity.precision", "precision", "library.*",
+                               "precision", "host.cpu.governor", "precision");
+
+    (void)state;
+    json_object_set_new(b, "identity.precision", json_string("bf16"));
+    json_object_set_new(b, "library.libz", json_string("zz"));
+    json_object_set_new(b, "host.cpu.governor", json_string("powersave"));
+    judgement = judge(a, b, varied);
+    assert_string_equal(text_of(judgement, "verdict"), "comparable");
+    assert_string_equal(text_of(judgement, "attribution"), "precision");
+    json_decref(judgement);
+    json_decref(varied);
+    json_decref(a);
+    json_decref(b);
+}
+
+static void test_rules(void **state)
+{
+    struct error err = ERROR_INIT;
+    size_t count;
+    const struct field_rule *rules = field_rules(&count, &err);
+
+    (void)state;
+    if (!rules)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < count; i++) {
+        const char *star = strchr(rules[i].field, '*');
+
+        assert_true(strlen(rules[i].why) > 5);
+        assert_true(!star || !strchr(star + 1, '*'));
+        assert_true(rules[i].field_class == FIELD_SUBJECT ||
+                    (!rules[i].factor && !rules[i].required));
+        /* No row is hidden by an earlier one: an exact name finds itself. */
+        if (!star)
+            assert_ptr_equal(field_rule_find(rules[i].field), &rules[i]);
+    }
+    assert_int_equal(field_rule_find("kernel.memory.h.source")->field_class, FIELD_IDENTITY);
+    assert_null(field_rule_find("no.such.field"));
+    assert_string_equal(field_class_name(FIELD_NUISANCE), "nuisance");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_first_look),
+        cmocka_unit_test(test_unknown_never_equals_unknown),
+        cmocka_unit_test(test_controlled),
+        cmocka_unit_test(test_one_subject_is_named),
+        cmocka_unit_test(test_library_without_a_rule_is_its_own_factor),
+        cmocka_unit_test(test_varied),
+        cmocka_unit_test(test_rules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "results/csv_import.h"
+
+static FILE *open_text(const char *text, size_t length)
+{
+    FILE *file = fmemopen((void *)text, length, "r");
+
+    assert_non_null(file);
+    return file;
+}
+
+static enum status read_samples(const char *text, struct csv_samples *ret, struct error *err)
+{
+    FILE *file = open_text(text, strlen(text));
+    enum status status = csv_import_samples(file, "f.csv", ret, err);
+
+    fclose(file);
+    return status;
+}
+
+static enum status read_pairs(const char *text, struct csv_pairs *ret, struct error *err)
+{
+    FILE *file = open_text(text, strlen(text));
+    enum status status = csv_import_pairs(file, "f.csv", ret, err);
+
+    fclose(file);
+    return status;
+}
+
+static void test_samples(void **state)
+{
+    /* A byte-order mark, CRLF, quotes, an empty line, interleaved trials, no newline at the end. */
+    static const char text[] = "\xef\xbb\xbfseries,trial,sample_ns\r\n"
+                               "\"a, \"\"x\"\"\",1,10\r\n"
+                               "b,1,20\n"
+                               "\n"
+                               "\"a, \"\"x\"\"\",2,30\n"
+                               "\"a, \"\"x\"\"\",1,4611686018427387904";
+    struct csv_samples samples;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    if (read_samples(text, &samples, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(samples.series_count, 2);
+    assert_string_equal(samples.series[0].name, "a, \"x\"");
+    assert_int_equal(samples.series[0].trial_count, 2);
+    assert_int_equal(samples.series[0].trials[0].count, 2);
+    assert_true(samples.series[0].trials[0].sample_ns[1] == (int64_t)1 << 62);
+    assert_int_equal(samples.series[0].trials[1].sample_ns[0], 30);
+    assert_string_equal(samples.series[1].trials[0].name, "1");
+    csv_samples_finish(&samples);
+    csv_samples_finish(&samples);
+}
+
+static void test_bad_samples(void **state)
+{
+#define HEAD "series,trial,sample_ns\n"
+    static const char *const cases[][2] = {
+        {" ", "f.csv:1: the file is empty"},
+        {"trial,series,sample_ns\n", "f.csv:1: the first line must be: series,trial,sample_ns"},
+        {"a,b\n", "f.csv:1: the first line must be"},
+        {HEAD, "f.csv:2: no samples"},
+        {HEAD "a,1,NaN\n", "f.csv:2: \"NaN\""},
+        {HEAD "a,1,1\na,1,-5\n", "f.csv:3: \"-5\""},
+        {HEAD "a,1,0\n", "f.csv:2: \"0\""},
+        {HEAD "a,1,1.5\n", "f.csv:2: \"1.5\""},
+        {HEAD "a,1,4611686018427387905\n", "f.csv:2:"},
+        {HEAD "a,1,99999999999999999999\n", "f.csv:2:"},
+        {HEAD "a,1,\n", "f.csv:2:"},
+        {HEAD ",1,5\n", "f.csv:2: \"\""},
+        {HEAD "a,,5\n", "f.csv:2: \"\""},
+        {HEAD "a,1\n", "f.csv:2: too few"},
+        {HEAD "a,1,5,6\n", "f.csv:2: too many"},
+        {HEAD "a,1,\"5\n", "f.csv:2: a quoted field does not end"},
+        {HEAD "a,1,5\"6\n", "f.csv:2: a quote in the wrong place"},
+        {HEAD "\xff,1,5\n", "f.csv:2: a field is not UTF-8"},
+        {HEAD "a\x1b[2J,1,x\n", "f.csv:2:"},
+    };
+    struct csv_samples samples;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct error err = ERROR_INIT;
+
+        if (read_samples(cases[i][0], &samples, &err) != STATUS_INVALID)
+            fail_msg("accepted: %s", cases[i][0]);
+        if (strncmp(err.message, cases[i][1], strlen(cases[i][1])))
+            fail_msg("case %zu: %s", i, err.message);
+        assert_null(strchr(err.message, '\x1b'));
+    }
+}
+
+static void test_odd_bytes(void **state)
+{
+    static const char nul[] = HEAD "a,1,5\0\n";
+    size_t long_length = sizeof(HEAD) + 3000000;
+    char *text = malloc(long_length);
+    struct csv_samples samples;
+    struct error err = ERROR_INIT;
+    FILE *file = open_text(nul, sizeof(nul) - 1);
+
+    (void)state;
+    assert_int_equal(csv_import_samples(file, "f.csv", &samples, &err), STATUS_INVALID);
+    assert_non_null(strstr(err.message, "NUL"));
+    fclose(file);
+    /* A quoted field of megabytes is refused before it fills the memory. */
+    memset(text, 'x', long_length);
+    memcpy(text, HEAD "\"", sizeof(HEAD));
+    file = open_text(text, long_length);
+    assert_int_equal(csv_import_samples(file, "f.csv", &samples, &err), STATUS_INVALID);
+    fclose(file);
+    free(text);
+}
+
+static void test_pairs(void **state)
+{
+    struct csv_pairs pairs;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    if (read_pairs("series,pair,arm,value_ns\nx,p2,b,2.5\nx,p1,a,1e3\nx,p2,a,3\ny,1,a,1\n"
+                   "x,p1,b,7\ny,1,b,2\n",
+                   &pairs, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(pairs.series_count, 2);
+    assert_int_equal(pairs.series[0].count, 2);
+    assert_true(pairs.series[0].a[0] == 3 && pairs.series[0].b[0] == 2.5);
+    assert_true(pairs.series[0].a[1] == 1000 && pairs.series[0].b[1] == 7);
+    csv_pairs_finish(&pairs);
+}
+
+static void test_bad_pairs(void **state)
+{
+#define PAIRS "series,pair,arm,value_ns\n"
+    static const char *const cases[][2] = {
+        {PAIRS, "f.csv:2: no pairs"},
+        {PAIRS "x,1,a,1\n", "f.csv:2: \"x\": a pair of this series has no arm b"},
+        {PAIRS "x,1,b,1\n", "f.csv:2: \"x\": a pair of this series has no arm a"},
+        {PAIRS "x,1,c,1\n", "f.csv:2: \"c\": an arm is a or b"},
+        {PAIRS "x,1,a,1\nx,1,a,2\n", "f.csv:3: \"1\": this pair already has"},
+        {PAIRS "x,1,a,nan\n", "f.csv:2: \"nan\""},
+        {PAIRS "x,1,a,inf\n", "f.csv:2: \"inf\""},
+        {PAIRS "x,1,a,-1\n", "f.csv:2: \"-1\""},
+        {PAIRS "x,1,a,0\n", "f.csv:2: \"0\""},
+    };
+    struct csv_pairs pairs;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct error err = ERROR_INIT;
+
+        assert_int_equal(read_pairs(cases[i][0], &pairs, &err), STATUS_INVALID);
+        if (strncmp(err.message, cases[i][1], strlen(cases[i][1])))
+            fail_msg("case %zu: %s", i, err.message);
+    }
+}
+
+/* Rows without end are refused at the bound, long before memory runs out. */
+struct endless {
+    unsigned long long rows;
+};
+
+static ssize_t read_endless(void *cookie, char *buffer, size_t size)
+{
+    struct endless *endless = cookie;
+    size_t used = 0;
+
+    if (endless->rows == 0)
+        used += (size_t)snprintf(buffer, size, HEAD);
+    while (used + 8 < size) {
+        memcpy(buffer + used, "a,1,7\n", 6);
+        used += 6;
+        endless->rows++;
+    }
+    return (ssize_t)used;
+}
+
+static void test_endless(void **state)
+{
+    struct endless endless = {0};
+    cookie_io_functions_t functions = {.read = read_endless};
+    FILE *file = fopencookie(&endless, "r", functions);
+    struct csv_samples samples;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(csv_import_samples(file, "f.csv", &samples, &err), STATUS_INVALID);
+    assert_non_null(strstr(err.message, "more than 50000000 rows"));
+    fclose(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples),    cmocka_unit_test(test_bad_samples),
+        cmocka_unit_test(test_odd_bytes),  cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_bad_pairs),  cmocka_unit_test(test_endless),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "harness/runner/arm_spec.h"
+
+static void add(struct arm_spec *spec, const char *setting)
+{
+    struct error err = ERROR_INIT;
+
+    if (arm_spec_add(spec, setting, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+}
+
+static void test_settings(void **state)
+{
+    struct arm_spec spec = {0}, back = {0};
+    json_t *json;
+
+    (void)state;
+    add(&spec, "device=opencl:1");
+    add(&spec, "precision=bf16");
+    add(&spec, "lib:opencl=/x/libOpenCL.so.1");
+    add(&spec, "env:POCL_X=a,b=c");
+    add(&spec, "env:GONE");
+    add(&spec, "root=/");
+    assert_string_equal(spec.device, "opencl:1");
+    assert_int_equal(spec.precision, PRECISION_BF16);
+    assert_string_equal(spec.changes[0], "ASSAY_LIB_OPENCL=/x/libOpenCL.so.1");
+    assert_string_equal(spec.changes[1], "POCL_X=a,b=c");
+    assert_string_equal(spec.changes[2], "GONE");
+    assert_null(spec.changes[3]);
+    json = arm_spec_to_json(&spec);
+    assert_int_equal(arm_spec_from_json(json, &back, NULL), STATUS_OK);
+    assert_int_equal(back.change_count, 3);
+    assert_string_equal(back.changes[1], spec.changes[1]);
+    assert_string_equal(back.root, "/");
+    json_decref(json);
+    arm_spec_finish(&spec);
+    arm_spec_finish(&back);
+    arm_spec_finish(NULL);
+}
+
+static void test_wrong_settings(void **state)
+{
+    static const char *const wrong[] = {"",       "x",          "device=",     "lib:opencl",
+                                        "lib:=x", "lib:opencl=", "env:",       "env:=x",
+                                        "precision=fp31", "root=/no/such/folder", "colour=red"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct arm_spec spec = {0};
+        struct error err = ERROR_INIT;
+
+        assert_int_equal(arm_spec_add(&spec, wrong[i], &err), STATUS_INVALID);
+        assert_non_null(strstr(err.message, wrong[i]));
+        arm_spec_finish(&spec);
+    }
+}
+
+static const char *factor(const json_t *varied, const char *pattern)
+{
+    const char *text = json_string_value(json_object_get(varied, pattern));
+
+    return text ? text : "";
+}
+
+static void test_varied(void **state)
+{
+    struct arm_spec a = {0}, b = {0};
+    json_t *varied;
+
+    (void)state;
+    add(&a, "env:SAME=1");
+    add(&b, "env:SAME=1");
+    varied = arm_spec_varied(&a, &b);
+    assert_int_equal(json_object_size(varied), 0);
+    json_decref(varied);
+    add(&b, "env:OTHER=2");
+    add(&b, "root=/");
+    varied = arm_spec_varied(&a, &b);
+    assert_string_equal(factor(varied, "variable.OTHER"), "variable OTHER");
+    assert_string_equal(factor(varied, "library.*"), "root directory");
+    assert_string_equal(factor(varied, "variable.SAME"), "");
+    json_decref(varied);
+    arm_spec_finish(&a);
+    arm_spec_finish(&b);
+}
+
+static void test_environment(void **state)
+{
+    struct arm_spec spec = {0};
+    json_t *fixed = json_pack("{s:{s:s, s:s}, s:{s:s, s:s}}", "variable.OLD", "status", "measured",
+                              "value", "1", "host.name", "status", "measured", "value", "h");
+    json_t *environment;
+
+    (void)state;
+    add(&spec, "env:OLD");
+    add(&spec, "env:NEW=2");
+    environment = arm_spec_environment(&spec, fixed);
+    assert_null(json_object_get(environment, "variable.OLD"));
+    assert_non_null(json_object_get(fixed, "variable.OLD"));
+    assert_string_equal(factor(json_object_get(environment, "variable.NEW"), "value"), "2");
+    assert_non_null(json_object_get(environment, "host.name"));
+    json_decref(environment);
+    json_decref(fixed);
+    arm_spec_finish(&spec);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_wrong_settings),
+        cmocka_unit_test(test_varied),
+        cmocka_unit_test(test_environment),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
