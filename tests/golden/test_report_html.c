@@ -9,7 +9,9 @@
 #include <sqlite3.h>
 
 #include "reports/html.h"
+#include "reports/html_internal.h"
 #include "tests/golden/html_scan.h"
+#include "tests/support/json_shapes.h"
 
 static void assert_harmless(const char *html)
 {
@@ -223,6 +225,50 @@ static void damaged_samples_are_told(void **state)
     report_page_close(&page);
 }
 
+/* Everything of a result's article that needs no samples. */
+static void render_parts(void *context, json_t *root)
+{
+    struct store *store = context;
+    struct view_campaign campaign = {0};
+    struct html_appendix appendix;
+    struct view_cell cell;
+    struct text out;
+
+    if (view_cell_from_json(root, VIEW_FULL, &cell, NULL) != STATUS_OK)
+        return;
+    for (size_t i = 0; i < cell.trial_count; ++i)
+        cell.trials[i].id = -1; /* no samples */
+    text_init(&out);
+    html_appendix_init(&appendix);
+    html_appendix_collect(&appendix, &cell);
+    assert_int_equal(html_cell(&out, store, &cell, &campaign, &appendix, 200, NULL), STATUS_OK);
+    html_appendix_write(&out, &appendix);
+    assert_harmless(out.data);
+    assert_null(strstr(out.data, "nan "));
+    html_appendix_finish(&appendix);
+    text_finish(&out);
+    view_cell_finish(&cell);
+}
+
+static void no_shape_of_a_record_breaks_the_page(void **state)
+{
+    struct synthetic_options options = synthetic_options_default();
+    struct report_page page;
+    json_t *root = NULL;
+
+    (void)state;
+    options.samples = 20;
+    options.trials = 1;
+    options.cells = 1;
+    options.estimates = SYNTHETIC_DECLARED;
+    report_page_open(&page);
+    report_page_add(&page, &options);
+    assert_int_equal(store_cell_json(page.store, page.cells[0], &root, NULL), STATUS_OK);
+    assert_true(json_shapes_try(root, render_parts, page.store) > 2000);
+    json_decref(root);
+    report_page_close(&page);
+}
+
 static void the_same_store_gives_the_same_page(void **state)
 {
     struct synthetic_options options = synthetic_options_default();
@@ -252,6 +298,7 @@ int main(void)
         cmocka_unit_test(many_trials_stay_small),
         cmocka_unit_test(failures_are_told),
         cmocka_unit_test(damaged_samples_are_told),
+        cmocka_unit_test(no_shape_of_a_record_breaks_the_page),
         cmocka_unit_test(the_same_store_gives_the_same_page),
     };
 
