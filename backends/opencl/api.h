@@ -181,8 +181,7 @@ struct opencl_pci_bus_info {
 /* Result type, name, parameters. Required ones first. */
 #define OPENCL_REQUIRED_MAP(X)                                                                     \
     X(int32_t, clGetPlatformIDs, (uint32_t, struct _cl_platform_id **, uint32_t *))                \
-    X(int32_t, clGetPlatformInfo,                                                                  \
-      (struct _cl_platform_id *, uint32_t, size_t, void *, size_t *))                              \
+    X(int32_t, clGetPlatformInfo, (struct _cl_platform_id *, uint32_t, size_t, void *, size_t *))  \
     X(int32_t, clGetDeviceIDs,                                                                     \
       (struct _cl_platform_id *, uint64_t, uint32_t, struct _cl_device_id **, uint32_t *))         \
     X(int32_t, clGetDeviceInfo, (struct _cl_device_id *, uint32_t, size_t, void *, size_t *))      \
@@ -250,7 +249,6 @@ const char *opencl_error_name(int32_t code);
  * The status that a code comes to, with the message "FUNCTION: CL_NAME (code)", `context` (NULL:
  * none) in front. CL_SUCCESS is for a driver that lies: DEVICE, "what it gave cannot be".
  */
-enum status opencl_fail(struct error *err, const char *context, const char *function,
-                        int32_t code);
+enum status opencl_fail(struct error *err, const char *context, const char *function, int32_t code);
 
 #endif

@@ -10,8 +10,7 @@
 static bool is_placeholder(const char *name, size_t length, const struct opencl_log_map *map)
 {
     if ((length == strlen(map->file) && strncmp(name, map->file, length) == 0) ||
-        (length == strlen(OPENCL_PRELUDE_FILE) &&
-         strncmp(name, OPENCL_PRELUDE_FILE, length) == 0))
+        (length == strlen(OPENCL_PRELUDE_FILE) && strncmp(name, OPENCL_PRELUDE_FILE, length) == 0))
         return false;
     return (length > 2 && name[0] == '<' && name[length - 1] == '>') ||
            (length > 3 && strncmp(name + length - 3, ".cl", 3) == 0);

@@ -14,8 +14,9 @@ struct opencl_log_map {
 };
 
 /*
- * Heap copy of a build log with printable lines, no line break at the end. Most compilers follow the
- * text's #line directives; some (Oclgrind) count on through the whole text under a name of their own
+ * Heap copy of a build log with printable lines, no line break at the end. Most compilers follow
+ * the text's #line directives; some (Oclgrind) count on through the whole text under a name of
+ * their own
  * ("input.cl:169:20"): such places get our file and line.
  * NULL: out of memory.
  */
