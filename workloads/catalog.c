@@ -214,11 +214,14 @@ static void append_kinds(struct text *text)
 static enum status find_kind(const struct heading *heading, const char *origin, const char *yaml,
                              size_t length, const struct workload_kind **ret, struct error *err)
 {
-    struct text list;
+    struct text list, shown;
     enum status status = STATUS_OK;
 
     text_init(&list);
+    text_init(&shown);
     append_kinds(&list);
+    if (heading->kind != NULL)
+        text_append_printable(&shown, heading->kind, strlen(heading->kind));
     if (heading->suite != NULL && heading->workload == NULL)
         status = error_set(err, STATUS_INVALID,
                            "%s:%d: this declares a suite; a workload starts with `workload: NAME`",
@@ -228,7 +231,8 @@ static enum status find_kind(const struct heading *heading, const char *origin, 
                            origin, list.data);
     else if ((*ret = workload_kind_find(heading->kind)) == NULL)
         status = error_set(err, STATUS_INVALID, "%s:%d: there is no kind \"%s\"; write %s", origin,
-                           key_line(yaml, length, "kind"), heading->kind, list.data);
+                           key_line(yaml, length, "kind"), shown.data, list.data);
+    text_finish(&shown);
     text_finish(&list);
     return status;
 }
