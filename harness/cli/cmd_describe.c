@@ -3,6 +3,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/core/canonical.h"
 #include "protocols/protocol.h"
 #include "workloads/workload.h"
 
@@ -147,7 +148,8 @@ static void append_clauses(struct text *out, const json_t *json, int indent)
             append_clauses(out, value, indent + 2);
             continue;
         }
-        plain = json_dumps(value, JSON_ENCODE_ANY);
+        plain = NULL;
+        canonical_dump(value, &plain, NULL);
         text_append_format(out, "%*s%-*s %s\n", indent, "", 32 - indent, key, plain ? plain : "?");
         free(plain);
     }

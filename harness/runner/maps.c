@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +12,11 @@
 
 #define MAPS_TEXT_MAX ((size_t)16 << 20)
 
-static bool host_path(const char *root, const char *path, char ret[PATH_MAX])
+static bool identify(const char *path, struct maps_identity *ret)
 {
-    return snprintf(ret, PATH_MAX, "%s%s", root ? root : "", path) < PATH_MAX;
-}
-
-static bool identify(const char *root, const char *path, struct maps_identity *ret)
-{
-    char full[PATH_MAX];
     struct stat info;
 
-    if (!host_path(root, path, full) || stat(full, &info) < 0 || !S_ISREG(info.st_mode))
+    if (stat(path, &info) < 0 || !S_ISREG(info.st_mode))
         return false;
     ret->device = info.st_dev;
     ret->inode = info.st_ino;
@@ -48,7 +41,7 @@ static bool list_has(const struct maps_list *list, const char *path)
 }
 
 static enum status list_add(struct maps_list *list, const char *path, uint64_t inode,
-                            const char *root, struct error *err)
+                            struct error *err)
 {
     struct maps_file file = {0};
 
@@ -65,7 +58,7 @@ static enum status list_add(struct maps_list *list, const char *path, uint64_t i
     if (!file.path)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a path");
     /* The inode in maps is the file that is mapped; the path may lead elsewhere by now. */
-    file.present = identify(root, path, &file.identity) && file.identity.inode == inode;
+    file.present = identify(path, &file.identity) && file.identity.inode == inode;
     list->files[list->count++] = file;
     return STATUS_OK;
 }
@@ -76,8 +69,7 @@ static int compare_files(const void *a, const void *b)
 }
 
 /* "ADDRESS PERMS OFFSET DEV INODE      PATH" (proc(5)). */
-static enum status add_line(struct maps_list *list, char *line, const char *root,
-                            struct error *err)
+static enum status add_line(struct maps_list *list, char *line, struct error *err)
 {
     static const char deleted[] = " (deleted)";
     char permissions[8];
@@ -97,11 +89,10 @@ static enum status add_line(struct maps_list *list, char *line, const char *root
         path[length - sizeof(deleted) + 1] = '\0';
         inode = 0; /* matches no file: reported as no longer present */
     }
-    return list_has(list, path) ? STATUS_OK : list_add(list, path, inode, root, err);
+    return list_has(list, path) ? STATUS_OK : list_add(list, path, inode, err);
 }
 
-enum status maps_parse(const char *text, const char *root, struct maps_list *ret,
-                       struct error *err)
+enum status maps_parse(const char *text, struct maps_list *ret, struct error *err)
 {
     struct maps_list list = {0};
     char *copy = strdup(text), *rest = NULL;
@@ -111,7 +102,7 @@ enum status maps_parse(const char *text, const char *root, struct maps_list *ret
         return error_set(err, STATUS_NO_MEMORY, "no memory for the list of mapped files");
     for (char *line = strtok_r(copy, "\n", &rest); line && status == STATUS_OK;
          line = strtok_r(NULL, "\n", &rest))
-        status = add_line(&list, line, root, err);
+        status = add_line(&list, line, err);
     free(copy);
     if (status != STATUS_OK) {
         maps_list_finish(&list);
@@ -123,7 +114,7 @@ enum status maps_parse(const char *text, const char *root, struct maps_list *ret
     return STATUS_OK;
 }
 
-enum status maps_read(pid_t pid, const char *root, struct maps_list *ret, struct error *err)
+enum status maps_read(pid_t pid, struct maps_list *ret, struct error *err)
 {
     char path[64];
     char *text;
@@ -133,7 +124,7 @@ enum status maps_read(pid_t pid, const char *root, struct maps_list *ret, struct
     status = file_read(path, MAPS_TEXT_MAX, &text, NULL, err);
     if (status != STATUS_OK)
         return error_set(err, STATUS_UNAVAILABLE, "%s cannot be read", path);
-    status = maps_parse(text, root, ret, err);
+    status = maps_parse(text, ret, err);
     free(text);
     return status;
 }
@@ -157,58 +148,63 @@ void maps_cache_finish(struct maps_cache *cache)
 {
     if (!cache)
         return;
+    for (size_t i = 0; i < cache->count; i++)
+        free(cache->items[i]);
     free(cache->items);
     memset(cache, 0, sizeof(*cache));
 }
 
-static enum status read_content(const char *full, const struct maps_file *file, const char *root,
-                                struct maps_content *ret, struct error *err)
+static enum status read_content(const struct maps_file *file, struct maps_content *ret,
+                                struct error *err)
 {
     struct maps_identity after;
     enum status status;
 
     memset(ret, 0, sizeof(*ret));
     ret->identity = file->identity;
-    status = digest_file(full, &ret->digest, NULL, err);
+    status = digest_file(file->path, &ret->digest, NULL, err);
     if (status != STATUS_OK)
         return status;
-    if (elf_build_id(full, ret->build_id, NULL) != STATUS_OK)
+    if (elf_build_id(file->path, ret->build_id, NULL) != STATUS_OK)
         ret->build_id[0] = '\0';
-    if (!identify(root, file->path, &after) || !identity_equal(&after, &file->identity))
+    if (!identify(file->path, &after) || !identity_equal(&after, &file->identity))
         return error_set(err, STATUS_CORRUPT, "%s changed while the trial ran", file->path);
     return STATUS_OK;
 }
 
 enum status maps_cache_content(struct maps_cache *cache, const struct maps_file *file,
-                               const char *root, const struct maps_content **ret,
-                               struct error *err)
+                               const struct maps_content **ret, struct error *err)
 {
-    char full[PATH_MAX];
-    struct maps_content content;
+    struct maps_content *content;
     enum status status;
 
-    if (!file->present || !host_path(root, file->path, full))
+    if (!file->present)
         return error_set(err, STATUS_CORRUPT,
                          "%s was replaced or removed after it had been mapped", file->path);
     for (size_t i = 0; i < cache->count; i++) {
-        if (identity_equal(&cache->items[i].identity, &file->identity)) {
-            *ret = &cache->items[i];
+        if (identity_equal(&cache->items[i]->identity, &file->identity)) {
+            *ret = cache->items[i];
             return STATUS_OK;
         }
     }
-    status = read_content(full, file, root, &content, err);
-    if (status != STATUS_OK)
-        return status;
     if (cache->count == cache->capacity) {
         size_t capacity = cache->capacity ? cache->capacity * 2 : 64;
-        struct maps_content *grown = realloc(cache->items, capacity * sizeof(*grown));
+        struct maps_content **grown = realloc(cache->items, capacity * sizeof(*grown));
 
         if (!grown)
             return error_set(err, STATUS_NO_MEMORY, "no memory for digests of libraries");
         cache->items = grown;
         cache->capacity = capacity;
     }
-    cache->items[cache->count] = content;
-    *ret = &cache->items[cache->count++];
+    content = malloc(sizeof(*content));
+    if (!content)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for digests of libraries");
+    status = read_content(file, content, err);
+    if (status != STATUS_OK) {
+        free(content);
+        return status;
+    }
+    cache->items[cache->count++] = content;
+    *ret = content;
     return STATUS_OK;
 }

@@ -23,7 +23,7 @@ struct maps_identity {
 };
 
 struct maps_file {
-    char *path;              /* as the process sees it, heap */
+    char *path;              /* as seen from here, also when the process has another root; heap */
     bool present;            /* false: the path no longer leads to the mapped file */
     struct maps_identity identity;
 };
@@ -34,14 +34,12 @@ struct maps_list {
 };
 
 /*
- * Executable file mappings of process `pid`. `root`: the process's root directory as seen from here
- * (NULL: the same as ours). UNAVAILABLE when /proc does not show them.
+ * Executable file mappings of process `pid`. UNAVAILABLE when /proc does not show them.
  */
-enum status maps_read(pid_t pid, const char *root, struct maps_list *ret, struct error *err);
+enum status maps_read(pid_t pid, struct maps_list *ret, struct error *err);
 
 /* The parser by itself: `text` is the content of a /proc/PID/maps (need not end in a newline). */
-enum status maps_parse(const char *text, const char *root, struct maps_list *ret,
-                       struct error *err);
+enum status maps_parse(const char *text, struct maps_list *ret, struct error *err);
 void maps_list_finish(struct maps_list *list);
 
 /* A file's content, by its identity. */
@@ -52,7 +50,7 @@ struct maps_content {
 };
 
 struct maps_cache {
-    struct maps_content *items;
+    struct maps_content **items; /* each on the heap: they stay where they are */
     size_t count, capacity;
 };
 
@@ -61,10 +59,10 @@ void maps_cache_finish(struct maps_cache *cache);
 
 /*
  * Content of the file, from the cache or by reading it. CORRUPT: the file at the path is no longer
- * the one that was mapped; else what opening or reading says. `*ret` is valid until the next call.
+ * the one that was mapped; else what opening or reading says. `*ret` lives as long
+ * as the cache.
  */
 enum status maps_cache_content(struct maps_cache *cache, const struct maps_file *file,
-                               const char *root, const struct maps_content **ret,
-                               struct error *err);
+                               const struct maps_content **ret, struct error *err);
 
 #endif

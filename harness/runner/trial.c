@@ -255,8 +255,7 @@ static enum status handle(struct watch *watch, const struct message *message, st
         /* What was said before is on disk before the window opens, and nothing is written then. */
         status = trial_record_commit(&watch->record, err);
         if (status == STATUS_OK)
-            status = trial_record_mapped(&watch->record, message->name, watch->process.pid,
-                                         watch->request->root, err);
+            status = trial_record_mapped(&watch->record, message->name, watch->process.pid, err);
         if (status == STATUS_OK)
             tell(watch, message_new(MESSAGE_GO));
         return status;

@@ -1,6 +1,7 @@
 #include "harness/runner/trial_record.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/clock.h"
@@ -28,7 +29,6 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
     memset(record, 0, sizeof(*record));
     record->store = request->store;
     record->cache = request->cache;
-    record->root = request->root;
     record->window_first = -1;
     record->started_ns = clock_monotonic_ns();
     status = store_batch_begin(record->store, err);
@@ -185,7 +185,7 @@ enum status trial_record_message(struct trial_record *record, const struct messa
 }
 
 enum status trial_record_mapped(struct trial_record *record, const char *at, pid_t pid,
-                                const char *root, struct error *err)
+                                struct error *err)
 {
     struct maps_list *list;
 
@@ -198,7 +198,7 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
     } else {
         return STATUS_OK; /* a sync of the worker's own: nothing to record */
     }
-    return maps_read(pid, root, list, err);
+    return maps_read(pid, list, err);
 }
 
 uint64_t trial_record_samples(const struct trial_record *record, const char *series)
@@ -209,33 +209,42 @@ uint64_t trial_record_samples(const struct trial_record *record, const char *ser
     return 0;
 }
 
+static void describe_component(struct trial_record *record, const struct maps_file *file,
+                               struct store_component *ret)
+{
+    const struct maps_content *content = NULL;
+    struct error err = ERROR_INIT;
+
+    *ret = (struct store_component){
+        .path = file->path,
+        .kind = strstr(file->path, ".so") ? "library" : "executable",
+        .size = file->identity.size,
+    };
+    if (maps_cache_content(record->cache, file, &content, &err) == STATUS_OK) {
+        ret->digest = content->digest;
+        ret->has_digest = true;
+        ret->build_id = content->build_id[0] ? content->build_id : NULL;
+    } else {
+        ret->missing_reason = err.code == STATUS_CORRUPT ? "replaced or removed while mapped"
+                                                         : status_meaning(err.code);
+    }
+}
+
 static enum status add_components(struct trial_record *record, const struct maps_list *list,
                                   const char *at, struct error *err)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        const struct maps_file *file = &list->files[i];
-        const struct maps_content *content = NULL;
-        struct error read_error = ERROR_INIT;
-        struct store_component component = {
-            .path = file->path,
-            .kind = strstr(file->path, ".so") ? "library" : "executable",
-            .size = file->identity.size,
-        };
-        enum status status;
+    struct store_component *components = calloc(list->count + 1, sizeof(*components));
+    enum status status = STATUS_OK;
 
-        if (maps_cache_content(record->cache, file, record->root, &content, &read_error) ==
-            STATUS_OK) {
-            component.digest = content->digest;
-            component.has_digest = true;
-            component.build_id = content->build_id[0] ? content->build_id : NULL;
-        } else {
-            component.missing_reason = read_error.message;
-        }
-        status = store_add_component(record->store, record->trial, at, &component, err);
-        if (status != STATUS_OK)
-            return status;
-    }
-    return STATUS_OK;
+    if (!components)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the libraries of a trial");
+    for (size_t i = 0; i < list->count; i++)
+        describe_component(record, &list->files[i], &components[i]);
+    if (list->count > 0)
+        status = store_add_components(record->store, record->trial, at, components, list->count,
+                                      err);
+    free(components);
+    return status;
 }
 
 enum status trial_record_end(struct trial_record *record, enum status status, const char *message,

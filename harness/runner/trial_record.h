@@ -26,7 +26,6 @@ struct trial_series {
 struct trial_record {
     struct store *store;
     struct maps_cache *cache;
-    const char *root;
     int64_t trial;                /* its row */
     int64_t started_ns;           /* CLOCK_MONOTONIC */
     bool batch_open;
@@ -55,7 +54,7 @@ enum status trial_record_commit(struct trial_record *record, struct error *err);
 
 /* Notes which files the worker has mapped now. `at` is the sync's name. */
 enum status trial_record_mapped(struct trial_record *record, const char *at, pid_t pid,
-                                const char *root, struct error *err);
+                                struct error *err);
 
 /* Samples stored of a series so far. */
 uint64_t trial_record_samples(const struct trial_record *record, const char *series);

@@ -44,7 +44,7 @@ static void test_own_process(void **state)
 
     (void)state;
     maps_cache_init(&cache);
-    assert_int_equal(maps_read(getpid(), NULL, &list, NULL), STATUS_OK);
+    assert_int_equal(maps_read(getpid(), &list, NULL), STATUS_OK);
     for (size_t i = 0; i < list.count; i++) {
         const struct maps_content *content;
 
@@ -53,7 +53,7 @@ static void test_own_process(void **state)
             continue;
         found_libc = true;
         assert_true(list.files[i].present);
-        assert_int_equal(maps_cache_content(&cache, &list.files[i], NULL, &content, NULL),
+        assert_int_equal(maps_cache_content(&cache, &list.files[i], &content, NULL),
                          STATUS_OK);
         assert_true(strlen(content->build_id) >= 16);
     }
@@ -61,7 +61,7 @@ static void test_own_process(void **state)
     assert_int_equal(cache.count, 1);
     maps_list_finish(&list);
     maps_cache_finish(&cache);
-    assert_int_equal(maps_read(0, NULL, &list, NULL), STATUS_UNAVAILABLE);
+    assert_int_equal(maps_read(0, &list, NULL), STATUS_UNAVAILABLE);
 }
 
 static void test_parse(void **state)
@@ -80,7 +80,7 @@ static void test_parse(void **state)
     struct maps_list list;
 
     (void)state;
-    assert_int_equal(maps_parse(text, NULL, &list, NULL), STATUS_OK);
+    assert_int_equal(maps_parse(text, &list, NULL), STATUS_OK);
     assert_int_equal(list.count, 2);
     assert_string_equal(list.files[0].path, path);
     assert_true(list.files[0].present);
@@ -105,11 +105,11 @@ static void test_changed_file(void **state)
 
     (void)state;
     maps_cache_init(&cache);
-    assert_int_equal(maps_parse(text, NULL, &list, NULL), STATUS_OK);
+    assert_int_equal(maps_parse(text, &list, NULL), STATUS_OK);
     file = fopen(path, "w");
     fputs("second!", file);
     fclose(file);
-    assert_int_equal(maps_cache_content(&cache, &list.files[0], NULL, &content, &err),
+    assert_int_equal(maps_cache_content(&cache, &list.files[0], &content, &err),
                      STATUS_CORRUPT);
     assert_non_null(strstr(err.message, path));
     assert_int_equal(cache.count, 0);
