@@ -1,5 +1,6 @@
 #include "workloads/memory_bound/memory_bound.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -47,7 +48,7 @@ enum status memory_conclude(const struct memory_instance *instance, const char *
 {
     const struct workload_check check = {
         .output = output,
-        .error = worst->error,
+        .error = fmin(worst->error, DBL_MAX), /* JSON has no infinity */
         .tolerance = tolerance,
         .metric = "max_scaled",
         .reason = reason,
