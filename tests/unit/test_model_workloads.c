@@ -124,28 +124,56 @@ static void test_training_learns(void **state)
     workload_finish(&workload);
 }
 
+/* Losses of 30 steps, and the group sizes that the instance chose, as text. */
+static void losses_of(const struct workload *workload, uint64_t seed, char **ret_losses,
+                      char **ret_lanes)
+{
+    struct workload_instance *instance = create(workload, seed);
+    json_t *facts;
+
+    run(instance, 30);
+    facts = workload->kind->facts(instance);
+    *ret_losses = json_dumps(json_object_get(facts, "loss"), JSON_REAL_PRECISION(17));
+    *ret_lanes = json_dumps(json_object_get(facts, "lanes"), JSON_SORT_KEYS);
+    assert_non_null(*ret_losses);
+    assert_non_null(*ret_lanes);
+    json_decref(facts);
+    workload->kind->destroy(instance);
+}
+
+/* The choice of group sizes is a measurement, which a busy machine may disturb: then once more. */
 static void test_same_seed_same_bytes(void **state)
 {
     struct workload workload = parse(TRAINING);
-    char *dumps[3];
+    char *losses, *lanes;
+    bool compared = false;
 
     (void)state;
     if (!device)
         skip();
-    for (int i = 0; i < 3; i++) {
-        struct workload_instance *instance = create(&workload, i == 2 ? 8 : 7);
-        json_t *facts;
+    losses_of(&workload, 7, &losses, &lanes);
+    for (int attempt = 0; attempt < 10 && !compared; attempt++) {
+        char *again, *again_lanes;
 
-        run(instance, 30);
-        facts = workload.kind->facts(instance);
-        dumps[i] = json_dumps(json_object_get(facts, "loss"), JSON_REAL_PRECISION(17));
-        json_decref(facts);
-        workload.kind->destroy(instance);
+        losses_of(&workload, 7, &again, &again_lanes);
+        compared = strcmp(lanes, again_lanes) == 0;
+        if (compared)
+            assert_string_equal(losses, again);
+        free(again);
+        free(again_lanes);
     }
-    assert_string_equal(dumps[0], dumps[1]);
-    assert_string_not_equal(dumps[0], dumps[2]);
-    for (int i = 0; i < 3; i++)
-        free(dumps[i]);
+    assert_true(compared);
+    free(lanes);
+    lanes = NULL;
+    {
+        char *other;
+
+        losses_of(&workload, 8, &other, &lanes);
+        assert_string_not_equal(losses, other);
+        free(other);
+    }
+    free(losses);
+    free(lanes);
     workload_finish(&workload);
 }
 
