@@ -270,6 +270,37 @@ static void test_inference(void **state)
     workload_finish(&workload);
 }
 
+/* A device that tells no times: the host waits at each boundary, and says that it did. */
+static void test_stages_without_events(void **state)
+{
+    static const char *const yaml[] = {TRAINING, INFERENCE};
+    const struct device_ops *kept;
+    struct device_ops without;
+
+    (void)state;
+    if (!device)
+        skip();
+    kept = device->ops;
+    without = *kept;
+    without.event_create = NULL;
+    device->ops = &without;
+    for (size_t i = 0; i < 2; i++) {
+        struct workload workload = parse(yaml[i]);
+        struct workload_instance *instance = create(&workload, 1);
+        struct workload_stages stages;
+
+        run(instance, 2);
+        ASSERT_OK(workload.kind->stages(instance, &stages, err));
+        for (size_t s = 0; s < stages.count; s++) {
+            assert_true(stages.host[s]);
+            assert_true(stages.ns[s] > 0);
+        }
+        workload.kind->destroy(instance);
+        workload_finish(&workload);
+    }
+    device->ops = kept;
+}
+
 static void test_cost_is_what_is_allocated(void **state)
 {
     struct workload workload = parse(TRAINING);
@@ -426,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_same_seed_same_bytes),
         cmocka_unit_test(test_verification_catches),
         cmocka_unit_test(test_inference),
+        cmocka_unit_test(test_stages_without_events),
     };
 
     return cmocka_run_group_tests(tests, open_device, close_device);
