@@ -99,9 +99,9 @@ static enum status analyse_steady(struct estimate_part *part, struct estimate_tr
         return status;
     }
     if (part->state.states.found)
-        mean.half_width = fmax(mean.half_width,
-                               two_state_half_width(values, logs, n, part->state.states.threshold,
-                                                    options->confidence));
+        mean.half_width =
+            fmax(mean.half_width,
+                 two_state_half_width(values, logs, n, &part->state.states, options->confidence));
     part->log_squares = squares_of_logs(logs, n);
     free(values);
 

@@ -117,7 +117,7 @@ enum status mean_interval(const double *x, size_t count, double confidence,
     free(work);
 
     r.ess = fmin(fmax(n * r.variance / fmax(r.lrv_geyer, r.lrv_ar), 1), n);
-    df = r.ess - 1;
+    df = fmax(r.ess - 1, 1);
     r.half_width =
         fmax(half_width(r.lrv_geyer, n, confidence, df), half_width(r.lrv_ar, n, confidence, df));
     r.half_width = fmax(r.half_width, half_width(r.lrv_cosines, n, confidence, (double)r.cosines));

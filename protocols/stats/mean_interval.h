@@ -2,9 +2,9 @@
  * mean_interval - the mean of an autocorrelated series and how well it is known.
  *
  * The half-width is the largest of three: Geyer's initial monotone sequence and an AR spectral
- * estimate (both with t on ESS - 1), and equally weighted cosines with t on their number. Each errs
- * in another place: the first two follow strong short memory but trust their own estimate of it,
- * the cosines assume nothing about its shape but smooth over a band.
+ * estimate (both with t on ESS - 1, at least 1), and equally weighted cosines with t on their
+ * number. Each errs in another place: the first two follow strong short memory but trust their own
+ * estimate of it, the cosines assume nothing about its shape but smooth over a band.
  */
 #ifndef ASSAY_PROTOCOLS_STATS_MEAN_INTERVAL_H
 #define ASSAY_PROTOCOLS_STATS_MEAN_INTERVAL_H

@@ -10,6 +10,8 @@
 #define LEAST_SHARE 0.05
 #define LEAST_TRANSITIONS 4
 #define LEAST_POINTS 40
+/* A level is reached when a value comes this near: 0.5 - 0.4 of the gap from it, or past it. */
+#define REACH 0.4
 
 struct split {
     double low, high, threshold, variance, high_share;
@@ -60,7 +62,7 @@ static bool split_levels(const double *x, size_t count, struct split *ret)
 /* Crossings from one level's side to the other's; noise about the threshold is not a crossing. */
 static size_t count_transitions(const double *x, size_t count, const struct split *split)
 {
-    double reach = 0.4 * (split->high - split->low);
+    double reach = REACH * (split->high - split->low);
     size_t i, transitions = 0;
     int state = 0;
 
@@ -128,36 +130,99 @@ enum status two_state_find(const double *x, size_t count, double quantum, double
     return STATUS_OK;
 }
 
-double two_state_half_width(const double *x, const double *state, size_t count, double threshold,
-                            double confidence)
-{
-    double total = 0, length_total = 0, sum = 0, squares = 0, ratio;
-    size_t i, cycles = 0, first = 0, start = 0;
+/* Walks through a series block by block and tells when it enters or leaves its high state. */
+struct walk {
+    const double *state;
+    size_t count, at, scale;
+    double enter, leave;
+    int high; /* 1, 0, or -1 before the first clear block */
+};
 
-    for (i = 1; i < count; i++) {
-        if (!(state[i] > threshold) || state[i - 1] > threshold)
-            continue;
-        if (first == 0)
-            first = i;
-        start = i;
-        cycles++;
+static struct walk walk_start(const double *state, size_t count, const struct two_state *two)
+{
+    double reach = REACH * (two->high - two->low);
+
+    return (struct walk){
+        state, count, 0, two->scale, two->threshold + reach, two->threshold - reach, -1};
+}
+
+/* Sample where the series next enters its high state; `count` at the end. Adds up time spent high.
+ */
+static size_t walk_to_entry(struct walk *walk, size_t *high_samples)
+{
+    while (walk->at + walk->scale <= walk->count) {
+        size_t start = walk->at, i;
+        double mean = 0;
+        int before = walk->high;
+
+        for (i = 0; i < walk->scale; i++)
+            mean += walk->state[start + i] / (double)walk->scale;
+        walk->at += walk->scale;
+        if (mean > walk->enter)
+            walk->high = 1;
+        else if (mean < walk->leave)
+            walk->high = 0;
+        *high_samples += walk->high == 1 ? walk->scale : 0;
+        if (walk->high == 1 && before == 0)
+            return start;
     }
-    if (cycles < 4)
-        return INFINITY;
-    cycles--;
-    for (i = first; i < start; i++)
+    return walk->count;
+}
+
+/* Standard error of the mean by the cycles' own spread. */
+static double cycle_error(const double *x, const double *state, size_t count,
+                          const struct two_state *two, size_t first, size_t last, size_t cycles)
+{
+    struct walk walk = walk_start(state, count, two);
+    double total = 0, squares = 0, ratio, length = (double)(last - first);
+    size_t from, to, i, unused = 0;
+
+    for (i = first; i < last; i++)
         total += x[i];
-    length_total = (double)(start - first);
-    ratio = total / length_total;
-    for (i = first; i < start; i++) {
-        if (i > first && state[i] > threshold && !(state[i - 1] > threshold)) {
-            squares += sum * sum;
-            sum = 0;
-        }
-        sum += x[i] - ratio;
+    ratio = total / length;
+    from = walk_to_entry(&walk, &unused);
+    while (from < last) {
+        double excess = 0;
+
+        to = walk_to_entry(&walk, &unused);
+        for (i = from; i < to; i++)
+            excess += x[i] - ratio;
+        squares += excess * excess;
+        from = to;
     }
-    squares += sum * sum;
-    return student_quantile(0.5 + 0.5 * confidence, (double)cycles - 1) *
-           sqrt(squares * (double)cycles / (double)(cycles - 1)) / length_total *
-           sqrt(length_total / (double)count);
+    return sqrt(squares * (double)cycles / ((double)cycles - 1) / (length * (double)count));
+}
+
+double two_state_half_width(const double *x, const double *state, size_t count,
+                            const struct two_state *two, double confidence)
+{
+    struct walk walk = walk_start(state, count, two);
+    size_t entries = 0, first = 0, last = 0, at, high = 0, i, above = 0;
+    double share, k, n = (double)count, dwell, model, sum_high = 0, sum_low = 0, gap;
+
+    while ((at = walk_to_entry(&walk, &high)) < count) {
+        first = entries == 0 ? at : first;
+        last = at;
+        entries++;
+    }
+    if (entries < 4)
+        return INFINITY;
+    k = (double)entries - 1;
+    for (i = 0; i < count; i++) {
+        if (state[i] > two->threshold) {
+            sum_high += x[i];
+            above++;
+        } else {
+            sum_low += x[i];
+        }
+    }
+    if (above == 0 || above == count)
+        return INFINITY;
+    gap = sum_high / (double)above - sum_low / (double)(count - above);
+    /* A memoryless switch: variance of its time average, from the mean lengths of both states. */
+    share = (double)high / n;
+    dwell = share * (1 - share) * n / (k + 1);
+    model = gap * sqrt(2 * share * (1 - share) * dwell / n * k / fmax(k - 2, 1));
+    return student_quantile(0.5 + 0.5 * confidence, fmax(0.4 * k, 1)) *
+           fmax(model, cycle_error(x, state, count, two, first, last, entries - 1));
 }

@@ -29,12 +29,18 @@ enum status two_state_find(const double *x, size_t count, double quantum, double
                            struct two_state *ret, struct error *err);
 
 /*
- * Half-width of the interval of the mean of a series that renews itself whenever it enters its high
- * state: cycles are independent, so their ratio estimator has t on cycles - 1 (Crane and Iglehart,
- * "Simulating Stable Stochastic Systems III", Operations Research 23 (1975)). INFINITY below 3
- * cycles. `state` tells where `x` is high by state[i] > threshold.
+ * Half-width of the interval of the mean of a series that was found to have two states. It renews
+ * itself whenever it enters its high state, so cycles are independent (Crane and Iglehart,
+ * "Simulating Stable Stochastic Systems III", Operations Research 23 (1975)). The standard error is
+ * the larger of the cycles' own and that of a memoryless switch with these mean lengths u and d of
+ * its states, 2 (gap)^2 s (1 - s) (u d / (u + d)) / n at a share s (the integral of a telegraph
+ * process's autocovariance), with k / (k - 2) for estimating them from k cycles. The t has 0.4
+ * degrees of freedom per cycle: a cycle's excess is then Laplace distributed, with a kurtosis of 6,
+ * and a variance from k of them is known as well as one from 2 k / (6 - 1) Gaussians. INFINITY
+ * below 3 cycles. `state` is what `two` was found on (clipped logs, say), `x` what the mean is
+ * taken of.
  */
-double two_state_half_width(const double *x, const double *state, size_t count, double threshold,
-                            double confidence);
+double two_state_half_width(const double *x, const double *state, size_t count,
+                            const struct two_state *two, double confidence);
 
 #endif

@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
     {"series", 'n', "N", 0, "series for each case of the engine (200)", 0},
     {"pairs", 'p', "N", 0, "comparisons for each case (20 times the series)", 0},
     {"only", 'o', "PART", 0,
-     "one part: mean, percentile, two-state, flat, change, shape, compare, rivals", 0},
+     "one part: mean, percentile, two-state, flat, change, shape, trials, compare, rivals", 0},
     {"json", 'j', NULL, 0, "print JSON instead of a table", 0},
     {"strict", 't', NULL, 0, "fail when a promise is not met, chance or not", 0},
     {0}};

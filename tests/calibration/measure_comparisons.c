@@ -19,7 +19,7 @@ struct campaign {
     bool interleaved; /* else all of a, then all of b */
 };
 
-enum measured { DIFFERS, EQUIVALENT };
+enum measured { DIFFERS, EQUIVALENT, DECIDED };
 
 static void simulate(const struct campaign *c, struct random *random, double *a, double *b)
 {
@@ -102,6 +102,14 @@ void measure_comparisons(const struct settings *settings, struct table *table)
         c.effect = -c.effect;
         add(settings, &c, ++number, false, DIFFERS, "power: the interval shows the difference",
             i == 1 ? 0.95 : 0.995, NAN, table);
+    }
+    {
+        /* At a change of just the margin the equivalence tests take their 5 % first. */
+        struct campaign c = {10, 0.005, log1p(0.01), 0, true};
+
+        add(settings, &c, ++number, false, DECIDED, "verdict faster or slower", NAN, NAN, table);
+        c.effect = 2 * c.effect;
+        add(settings, &c, ++number, false, DECIDED, "verdict faster or slower", NAN, NAN, table);
     }
     for (i = 0; i < 3; i++) {
         struct campaign c = {10, 0.005, i == 0 ? 0 : i == 1 ? margin : -margin, 0, true};

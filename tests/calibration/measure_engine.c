@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/random.h"
 #include "protocols/estimate.h"
 #include "protocols/stats/distribution.h"
 #include "tests/calibration/generator.h"
@@ -405,14 +406,60 @@ static void measure_shapes(const struct settings *settings, struct table *table)
     }
 }
 
+/* Run effects: every process has a level of its own, and the cell's interval must know it. */
+static void measure_trials(const struct settings *settings, struct table *table)
+{
+    enum { TRIALS = 5, COUNT = 300 };
+    struct generator g = {.kind = GENERATOR_STATIONARY, .count = COUNT, .sd = 0.01, .phi = 0.5};
+    struct row row = {.what = "run effects of 1 %, 5 trials: interval between trials covers",
+                      .low = NAN,
+                      .high = NAN,
+                      .mean = NAN,
+                      .series = settings->series,
+                      .trials = settings->series};
+    struct estimate_options options = estimate_options_default();
+    long i, series = (long)settings->series;
+    size_t hits = 0;
+
+    options.percentile_count = 0;
+    describe(&g, row.where, sizeof(row.where));
+#pragma omp parallel for reduction(+ : hits) schedule(dynamic, 8)
+    for (i = 0; i < series; i++) {
+        int64_t samples[TRIALS][COUNT];
+        struct estimate_series trials[TRIALS];
+        struct estimate *e = NULL;
+        struct random random;
+        size_t t, k;
+
+        random_init(&random, settings->seed ^ 0x747269616c73u, (uint64_t)i);
+        for (t = 0; t < TRIALS; t++) {
+            double level = exp(0.01 * random_next_normal(&random));
+
+            generator_make(&g, settings->seed, ((uint64_t)(t + 1) << 56) + (uint64_t)i, samples[t]);
+            for (k = 0; k < COUNT; k++)
+                samples[t][k] = (int64_t)((double)samples[t][k] * level);
+            trials[t] = (struct estimate_series){samples[t], COUNT, 0};
+        }
+        if (estimate_cell(trials, TRIALS, &options, &e, NULL))
+            continue;
+        hits += e->mean_ns.has_interval && e->mean_ns.lo <= GENERATOR_LEVEL_NS &&
+                e->mean_ns.hi >= GENERATOR_LEVEL_NS;
+        estimate_destroy(e);
+    }
+    row.hits = hits;
+    table_add(table, &row);
+}
+
 void measure_engine(const struct settings *settings, struct table *table)
 {
     static const struct {
         const char *name;
         void (*measure)(const struct settings *settings, struct table *table);
     } parts[] = {
-        {"mean", measure_means}, {"percentile", measure_percentiles}, {"two-state", measure_states},
-        {"flat", measure_flat},  {"change", measure_changes},         {"shape", measure_shapes},
+        {"mean", measure_means},       {"percentile", measure_percentiles},
+        {"two-state", measure_states}, {"flat", measure_flat},
+        {"change", measure_changes},   {"shape", measure_shapes},
+        {"trials", measure_trials},
     };
     size_t i;
 

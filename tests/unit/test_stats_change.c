@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/core/random.h"
+#include "protocols/stats/distribution.h"
 #include "protocols/stats/hampel.h"
 #include "protocols/stats/pelt.h"
 #include "protocols/stats/states.h"
@@ -173,15 +174,21 @@ static void test_two_states(void **state)
 static void test_cycles_give_an_interval(void **state)
 {
     enum { N = 400 };
-    double x[N];
+    struct two_state two = {.found = true, .scale = 1, .low = 0, .high = 1, .threshold = 0.5};
+    double x[N], expected;
     size_t i;
 
     (void)state;
     for (i = 0; i < N; i++)
         x[i] = (i / 20) % 2 ? 1 : 0;
-    /* Every cycle is the same: no width. Of fewer than four: no interval. */
-    assert_true(fabs(two_state_half_width(x, x, N, 0.5, 0.95)) < 1e-12);
-    assert_true(isinf(two_state_half_width(x, x, 100, 0.5, 0.95)));
+    /* Entries at 20, 60, ... 380: nine cycles, all the same, so the memoryless switch decides. */
+    expected = sqrt(2 * 0.25 * (0.25 * N / 10) / N * 9 / 7) * student_quantile(0.975, 3.6);
+    assert_true(fabs(two_state_half_width(x, x, N, &two, 0.95) / expected - 1) < 1e-9);
+    /* A single value between the levels is no change of state. */
+    x[5] = 0.6;
+    x[27] = 0.3;
+    assert_true(fabs(two_state_half_width(x, x, N, &two, 0.95) / expected - 1) < 0.02);
+    assert_true(isinf(two_state_half_width(x, x, 100, &two, 0.95)));
 }
 
 int main(void)
