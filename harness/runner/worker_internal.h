@@ -1,0 +1,52 @@
+/* worker_internal - what worker.c (a trial's life) and worker_measure.c (its samples) share. */
+#ifndef ASSAY_RUNNER_WORKER_INTERNAL_H
+#define ASSAY_RUNNER_WORKER_INTERNAL_H
+
+#include "harness/runner/sampler.h"
+#include "harness/runner/worker_link.h"
+#include "protocols/protocol.h"
+#include "workloads/workload.h"
+
+/* Everything one trial holds. */
+struct worker {
+    struct worker_link link;
+    struct protocol protocol;
+    struct workload workload;
+    struct workload_case work;
+    char *device_spec;
+    struct device *device;
+    struct workload_instance *instance;
+    struct sampler sampler;
+    struct event *start_event, *end_event;
+    int64_t *device_ns;                       /* NULL: no device clock */
+    int64_t *stage_ns[WORKLOAD_STAGES_MAX];   /* NULL: no such stage */
+    char stage_series[WORKLOAD_STAGES_MAX][MESSAGE_NAME_MAX];
+    size_t stage_count;
+    struct buffer *flush_buffer;              /* cold cache only */
+    void *flush_bytes;
+    uint64_t flush_size;
+    int64_t block;                            /* iterations per sample */
+    size_t sent;                              /* samples sent so far, in every series */
+    int64_t last_send_ns;
+    int64_t window_first;
+    const char *verify_phase;
+    struct error check_error;                 /* of sending a check */
+};
+
+/* Says that the phase that began at `begin_ns` is over now. */
+enum status worker_send_phase(struct worker *worker, const char *name, int64_t begin_ns,
+                              struct error *err);
+
+/* Memory for samples, events for the device's clock, the buffer of a cold cache. */
+enum status worker_prepare_series(struct worker *worker, struct error *err);
+
+/* Fixes how many iterations make a sample. */
+enum status worker_calibrate(struct worker *worker, struct error *err);
+
+/* Warmup and window, with the syncs around the window. */
+enum status worker_measure(struct worker *worker, struct error *err);
+
+/* Sends what was sampled and not yet sent. */
+enum status worker_send_samples(struct worker *worker, struct error *err);
+
+#endif

@@ -1,0 +1,243 @@
+#include "harness/runner/worker_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+
+/* Samples are sent between samples, at most this often: sending costs the caches something. */
+#define SEND_INTERVAL_NS ((int64_t)1000000000)
+
+enum status worker_send_phase(struct worker *worker, const char *name, int64_t begin_ns,
+                              struct error *err)
+{
+    return worker_link_send(&worker->link, message_new_phase(name, begin_ns, clock_monotonic_ns()),
+                            err);
+}
+
+/* A buffer some times the last-level cache is written before each sample of a cold protocol. */
+static enum status prepare_flush(struct worker *worker, struct error *err)
+{
+    uint64_t llc = worker->device->info.last_level_cache_bytes;
+
+    if (worker->protocol.cache != PROTOCOL_CACHE_COLD)
+        return STATUS_OK;
+    if (llc == 0)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "the protocol wants a cold cache, and nothing tells the size of this "
+                         "device's last-level cache: use a protocol with `cache: hot`");
+    worker->flush_size = llc * (uint64_t)worker->protocol.cold_flush_factor;
+    worker->flush_bytes = malloc(worker->flush_size);
+    if (!worker->flush_bytes)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the cache flush");
+    memset(worker->flush_bytes, 0x5a, worker->flush_size);
+    return device_buffer_alloc(worker->device, worker->flush_size, BUFFER_READ_WRITE,
+                               &worker->flush_buffer, err);
+}
+
+enum status worker_prepare_series(struct worker *worker, struct error *err)
+{
+    size_t capacity = (size_t)worker->protocol.max_samples;
+    enum status status = sampler_init(&worker->sampler, capacity, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (device_has_events(worker->device)) {
+        status = device_event_create(worker->device, &worker->start_event, err);
+        if (status == STATUS_OK)
+            status = device_event_create(worker->device, &worker->end_event, err);
+        if (status != STATUS_OK)
+            return status;
+        worker->device_ns = calloc(capacity, sizeof(int64_t));
+        if (!worker->device_ns)
+            return error_set(err, STATUS_NO_MEMORY, "no memory for the device's times");
+    }
+    return prepare_flush(worker, err);
+}
+
+/* One sample's worth of work, between its two clock readings. */
+static enum status run_block(struct worker *worker, int64_t iterations, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (int64_t i = 0; i < iterations && status == STATUS_OK; i++)
+        status = worker->workload.kind->iterate(worker->instance, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(worker->device, err);
+    return status;
+}
+
+/*
+ * Finds how many iterations make a sample of at least min_sample_ns. The block is doubled until it
+ * is long enough, then fixed: all samples of the trial have the same number of iterations.
+ */
+enum status worker_calibrate(struct worker *worker, struct error *err)
+{
+    const int64_t wanted = worker->protocol.min_sample_ns;
+    int64_t begin_ns = clock_monotonic_ns();
+    int64_t block = 1;
+
+    for (;;) {
+        int64_t best = INT64_MAX;
+
+        for (int i = 0; i < 3; i++) {
+            int64_t start = clock_monotonic_ns();
+            enum status status = run_block(worker, block, err);
+            int64_t elapsed = clock_monotonic_ns() - start;
+
+            if (status != STATUS_OK)
+                return status;
+            if (elapsed < best)
+                best = elapsed;
+            if (elapsed > 10 * wanted)
+                break; /* long enough by far: do not repeat a step of seconds */
+        }
+        if (best >= wanted || block > (INT64_C(1) << 30))
+            break;
+        if (best < 1)
+            best = 1;
+        /* Aim a quarter above, so that the fastest sample still is long enough. */
+        block = best * 2 > wanted ? block * 2 : block * (wanted + wanted / 4) / best + 1;
+    }
+    worker->block = block;
+    return worker_send_phase(worker, "calibrate", begin_ns, err);
+}
+
+static enum status read_stages(struct worker *worker, size_t index, struct error *err)
+{
+    struct workload_stages stages = {0};
+    enum status status;
+
+    if (!worker->workload.kind->stages)
+        return STATUS_OK;
+    status = worker->workload.kind->stages(worker->instance, &stages, err);
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < stages.count && i < WORKLOAD_STAGES_MAX; i++) {
+        if (!worker->stage_ns[i]) {
+            worker->stage_ns[i] = calloc((size_t)worker->protocol.max_samples, sizeof(int64_t));
+            if (!worker->stage_ns[i])
+                return error_set(err, STATUS_NO_MEMORY, "no memory for the stages' times");
+            snprintf(worker->stage_series[i], MESSAGE_NAME_MAX, "stage:%s", stages.names[i]);
+            worker->stage_count = i + 1;
+        }
+        worker->stage_ns[i][index] = stages.ns[i] < 0 ? -1 : stages.ns[i];
+    }
+    return STATUS_OK;
+}
+
+static enum status take_sample(struct worker *worker, struct error *err)
+{
+    size_t index = worker->sampler.count;
+    enum status status = STATUS_OK;
+
+    if (worker->flush_buffer) {
+        status =
+            device_upload(worker->flush_buffer, 0, worker->flush_bytes, worker->flush_size, err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    sampler_begin(&worker->sampler);
+    if (worker->device_ns)
+        status = device_event_record(worker->device, worker->start_event, err);
+    for (int64_t i = 0; i < worker->block && status == STATUS_OK; i++)
+        status = worker->workload.kind->iterate(worker->instance, err);
+    if (worker->device_ns && status == STATUS_OK)
+        status = device_event_record(worker->device, worker->end_event, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(worker->device, err);
+    if (status != STATUS_OK)
+        return status;
+    sampler_end(&worker->sampler);
+    if (worker->device_ns) {
+        int64_t elapsed_ns = -1;
+
+        status = device_event_elapsed_ns(worker->device, worker->start_event, worker->end_event,
+                                         &elapsed_ns, err);
+        if (status != STATUS_OK)
+            return status;
+        worker->device_ns[index] = elapsed_ns;
+    }
+    return read_stages(worker, index, err);
+}
+
+enum status worker_send_samples(struct worker *worker, struct error *err)
+{
+    size_t count = worker->sampler.count;
+    struct worker_link *link = &worker->link;
+    enum status status = worker_link_send_samples(link, "wall_ns", worker->sampler.wall_ns,
+                                                  worker->sent, count, err);
+
+    if (status == STATUS_OK)
+        status = worker_link_send_samples(link, "gap_ns", worker->sampler.gap_ns, worker->sent,
+                                          count, err);
+    if (status == STATUS_OK && worker->device_ns)
+        status = worker_link_send_samples(link, "device_ns", worker->device_ns, worker->sent, count,
+                                          err);
+    for (size_t i = 0; i < worker->stage_count && status == STATUS_OK; i++)
+        status = worker_link_send_samples(link, worker->stage_series[i], worker->stage_ns[i],
+                                          worker->sent, count, err);
+    worker->sent = count;
+    worker->last_send_ns = clock_monotonic_ns();
+    return status;
+}
+
+/*
+ * Takes samples until the limits of the phase are met: both `min_count` samples and `min_ns`, or
+ * `max_ns`, or a full sampler.
+ */
+static enum status sample_phase(struct worker *worker, const char *name, size_t min_count,
+                                int64_t min_ns, int64_t max_ns, struct error *err)
+{
+    size_t first = worker->sampler.count;
+    int64_t begin_ns = clock_monotonic_ns();
+    enum status status;
+
+    worker->last_send_ns = begin_ns;
+    while (!sampler_full(&worker->sampler)) {
+        int64_t now = clock_monotonic_ns();
+        int64_t elapsed = now - begin_ns;
+
+        if ((worker->sampler.count - first >= min_count && elapsed >= min_ns) || elapsed >= max_ns)
+            break;
+        status = take_sample(worker, err);
+        if (status == STATUS_OK && clock_monotonic_ns() - worker->last_send_ns > SEND_INTERVAL_NS)
+            status = worker_send_samples(worker, err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return worker_send_phase(worker, name, begin_ns, err);
+}
+
+enum status worker_measure(struct worker *worker, struct error *err)
+{
+    const struct protocol *protocol = &worker->protocol;
+    size_t warmup =
+        protocol->warmup_iterations > 0
+            ? (size_t)((protocol->warmup_iterations + worker->block - 1) / worker->block)
+            : 0;
+    enum status status =
+        sample_phase(worker, "warmup", warmup, protocol->warmup_ns, INT64_MAX, err);
+
+    if (status == STATUS_OK)
+        status = worker_send_samples(worker, err);
+    if (status == STATUS_OK && sampler_full(&worker->sampler))
+        return error_set(err, STATUS_INVALID,
+                         "the warmup alone took all %" PRId64 " samples: raise the protocol's "
+                         "max_samples or min_sample",
+                         protocol->max_samples);
+    if (status == STATUS_OK)
+        status = worker_link_sync(&worker->link, "window_start", err);
+    if (status != STATUS_OK)
+        return status;
+    worker->window_first = (int64_t)worker->sampler.count;
+    status = sample_phase(worker, "window", (size_t)protocol->window_min_samples,
+                          protocol->window_ns, protocol->window_max_ns, err);
+    if (status == STATUS_OK)
+        status = worker_send_samples(worker, err);
+    if (status == STATUS_OK)
+        status = worker_link_sync(&worker->link, "window_end", err);
+    return status;
+}
