@@ -61,8 +61,13 @@ static void add(const struct settings *settings, const struct campaign *c, uint6
             fputs("calibration: a comparison failed\n", stderr);
             exit(2);
         }
-        row.hits +=
-            measured == DIFFERS ? comparison.differs : comparison.verdict == COMPARE_EQUIVALENT;
+        if (measured == DIFFERS)
+            row.hits += comparison.differs;
+        else if (measured == EQUIVALENT)
+            row.hits += comparison.verdict == COMPARE_EQUIVALENT;
+        else
+            row.hits +=
+                comparison.verdict == COMPARE_FASTER || comparison.verdict == COMPARE_SLOWER;
     }
     table_add(table, &row);
 }
