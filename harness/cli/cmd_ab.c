@@ -144,8 +144,8 @@ const struct command command_ab = {
     .arguments = "WORKLOAD",
     .summary = "Measure two arms side by side and say whether they differ",
     .text = "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
-            "on both. A SPEC is one of device=D, backend=B, precision=P, lib:NAME=PATH, "
-            "env:NAME=VALUE, root=DIR (another root directory's loader, libraries and drivers; "
+            "on both. A SPEC is one of device=D, backend=B, precision=P, workload=W, "
+            "lib:NAME=PATH, env:NAME=VALUE, root=DIR (another root directory's loader, libraries and drivers; "
             "needs privilege).\n"
             "\n"
             "  assay ab triad --b root=/srv/trixie --pairs 10\n"

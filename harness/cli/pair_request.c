@@ -57,7 +57,6 @@ enum status pair_request_read(const struct command_line *line, const char *workl
     enum status status;
 
     memset(ret, 0, sizeof(*ret));
-    ret->workload = workload;
     ret->compare = compare_options_default();
     status = read_arm(line, KEY_PAIR_A, &ret->specs[0], err);
     if (status == STATUS_OK)
@@ -69,7 +68,8 @@ enum status pair_request_read(const struct command_line *line, const char *workl
 
         ret->devices[arm] = ret->specs[arm].device ? ret->specs[arm].device
                                                    : command_value(line, KEY_PAIR_DEVICE);
-        plan->names = &ret->workload;
+        ret->workloads[arm] = ret->specs[arm].workload ? ret->specs[arm].workload : workload;
+        plan->names = &ret->workloads[arm];
         plan->name_count = 1;
         plan->devices = &ret->devices[arm];
         plan->device_count = ret->devices[arm] != NULL;

@@ -31,7 +31,7 @@ enum {
 struct pair_request {
     struct arm_spec specs[2];
     struct plan_request plans[2];
-    const char *workload;
+    const char *workloads[2];
     const char *devices[2];
     enum precision precisions[2];
     int64_t batch;

@@ -68,6 +68,8 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
 {
     if (!strncmp(setting, "device=", 7))
         return set_string(&spec->device, setting + 7, setting, err);
+    if (!strncmp(setting, "workload=", 9))
+        return set_string(&spec->workload, setting + 9, setting, err);
     if (!strncmp(setting, "backend=", 8))
         return set_string(&spec->device, setting + 8, setting, err);
     if (!strncmp(setting, "root=", 5))
@@ -83,7 +85,7 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
         return STATUS_OK;
     }
     return error_set(err, STATUS_INVALID,
-                     "\"%s\": write device=D, backend=B, precision=P, lib:NAME=PATH, "
+                     "\"%s\": write device=D, backend=B, precision=P, workload=W, lib:NAME=PATH, "
                      "env:NAME=VALUE or root=DIR",
                      setting);
 }
@@ -92,6 +94,7 @@ void arm_spec_finish(struct arm_spec *spec)
 {
     if (!spec)
         return;
+    free(spec->workload);
     free(spec->device);
     free(spec->root);
     for (size_t i = 0; i < spec->change_count; i++)
@@ -105,19 +108,31 @@ json_t *arm_spec_to_json(const struct arm_spec *spec)
 
     for (size_t i = 0; i < spec->change_count; i++)
         json_array_append_new(environment, json_string(spec->changes[i]));
-    return json_pack("{s:s?, s:o}", "root", spec->root, "environment", environment);
+    return json_pack("{s:s?, s:s?, s:s?, s:s?, s:o}", "workload", spec->workload, "device",
+                     spec->device, "precision",
+                     spec->has_precision ? precision_name(spec->precision) : NULL, "root",
+                     spec->root, "environment", environment);
 }
 
 enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err)
 {
     struct arm_spec spec = {0};
     const char *root = json_string_value(json_object_get(json, "root"));
+    const char *workload = json_string_value(json_object_get(json, "workload"));
+    const char *device = json_string_value(json_object_get(json, "device"));
+    const char *precision = json_string_value(json_object_get(json, "precision"));
     enum status status = STATUS_OK;
     size_t i;
     json_t *change;
 
     if (root)
         status = set_string(&spec.root, root, "root", err);
+    if (status == STATUS_OK && workload)
+        status = set_string(&spec.workload, workload, "workload", err);
+    if (status == STATUS_OK && device)
+        status = set_string(&spec.device, device, "device", err);
+    if (precision)
+        spec.has_precision = precision_from_name(precision, &spec.precision);
     json_array_foreach(json_object_get(json, "environment"), i, change)
     {
         if (status == STATUS_OK && !json_is_string(change))
@@ -186,8 +201,11 @@ json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b)
                                          "kernel.*.lanes", NULL};
     static const char *const precision[] = {"identity.precision", "kernel.*.options",
                                             "kernel.*.lanes", NULL};
+    static const char *const workload[] = {"identity.workload_digest", "kernel.*", "jit.*", NULL};
     json_t *varied = json_object();
 
+    if (!same_text(a->workload, b->workload))
+        vary(varied, workload, "workload");
     if (!same_text(a->root, b->root))
         vary(varied, root, "root directory");
     if (!same_text(a->device, b->device))

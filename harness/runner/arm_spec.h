@@ -2,7 +2,7 @@
  * arm_spec - how one arm of a comparison differs: device, precision, library, variable, root.
  *
  * A setting is one of
- *   device=opencl:1     backend=opencl     precision=bf16
+ *   device=opencl:1     backend=opencl     precision=bf16     workload=NAME|FILE
  *   lib:NAME=PATH       open this file as the vendor library NAME
  *   env:NAME=VALUE      set a variable for the worker (env:NAME: remove it)
  *   root=DIR            the worker's root directory: its loader, libraries and drivers (needs
@@ -23,6 +23,7 @@
 #define ARM_SPEC_CHANGES_MAX 32
 
 struct arm_spec {
+    char *workload;    /* in place of the command's; NULL: not set */
     char *device;      /* "opencl:1" or "opencl"; NULL: not set */
     bool has_precision;
     enum precision precision;
@@ -35,9 +36,10 @@ struct arm_spec {
 enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct error *err);
 void arm_spec_finish(struct arm_spec *spec);
 
-/* {"root", "environment": [...]}: what a worker needs, kept in the plan; new, NULL: no memory. */
+/* All settings, as they are kept in the plan: {"root", "environment": [...], ...}; new, NULL: no
+   memory. */
 json_t *arm_spec_to_json(const struct arm_spec *spec);
-/* Back, for a resume; only root and environment. CORRUPT for another shape. */
+/* And back, for a resume and for comparing later. CORRUPT for another shape. */
 enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err);
 
 /*

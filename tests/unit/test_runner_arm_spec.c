@@ -29,6 +29,7 @@ static void test_settings(void **state)
     add(&spec, "env:POCL_X=a,b=c");
     add(&spec, "env:GONE");
     add(&spec, "root=/");
+    add(&spec, "workload=mine.yaml");
     assert_string_equal(spec.device, "opencl:1");
     assert_int_equal(spec.precision, PRECISION_BF16);
     assert_string_equal(spec.changes[0], "ASSAY_LIB_OPENCL=/x/libOpenCL.so.1");
@@ -40,6 +41,9 @@ static void test_settings(void **state)
     assert_int_equal(back.change_count, 3);
     assert_string_equal(back.changes[1], spec.changes[1]);
     assert_string_equal(back.root, "/");
+    assert_string_equal(back.workload, "mine.yaml");
+    assert_string_equal(back.device, "opencl:1");
+    assert_true(back.has_precision && back.precision == PRECISION_BF16);
     json_decref(json);
     arm_spec_finish(&spec);
     arm_spec_finish(&back);
