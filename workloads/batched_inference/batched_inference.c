@@ -1,28 +1,11 @@
-/*
- * batched_inference - prefill: one forward pass of GPT-2 over a batch of whole sequences, giving
- * the logits of every position. An iteration takes the next batch of a small pool made beforehand,
- * uploads it and runs the model, so its time is the latency of a batch.
- */
-#include <math.h>
-#include <stdio.h>
+#include "workloads/batched_inference/batched_inference.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/clock.h"
-#include "harness/core/random.h"
 #include "workloads/kinds.h"
-#include "workloads/models/compare.h"
-#include "workloads/models/declaration.h"
-#include "workloads/models/gpt2_device.h"
-#include "workloads/models/gpt2_reference.h"
 
-#define POOL 16 /* batches */
-#define LOGITS_TOLERANCE 1e-5
-#define POSITIONS 16 /* of a checked sequence: the last, and others drawn by the seed */
-#define STREAM_POSITIONS 0x706f73u
-
-enum { STAGE_UPLOAD, STAGE_FORWARD, STAGES };
-static const char *const stage_names[STAGES] = {"upload", "forward"};
+static const char *const stage_names[INFERENCE_STAGES] = {"upload", "forward"};
 
 struct verify_section {
     int64_t sequences;
@@ -32,25 +15,6 @@ struct inference_declaration {
     struct workload_declaration common;
     struct gpt2_declaration gpt2;
     struct verify_section verify;
-};
-
-struct inference_parameters {
-    struct gpt2_task task;
-    uint64_t verify_sequences;
-};
-
-struct inference_instance {
-    struct workload_instance base;
-    const struct inference_parameters *parameters;
-    struct ops *ops;
-    struct gpt2_device *model;
-    int32_t *pool; /* POOL batches of OP_TOKENS_LENGTH(rows) */
-    uint64_t unique[POOL];
-    uint64_t iterations;
-    uint64_t current; /* batch that is on the device */
-    json_t *source;   /* facts of the data */
-    struct event *events[2];
-    int64_t host_ns[STAGES];
 };
 
 static const cyaml_schema_field_t verify_fields[] = {
@@ -151,7 +115,7 @@ static void describe(const struct workload *workload, struct text *ret)
     text_append_format(ret,
                        "task: prefill, logits of every position; a sample is one batch's latency\n"
                        "verified: logits of %d positions in at most %llu sequences of a batch\n",
-                       POSITIONS, (unsigned long long)parameters->verify_sequences);
+                       INFERENCE_POSITIONS, (unsigned long long)parameters->verify_sequences);
 }
 
 static void destroy(struct workload_instance *base)
@@ -169,7 +133,7 @@ static void destroy(struct workload_instance *base)
     free(instance);
 }
 
-static int32_t *batch_at(const struct inference_instance *instance, uint64_t index)
+int32_t *inference_batch(const struct inference_instance *instance, uint64_t index)
 {
     const uint64_t rows = instance->model->plan.sequences * instance->model->plan.length;
 
@@ -186,11 +150,11 @@ static enum status fill_pool(struct inference_instance *instance, struct error *
 
     if (status != STATUS_OK)
         return status;
-    instance->pool = calloc(POOL * OP_TOKENS_LENGTH(rows), sizeof(*instance->pool));
+    instance->pool = calloc(INFERENCE_POOL * OP_TOKENS_LENGTH(rows), sizeof(*instance->pool));
     if (!instance->pool)
         status = error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
-    for (uint64_t i = 0; i < POOL && status == STATUS_OK; i++) {
-        int32_t *batch = batch_at(instance, i);
+    for (uint64_t i = 0; i < INFERENCE_POOL && status == STATUS_OK; i++) {
+        int32_t *batch = inference_batch(instance, i);
 
         for (uint64_t s = 0; s < sequences; s++)
             token_source_sequence(source, i * sequences + s, length, batch + s * length,
@@ -231,7 +195,7 @@ static enum status create(const struct workload_case *work, struct device *devic
     instance->base.work = *work;
     instance->base.device = device;
     instance->parameters = work->workload->parameters;
-    instance->host_ns[STAGE_UPLOAD] = instance->host_ns[STAGE_FORWARD] = -1;
+    instance->host_ns[INFERENCE_UPLOAD] = instance->host_ns[INFERENCE_FORWARD] = -1;
     status = build(instance, err);
     if (status != STATUS_OK) {
         destroy(&instance->base);
@@ -241,15 +205,15 @@ static enum status create(const struct workload_case *work, struct device *devic
     return STATUS_OK;
 }
 
-static enum status iterate(struct workload_instance *base, struct error *err)
+enum status inference_iterate(struct workload_instance *base, struct error *err)
 {
     struct inference_instance *instance = (struct inference_instance *)base;
     const int64_t start_ns = clock_monotonic_ns();
     int64_t uploaded_ns;
     enum status status;
 
-    instance->current = instance->iterations % POOL;
-    status = gpt2_device_set_batch(instance->model, batch_at(instance, instance->current),
+    instance->current = instance->iterations % INFERENCE_POOL;
+    status = gpt2_device_set_batch(instance->model, inference_batch(instance, instance->current),
                                    instance->model->plan.sequences,
                                    instance->unique[instance->current], err);
     uploaded_ns = clock_monotonic_ns();
@@ -261,8 +225,8 @@ static enum status iterate(struct workload_instance *base, struct error *err)
         status = device_event_record(base->device, instance->events[1], err);
     else if (status == STATUS_OK)
         status = device_synchronize(base->device, err);
-    instance->host_ns[STAGE_UPLOAD] = uploaded_ns - start_ns;
-    instance->host_ns[STAGE_FORWARD] = clock_monotonic_ns() - uploaded_ns;
+    instance->host_ns[INFERENCE_UPLOAD] = uploaded_ns - start_ns;
+    instance->host_ns[INFERENCE_FORWARD] = clock_monotonic_ns() - uploaded_ns;
     if (status == STATUS_OK)
         instance->iterations++;
     return status;
@@ -274,101 +238,16 @@ static enum status stages(struct workload_instance *base, struct workload_stages
     struct inference_instance *instance = (struct inference_instance *)base;
 
     ret->names = stage_names;
-    ret->count = STAGES;
-    for (size_t i = 0; i < STAGES; i++) {
+    ret->count = INFERENCE_STAGES;
+    for (size_t i = 0; i < INFERENCE_STAGES; i++) {
         ret->ns[i] = instance->host_ns[i];
         ret->host[i] = true;
     }
     if (!instance->events[0])
         return STATUS_OK;
-    ret->host[STAGE_FORWARD] = false;
+    ret->host[INFERENCE_FORWARD] = false;
     return device_event_elapsed_ns(base->device, instance->events[0], instance->events[1],
-                                   &ret->ns[STAGE_FORWARD], err);
-}
-
-/* The last position, then others drawn by seed and sequence; repeats do no harm. */
-static uint64_t checked_position(const struct inference_instance *instance, uint64_t sequence,
-                                 uint64_t index)
-{
-    const uint64_t length = instance->model->plan.length;
-
-    if (index == 0)
-        return length - 1;
-    return random_at(instance->base.work.seed, STREAM_POSITIONS, sequence * POSITIONS + index) %
-           length;
-}
-
-static enum status compare_sequence(struct inference_instance *instance,
-                                    const struct gpt2_reference *reference, uint64_t sequence,
-                                    struct comparison *last, struct comparison *sampled,
-                                    struct error *err)
-{
-    const uint64_t length = instance->model->plan.length;
-    const uint64_t vocabulary = instance->model->plan.shape.vocabulary;
-    const uint64_t positions = length < POSITIONS ? length : POSITIONS;
-    float *row = malloc(vocabulary * sizeof(*row));
-    enum status status = STATUS_OK;
-
-    if (!row)
-        return error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
-    for (uint64_t i = 0; i < positions && status == STATUS_OK; i++) {
-        const uint64_t position = checked_position(instance, sequence, i);
-
-        status = device_download(instance->model->buffers[GPT2_LOGITS],
-                                 (sequence * length + position) * vocabulary * sizeof(*row), row,
-                                 vocabulary * sizeof(*row), err);
-        if (status == STATUS_OK)
-            comparison_add(i == 0 ? last : sampled, row, reference->logits + position * vocabulary,
-                           vocabulary);
-    }
-    free(row);
-    return status;
-}
-
-static enum status verify(struct workload_instance *base, workload_check_fn *report, void *context,
-                          struct error *err)
-{
-    static const char reason[] = "fp32 rounding (2^-24 an operation) through every layer's sums "
-                                 "gives 1e-6; a wrong term gives 1e-2 and more";
-    struct inference_instance *instance = (struct inference_instance *)base;
-    struct check_sink sink = {.report = report, .context = context, .err = err};
-    const struct gpt2_device_plan *plan = &instance->model->plan;
-    const uint64_t wanted = instance->parameters->verify_sequences;
-    const uint64_t checked = wanted < plan->sequences ? wanted : plan->sequences;
-    const uint64_t bytes = gpt2_array_length(&plan->shape) * sizeof(float);
-    struct comparison last = {0}, sampled = {0};
-    struct gpt2_reference *reference = NULL;
-    float *parameters = malloc(bytes);
-    enum status status = STATUS_OK;
-
-    if (!parameters)
-        return error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
-    if (instance->iterations == 0)
-        status = iterate(base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    if (status == STATUS_OK)
-        status =
-            device_download(instance->model->buffers[GPT2_PARAMETERS], 0, parameters, bytes, err);
-    if (status == STATUS_OK)
-        status = gpt2_reference_create(&plan->shape, 1, plan->length, false, &reference, err);
-    for (uint64_t i = 0; i < checked && status == STATUS_OK; i++) {
-        /* Spread over the batch, the last sequence first. */
-        const uint64_t sequence = plan->sequences - 1 - i * plan->sequences / checked;
-
-        status = gpt2_reference_forward(
-            reference, parameters, batch_at(instance, instance->current) + sequence * plan->length,
-            NULL, err);
-        if (status == STATUS_OK)
-            status = compare_sequence(instance, reference, sequence, &last, &sampled, err);
-    }
-    if (status == STATUS_OK)
-        check_sink_compare(&sink, "logits.last", &last, LOGITS_TOLERANCE, reason);
-    if (status == STATUS_OK && sampled.count)
-        check_sink_compare(&sink, "logits.sampled", &sampled, LOGITS_TOLERANCE, reason);
-    gpt2_reference_destroy(reference);
-    free(parameters);
-    return status == STATUS_OK ? sink.status : status;
+                                   &ret->ns[INFERENCE_FORWARD], err);
 }
 
 static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
@@ -388,7 +267,7 @@ static json_t *facts(struct workload_instance *base)
         ret, "parameters",
         json_integer((json_int_t)gpt2_parameter_count(&instance->parameters->task.shape)));
     json_object_set(ret, "data", instance->source);
-    json_object_set_new(ret, "batches_in_pool", json_integer(POOL));
+    json_object_set_new(ret, "batches_in_pool", json_integer(INFERENCE_POOL));
     return ret;
 }
 
@@ -400,9 +279,9 @@ const struct workload_kind workload_batched_inference = {
     .cost = cost,
     .describe = describe,
     .create = create,
-    .iterate = iterate,
+    .iterate = inference_iterate,
     .stages = stages,
-    .verify = verify,
+    .verify = inference_verify,
     .artifacts = artifacts,
     .facts = facts,
     .destroy = destroy,

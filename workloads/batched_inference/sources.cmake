@@ -1,1 +1,2 @@
-list(APPEND ASSAY_WORKLOAD_SOURCES batched_inference/batched_inference.c)
+list(APPEND ASSAY_WORKLOAD_SOURCES
+    batched_inference/batched_inference.c batched_inference/verify.c)

@@ -7,7 +7,7 @@
 /* Sums of one output, and its worst element. Zeroed to begin with. */
 struct comparison {
     double error_squares, expected_squares, largest; /* largest absolute difference */
-    uint64_t count, at; /* elements, and where the worst one is */
+    uint64_t count, at;                              /* elements, and where the worst one is */
     double got, expected;
 };
 
@@ -21,15 +21,16 @@ double comparison_normalised_rms(const struct comparison *comparison);
 struct check_sink {
     workload_check_fn *report;
     void *context;
-    enum status status;  /* CHECK_FAILED after the first failure */
-    struct error *err;   /* its message */
+    enum status status; /* CHECK_FAILED after the first failure */
+    struct error *err;  /* its message */
 };
 
 /* Reports a comparison by normalised_rms; a NaN fails. */
 void check_sink_compare(struct check_sink *sink, const char *output,
                         const struct comparison *comparison, double tolerance, const char *reason);
 
-/* Reports any check; `detail` goes into the message when it failed (error <= tolerance is false). */
+/* Reports any check; `detail` goes into the message when it failed (error <= tolerance is false).
+ */
 void check_sink_report(struct check_sink *sink, struct workload_check check, const char *detail);
 
 #endif

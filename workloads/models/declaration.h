@@ -32,7 +32,8 @@ struct gpt2_declaration {
 extern const cyaml_schema_field_t gpt2_model_fields[];
 extern const cyaml_schema_field_t gpt2_data_fields[];
 
-/* Fields of a declaration whose struct `type` has `struct gpt2_declaration` as its member `gpt2`. */
+/* Fields of a declaration whose struct `type` has `struct gpt2_declaration` as its member `gpt2`.
+ */
 #define GPT2_DECLARATION_FIELDS(type)                                                              \
     CYAML_FIELD_MAPPING("model", CYAML_FLAG_DEFAULT, type, gpt2.model, gpt2_model_fields),         \
         CYAML_FIELD_INT("sequence_length", CYAML_FLAG_DEFAULT, type, gpt2.sequence_length),        \
@@ -49,8 +50,8 @@ struct gpt2_task {
 };
 
 /*
- * Checks the sections, writes defaults into `written` (a text's SHA-256 among them), and fills `ret`
- * (gpt2_task_finish). A relative path is looked for beside the declaration first, then in the
+ * Checks the sections, writes defaults into `written` (a text's SHA-256 among them), and fills
+ * `ret` (gpt2_task_finish). A relative path is looked for beside the declaration first, then in the
  * working directory.
  */
 enum status gpt2_declaration_check(const struct declaration *declaration,

@@ -26,20 +26,20 @@
 struct gpt2_shape {
     uint64_t layers;
     uint64_t heads;
-    uint64_t width;      /* of the residual stream; a multiple of heads */
-    uint64_t context;    /* positions that are embedded */
+    uint64_t width;   /* of the residual stream; a multiple of heads */
+    uint64_t context; /* positions that are embedded */
     uint64_t vocabulary;
-    uint64_t mlp_width;  /* mlp_ratio * width */
+    uint64_t mlp_width; /* mlp_ratio * width */
 };
 
 /* The parameter tensors of a layer; GPT2_WTE, GPT2_WPE and the final norm stand outside. */
 enum gpt2_tensor_id {
-    GPT2_WTE,        /* (vocabulary, width) */
-    GPT2_WPE,        /* (context, width) */
-    GPT2_ATTN_W,     /* (width, 3*width): query, key, value */
-    GPT2_ATTN_PROJ_W,/* (width, width) */
-    GPT2_FC_W,       /* (width, mlp_width) */
-    GPT2_FC_PROJ_W,  /* (mlp_width, width) */
+    GPT2_WTE,         /* (vocabulary, width) */
+    GPT2_WPE,         /* (context, width) */
+    GPT2_ATTN_W,      /* (width, 3*width): query, key, value */
+    GPT2_ATTN_PROJ_W, /* (width, width) */
+    GPT2_FC_W,        /* (width, mlp_width) */
+    GPT2_FC_PROJ_W,   /* (mlp_width, width) */
     GPT2_LN1_G,
     GPT2_LN1_B,
     GPT2_ATTN_B,
@@ -55,11 +55,11 @@ enum gpt2_tensor_id {
 
 struct gpt2_tensor {
     enum gpt2_tensor_id id;
-    uint64_t layer;       /* 0 for those outside the layers */
+    uint64_t layer;                  /* 0 for those outside the layers */
     char name[GPT2_TENSOR_NAME_MAX]; /* "wte", "h3.attn.w" */
-    uint64_t offset;      /* in elements, into the parameter array */
-    uint64_t rows, columns; /* a vector has one row */
-    uint64_t count;       /* rows * columns */
+    uint64_t offset;                 /* in elements, into the parameter array */
+    uint64_t rows, columns;          /* a vector has one row */
+    uint64_t count;                  /* rows * columns */
     bool decay;
 };
 

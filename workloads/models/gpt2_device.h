@@ -13,29 +13,29 @@
 #include "workloads/ops/ops.h"
 
 enum gpt2_buffer {
-    GPT2_PARAMETERS,  /* laid out as gpt2.h says, as are the next three */
-    GPT2_GRADIENTS,   /* training only, as are the moments and all of D_ */
+    GPT2_PARAMETERS, /* laid out as gpt2.h says, as are the next three */
+    GPT2_GRADIENTS,  /* training only, as are the moments and all of D_ */
     GPT2_MOMENT1,
     GPT2_MOMENT2,
-    GPT2_TOKENS,      /* i32, OP_TOKENS_LENGTH(rows) */
-    GPT2_RESIDUAL,    /* (2*layers+1, rows, width): before each half layer, and at the end */
-    GPT2_NORM,        /* outputs of the layer norms, likewise */
-    GPT2_MEAN,        /* (2*layers+1, rows) */
+    GPT2_TOKENS,   /* i32, OP_TOKENS_LENGTH(rows) */
+    GPT2_RESIDUAL, /* (2*layers+1, rows, width): before each half layer, and at the end */
+    GPT2_NORM,     /* outputs of the layer norms, likewise */
+    GPT2_MEAN,     /* (2*layers+1, rows) */
     GPT2_RSTD,
-    GPT2_QKV,         /* (layers, rows, 3*width) */
-    GPT2_SCORES,      /* (layers, sequences, heads, length, length): probabilities */
-    GPT2_VALUES,      /* (layers, rows, width) */
-    GPT2_FC,          /* (layers, rows, mlp_width) */
+    GPT2_QKV,    /* (layers, rows, 3*width) */
+    GPT2_SCORES, /* (layers, sequences, heads, length, length): probabilities */
+    GPT2_VALUES, /* (layers, rows, width) */
+    GPT2_FC,     /* (layers, rows, mlp_width) */
     GPT2_GELU,
-    GPT2_LOGITS,      /* (rows, vocabulary); their gradient after the backward pass */
-    GPT2_TOTAL,       /* (rows), training only, as are the next two */
+    GPT2_LOGITS, /* (rows, vocabulary); their gradient after the backward pass */
+    GPT2_TOTAL,  /* (rows), training only, as are the next two */
     GPT2_ROW_LOSS,
-    GPT2_LOSSES,      /* ring of mean losses, GPT2_LOSS_SLOTS */
-    GPT2_D_RESIDUAL,  /* (rows, width) */
-    GPT2_D_NARROW,    /* (rows, width) */
-    GPT2_D_QKV,       /* (rows, 3*width) */
-    GPT2_D_SCORES,    /* (sequences, heads, length, length) */
-    GPT2_D_FC,        /* (rows, mlp_width) */
+    GPT2_LOSSES,     /* ring of mean losses, GPT2_LOSS_SLOTS */
+    GPT2_D_RESIDUAL, /* (rows, width) */
+    GPT2_D_NARROW,   /* (rows, width) */
+    GPT2_D_QKV,      /* (rows, 3*width) */
+    GPT2_D_SCORES,   /* (sequences, heads, length, length) */
+    GPT2_D_FC,       /* (rows, mlp_width) */
     GPT2_BUFFERS
 };
 
@@ -47,7 +47,8 @@ struct gpt2_device_plan {
     bool training;
 };
 
-/* Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum. */
+/* Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum.
+ */
 uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS]);
 
 /* Readable by everybody. */
@@ -60,8 +61,8 @@ struct gpt2_device {
 };
 
 /*
- * DEVICE_MEMORY, with what is needed and what there is, before anything is allocated. Parameters are
- * those of gpt2_initialise(seed); moments and gradients are zero. Blocks.
+ * DEVICE_MEMORY, with what is needed and what there is, before anything is allocated. Parameters
+ * are those of gpt2_initialise(seed); moments and gradients are zero. Blocks.
  */
 enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *ops,
                                struct device *device, uint64_t seed, struct gpt2_device **ret,

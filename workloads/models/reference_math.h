@@ -45,8 +45,8 @@ void reference_column_sum(const double *dy, double *dbias, uint64_t rows, uint64
 /*
  * One causal attention head of `length` positions: q, k, v are columns of the fused projection,
  * row stride 3*width; p (length*length) receives the probabilities, out (row stride width) the
- * values. The backward form reads p and writes dq, dk, dv, laid out as q, k, v; dp (length*length) is
- * its scratch.
+ * values. The backward form reads p and writes dq, dk, dv, laid out as q, k, v; dp (length*length)
+ * is its scratch.
  */
 struct reference_head {
     const double *q, *k, *v;
@@ -54,8 +54,8 @@ struct reference_head {
 };
 enum status reference_head_forward(struct reference_head head, double *p, double *out,
                                    struct error *err);
-enum status reference_head_backward(struct reference_head head, const double *p,
-                                    const double *dout, double *dq, double *dk, double *dv,
-                                    double *dp, struct error *err);
+enum status reference_head_backward(struct reference_head head, const double *p, const double *dout,
+                                    double *dq, double *dk, double *dv, double *dp,
+                                    struct error *err);
 
 #endif

@@ -52,9 +52,8 @@ static inline struct kernel_arg arg_f32(double value)
 }
 
 /* Launches `kernel` of a module on min(wanted, groups_max) groups. */
-enum status ops_launch(struct ops *ops, enum ops_module module, const char *kernel,
-                       uint64_t wanted, const struct kernel_arg *args, size_t count,
-                       struct error *err);
+enum status ops_launch(struct ops *ops, enum ops_module module, const char *kernel, uint64_t wanted,
+                       const struct kernel_arg *args, size_t count, struct error *err);
 #define OPS_LAUNCH(ops, module, kernel, wanted, args, err)                                         \
     ops_launch(ops, module, kernel, wanted, args, sizeof(args) / sizeof((args)[0]), err)
 

@@ -26,9 +26,9 @@ struct operand {
 };
 
 /*
- * Compiles every kernel for `device`, trying each group size that the device suggests (and each tile
- * of the product) on a small task, and keeps the fastest. UNSUPPORTED for an arm or precision that
- * is not there.
+ * Compiles every kernel for `device`, trying each group size that the device suggests (and each
+ * tile of the product) on a small task, and keeps the fastest. UNSUPPORTED for an arm or precision
+ * that is not there.
  */
 enum status ops_create(struct device *device, enum precision precision, enum arm arm,
                        struct ops **ret, struct error *err);
@@ -96,8 +96,8 @@ enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out
 /* ---- op_elementwise.c ---- */
 
 /* Softmax over s <= t in each row t of `matrices` length x length matrices, in place. */
-enum status op_causal_softmax(struct ops *ops, struct operand p, uint64_t matrices,
-                              uint64_t length, struct error *err);
+enum status op_causal_softmax(struct ops *ops, struct operand p, uint64_t matrices, uint64_t length,
+                              struct error *err);
 /* dp (offset 0) becomes the gradient of the scores. */
 enum status op_causal_softmax_backward(struct ops *ops, struct operand p, struct buffer *dp,
                                        uint64_t matrices, uint64_t length, struct error *err);
@@ -142,13 +142,13 @@ enum status op_embedding_backward(struct ops *ops, const struct op_tokens *token
                                   struct buffer *dx, struct operand dwte, struct operand dwpe,
                                   uint64_t width, struct error *err);
 /* Per row: total = log(sum(exp(logits))), loss = total - logits[target]. */
-enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens,
-                             struct buffer *logits, struct buffer *total, struct buffer *loss,
-                             uint64_t classes, struct error *err);
+enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens, struct buffer *logits,
+                             struct buffer *total, struct buffer *loss, uint64_t classes,
+                             struct error *err);
 /* Logits become the gradient of the mean loss. */
 enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *tokens,
-                                      struct buffer *logits, struct buffer *total,
-                                      uint64_t classes, struct error *err);
+                                      struct buffer *logits, struct buffer *total, uint64_t classes,
+                                      struct error *err);
 /* ret[slot] = mean of the first `count` elements of x. */
 enum status op_mean(struct ops *ops, struct buffer *x, uint64_t count, struct buffer *ret,
                     uint64_t slot, struct error *err);

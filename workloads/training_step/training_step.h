@@ -30,11 +30,11 @@ struct training_instance {
     struct ops *ops;
     struct gpt2_device *model;
     struct token_source *source;
-    int32_t *indices;      /* the batch, OP_TOKENS_LENGTH(rows) */
+    int32_t *indices; /* the batch, OP_TOKENS_LENGTH(rows) */
     uint64_t unique;
-    uint64_t sequences;    /* of a batch */
-    uint64_t next_sequence;/* of the source */
-    uint64_t steps;        /* AdamW steps done */
+    uint64_t sequences;     /* of a batch */
+    uint64_t next_sequence; /* of the source */
+    uint64_t steps;         /* AdamW steps done */
     int64_t host_ns[STAGES];
     struct event *events[4]; /* before forward, and after each device stage; NULL: host times */
 };
@@ -62,7 +62,8 @@ enum status training_verify(struct workload_instance *instance, workload_check_f
  */
 enum status training_loss_ends(struct training_instance *instance, double *ret_first,
                                double *ret_last, struct error *err);
-/* {"steps", "first_nats", "last_nats", "curve": [[step, loss] ...]}; new object, NULL on failure. */
+/* {"steps", "first_nats", "last_nats", "curve": [[step, loss] ...]}; new object, NULL on failure.
+ */
 json_t *training_loss_json(struct training_instance *instance);
 
 #endif
