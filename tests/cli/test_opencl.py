@@ -1,0 +1,104 @@
+"""The main job on a real OpenCL device (PoCL in CI): what SQL answers afterwards."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+SKIPPED = 77
+
+
+class OpenCl(CliTest):
+    def environment(self, **changes):
+        environment = super().environment(**changes)
+        environment["POCL_CACHE_DIR"] = os.path.join(self.folder, "pocl")
+        os.makedirs(environment["POCL_CACHE_DIR"], exist_ok=True)
+        return environment
+
+    # Compiling for the first time takes seconds, on a loaded machine many.
+    FAST = CliTest.FAST.replace("trial_timeout: 3s", "trial_timeout: 200s")
+
+    SMALL = """workload: {name}
+version: 1
+kind: memory_bound
+description: small, for a test
+precisions: [fp32]
+memory_bound: {{kernel: {kernel}, elements: 1000003}}
+"""
+
+    def device(self):
+        """The first OpenCL device, or None."""
+        for backend in self.assay("devices", "--json").json():
+            if backend["backend"] == "opencl" and backend["devices"]:
+                return backend["devices"][0]["spec"]
+        return None
+
+    def test_training_and_memory(self):
+        device = self.device()
+        if not device:
+            self.skipTest("no OpenCL device here")
+        triad = self.write("triad.yaml", self.SMALL.format(name="small-triad", kernel="triad"))
+        call = self.assay("run", triad, "gpt2_tiny_training_step", "--device", device,
+                          "--protocol", self.fast(), "--db", self.db, "--json", timeout=280)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(call.json()["trials_ok"], 4)
+        self.assert_sound()
+
+        # What was planned and what ran.
+        self.assertEqual(self.query("SELECT count(*) FROM planned_trial")[0][0], 4)
+        self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
+        # On which libraries: the ICD loader and a driver behind it, each with its digest.
+        libraries = self.query("SELECT DISTINCT path, sha256 FROM libraries WHERE path LIKE "
+                               "'%/libOpenCL.so%'")
+        self.assertEqual(len(libraries), 1)
+        self.assertEqual(len(libraries[0][1]), 64)
+        # With which raw samples: as many as the trial counted, each a positive time.
+        for trial, samples in self.query("SELECT trial, samples FROM trial_end"):
+            counted, least = self.query(
+                "SELECT count(*), min(value) FROM samples WHERE trial = ? AND series = 'wall_ns'",
+                trial)[0]
+            self.assertEqual(counted, samples)
+            self.assertGreater(least, 0)
+        # The stages of a training step, and its outputs checked before and after.
+        series = {row[0] for row in self.query("SELECT DISTINCT name FROM series")}
+        self.assertLessEqual({"wall_ns", "gap_ns", "stage:forward", "stage:backward",
+                              "stage:optimizer"}, series)
+        checks = self.query("SELECT phase, count(*), min(passed) FROM verification GROUP BY phase")
+        self.assertEqual([row[0] for row in checks], ["verify_after", "verify_before"])
+        self.assertTrue(all(row[1] > 4 and row[2] == 1 for row in checks))
+        # Kernels: text, compiler and options are on record.
+        artifacts = self.query("SELECT count(*) FROM artifact")[0][0]
+        self.assertGreater(artifacts, 2)
+        # Readings have a status; what is not known says why.
+        shown = self.assay("show", "last/1", "--db", self.db, "--json").json()
+        for name, reading in shown["device"]["readings"].items():
+            self.assertIn(reading["status"], ("measured", "declared", "unavailable", "denied",
+                                              "not_applicable"), name)
+            if reading["status"] not in ("measured", "declared"):
+                self.assertTrue(reading["reason"], name)
+
+    def test_every_field_of_a_real_device_has_a_class(self):
+        device = self.device()
+        if not device:
+            self.skipTest("no OpenCL device here")
+        triad = self.write("copy.yaml", self.SMALL.format(name="small-copy", kernel="copy"))
+        call = self.assay("run", triad, "--device", device, "--protocol", self.fast(), "--db",
+                          self.db, timeout=280)
+        self.assertEqual(call.status, 0, call.err)
+        judged = self.assay("compare", "last/1", "last/1", "--json", "--db", self.db).json()
+        fields = judged["comparability"]["fields"]
+        self.assertGreater(len(fields), 60)
+        self.assertEqual([f["field"] for f in fields
+                          if f["why"] == "no class is declared for it"], [])
+        # A first look does not even compare with itself.
+        self.assertEqual(judged["comparability"]["verdict"], "not_comparable")
+
+
+if __name__ == "__main__":
+    result = unittest.main(exit=False).result
+    if result.wasSuccessful() and result.skipped:
+        print("skipped:", result.skipped[0][1])
+        sys.exit(SKIPPED)
+    sys.exit(not result.wasSuccessful())
