@@ -5,7 +5,7 @@
 #include "workloads/models/compare.h"
 #include "workloads/models/gpt2_reference.h"
 
-#define LOGITS_TOLERANCE 1e-5
+#define LOGITS_TOLERANCE 1e-4
 #define STREAM_POSITIONS 0x706f73u
 
 /* The last position, then others drawn by seed and sequence; repeats do no harm. */
