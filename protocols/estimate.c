@@ -115,7 +115,8 @@ static enum status analyse_steady(struct estimate_part *part, struct estimate_tr
     if (trial->verdict == ESTIMATE_INSUFFICIENT)
         return STATUS_OK;
     if (mean.ess < options->min_ess || !isfinite(mean.half_width)) {
-        trial->verdict = ESTIMATE_INSUFFICIENT;
+        if (trial->verdict != ESTIMATE_TWO_STATE)
+            trial->verdict = ESTIMATE_INSUFFICIENT;
         return STATUS_OK;
     }
     trial->mean_ns.lo = fmax(mean.mean - mean.half_width, 0);

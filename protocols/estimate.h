@@ -70,7 +70,10 @@ struct estimate_percentile {
 struct estimate_trial {
     enum estimate_verdict verdict;
     size_t steady_from;               /* count when there is no steady state */
-    struct estimate_interval mean_ns; /* within the trial, autocorrelation honoured */
+    struct estimate_interval mean_ns; /* within the trial, autocorrelation honoured; no value under
+                                         drift and no_steady_state, a value without interval when
+                                         insufficient; under two_state it is the mean of the mix,
+                                         and no headline */
     double ess;                       /* effective sample size of the steady part */
 };
 
