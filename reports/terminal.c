@@ -29,7 +29,7 @@ static const struct {
 };
 
 #define WIDE 104
-#define WORKLOAD_MIN 8
+#define WORKLOAD_MIN 10
 
 struct row {
     char *fields[COLUMN_COUNT]; /* heap */
@@ -157,19 +157,46 @@ static enum terminal_tone tone_of(const struct view_cell *cell, enum column colu
     }
 }
 
+static void trim_line(const struct terminal *terminal)
+{
+    while (terminal->out->length && terminal->out->data[terminal->out->length - 1] == ' ')
+        terminal->out->data[--terminal->out->length] = '\0';
+    text_append_char(terminal->out, '\n');
+}
+
+/* A name that its column would cut stands whole on a line of its own, above the row. */
+static bool append_long_name(const struct terminal *terminal, const struct row *row,
+                             const size_t widths[COLUMN_COUNT])
+{
+    size_t taken = columns_of[ID].gap + widths[ID] + columns_of[WORKLOAD].gap;
+
+    if (!row->fields[WORKLOAD] || text_columns(row->fields[WORKLOAD]) <= widths[WORKLOAD])
+        return false;
+    terminal_pad(terminal, columns_of[ID].gap);
+    terminal_field(terminal, TONE_SOFT, row->fields[ID] ? row->fields[ID] : "", widths[ID],
+                   columns_of[ID].right);
+    terminal_pad(terminal, columns_of[WORKLOAD].gap);
+    terminal_field(terminal, TONE_PLAIN, row->fields[WORKLOAD],
+                   terminal->columns > taken ? terminal->columns - taken : widths[WORKLOAD], false);
+    trim_line(terminal);
+    return true;
+}
+
 static void append_row(const struct terminal *terminal, const struct row *row,
                        const size_t widths[COLUMN_COUNT], const struct view_cell *cell)
 {
+    bool named = append_long_name(terminal, row, widths);
+
     for (int c = 0; c < COLUMN_COUNT; ++c) {
+        const char *field = named && (c == ID || c == WORKLOAD) ? "" : row->fields[c];
+
         if (!widths[c])
             continue;
         terminal_pad(terminal, columns_of[c].gap);
         terminal_field(terminal, cell ? tone_of(cell, (enum column)c) : TONE_SOFT,
-                       row->fields[c] ? row->fields[c] : "", widths[c], columns_of[c].right);
+                       field ? field : "", widths[c], columns_of[c].right);
     }
-    while (terminal->out->length && terminal->out->data[terminal->out->length - 1] == ' ')
-        terminal->out->data[--terminal->out->length] = '\0';
-    text_append_char(terminal->out, '\n');
+    trim_line(terminal);
 }
 
 static void append_campaign(const struct terminal *terminal, const struct view *view, size_t index)

@@ -187,6 +187,24 @@ static void test_hostile_input(void **state)
     assert_non_null(strstr(err.message, "sample 8"));
 }
 
+/* A coarse clock shows in every distance; the least distance of a few noisy samples is no clock. */
+static void test_resolution(void **state)
+{
+    int64_t few[12], coarse[60], ticks[60];
+
+    (void)state;
+    for (size_t i = 0; i < 12; i++)
+        few[i] = 1000000 + (int64_t)(50000 * noise(i));
+    for (size_t i = 0; i < 60; i++) {
+        coarse[i] = 1000000 + 1000 * (int64_t)(5 * noise(i));
+        ticks[i] = 1000000 + (int64_t)(41.67 * (int64_t)(2 * noise(i)));
+    }
+    assert_int_equal(judge(few, 4, 0).resolution_ns, 1);
+    assert_int_equal(judge(few, 12, 0).resolution_ns, 1);
+    assert_int_equal(judge(coarse, 60, 0).resolution_ns, 1000);
+    assert_in_range(judge(ticks, 60, 0).resolution_ns, 1, 42);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_steady_state_begins_after_the_last_disturbance),
         cmocka_unit_test(test_declared_warmup_is_a_lower_bound),
         cmocka_unit_test(test_a_slow_first_sample),
+        cmocka_unit_test(test_resolution),
         cmocka_unit_test(test_hostile_input),
     };
 
