@@ -49,10 +49,21 @@
 
 #ifdef __OPENCL_VERSION__
 typedef float16 vector;
+#define PRIVATE __private
 #define VECTOR_ZERO(x) (x) = (vector)(0.0f)
-#define VECTOR_LOAD(x, p) (x) = vload16(0, (p))
-#define VECTOR_STORE(x, p) vstore16((x), 0, (p))
+#ifdef ASSAY_BUILTINS /* nothing of the inner loop may be a call, see there */
+typedef float16 __attribute__((aligned(4))) vector_in_memory;
+#define VECTOR_LOAD(x, space, p) (x) = *(const space vector_in_memory *)(p)
+#define VECTOR_STORE(x, space, p) (*(space vector_in_memory *)(p) = (x))
+#else
+#define VECTOR_LOAD(x, space, p) (x) = vload16(0, (p))
+#define VECTOR_STORE(x, space, p) vstore16((x), 0, (p))
+#endif
+#ifdef ASSAY_BUILTIN_VECTOR_FMA
+#define VECTOR_FMA(x, s, y) (x) = __builtin_elementwise_fma((vector)(s), (y), (x))
+#else
 #define VECTOR_FMA(x, s, y) (x) = fma((vector)(s), (y), (x))
+#endif
 #else
 typedef struct {
     f32 e[VECTOR];
@@ -61,8 +72,8 @@ typedef struct {
     UNROLL                                                                                         \
     for (int e_ = 0; e_ < VECTOR; e_++)
 #define VECTOR_ZERO(x) VECTOR_EACH (x).e[e_] = 0.0f
-#define VECTOR_LOAD(x, p) VECTOR_EACH (x).e[e_] = (p)[e_]
-#define VECTOR_STORE(x, p) VECTOR_EACH (p)[e_] = (x).e[e_]
+#define VECTOR_LOAD(x, space, p) VECTOR_EACH (x).e[e_] = (p)[e_]
+#define VECTOR_STORE(x, space, p) VECTOR_EACH (p)[e_] = (x).e[e_]
 #define VECTOR_FMA(x, s, y) VECTOR_EACH (x).e[e_] = F_FMA((s), (y).e[e_], (x).e[e_])
 #endif
 
@@ -91,8 +102,8 @@ KERNEL(gemm, GEMM_PARAMETERS)
                     for (u32 v = 0; v < REG_V; v++) {
                         vector x;
 
-                        VECTOR_LOAD(x, from + p * b_row + v * VECTOR);
-                        VECTOR_STORE(x, panel + p * PANEL + v * VECTOR);
+                        VECTOR_LOAD(x, GLOBAL, from + p * b_row + v * VECTOR);
+                        VECTOR_STORE(x, LOCAL, panel + p * PANEL + v * VECTOR);
                     }
                 }
             } else if (b_column == 1) {
@@ -128,7 +139,7 @@ KERNEL(gemm, GEMM_PARAMETERS)
 
                     UNROLL
                     for (u32 v = 0; v < REG_V; v++)
-                        VECTOR_LOAD(y[v], panel + p * PANEL + v * VECTOR);
+                        VECTOR_LOAD(y[v], LOCAL, panel + p * PANEL + v * VECTOR);
                     UNROLL
                     for (u32 i = 0; i < REG_M; i++) {
                         const f32 x = row[i][p * a_column];
@@ -147,7 +158,7 @@ KERNEL(gemm, GEMM_PARAMETERS)
                         continue;
                     UNROLL
                     for (u32 v = 0; v < REG_V; v++)
-                        VECTOR_STORE(sum[i][v], line + v * VECTOR);
+                        VECTOR_STORE(sum[i][v], PRIVATE, line + v * VECTOR);
                     if (k0 != k_begin) {
                         for (u64 j = 0; j < width; j++)
                             c[at + j] += alpha * line[j];
