@@ -6,12 +6,11 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/pair_request.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/runner/ab.h"
 
 enum { KEY_EXPLAIN = 'e' };
-
-#define BUSY_TIMEOUT_NS (60 * (int64_t)1000000000)
 
 static int show(const struct command_line *line, struct store *store,
                 const struct campaign *campaign, const struct ab_result *result)
@@ -89,27 +88,25 @@ static int run_campaign(const struct command_line *line, struct store *store,
     return shown;
 }
 
-static int with_plan(const struct command_line *line, const struct pair_request *request,
-                     const struct plan *plan)
+/* What `run` hands over through with_store. */
+struct ab_call {
+    const struct pair_request *request;
+    const struct plan *plan;
+};
+
+static int with_plan(const struct command_line *line, struct store *store, void *context)
 {
+    const struct ab_call *call = context;
     struct error err = ERROR_INIT;
     struct campaign campaign;
-    struct store *store;
     int result;
 
-    if (store_open(command_database(line), STORE_CREATE, BUSY_TIMEOUT_NS, &store, &err) !=
-        STATUS_OK) {
+    if (campaign_create(store, call->plan, line->text, &campaign, &err) != STATUS_OK) {
         log_error("%s", err.message);
         return ASSAY_EXIT_STORE;
     }
-    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        result = ASSAY_EXIT_STORE;
-    } else {
-        result = run_campaign(line, store, request, &campaign);
-        campaign_finish(&campaign);
-    }
-    store_close(store);
+    result = run_campaign(line, store, call->request, &campaign);
+    campaign_finish(&campaign);
     return result;
 }
 
@@ -118,6 +115,7 @@ static int run(const struct command_line *line)
     struct pair_request request;
     struct error err = ERROR_INIT;
     struct plan plan;
+    struct ab_call call = {&request, &plan};
     int result;
 
     if (pair_request_read(line, line->arguments[0], &request, &err) != STATUS_OK)
@@ -126,7 +124,7 @@ static int run(const struct command_line *line)
         pair_request_finish(&request);
         return command_fail(&err);
     }
-    result = with_plan(line, &request, &plan);
+    result = with_store(line, STORE_CREATE, with_plan, &call);
     plan_finish(&plan);
     pair_request_finish(&request);
     return result;

@@ -1,39 +1,37 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/stored_comparison.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 
 enum { KEY_MARGIN = 0x100, KEY_EXPLAIN = 'e' };
 
-#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
+static int compare(const struct command_line *line, struct store *store, void *context)
+{
+    struct stored_comparison comparison;
+    struct error err = ERROR_INIT;
+    int result;
+
+    if (stored_comparison_make(store, line->arguments[0],
+                               line->argument_count > 1 ? line->arguments[1] : NULL, context,
+                               &comparison, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
+    }
+    result = stored_comparison_show(store, NULL, &comparison, command_has(line, KEY_JSON),
+                                    command_has(line, KEY_EXPLAIN));
+    stored_comparison_finish(&comparison);
+    return result;
+}
 
 static int run(const struct command_line *line)
 {
     struct compare_options options;
-    struct stored_comparison comparison;
     struct error err = ERROR_INIT;
-    struct store *store;
-    int result;
 
     if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
         return command_fail(&err);
-    if (store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, &err) !=
-        STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
-    if (stored_comparison_make(store, line->arguments[0],
-                               line->argument_count > 1 ? line->arguments[1] : NULL, &options,
-                               &comparison, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        result = err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
-    } else {
-        result = stored_comparison_show(store, NULL, &comparison, command_has(line, KEY_JSON),
-                                        command_has(line, KEY_EXPLAIN));
-        stored_comparison_finish(&comparison);
-    }
-    store_close(store);
-    return result;
+    return with_store(line, STORE_READ, compare, &options);
 }
 
 static const struct argp_option options[] = {

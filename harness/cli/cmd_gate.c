@@ -3,13 +3,12 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/stored_comparison.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 
 enum { KEY_MARGIN = 0x100 };
 
 enum gate_exit { GATE_PASS = 0, GATE_WORSE = 1, GATE_NOT_COMPARABLE = 2, GATE_INCONCLUSIVE = 3 };
-
-#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
 
 /*
  * Slower beyond the margin is worse. A slowdown that is real but whose interval still reaches inside
@@ -32,23 +31,17 @@ static enum gate_exit judge(const struct stored_comparison *comparison)
     return GATE_INCONCLUSIVE;
 }
 
-static int run(const struct command_line *line)
+static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
 {
     static const char *const words[] = {"passes", "fails: the candidate is worse",
                                         "refused: the two do not compare",
                                         "inconclusive: measure more"};
-    struct compare_options options;
     struct stored_comparison comparison;
     struct error err = ERROR_INIT;
-    struct store *store;
     enum gate_exit verdict;
 
-    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
-        return command_fail(&err);
-    if (store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, &err) !=
-            STATUS_OK ||
-        stored_comparison_make(store, line->arguments[0],
-                               line->argument_count > 1 ? line->arguments[1] : NULL, &options,
+    if (stored_comparison_make(store, line->arguments[0],
+                               line->argument_count > 1 ? line->arguments[1] : NULL, context,
                                &comparison, &err) != STATUS_OK) {
         log_error("%s", err.message);
         return ASSAY_EXIT_STORE;
@@ -57,8 +50,17 @@ static int run(const struct command_line *line)
     stored_comparison_show(store, NULL, &comparison, command_has(line, KEY_JSON), false);
     log_info("gate %s", words[verdict]);
     stored_comparison_finish(&comparison);
-    store_close(store);
     return (int)verdict;
+}
+
+static int run(const struct command_line *line)
+{
+    struct compare_options options;
+    struct error err = ERROR_INIT;
+
+    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
+        return command_fail(&err);
+    return with_store(line, STORE_READ, pass_or_fail, &options);
 }
 
 static const struct argp_option options[] = {

@@ -3,6 +3,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "reports/html.h"
 #include "reports/terminal.h"
@@ -10,8 +11,6 @@
 #include "results/store.h"
 
 enum { KEY_HTML = 0x100 };
-
-#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
 
 /* A growing list of cells' rows. */
 struct cells {
@@ -84,13 +83,14 @@ static int write_table(struct store *store, const struct cells *cells)
     return output_text(&out);
 }
 
-static int report(const struct command_line *line, struct store *store)
+static int report(const struct command_line *line, struct store *store, void *context)
 {
     const char *html = command_value(line, KEY_HTML);
     struct error err = ERROR_INIT;
     struct cells cells = {0};
     int result = ASSAY_EXIT_OK;
 
+    (void)context;
     if (collect(line, store, &cells, &err) != STATUS_OK) {
         log_error("%s", err.message);
         result = ASSAY_EXIT_STORE;
@@ -110,18 +110,7 @@ static int report(const struct command_line *line, struct store *store)
 
 static int run(const struct command_line *line)
 {
-    struct error err = ERROR_INIT;
-    struct store *store;
-    int result;
-
-    if (store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, &err) !=
-        STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
-    result = report(line, store);
-    store_close(store);
-    return result;
+    return with_store(line, STORE_READ, report, NULL);
 }
 
 static const struct argp_option options[] = {

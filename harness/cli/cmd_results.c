@@ -4,6 +4,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
@@ -18,7 +19,6 @@ enum {
     KEY_IDS
 };
 
-#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
 #define DEFAULT_LIMIT 50
 
 static enum status read_filter(const struct command_line *line, struct store *store,
@@ -74,7 +74,7 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
     return output_text(&out);
 }
 
-static int show(const struct command_line *line, struct store *store)
+static int show(const struct command_line *line, struct store *store, void *context)
 {
     struct error err = ERROR_INIT;
     struct store_filter filter;
@@ -82,6 +82,7 @@ static int show(const struct command_line *line, struct store *store)
     size_t i;
     int result;
 
+    (void)context;
     if (read_filter(line, store, &filter, &err) != STATUS_OK) {
         log_error("%s", err.message);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
@@ -105,18 +106,7 @@ static int show(const struct command_line *line, struct store *store)
 
 static int run(const struct command_line *line)
 {
-    struct error err = ERROR_INIT;
-    struct store *store;
-    int result;
-
-    if (store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, &err) !=
-        STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
-    result = show(line, store);
-    store_close(store);
-    return result;
+    return with_store(line, STORE_READ, show, NULL);
 }
 
 static const struct argp_option options[] = {

@@ -7,6 +7,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/runner/campaign.h"
 #include "harness/runner/plan.h"
@@ -22,7 +23,6 @@ enum {
     KEY_NONCE
 };
 
-#define BUSY_TIMEOUT_NS (60 * (int64_t)1000000000)
 #define LIST_MAX 64
 
 /* What the options say, in the form that plan_build takes. */
@@ -206,54 +206,34 @@ static int run_campaign(const struct command_line *line, struct store *store,
     return result;
 }
 
-static int resume(const struct command_line *line)
+static int resume(const struct command_line *line, struct store *store, void *context)
 {
     struct error err = ERROR_INIT;
-    struct store *store;
     struct campaign campaign;
     int result;
 
-    if (line->argument_count > 0) {
-        log_error("--resume takes everything from the campaign's record: leave out \"%s\"",
-                  line->arguments[0]);
-        return ASSAY_EXIT_USAGE;
-    }
-    if (store_open(command_database(line), STORE_WRITE, BUSY_TIMEOUT_NS, &store, &err) !=
-        STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
+    (void)context;
     if (campaign_open(store, command_value(line, KEY_RESUME), &campaign, &err) != STATUS_OK) {
         log_error("%s", err.message);
-        store_close(store);
         return ASSAY_EXIT_STORE;
     }
     result = run_campaign(line, store, &campaign);
     campaign_finish(&campaign);
-    store_close(store);
     return result;
 }
 
-static int create(const struct command_line *line, const struct plan *plan)
+static int create(const struct command_line *line, struct store *store, void *plan)
 {
     struct error err = ERROR_INIT;
-    struct store *store;
     struct campaign campaign;
     int result;
 
-    if (store_open(command_database(line), STORE_CREATE, BUSY_TIMEOUT_NS, &store, &err) !=
-        STATUS_OK) {
+    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
         log_error("%s", err.message);
         return ASSAY_EXIT_STORE;
     }
-    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        result = ASSAY_EXIT_STORE;
-    } else {
-        result = run_campaign(line, store, &campaign);
-        campaign_finish(&campaign);
-    }
-    store_close(store);
+    result = run_campaign(line, store, &campaign);
+    campaign_finish(&campaign);
     return result;
 }
 
@@ -264,8 +244,13 @@ static int run(const struct command_line *line)
     struct plan plan;
     int result;
 
+    if (command_has(line, KEY_RESUME) && line->argument_count > 0) {
+        log_error("--resume takes everything from the campaign's record: leave out \"%s\"",
+                  line->arguments[0]);
+        return ASSAY_EXIT_USAGE;
+    }
     if (command_has(line, KEY_RESUME))
-        return resume(line);
+        return with_store(line, STORE_WRITE, resume, NULL);
     if (line->argument_count == 0) {
         log_error("name a workload, a suite or a file, such as `assay run first-look`; `assay "
                   "list` shows what there is");
@@ -274,7 +259,8 @@ static int run(const struct command_line *line)
     if (read_request(line, &request, &err) != STATUS_OK ||
         plan_build(&request.plan, &plan, &err) != STATUS_OK)
         return command_fail(&err);
-    result = command_has(line, KEY_DRY_RUN) ? show_plan(line, &plan) : create(line, &plan);
+    result = command_has(line, KEY_DRY_RUN) ? show_plan(line, &plan)
+                                            : with_store(line, STORE_CREATE, create, &plan);
     plan_finish(&plan);
     return result;
 }

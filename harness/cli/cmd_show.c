@@ -2,6 +2,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
@@ -9,8 +10,6 @@
 #include "results/store.h"
 
 enum { KEY_SERIES = 's' };
-
-#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
 
 /* The raw samples of every trial as CSV, the form that `assay analyze` reads. */
 static int show_series(struct store *store, int64_t cell)
@@ -22,7 +21,7 @@ static int show_series(struct store *store, int64_t cell)
     return fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
 }
 
-static int show(const struct command_line *line, struct store *store)
+static int show(const struct command_line *line, struct store *store, void *context)
 {
     struct error err = ERROR_INIT;
     struct view view;
@@ -30,6 +29,7 @@ static int show(const struct command_line *line, struct store *store)
     int64_t row;
     json_t *record;
 
+    (void)context;
     if (store_find_cell(store, line->arguments[0], &row, &err) != STATUS_OK) {
         log_error("%s", err.message);
         return ASSAY_EXIT_STORE;
@@ -52,18 +52,7 @@ static int show(const struct command_line *line, struct store *store)
 
 static int run(const struct command_line *line)
 {
-    struct error err = ERROR_INIT;
-    struct store *store;
-    int result;
-
-    if (store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, &err) !=
-        STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
-    result = show(line, store);
-    store_close(store);
-    return result;
+    return with_store(line, STORE_READ, show, NULL);
 }
 
 static const struct argp_option options[] = {

@@ -104,6 +104,10 @@ required: [host.kernel.release, device.name]
     def gate(self, *words):
         return self.assay("gate", *words, "--db", self.db).status
 
+    def short(self):
+        """Options for pairs that take a tenth of a second an arm."""
+        return ("--protocol", self.write("evidence.yaml", self.EVIDENCE))
+
     def workload(self, version, precisions="[fp32]"):
         return self.write(f"w{version}.yaml", f"workload: mine\nversion: {version}\n"
                           "kind: synthetic\ndescription: d\n"
@@ -160,7 +164,7 @@ required: [host.kernel.release, device.name]
 
     def test_ab(self):
         call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "6", "--db", self.db,
-                          "--json", "--a", "env:ASSAY_NULL=launch_ns=1000000,seed=1",
+                          *self.short(), "--json", "--a", "env:ASSAY_NULL=launch_ns=1000000,seed=1",
                           "--b", "env:ASSAY_NULL=launch_ns=20000000,seed=2")
         self.assertEqual(call.status, 0, call.err)
         result = call.json()
@@ -186,7 +190,7 @@ required: [host.kernel.release, device.name]
 
     def test_ab_is_resumed_with_its_arms(self):
         call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "5", "--db", self.db,
-                          "--b", "env:ASSAY_NULL=fault=crash@5,seed=1")
+                          *self.short(), "--b", "env:ASSAY_NULL=fault=crash@5,seed=1")
         self.assertEqual(call.status, 1, call.err)
         statuses = self.query("SELECT c.ordinal, e.status FROM trial_end e JOIN trial t ON "
                               "t.id = e.trial JOIN cell c ON c.id = t.cell ORDER BY 1")
@@ -217,7 +221,7 @@ required: [host.kernel.release, device.name]
 
     def test_calibrate(self):
         call = self.assay("calibrate", "synthetic", "--comparisons", "2", "--pairs", "5",
-                          "--device", "null:0", "--db", self.db, "--json")
+                          *self.short(), "--device", "null:0", "--db", self.db, "--json")
         self.assertEqual(call.status, 0, call.err)
         result = call.json()
         self.assertEqual(result["comparisons"], 2)
