@@ -86,6 +86,7 @@ version: 1
 trials: 5
 warmup: {iterations: 2, time: 5ms}
 window: {time: 30ms, min_samples: 20}
+cooldown: 0s
 required: [host.kernel.release, device.name]
 """
 
