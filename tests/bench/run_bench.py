@@ -3,7 +3,7 @@
 
 usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N] [NAME ...]
 
-NAME is one of: copy triad store sample memory devices (default: all). Exit status: 0 when every
+NAME is one of: copy triad launch store sample memory devices (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
 import argparse
@@ -46,6 +46,12 @@ def verdict(name, met, text):
     return met
 
 
+def ratio(logs):
+    """Geometric mean of ratios given by their logarithms, and its 95 % interval."""
+    half = t975(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return (math.exp(statistics.mean(logs) + part) for part in (0, -half, half))
+
+
 def stream(options, kernel):
     """Paired: in every pair both arms run once, in random order, each a fresh process."""
     declaration = (f"workload: bench_{kernel}\nversion: 1\nkind: memory_bound\n"
@@ -67,13 +73,23 @@ def stream(options, kernel):
                 rates[arm].append(options.elements * 4 * (2 if kernel == "copy" else 3)
                                   / median[arm])
             logs.append(math.log(median["device"] / median["openmp"]))
-    half = t975(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    ratio, low, high = (math.exp(statistics.mean(logs) + part) for part in (0, -half, half))
+    value, low, high = ratio(logs)
     return verdict(kernel, high < 1.05,
-                   f"device time / OpenMP time {ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
+                   f"device time / OpenMP time {value:.3f}, 95 % interval {low:.3f} to {high:.3f} "
                    f"over {len(logs)} pairs (goal: below 1.05; medians "
                    f"{statistics.median(rates['device']):.1f} and "
                    f"{statistics.median(rates['openmp']):.1f} GB/s)")
+
+
+def launch(options):
+    """An empty kernel through us and by bare OpenCL calls, in turns in one process. No goal."""
+    pairs = [[float(word) for word in line.split()]
+             for line in run([options.tools / "bench_launch", 2 * options.pairs]).splitlines()]
+    value, low, high = ratio([math.log(ours / bare) for ours, bare in pairs])
+    print(f"launch   -      through assay / bare calls {value:.3f}, 95 % interval {low:.3f} to "
+          f"{high:.3f} over {len(pairs)} pairs; median {statistics.median(p[0] for p in pairs):.0f} "
+          "ns a launch", flush=True)
+    return True
 
 
 def store(options):
@@ -91,10 +107,10 @@ def store(options):
 def sample(options):
     lines = [line.split() for line in run([options.tools / "bench_sample", 11]).splitlines()]
     costs = sorted(float(line[0]) for line in lines)
-    ratio = statistics.median(float(line[0]) / float(line[1]) for line in lines)
+    clocks = statistics.median(float(line[0]) / float(line[1]) for line in lines)
     return verdict("sample", costs[-1] < 200,
                    f"{costs[0]:.1f} to {costs[-1]:.1f} ns a sample (goal: below 200), "
-                   f"{ratio:.2f} x two clock readings alone")
+                   f"{clocks:.2f} x two clock readings alone")
 
 
 def memory(options):
@@ -134,7 +150,8 @@ def devices(options):
 
 def main():
     measures = {"copy": lambda o: stream(o, "copy"), "triad": lambda o: stream(o, "triad"),
-                "store": store, "sample": sample, "memory": memory, "devices": devices}
+                "launch": launch, "store": store, "sample": sample, "memory": memory,
+                "devices": devices}
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--assay", type=pathlib.Path, required=True)
