@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/log.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
 #include "harness/runner/cgroup.h"
@@ -25,7 +26,8 @@
 #define GRACE_NS (10 * SECOND_NS)
 #define STOP_GRACE_NS (2 * SECOND_NS)
 #define TICK_NS (SECOND_NS / 5)
-#define WORDS_MAX 262144 /* of the worker's standard output and error */
+#define WORDS_KEPT 262144    /* of the worker's standard output and error, before it starts anew */
+#define WORDS_MAX 1073741824 /* that it may write between two looks; only what is kept takes memory */
 #define WORDS_SHOWN 600
 
 /* A trial under way. */
@@ -45,7 +47,11 @@ struct watch {
     struct error error;
 };
 
-/* The worker's output goes to memory with a fixed end: a chatty library cannot fill a disk. */
+/*
+ * The worker's output goes to memory with a fixed end: a chatty library cannot fill a disk. Long
+ * before the end it starts anew (forget_words), since a write past it fails, and not every worker
+ * lives on after that.
+ */
 static int open_words(void)
 {
     int fd = memfd_create("assay-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -75,6 +81,22 @@ static void append_words(const struct watch *watch, struct text *text)
         if (words[i] == '\n')
             words[i] = ' ';
     text_append_printable(text, words, (size_t)got);
+}
+
+/* The worker writes at the offset that both sides share, so that it can be set back from here. */
+static void forget_words(const struct watch *watch)
+{
+    char last[WORDS_SHOWN];
+    off_t end = lseek(watch->words_fd, 0, SEEK_CUR);
+    ssize_t kept;
+
+    if (end <= WORDS_KEPT)
+        return;
+    kept = pread(watch->words_fd, last, sizeof(last), end - WORDS_SHOWN);
+    lseek(watch->words_fd, kept > 0 ? kept : 0, SEEK_SET);
+    fallocate(watch->words_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
+    if (kept > 0 && pwrite(watch->words_fd, last, (size_t)kept, 0) != kept)
+        log_debug("the worker's words were lost");
 }
 
 static void fail(struct watch *watch, enum status code, const char *format, ...)
@@ -300,10 +322,11 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
         struct message message;
         char *line;
         size_t length;
-        enum status status =
-            channel_read_line(&watch->channel, 0, watch->request->wake_fd, &line, &length,
-                              &read_error);
+        enum status status;
 
+        forget_words(watch);
+        status = channel_read_line(&watch->channel, 0, watch->request->wake_fd, &line, &length,
+                                   &read_error);
         if (status == STATUS_TIMEOUT) {
             status = trial_record_commit(&watch->record, err);
             if (status != STATUS_OK)
