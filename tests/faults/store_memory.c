@@ -147,7 +147,7 @@ static void test_while_opening(void **state)
     (void)state;
     scenario_opened = NULL;
     loop(false, 97);
-    loop(true, 401);
+    loop(true, 307);
 }
 
 static void test_while_writing(void **state)
