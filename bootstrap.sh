@@ -246,14 +246,23 @@ command_run() {
     exit "$status"
 }
 
+# run_tests PRESET [OPTION...]: ctest's verdict is said once more at the end, after its lists.
+run_tests() {
+    local preset=$1 status=0
+    shift
+    (cd "$here" && ctest --preset "$preset" --parallel "$jobs" --no-label-summary "$@") \
+        </dev/null 2>&1 | tee "$scratch/ctest.log" || status=$?
+    sed -n 's/^\([0-9]*% tests passed.*\)/\1/p' "$scratch/ctest.log" | tail -n 1
+    return "$status"
+}
+
 command_test() {
     install_packages test
     configure ci
     build ci
     provide_cache
     say "testing"
-    cd "$here"
-    ctest --preset ci --parallel "$jobs" </dev/null
+    run_tests ci
 }
 
 command_sanitize() {
@@ -262,8 +271,7 @@ command_sanitize() {
     build asan
     provide_cache
     say "testing under AddressSanitizer and UndefinedBehaviorSanitizer"
-    cd "$here"
-    ctest --preset asan --parallel "$jobs" -L '^(unit|conformance|fuzz)$' </dev/null
+    run_tests asan -L '^(unit|conformance|fuzz)$'
 }
 
 [[ $# -ge 1 ]] || { usage >&2; exit 2; }
