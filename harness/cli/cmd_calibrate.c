@@ -86,8 +86,10 @@ static void count_comparison(const char *workload, const struct ab_result *resul
     tally->blocked_different += blocked;
     json_array_append_new(
         tally->rows,
-        json_pack("{s:s, s:f, s:f, s:b, s:s, s:b}", "workload", workload, "ratio",
-                  result->numbers.ratio.value, "sd_log", result->numbers.sd, "differs",
+        json_pack("{s:s, s:f, s:o, s:b, s:s, s:b}", "workload", workload, "ratio",
+                  result->numbers.ratio.value, "sd_log",
+                  isfinite(result->numbers.sd) ? json_real(result->numbers.sd) : json_null(),
+                  "differs",
                   result->numbers.differs, "verdict",
                   compare_verdict_name(result->numbers.verdict), "blocked_differs", blocked));
 }
