@@ -116,6 +116,7 @@ fi
 inside='
 set -eu
 root=$1; home=$2; account=$3; shift 3
+mount --bind "$root" "$root" # so that / is a mount point inside
 mount --rbind --make-rslave /dev "$root/dev"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 mount -t proc proc "$root/proc"
