@@ -57,13 +57,28 @@ enum status worker_prepare_series(struct worker *worker, struct error *err)
     return prepare_flush(worker, err);
 }
 
+/*
+ * A block of iterations, enqueued. A single stream waits for each before the next is asked for: its
+ * time is latency; otherwise the caller's one wait at the end makes it throughput.
+ */
+static enum status run_iterations(struct worker *worker, int64_t iterations, struct error *err)
+{
+    bool each = worker->work.scenario == SCENARIO_SINGLE_STREAM;
+    enum status status = STATUS_OK;
+
+    for (int64_t i = 0; i < iterations && status == STATUS_OK; i++) {
+        status = worker->workload.kind->iterate(worker->instance, err);
+        if (each && status == STATUS_OK)
+            status = device_synchronize(worker->device, err);
+    }
+    return status;
+}
+
 /* One sample's worth of work, between its two clock readings. */
 static enum status run_block(struct worker *worker, int64_t iterations, struct error *err)
 {
-    enum status status = STATUS_OK;
+    enum status status = run_iterations(worker, iterations, err);
 
-    for (int64_t i = 0; i < iterations && status == STATUS_OK; i++)
-        status = worker->workload.kind->iterate(worker->instance, err);
     if (status == STATUS_OK)
         status = device_synchronize(worker->device, err);
     return status;
@@ -142,8 +157,8 @@ static enum status take_sample(struct worker *worker, struct error *err)
     sampler_begin(&worker->sampler);
     if (worker->device_ns)
         status = device_event_record(worker->device, worker->start_event, err);
-    for (int64_t i = 0; i < worker->block && status == STATUS_OK; i++)
-        status = worker->workload.kind->iterate(worker->instance, err);
+    if (status == STATUS_OK)
+        status = run_iterations(worker, worker->block, err);
     if (worker->device_ns && status == STATUS_OK)
         status = device_event_record(worker->device, worker->end_event, err);
     if (status == STATUS_OK)
