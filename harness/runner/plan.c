@@ -200,14 +200,12 @@ static enum status add_named(struct plan *plan, const struct plan_request *reque
 }
 
 /* All devices that are asked for, each once. */
-static enum status select_devices(const struct plan_request *request, json_t **ret,
-                                  struct error *err)
+static enum status select_devices(const struct plan_request *request, const json_t *probe,
+                                  json_t **ret, struct error *err)
 {
-    json_t *probe, *all = NULL;
-    enum status status = probe_run(NULL, &probe, err);
+    json_t *all = NULL;
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
     if (request->device_count == 0) {
         status = probe_select(probe, NULL, &all, err);
     } else {
@@ -230,7 +228,6 @@ static enum status select_devices(const struct plan_request *request, json_t **r
             json_decref(some);
         }
     }
-    json_decref(probe);
     if (status != STATUS_OK) {
         json_decref(all);
         return status;
@@ -321,10 +318,10 @@ static enum status find_protocol(const struct plan_request *request, struct prot
 }
 
 static enum status add_cells(struct plan *plan, const struct plan_request *request,
-                             struct error *err)
+                             const json_t *probe, struct error *err)
 {
     json_t *devices = NULL;
-    enum status status = select_devices(request, &devices, err);
+    enum status status = select_devices(request, probe, &devices, err);
 
     for (size_t i = 0; i < request->name_count && status == STATUS_OK; i++)
         status = add_named(plan, request, request->names[i], devices, err);
@@ -350,10 +347,14 @@ static enum status seal(struct plan *plan, const struct plan_request *request, s
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err)
 {
     struct plan plan = {0};
+    json_t *probe = NULL;
     enum status status = find_protocol(request, &plan.protocol, err);
 
     if (status == STATUS_OK)
-        status = add_cells(&plan, request, err);
+        status = probe_run(NULL, &probe, err);
+    if (status == STATUS_OK)
+        status = add_cells(&plan, request, probe, err);
+    json_decref(probe);
     if (status == STATUS_OK && plan.cell_count == 0)
         status = error_set(err, STATUS_INVALID,
                            "nothing to run: no workload that was named declares that precision and "
@@ -361,11 +362,11 @@ enum status plan_build(const struct plan_request *request, struct plan *ret, str
     return seal(&plan, request, ret, status, err);
 }
 
-static enum status add_arm(struct plan *plan, const struct plan_request *request, const char *arm,
-                           struct error *err)
+static enum status add_arm(struct plan *plan, const struct plan_request *request,
+                           const json_t *probe, const char *arm, struct error *err)
 {
     size_t before = plan->cell_count;
-    enum status status = add_cells(plan, request, err);
+    enum status status = add_cells(plan, request, probe, err);
 
     if (status != STATUS_OK)
         return status;
@@ -381,12 +382,16 @@ enum status plan_build_pair(const struct plan_request *a, const struct plan_requ
                             struct plan *ret, struct error *err)
 {
     struct plan plan = {0};
+    json_t *probe = NULL;
     enum status status = find_protocol(a, &plan.protocol, err);
 
     if (status == STATUS_OK)
-        status = add_arm(&plan, a, "a", err);
+        status = probe_run(NULL, &probe, err);
     if (status == STATUS_OK)
-        status = add_arm(&plan, b, "b", err);
+        status = add_arm(&plan, a, probe, "a", err);
+    if (status == STATUS_OK)
+        status = add_arm(&plan, b, probe, "b", err);
+    json_decref(probe);
     return seal(&plan, a, ret, status, err);
 }
 
