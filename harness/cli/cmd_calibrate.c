@@ -7,6 +7,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/pair_request.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/runner/ab.h"
@@ -14,7 +15,6 @@
 
 enum { KEY_COMPARISONS = 'n' };
 
-#define BUSY_TIMEOUT_NS (60 * (int64_t)1000000000)
 #define OVERHEAD_SAMPLES 20000
 #define WORKLOADS_MAX 16
 
@@ -187,29 +187,18 @@ static enum status run_all(const struct command_line *line, struct store *store,
     return status;
 }
 
-static int run(const struct command_line *line)
+static int calibrate(const struct command_line *line, struct store *store, void *context)
 {
-    const char *word = command_value(line, KEY_COMPARISONS);
+    const int64_t *count = context;
+    struct clock_quality quality = clock_measure_quality(100000);
     struct tally tally = {.rows = json_array()};
     struct error err = ERROR_INIT;
-    struct clock_quality quality = clock_measure_quality(100000);
-    struct store *store;
     bool interrupted = false;
-    int64_t count = 10;
     int wake_fd = -1, result;
     json_t *json;
 
-    if (word && (!text_parse_i64(word, &count) || count < 1)) {
-        log_error("--comparisons %s: write a whole number from 1", word);
-        return ASSAY_EXIT_USAGE;
-    }
-    if (store_open(command_database(line), STORE_CREATE, BUSY_TIMEOUT_NS, &store, &err) !=
-        STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
     if (interrupt_open(&wake_fd, &err) != STATUS_OK ||
-        run_all(line, store, count, wake_fd, &tally, &interrupted, &err) != STATUS_OK) {
+        run_all(line, store, *count, wake_fd, &tally, &interrupted, &err) != STATUS_OK) {
         result = command_fail(&err);
     } else {
         json = tally_json(&tally, &quality, sample_overhead_ns(NULL));
@@ -224,8 +213,19 @@ static int run(const struct command_line *line)
             result = ASSAY_EXIT_INTERRUPTED;
     }
     json_decref(tally.rows);
-    store_close(store);
     return result;
+}
+
+static int run(const struct command_line *line)
+{
+    const char *word = command_value(line, KEY_COMPARISONS);
+    int64_t count = 10;
+
+    if (word && (!text_parse_i64(word, &count) || count < 1)) {
+        log_error("--comparisons %s: write a whole number from 1", word);
+        return ASSAY_EXIT_USAGE;
+    }
+    return with_store(line, STORE_CREATE, calibrate, &count);
 }
 
 static const struct argp_option options[] = {
