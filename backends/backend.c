@@ -114,6 +114,7 @@ void module_artifact_finish(struct module_artifact *artifact)
     free(artifact->options);
     free(artifact->compiler);
     free(artifact->log);
+    free(artifact->resources);
     memset(artifact, 0, sizeof(*artifact));
 }
 

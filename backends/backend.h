@@ -2,8 +2,8 @@
  * backend - what a stack of driver, runtime and compiler must offer to be measured.
  *
  * A backend finds devices; a device owns buffers, modules (compiled kernel text), events and one
- * in-order queue. Everything that is enqueued runs in order; device_synchronize waits for all of it.
- * A device belongs to one thread.
+ * in-order queue. Everything that is enqueued runs in order; device_synchronize waits for all of
+ * it. A device belongs to one thread.
  *
  * Implementations fill the two tables below. Callers use the wrappers (backend_*, device_*), where
  * the checks live; implementations may rely on them: pointers are valid, ranges lie inside their
@@ -30,36 +30,40 @@ struct device;
 struct buffer;
 struct module;
 struct event;
+struct product;
+struct telemetry;
 
 enum device_type { DEVICE_CPU, DEVICE_GPU, DEVICE_ACCELERATOR, DEVICE_SIMULATED };
 
 /* What a device is. Strings are owned by the struct (device_info_finish). */
 struct device_info {
-    char *name;   /* as the vendor spells it, untrusted text */
+    char *name; /* as the vendor spells it, untrusted text */
     char *vendor;
-    char *uuid;   /* hex or vendor form; NULL where nothing tells it: then see readings */
+    char *uuid; /* hex or vendor form; NULL where nothing tells it: then see readings */
     enum device_type type;
-    bool simulated;          /* results can never be published */
-    uint64_t memory_bytes;   /* 0: not told */
+    bool simulated;        /* results can never be published */
+    uint64_t memory_bytes; /* 0: not told */
     uint64_t max_allocation_bytes;
-    uint32_t compute_units;  /* multiprocessors, compute units or hardware threads; 0: not told */
-    uint32_t max_lanes;      /* largest group size that a launch may have */
+    uint32_t compute_units; /* multiprocessors, compute units or hardware threads; 0: not told */
+    uint32_t max_lanes;     /* largest group size that a launch may have */
     uint64_t last_level_cache_bytes; /* 0: not told */
-    bool unified_memory;     /* host and device share one memory */
+    bool unified_memory;             /* host and device share one memory */
     struct reading_list readings; /* "device.*": driver, versions, clocks, ECC ... with a status */
 };
 
 /* A library or component of the stack, as `assay devices -v` shows it. */
 struct backend_library {
-    const char *name; /* "opencl" */
-    const char *path; /* file that is mapped; NULL when it could not be opened */
-    const char *tried;
+    const char *name;    /* "opencl", as ASSAY_LIB_<NAME> and --lib call it */
+    const char *path;    /* file that is mapped; NULL when it could not be opened */
+    const char *tried;   /* when it could not: what was tried and why it failed */
+    const char *version; /* as the library itself tells; NULL: it does not */
 };
 
 /* How a device shall be opened. Zeroed means defaults. */
 struct device_options {
-    bool flush_denormals; /* where the stack can set it; the device's readings say what came of it */
-    bool profile;         /* device-side event times are wanted */
+    bool
+        flush_denormals; /* where the stack can set it; the device's readings say what came of it */
+    bool profile;        /* device-side event times are wanted */
 };
 
 enum buffer_flags { BUFFER_READ_WRITE = 0, BUFFER_READ_ONLY = 1 };
@@ -76,9 +80,17 @@ struct module_define {
 struct module_source {
     const char *file; /* "workloads/kernels/memory.h": for messages and provenance */
     const char *text;
-    uint32_t lanes;   /* group size the module is compiled for, >= 1 */
+    uint32_t lanes; /* group size the module is compiled for, >= 1 */
     const struct module_define *defines;
     size_t define_count;
+};
+
+/* What a compiled kernel takes of the device, by the vendor's count; -1: not told. */
+struct module_resources {
+    char kernel[64];
+    int64_t registers;    /* per lane */
+    int64_t spill_bytes;  /* local memory per lane */
+    int64_t shared_bytes; /* per group, static */
 };
 
 /* What was compiled, for provenance. Strings are owned by the struct (module_artifact_finish). */
@@ -89,11 +101,13 @@ struct module_artifact {
     struct digest binary;  /* of what the compiler made; zero when has_binary is false */
     bool has_binary;
     uint64_t binary_bytes;
-    char *options;         /* as given to the compiler, defines included */
-    char *compiler;        /* name and version as told */
-    char *log;             /* the compiler's messages, maybe "" */
+    char *options;  /* as given to the compiler, defines included */
+    char *compiler; /* name and version as told */
+    char *log;      /* the compiler's messages, maybe "" */
     uint32_t lanes;
     int64_t compile_ns;
+    struct module_resources *resources; /* heap, per kernel, where the stack tells; else NULL */
+    size_t resource_count;
 };
 
 enum kernel_arg_type {
@@ -133,18 +147,61 @@ struct kernel_launch {
     size_t arg_count;
 };
 
+/* ---- the vendor library's matrix product ---- */
+
+/* How a device does an operation in a precision, as its library tells. */
+enum support { SUPPORT_UNKNOWN, SUPPORT_NATIVE, SUPPORT_EMULATED, SUPPORT_ABSENT };
+const char *support_name(enum support support); /* "unknown", "native", "emulated", "absent" */
+
 /*
- * C[m,n] = alpha * op(A) op(B) + beta * C, row-major, leading dimensions in elements.
- * Accumulation is fp32 for fp32 and below, fp64 for fp64, i32 for int8.
+ * How a matrix lies in its buffer. Element (r, c) of op(M) is at offset + r * stride + c, or at
+ * offset + c * stride + r when `transpose`; the matrices of a batch are outer_stride and
+ * inner_stride apart (0: the same one for all). Everything counts elements of `type`.
  */
-struct gemm {
+struct product_matrix {
+    enum dtype type;
+    bool transpose;
+    uint64_t stride;
+    uint64_t outer_stride, inner_stride;
+};
+
+/*
+ * C[m,n] = alpha * op(A)[m,k] op(B)[k,n] + bias[n] + D[m,n] for each of outer * inner matrices.
+ * `precision` is what is computed in: fp32 is true fp32 and never tf32; int8 gives i32. Sums are
+ * kept in f32 for fp32 and below, f64 for fp64, i32 for int8. C is never transposed. For int8,
+ * alpha is 1 and there is no bias and no D.
+ */
+struct product_shape {
     enum precision precision;
-    bool transpose_a, transpose_b;
     uint64_t m, n, k;
-    struct buffer *a, *b, *c;
-    uint64_t a_offset, b_offset, c_offset; /* in elements */
-    uint64_t lda, ldb, ldc;
-    float alpha, beta;
+    uint64_t outer, inner; /* 0 counts as 1 */
+    struct product_matrix a, b, c;
+    bool add;  /* reads D, which lies as C does and may be C itself */
+    bool bias; /* of bias_type, n elements, the same for all matrices */
+    enum dtype bias_type;
+    float alpha; /* 0 counts as 1 */
+};
+
+/* One array of a product; `offset` in elements. */
+struct product_operand {
+    struct buffer *buffer;
+    uint64_t offset;
+};
+struct product_operands {
+    struct product_operand a, b, c;
+    struct product_operand bias, d; /* only where the shape has them */
+};
+
+#define PRODUCT_WORD_MAX 128
+
+/* What will run, for provenance. */
+struct product_info {
+    char library[PRODUCT_WORD_MAX];   /* "cublasLt" */
+    char version[PRODUCT_WORD_MAX];   /* as the library tells it */
+    char algorithm[PRODUCT_WORD_MAX]; /* its own name or number for what it chose; "" if not told */
+    uint64_t workspace_bytes;
+    enum support support;
+    char method[PRODUCT_WORD_MAX]; /* how `support` was learned: the call and its answer */
 };
 
 struct device_ops {
@@ -184,10 +241,18 @@ struct device_ops {
     enum status (*synchronize)(struct device *device, struct error *err);
 
     /*
-     * Optional: the vendor library's matrix product. NULL: there is none, only the portable arm
-     * runs. UNSUPPORTED for a precision or shape that the library does not do.
+     * Optional, all four or none: the vendor library's matrix product, prepared once and enqueued
+     * many times. NULL: there is none, only the portable arm runs. create gives UNSUPPORTED, with
+     * the library's answer, for what it does not do; it may take long (a search of algorithms).
+     * Workspace belongs to the product.
      */
-    enum status (*gemm)(struct device *device, const struct gemm *gemm, struct error *err);
+    enum status (*product_create)(struct device *device, const struct product_shape *shape,
+                                  struct product **ret, struct error *err);
+    void (*product_destroy)(struct device *device, struct product *product);
+    enum status (*product_run)(struct device *device, struct product *product,
+                               const struct product_operands *operands, struct error *err);
+    enum status (*product_describe)(struct device *device, const struct product *product,
+                                    struct product_info *ret, struct error *err);
 
     /*
      * Optional: group sizes worth measuring for this device, ascending, at most `capacity`.
@@ -199,8 +264,9 @@ struct device_ops {
 };
 
 /*
- * Implementations embed these as their first member. The wrappers fill `device`, `bytes` and
- * `lanes` when the hook has succeeded; `ops`, `backend` and `info` are the implementation's to fill.
+ * Implementations embed these as their first member. The wrappers fill `device`, `bytes`,
+ * `lanes` and `shape` when the hook has succeeded; `ops`, `backend` and `info` are the
+ * implementation's to fill.
  */
 struct device {
     const struct device_ops *ops;
@@ -222,6 +288,11 @@ struct event {
     struct device *device;
 };
 
+struct product {
+    struct device *device;
+    struct product_shape shape; /* with the 0s that count as 1 filled in */
+};
+
 struct backend_ops {
     const char *name;        /* "opencl" */
     const char *description; /* "OpenCL through the ICD loader" */
@@ -238,6 +309,9 @@ struct backend_ops {
                                struct error *err);
     /* Optional: the vendor libraries, opened or not; at most `capacity`; NULL: it has none. */
     size_t (*libraries)(struct backend *backend, struct backend_library *ret, size_t capacity);
+    /* Optional: see telemetry.h. NULL: the backend has none. */
+    enum status (*telemetry_open)(struct backend *backend, uint32_t index, struct telemetry **ret,
+                                  struct error *err);
     /* Optional: true when a plain `assay run` shall leave this backend out (null). NULL: false. */
     bool (*hidden)(const struct backend *backend);
 };
@@ -248,7 +322,7 @@ struct backend {
     enum status probe_status;
     struct error probe_error; /* why it is not available */
     uint32_t device_count;
-    void *state;              /* the implementation's */
+    void *state; /* the implementation's */
 };
 
 /* ---- registry.c: the one explicit table ---- */
@@ -316,9 +390,32 @@ enum status device_event_elapsed_ns(struct device *device, const struct event *s
                                     const struct event *end, int64_t *ret, struct error *err);
 enum status device_flush(struct device *device, struct error *err);
 enum status device_synchronize(struct device *device, struct error *err);
-bool device_has_gemm(const struct device *device);
-enum status device_gemm(struct device *device, const struct gemm *gemm, struct error *err);
 size_t device_lane_candidates(struct device *device, uint32_t *ret, size_t capacity);
+
+/* ---- product.c ---- */
+
+bool device_has_products(const struct device *device);
+/*
+ * UNSUPPORTED: the device has no vendor product, or the library does not do this one (its answer
+ * is in the message). INVALID: an empty matrix, a stride shorter than its rows, a transposed C,
+ * types that do not belong to the precision, alpha, bias or D with int8.
+ */
+enum status device_product_create(struct device *device, const struct product_shape *shape,
+                                  struct product **ret, struct error *err);
+void device_product_destroy(struct product *product); /* takes NULL */
+/* Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device. */
+enum status device_product_run(struct product *product, const struct product_operands *operands,
+                               struct error *err);
+enum status device_product_describe(const struct product *product, struct product_info *ret,
+                                    struct error *err);
+/*
+ * Asks the library for a small product in the precision (64 x 64 x 64, B transposed as the weights
+ * of a linear layer are, C in f32, f64 or i32 as it sums; where that is refused, C in the operands'
+ * type). `ret` is filled whatever the answer: SUPPORT_ABSENT has the reason in `method`.
+ */
+void device_product_support(struct device *device, enum precision precision,
+                            struct product_info *ret);
+
 /* Takes NULL. Free its buffers, modules and events before: they are the caller's. */
 void device_close(struct device *device);
 

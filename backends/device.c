@@ -242,57 +242,6 @@ enum status device_synchronize(struct device *device, struct error *err)
     return device->ops->synchronize(device, err);
 }
 
-bool device_has_gemm(const struct device *device)
-{
-    return device->ops->gemm != NULL;
-}
-
-/* A matrix of rows x columns elements must lie inside its buffer. */
-static enum status check_matrix(const struct device *device, const char *name,
-                                const struct buffer *buffer, uint64_t offset, uint64_t rows,
-                                uint64_t columns, uint64_t ld, size_t bits, struct error *err)
-{
-    unsigned __int128 last = (unsigned __int128)(rows - 1) * ld + columns + offset;
-
-    if (buffer == NULL || buffer->device != device)
-        return error_set(err, STATUS_INTERNAL, "gemm: %s is not a buffer of this device", name);
-    if (ld < columns)
-        return error_set(err, STATUS_INVALID,
-                         "gemm: leading dimension %" PRIu64 " of %s is less than its %" PRIu64
-                         " columns",
-                         ld, name, columns);
-    if ((last * bits + 7) / 8 > buffer->bytes)
-        return error_set(err, STATUS_INVALID,
-                         "gemm: %s (%" PRIu64 " x %" PRIu64 ", leading dimension %" PRIu64
-                         ", offset %" PRIu64 ") goes beyond its buffer of %" PRIu64 " bytes",
-                         name, rows, columns, ld, offset, buffer->bytes);
-    return STATUS_OK;
-}
-
-enum status device_gemm(struct device *device, const struct gemm *gemm, struct error *err)
-{
-    size_t bits = dtype_bits(precision_dtype(gemm->precision));
-    size_t out_bits = gemm->precision == PRECISION_INT8 ? 32 : bits;
-    enum status status;
-
-    if (!device_has_gemm(device))
-        return error_set(err, STATUS_UNSUPPORTED, "%s has no vendor matrix product",
-                         device->info.name);
-    if (gemm->m == 0 || gemm->n == 0 || gemm->k == 0)
-        return error_set(err, STATUS_INVALID, "gemm: m, n and k must be at least 1");
-    status =
-        check_matrix(device, "a", gemm->a, gemm->a_offset, gemm->transpose_a ? gemm->k : gemm->m,
-                     gemm->transpose_a ? gemm->m : gemm->k, gemm->lda, bits, err);
-    if (status == STATUS_OK)
-        status = check_matrix(device, "b", gemm->b, gemm->b_offset,
-                              gemm->transpose_b ? gemm->n : gemm->k,
-                              gemm->transpose_b ? gemm->k : gemm->n, gemm->ldb, bits, err);
-    if (status == STATUS_OK)
-        status = check_matrix(device, "c", gemm->c, gemm->c_offset, gemm->m, gemm->n, gemm->ldc,
-                              out_bits, err);
-    return status == STATUS_OK ? device->ops->gemm(device, gemm, err) : status;
-}
-
 size_t device_lane_candidates(struct device *device, uint32_t *ret, size_t capacity)
 {
     if (capacity == 0)

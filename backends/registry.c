@@ -45,7 +45,7 @@ enum status backend_ops_check(const struct backend_ops *ops, struct error *err)
 enum status device_ops_check(const struct device_ops *ops, struct error *err)
 {
     const char *missing = NULL;
-    int events;
+    int events, products;
 
     if (ops == NULL)
         return error_set(err, STATUS_INTERNAL, "a device has no table of functions");
@@ -70,6 +70,12 @@ enum status device_ops_check(const struct device_ops *ops, struct error *err)
     if (events != 0 && events != 4)
         return error_set(err, STATUS_INTERNAL,
                          "a device has %d of the 4 event hooks; all or none are needed", events);
+    products = (ops->product_create != NULL) + (ops->product_destroy != NULL) +
+               (ops->product_run != NULL) + (ops->product_describe != NULL);
+    if (products != 0 && products != 4)
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has %d of the 4 product hooks; all or none are needed",
+                         products);
     return STATUS_OK;
 }
 

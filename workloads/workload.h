@@ -58,6 +58,13 @@ struct workload_case {
     enum scenario scenario;
     enum arm arm;
     uint64_t seed; /* of all generated data */
+    /*
+     * Group sizes, numbers of groups and tiles to use, as the kind's `choices` told them for the
+     * same case on the same device before; NULL: create measures and chooses. Borrowed.
+     */
+    const json_t *choices;
+    /* A precision that the device does not have natively may be emulated, and is labelled so. */
+    bool emulate;
 };
 
 /* Known without a device. Strings are static or owned by the workload. */
@@ -115,8 +122,8 @@ struct workload_kind {
     void (*describe)(const struct workload *workload, struct text *ret);
     /*
      * Allocates, compiles, uploads. UNSUPPORTED when the device cannot do the precision or arm;
-     * DEVICE_MEMORY when it does not fit. Chooses the group size by measurement (choices are
-     * reported by `choices`).
+     * DEVICE_MEMORY when it does not fit. Takes the case's choices, or chooses by measurement.
+     * INVALID: choices that are not of this kind.
      */
     enum status (*create)(const struct workload_case *work, struct device *device,
                           struct workload_instance **ret, struct error *err);
@@ -139,6 +146,11 @@ struct workload_kind {
     /* Kernels compiled: one artifact each, at most `capacity`; returns how many. Optional. */
     size_t (*artifacts)(struct workload_instance *instance, struct module_artifact *ret,
                         size_t capacity);
+    /*
+     * What `create` chose by measurement, in the form that workload_case.choices takes, as a new
+     * JSON object; the same again when it was given. Optional; NULL: there is nothing to choose.
+     */
+    json_t *(*choices)(struct workload_instance *instance);
     /* What was chosen or learned while running, as a new JSON object: {"lanes": {"triad": 1},
        "loss": {...}, "last_level_cache_bytes": ...}. Optional. */
     json_t *(*facts)(struct workload_instance *instance);

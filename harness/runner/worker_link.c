@@ -19,8 +19,8 @@ static enum status expect(struct worker_link *link, enum message_type type, stru
     struct message message;
     char *line;
     size_t length;
-    enum status status = channel_read_line(
-        &link->channel, clock_monotonic_ns() + LINK_TIMEOUT_NS, -1, &line, &length, err);
+    enum status status = channel_read_line(&link->channel, clock_monotonic_ns() + LINK_TIMEOUT_NS,
+                                           -1, &line, &length, err);
 
     if (status == STATUS_OK)
         status = message_parse(line, length, &message, err);
@@ -40,16 +40,14 @@ enum status worker_link_open(struct worker_link *link, json_t **ret_trial, struc
 {
     struct message message;
     char worker_name[128];
-    enum status status =
-        channel_init(&link->channel, WORKER_READ_FD, WORKER_WRITE_FD, err);
+    enum status status = channel_init(&link->channel, WORKER_READ_FD, WORKER_WRITE_FD, err);
 
     if (status != STATUS_OK)
         return error_prefix(err, "`assay worker` is started by `assay run`, not by hand");
     snprintf(worker_name, sizeof(worker_name), "assay %s", tool_version());
     status = worker_link_send(link,
                               json_pack("{s:s, s:i, s:s}", "type", "hello", "protocol",
-                                        WORKER_PROTOCOL_VERSION, "worker",
-                                        worker_name),
+                                        WORKER_PROTOCOL_VERSION, "worker", worker_name),
                               err);
     if (status == STATUS_OK)
         status = expect(link, MESSAGE_TRIAL, &message, err);
@@ -73,8 +71,8 @@ enum status worker_link_send(struct worker_link *link, json_t *message, struct e
 
     if (!message)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a message to the harness");
-    status = channel_write_json(&link->channel, message, clock_monotonic_ns() + LINK_TIMEOUT_NS,
-                                err);
+    status =
+        channel_write_json(&link->channel, message, clock_monotonic_ns() + LINK_TIMEOUT_NS, err);
     json_decref(message);
     return status;
 }
@@ -89,6 +87,27 @@ enum status worker_link_send_device(struct worker_link *link, const struct devic
     return worker_link_send(link, json_pack("{s:s, s:o}", "type", "device", "device", body), err);
 }
 
+static json_t *count_or_null(int64_t value)
+{
+    return value < 0 ? json_null() : json_integer(value);
+}
+
+/* {"kernel": {"registers", "spill_bytes", "shared_bytes"}}; null where the stack does not tell. */
+static json_t *resources_json(const struct module_artifact *artifact)
+{
+    json_t *ret = json_object();
+
+    for (size_t i = 0; i < artifact->resource_count; i++) {
+        const struct module_resources *one = &artifact->resources[i];
+
+        json_object_set_new(ret, one->kernel,
+                            json_pack("{s:o, s:o, s:o}", "registers", count_or_null(one->registers),
+                                      "spill_bytes", count_or_null(one->spill_bytes),
+                                      "shared_bytes", count_or_null(one->shared_bytes)));
+    }
+    return ret;
+}
+
 enum status worker_link_send_artifact(struct worker_link *link,
                                       const struct module_artifact *artifact, struct error *err)
 {
@@ -99,10 +118,12 @@ enum status worker_link_send_artifact(struct worker_link *link,
         "binary",
         artifact->has_binary ? json_string(digest_hex(&artifact->binary, binary)) : json_null(),
         "binary_bytes", (json_int_t)artifact->binary_bytes, "options",
-        vendor_json_text(artifact->options), "compiler", vendor_json_text(artifact->compiler), "log",
-        vendor_json_text(artifact->log), "lanes", (json_int_t)artifact->lanes, "compile_ns",
+        vendor_json_text(artifact->options), "compiler", vendor_json_text(artifact->compiler),
+        "log", vendor_json_text(artifact->log), "lanes", (json_int_t)artifact->lanes, "compile_ns",
         (json_int_t)artifact->compile_ns);
 
+    if (body && artifact->resource_count > 0)
+        json_object_set_new(body, "resources", resources_json(artifact));
     if (!body)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a kernel's description");
     return worker_link_send(link, json_pack("{s:s, s:o}", "type", "artifact", "artifact", body),
@@ -117,14 +138,14 @@ static json_t *real_or_null(double value)
 enum status worker_link_send_check(struct worker_link *link, const char *phase,
                                    const struct workload_check *check, struct error *err)
 {
-    return worker_link_send(
-        link,
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:b}", "type", "check", "phase", phase,
-                  "output", check->output, "metric", check->metric, "error",
-                  real_or_null(check->error), "tolerance", real_or_null(check->tolerance),
-                  "reason", check->reason ? check->reason : "", "compared",
-                  (json_int_t)check->compared, "passed", check->passed),
-        err);
+    return worker_link_send(link,
+                            json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:b}", "type",
+                                      "check", "phase", phase, "output", check->output, "metric",
+                                      check->metric, "error", real_or_null(check->error),
+                                      "tolerance", real_or_null(check->tolerance), "reason",
+                                      check->reason ? check->reason : "", "compared",
+                                      (json_int_t)check->compared, "passed", check->passed),
+                            err);
 }
 
 enum status worker_link_send_samples(struct worker_link *link, const char *series,
@@ -136,8 +157,8 @@ enum status worker_link_send_samples(struct worker_link *link, const char *serie
     while (first < count && status == STATUS_OK) {
         size_t chunk = count - first < SAMPLES_PER_MESSAGE ? count - first : SAMPLES_PER_MESSAGE;
 
-        status = worker_link_send(link, message_new_samples(series, first, values + first, chunk),
-                                  err);
+        status =
+            worker_link_send(link, message_new_samples(series, first, values + first, chunk), err);
         first += chunk;
     }
     return status;

@@ -137,7 +137,12 @@ static void test_device_ops_check(void **state)
     ops.event_destroy = NULL;
     ops.event_elapsed_ns = NULL;
     ops.flush = NULL;
-    ops.gemm = NULL;
+    ops.product_run = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "product"));
+    ops.product_create = NULL;
+    ops.product_destroy = NULL;
+    ops.product_describe = NULL;
     ops.lane_candidates = NULL;
     assert_int_equal(device_ops_check(&ops, &err), STATUS_OK);
 }

@@ -1,0 +1,227 @@
+/* product - the vendor library's matrix product: the checks in front of the hooks. */
+#include "backends/backend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *support_name(enum support support)
+{
+    switch (support) {
+    case SUPPORT_NATIVE:
+        return "native";
+    case SUPPORT_EMULATED:
+        return "emulated";
+    case SUPPORT_ABSENT:
+        return "absent";
+    case SUPPORT_UNKNOWN:
+        break;
+    }
+    return "unknown";
+}
+
+bool device_has_products(const struct device *device)
+{
+    return device->ops->product_create != NULL;
+}
+
+static enum status refuse(struct error *err, const char *what)
+{
+    return error_set(err, STATUS_INVALID, "matrix product: %s", what);
+}
+
+/* C may be what the sums are kept in, the operands' type, or another type of 16 bits or more. */
+static bool result_type_fits(enum precision precision, enum dtype type)
+{
+    switch (precision) {
+    case PRECISION_INT8:
+        return type == DTYPE_I32;
+    case PRECISION_FP64:
+        return type == DTYPE_F64;
+    default:
+        return type == DTYPE_F32 || type == DTYPE_BF16 || type == DTYPE_F16 ||
+               type == precision_dtype(precision);
+    }
+}
+
+/* The fp8 types with and without FNUZ are different types of the same precision. */
+static bool operand_type_fits(enum precision precision, enum dtype type)
+{
+    switch (precision) {
+    case PRECISION_FP8_E4M3:
+    case PRECISION_FP8_E5M2:
+        /* One of the two operands may be the other kind: gradients are e5m2, weights e4m3. */
+        return type == DTYPE_E4M3 || type == DTYPE_E5M2 || type == DTYPE_E4M3_FNUZ ||
+               type == DTYPE_E5M2_FNUZ;
+    default:
+        return type == precision_dtype(precision);
+    }
+}
+
+/* Elements from the first to behind the last of one matrix of the shape's batch. */
+static unsigned __int128 matrix_extent(const struct product_shape *shape,
+                                       const struct product_matrix *matrix, uint64_t rows,
+                                       uint64_t columns)
+{
+    const uint64_t lines = matrix->transpose ? columns : rows;
+    const uint64_t length = matrix->transpose ? rows : columns;
+
+    return (unsigned __int128)(shape->outer - 1) * matrix->outer_stride +
+           (unsigned __int128)(shape->inner - 1) * matrix->inner_stride +
+           (unsigned __int128)(lines - 1) * matrix->stride + length;
+}
+
+static enum status check_shape(const struct product_shape *shape, struct error *err)
+{
+    const bool integer = shape->precision == PRECISION_INT8;
+
+    if (shape->m == 0 || shape->n == 0 || shape->k == 0)
+        return refuse(err, "m, n and k must be at least 1");
+    if (shape->a.stride < (shape->a.transpose ? shape->m : shape->k) ||
+        shape->b.stride < (shape->b.transpose ? shape->k : shape->n) || shape->c.stride < shape->n)
+        return refuse(err, "a stride is shorter than the rows it separates");
+    if (shape->c.transpose)
+        return refuse(err, "C cannot be transposed; exchange A and B instead");
+    if (!operand_type_fits(shape->precision, shape->a.type) ||
+        !operand_type_fits(shape->precision, shape->b.type) ||
+        !result_type_fits(shape->precision, shape->c.type))
+        return error_set(err, STATUS_INVALID,
+                         "matrix product: %s x %s to %s is not a product in %s",
+                         dtype_name(shape->a.type), dtype_name(shape->b.type),
+                         dtype_name(shape->c.type), precision_name(shape->precision));
+    if (integer && (shape->alpha != 1.0f || shape->bias || shape->add))
+        return refuse(err, "int8 has no alpha, bias or D");
+    return STATUS_OK;
+}
+
+enum status device_product_create(struct device *device, const struct product_shape *shape,
+                                  struct product **ret, struct error *err)
+{
+    struct product_shape whole = *shape;
+    struct product *product = NULL;
+    enum status status;
+
+    if (!device_has_products(device))
+        return error_set(err, STATUS_UNSUPPORTED, "%s has no vendor matrix product",
+                         device->info.name);
+    whole.outer = whole.outer != 0 ? whole.outer : 1;
+    whole.inner = whole.inner != 0 ? whole.inner : 1;
+    whole.alpha = whole.alpha != 0.0f ? whole.alpha : 1.0f;
+    status = check_shape(&whole, err);
+    if (status == STATUS_OK)
+        status = device->ops->product_create(device, &whole, &product, err);
+    if (status != STATUS_OK)
+        return status;
+    product->device = device;
+    product->shape = whole;
+    *ret = product;
+    return STATUS_OK;
+}
+
+void device_product_destroy(struct product *product)
+{
+    if (product != NULL)
+        product->device->ops->product_destroy(product->device, product);
+}
+
+static enum status check_operand(const struct product *product, const char *name,
+                                 const struct product_operand *operand, enum dtype type,
+                                 unsigned __int128 extent, struct error *err)
+{
+    if (operand->buffer == NULL || operand->buffer->device != product->device)
+        return error_set(err, STATUS_INTERNAL, "matrix product: %s is not a buffer of this device",
+                         name);
+    if (((extent + operand->offset) * dtype_bits(type) + 7) / 8 > operand->buffer->bytes)
+        return error_set(err, STATUS_INVALID,
+                         "matrix product: %s at offset %" PRIu64
+                         " goes beyond its buffer of %" PRIu64 " bytes",
+                         name, operand->offset, operand->buffer->bytes);
+    return STATUS_OK;
+}
+
+enum status device_product_run(struct product *product, const struct product_operands *operands,
+                               struct error *err)
+{
+    const struct product_shape *shape = &product->shape;
+    const unsigned __int128 c = matrix_extent(shape, &shape->c, shape->m, shape->n);
+    enum status status = check_operand(product, "A", &operands->a, shape->a.type,
+                                       matrix_extent(shape, &shape->a, shape->m, shape->k), err);
+
+    if (status == STATUS_OK)
+        status = check_operand(product, "B", &operands->b, shape->b.type,
+                               matrix_extent(shape, &shape->b, shape->k, shape->n), err);
+    if (status == STATUS_OK)
+        status = check_operand(product, "C", &operands->c, shape->c.type, c, err);
+    if (status == STATUS_OK && shape->add)
+        status = check_operand(product, "D", &operands->d, shape->c.type, c, err);
+    if (status == STATUS_OK && shape->bias)
+        status =
+            check_operand(product, "the bias", &operands->bias, shape->bias_type, shape->n, err);
+    if (status != STATUS_OK)
+        return status;
+    return product->device->ops->product_run(product->device, product, operands, err);
+}
+
+enum status device_product_describe(const struct product *product, struct product_info *ret,
+                                    struct error *err)
+{
+    struct product_info info = {0};
+    enum status status =
+        product->device->ops->product_describe(product->device, product, &info, err);
+
+    if (status == STATUS_OK)
+        *ret = info;
+    return status;
+}
+
+/* A small linear layer: activations (m, k), weights (n, k). */
+static struct product_shape support_shape(enum precision precision, enum dtype result)
+{
+    const enum dtype type = precision_dtype(precision);
+    const uint64_t side = 64;
+
+    return (struct product_shape){
+        .precision = precision,
+        .m = side,
+        .n = side,
+        .k = side,
+        .a = {.type = type, .stride = side},
+        .b = {.type = type, .stride = side, .transpose = true},
+        .c = {.type = result, .stride = side},
+    };
+}
+
+static enum dtype sum_type(enum precision precision)
+{
+    return precision == PRECISION_FP64   ? DTYPE_F64
+           : precision == PRECISION_INT8 ? DTYPE_I32
+                                         : DTYPE_F32;
+}
+
+void device_product_support(struct device *device, enum precision precision,
+                            struct product_info *ret)
+{
+    const enum dtype results[] = {sum_type(precision), precision_dtype(precision), DTYPE_BF16};
+    struct error err = ERROR_INIT;
+    struct product *product = NULL;
+    enum status status = STATUS_UNSUPPORTED;
+
+    memset(ret, 0, sizeof(*ret));
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]) && status != STATUS_OK; i++) {
+        const struct product_shape shape = support_shape(precision, results[i]);
+        struct error mine = ERROR_INIT;
+
+        if (!result_type_fits(precision, results[i]))
+            continue;
+        status = device_product_create(device, &shape, &product, &mine);
+        if (i == 0)
+            err = mine; /* the plainest question has the most telling answer */
+    }
+    if (status == STATUS_OK)
+        status = device_product_describe(product, ret, &err);
+    device_product_destroy(product);
+    if (status == STATUS_OK)
+        return;
+    ret->support = status == STATUS_UNSUPPORTED ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;
+    snprintf(ret->method, sizeof(ret->method), "%s", err.message);
+}
