@@ -89,10 +89,11 @@ static enum status linear_forward(struct gpt2_device *model, const struct linear
         .m = model->tokens.rows,
         .n = linear->outputs,
         .k = linear->inputs,
-        .a = {.at = x, .stride = linear->inputs},
+        .a = {.at = x, .type = DTYPE_F32, .stride = linear->inputs},
         .b = {.at = tensor(model, GPT2_PARAMETERS, linear->weight, linear->layer),
+              .type = DTYPE_F32,
               .stride = linear->outputs},
-        .c = {.at = y, .stride = linear->outputs},
+        .c = {.at = y, .type = DTYPE_F32, .stride = linear->outputs},
         .bias = tensor(model, GPT2_PARAMETERS, linear->bias, linear->layer),
         .d = d,
     };
@@ -110,19 +111,22 @@ static enum status linear_backward(struct gpt2_device *model, const struct linea
         .m = rows,
         .n = in,
         .k = out,
-        .a = {.at = dy, .stride = out},
+        .a = {.at = dy, .type = DTYPE_F32, .stride = out},
         .b = {.at = tensor(model, GPT2_PARAMETERS, linear->weight, linear->layer),
+              .type = DTYPE_F32,
               .stride = out,
               .transpose = true},
-        .c = {.at = dx, .stride = in},
+        .c = {.at = dx, .type = DTYPE_F32, .stride = in},
     };
     const struct op_gemm weight = {
         .m = in,
         .n = out,
         .k = rows,
-        .a = {.at = x, .stride = in, .transpose = true},
-        .b = {.at = dy, .stride = out},
-        .c = {.at = tensor(model, GPT2_GRADIENTS, linear->weight, linear->layer), .stride = out},
+        .a = {.at = x, .type = DTYPE_F32, .stride = in, .transpose = true},
+        .b = {.at = dy, .type = DTYPE_F32, .stride = out},
+        .c = {.at = tensor(model, GPT2_GRADIENTS, linear->weight, linear->layer),
+              .type = DTYPE_F32,
+              .stride = out},
     };
     enum status status = op_gemm(model->ops, &input, err);
 
@@ -163,9 +167,21 @@ static struct attention attention_of(const struct gpt2_device *model, struct ope
     const uint64_t d = model->plan.shape.width, size = d / model->plan.shape.heads;
     const uint64_t t = model->plan.length, heads = model->plan.shape.heads;
     struct attention ret = {
-        .q = {.at = qkv, .stride = 3 * d, .outer_stride = t * 3 * d, .inner_stride = size},
-        .values = {.at = values, .stride = d, .outer_stride = t * d, .inner_stride = size},
-        .scores = {.at = scores, .stride = t, .outer_stride = heads * t * t, .inner_stride = t * t},
+        .q = {.at = qkv,
+              .type = DTYPE_F32,
+              .stride = 3 * d,
+              .outer_stride = t * 3 * d,
+              .inner_stride = size},
+        .values = {.at = values,
+                   .type = DTYPE_F32,
+                   .stride = d,
+                   .outer_stride = t * d,
+                   .inner_stride = size},
+        .scores = {.at = scores,
+                   .type = DTYPE_F32,
+                   .stride = t,
+                   .outer_stride = heads * t * t,
+                   .inner_stride = t * t},
     };
 
     ret.k = ret.q;
@@ -331,9 +347,12 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
         .m = model->tokens.rows,
         .n = shape->vocabulary,
         .k = d,
-        .a = {.at = half(model, GPT2_NORM, end, d), .stride = d},
-        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0), .stride = d, .transpose = true},
-        .c = {.at = at(model, GPT2_LOGITS, 0), .stride = shape->vocabulary},
+        .a = {.at = half(model, GPT2_NORM, end, d), .type = DTYPE_F32, .stride = d},
+        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0),
+              .type = DTYPE_F32,
+              .stride = d,
+              .transpose = true},
+        .c = {.at = at(model, GPT2_LOGITS, 0), .type = DTYPE_F32, .stride = shape->vocabulary},
     };
     enum status status = op_embedding(
         model->ops, &model->tokens, tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0),
@@ -361,22 +380,23 @@ enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
     const struct gpt2_shape *shape = &model->plan.shape;
     const uint64_t d = shape->width, v = shape->vocabulary, end = 2 * shape->layers;
     const uint64_t rows = model->tokens.rows;
-    const struct op_matrix dlogits = {.at = at(model, GPT2_LOGITS, 0), .stride = v};
+    const struct op_matrix dlogits = {
+        .at = at(model, GPT2_LOGITS, 0), .type = DTYPE_F32, .stride = v};
     const struct op_gemm weight = {
         .m = v,
         .n = d,
         .k = rows,
         .a = transposed(dlogits),
-        .b = {.at = half(model, GPT2_NORM, end, d), .stride = d},
-        .c = {.at = tensor(model, GPT2_GRADIENTS, GPT2_WTE, 0), .stride = d},
+        .b = {.at = half(model, GPT2_NORM, end, d), .type = DTYPE_F32, .stride = d},
+        .c = {.at = tensor(model, GPT2_GRADIENTS, GPT2_WTE, 0), .type = DTYPE_F32, .stride = d},
     };
     const struct op_gemm input = {
         .m = rows,
         .n = d,
         .k = v,
         .a = dlogits,
-        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0), .stride = d},
-        .c = {.at = at(model, GPT2_D_NARROW, 0), .stride = d},
+        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0), .type = DTYPE_F32, .stride = d},
+        .c = {.at = at(model, GPT2_D_NARROW, 0), .type = DTYPE_F32, .stride = d},
     };
     enum status status =
         op_cross_entropy_backward(model->ops, &model->tokens, model->buffers[GPT2_LOGITS],

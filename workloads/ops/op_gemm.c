@@ -53,5 +53,8 @@ enum status op_gemm(struct ops *ops, const struct op_gemm *gemm, struct error *e
         .arg_count = sizeof(args) / sizeof(args[0]),
     };
 
+    if (a->type != DTYPE_F32 || b->type != DTYPE_F32 || c->type != DTYPE_F32)
+        return error_set(err, STATUS_UNSUPPORTED, "the portable product has no %s x %s to %s yet",
+                         dtype_name(a->type), dtype_name(b->type), dtype_name(c->type));
     return device_kernel_launch(ops->device, &launch, err);
 }

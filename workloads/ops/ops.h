@@ -44,6 +44,7 @@ json_t *ops_facts(const struct ops *ops);
 /* Element (r, c) of op(M) is at offset + r * stride + c, or + c * stride + r when transposed. */
 struct op_matrix {
     struct operand at;
+    enum dtype type; /* of its elements, in which offset and strides count */
     uint64_t stride;
     bool transpose;
     uint64_t outer_stride, inner_stride; /* between the matrices of a batch */
@@ -59,7 +60,8 @@ enum op_triangle {
 
 /*
  * C[m,n] = alpha op(A)[m,k] op(B)[k,n] + bias[n] + D[m,n] for each of outer * inner matrices. bias
- * and D are left out when their buffer is NULL; D lies as C does, and may be C itself.
+ * and D are left out when their buffer is NULL; D lies as C does, and may be C itself. Types: A and
+ * B alike; the bias is f32 and D as C. UNSUPPORTED: types that the arm does not have.
  */
 struct op_gemm {
     uint64_t m, n, k;

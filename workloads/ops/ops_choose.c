@@ -35,9 +35,9 @@ static enum status run_product(struct ops *ops, const struct task *task, struct 
         .m = PRODUCT_SIZE,
         .n = PRODUCT_SIZE,
         .k = PRODUCT_SIZE,
-        .a = {.at = {task->a, 0}, .stride = PRODUCT_SIZE},
-        .b = {.at = {task->b, 0}, .stride = PRODUCT_SIZE},
-        .c = {.at = {task->c, 0}, .stride = PRODUCT_SIZE},
+        .a = {.at = {task->a, 0}, .type = DTYPE_F32, .stride = PRODUCT_SIZE},
+        .b = {.at = {task->b, 0}, .type = DTYPE_F32, .stride = PRODUCT_SIZE},
+        .c = {.at = {task->c, 0}, .type = DTYPE_F32, .stride = PRODUCT_SIZE},
     };
 
     return op_gemm(ops, &gemm, err);
