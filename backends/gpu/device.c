@@ -1,0 +1,173 @@
+#include "backends/gpu/gpu.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct gpu_event {
+    struct event base;
+    void *handle;
+    bool recorded;
+};
+
+/* The device whose context this thread has; contexts are the vendor's state of a thread. */
+static _Thread_local const struct gpu_device *bound;
+
+enum status gpu_bind(struct gpu_device *device, struct error *err)
+{
+    enum status status;
+
+    if (bound == device)
+        return STATUS_OK;
+    bound = NULL;
+    status = device->driver->bind(device, err);
+    if (status == STATUS_OK)
+        bound = device;
+    return status;
+}
+
+enum status gpu_buffer_alloc(struct device *base, uint64_t bytes, enum buffer_flags flags,
+                             struct buffer **ret, struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+    struct gpu_buffer *buffer;
+    enum status status;
+
+    (void)flags;
+    buffer = calloc(1, sizeof(*buffer));
+    if (buffer == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    status = gpu_bind(device, err);
+    if (status == STATUS_OK) {
+        status = device->driver->memory_alloc(device, bytes, &buffer->address, err);
+        if (status != STATUS_OK && err != NULL)
+            error_prefix(err, "buffer of %" PRIu64 " bytes", bytes);
+    }
+    if (status != STATUS_OK) {
+        free(buffer);
+        return status;
+    }
+    *ret = &buffer->base;
+    return STATUS_OK;
+}
+
+void gpu_buffer_free(struct device *base, struct buffer *buffer)
+{
+    struct gpu_device *device = gpu_device(base);
+
+    if (gpu_bind(device, NULL) == STATUS_OK)
+        device->driver->memory_free(device, ((struct gpu_buffer *)buffer)->address);
+    free(buffer);
+}
+
+enum status gpu_upload(struct device *base, struct buffer *buffer, uint64_t offset,
+                       const void *source, uint64_t bytes, struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+    enum status status = gpu_bind(device, err);
+
+    if (status == STATUS_OK)
+        status = device->driver->copy_in(device, ((struct gpu_buffer *)buffer)->address + offset,
+                                         source, bytes, err);
+    return status;
+}
+
+enum status gpu_download(struct device *base, struct buffer *buffer, uint64_t offset, void *target,
+                         uint64_t bytes, struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+    enum status status = gpu_bind(device, err);
+
+    if (status == STATUS_OK)
+        status = device->driver->copy_out(
+            device, target, ((struct gpu_buffer *)buffer)->address + offset, bytes, err);
+    return status;
+}
+
+enum status gpu_event_create(struct device *base, struct event **ret, struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+    struct gpu_event *event = calloc(1, sizeof(*event));
+    enum status status;
+
+    if (event == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    status = gpu_bind(device, err);
+    if (status == STATUS_OK)
+        status = device->driver->event_create(device, &event->handle, err);
+    if (status != STATUS_OK) {
+        free(event);
+        return status;
+    }
+    *ret = &event->base;
+    return STATUS_OK;
+}
+
+void gpu_event_destroy(struct device *base, struct event *event)
+{
+    struct gpu_device *device = gpu_device(base);
+
+    if (gpu_bind(device, NULL) == STATUS_OK)
+        device->driver->event_destroy(device, ((struct gpu_event *)event)->handle);
+    free(event);
+}
+
+enum status gpu_event_record(struct device *base, struct event *event, struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+    struct gpu_event *self = (struct gpu_event *)event;
+    enum status status = gpu_bind(device, err);
+
+    if (status == STATUS_OK)
+        status = device->driver->event_record(device, self->handle, err);
+    if (status == STATUS_OK)
+        self->recorded = true;
+    return status;
+}
+
+enum status gpu_event_elapsed_ns(struct device *base, const struct event *start,
+                                 const struct event *end, int64_t *ret, struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+    const struct gpu_event *from = (const struct gpu_event *)start;
+    const struct gpu_event *to = (const struct gpu_event *)end;
+    enum status status;
+
+    if (!from->recorded || !to->recorded)
+        return error_set(err, STATUS_INTERNAL, "an event was asked for its time but not recorded");
+    status = gpu_bind(device, err);
+    if (status == STATUS_OK)
+        status = device->driver->event_elapsed_ns(device, from->handle, to->handle, ret, err);
+    return status;
+}
+
+enum status gpu_synchronize(struct device *base, struct error *err)
+{
+    struct gpu_device *device = gpu_device(base);
+    enum status status = gpu_bind(device, err);
+
+    return status == STATUS_OK ? device->driver->synchronize(device, err) : status;
+}
+
+/* Whole warps (32) and wavefronts (64) only. */
+size_t gpu_lane_candidates(struct device *base, uint32_t *ret, size_t capacity)
+{
+    static const uint32_t all[] = {64, 128, 256, 512, 1024};
+    size_t count = 0;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && count < capacity; i++)
+        if (i == 0 || base->info.max_lanes == 0 || all[i] <= base->info.max_lanes)
+            ret[count++] = all[i];
+    return count;
+}
+
+void gpu_close(struct device *base)
+{
+    struct gpu_device *device = gpu_device(base);
+
+    if (gpu_bind(device, NULL) == STATUS_OK)
+        device->driver->synchronize(device, NULL);
+    device->driver->close(device);
+    bound = NULL;
+    device_info_finish(&base->info);
+    free(device);
+}
