@@ -1,0 +1,42 @@
+/*
+ * kernel_variants - every text that the workloads hand to a compiler, without a device: with which
+ * group size and defines. Taken from the workloads' own `create` on a device that only listens, so
+ * that a new kernel or variant is in the list without a word here.
+ */
+#ifndef ASSAY_TESTS_SUPPORT_KERNEL_VARIANTS_H
+#define ASSAY_TESTS_SUPPORT_KERNEL_VARIANTS_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "backends/backend.h"
+#include "tests/support/kernels/small_cases.h"
+
+struct kernel_variant {
+    struct module_source source; /* strings owned by the list */
+    struct digest digest;        /* of text, lanes and defines: each is listed once */
+};
+
+struct kernel_variants {
+    struct kernel_variant *items;
+    size_t count;
+    size_t refused; /* cases that the workload refused (UNSUPPORTED) on this device */
+};
+
+/*
+ * Variants of all small cases for each of these group sizes. NOT_FOUND when a text of
+ * workloads/kernels/ is in none of them: then nothing would compile it.
+ */
+enum status kernel_variants_collect(const uint32_t *lanes, size_t lanes_count,
+                                    struct kernel_variants *ret, struct error *err);
+void kernel_variants_finish(struct kernel_variants *variants);
+
+/*
+ * What the workload chooses where only this group size is offered, as workload_case.choices takes
+ * it: new JSON, or NULL when the kind has nothing to choose. UNSUPPORTED as the kind's create.
+ */
+enum status kernel_variants_choices(const struct small_case *item, uint32_t lanes, json_t **ret,
+                                    struct error *err);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * Every small case on one device, verified before and after an iteration, for several group sizes:
+ *     kernels_small DEVICE LANES...
+ * Meant for an interpreter (Oclgrind). What the workload would choose by measurement is chosen on a
+ * device that only listens, since times mean nothing here.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/core/text.h"
+#include "tests/support/kernels/kernel_variants.h"
+
+struct tally {
+    size_t ran, refused, failed, checks;
+};
+
+static void count_check(void *context, const struct workload_check *check)
+{
+    struct tally *tally = context;
+
+    (void)check;
+    tally->checks++;
+}
+
+static enum status run_case(const struct small_case *item, struct device *device, uint32_t lanes,
+                            struct tally *tally, struct error *err)
+{
+    struct workload_case work = small_case_work(item);
+    const struct workload_kind *kind = item->workload->kind;
+    struct workload_instance *instance = NULL;
+    json_t *choices = NULL;
+    enum status status = kernel_variants_choices(item, lanes, &choices, err);
+
+    work.choices = choices;
+    if (status == STATUS_OK)
+        status = kind->create(&work, device, &instance, err);
+    if (status == STATUS_OK)
+        status = kind->verify(instance, count_check, tally, err);
+    if (status == STATUS_OK)
+        status = kind->iterate(instance, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(device, err);
+    if (status == STATUS_OK)
+        status = kind->verify(instance, count_check, tally, err);
+    if (instance != NULL)
+        kind->destroy(instance);
+    json_decref(choices);
+    return status;
+}
+
+static void run_all(const struct small_cases *cases, struct device *device, uint32_t lanes,
+                    struct tally *tally)
+{
+    for (size_t i = 0; i < cases->count; i++) {
+        const struct small_case *item = &cases->items[i];
+        struct error err = ERROR_INIT;
+        enum status status = run_case(item, device, lanes, tally, &err);
+
+        tally->ran += status == STATUS_OK;
+        tally->refused += status == STATUS_UNSUPPORTED;
+        if (status == STATUS_UNSUPPORTED)
+            continue;
+        printf("%s %s %s %s, %" PRIu32 " lanes%s%s\n", status == STATUS_OK ? "ok" : "FAIL",
+               item->workload->name, precision_name(item->precision), arm_name(item->arm), lanes,
+               status == STATUS_OK ? "" : ": ", err.message);
+        fflush(stdout);
+        tally->failed += status != STATUS_OK;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct error err = ERROR_INIT;
+    struct small_cases cases = {0};
+    struct backend *backend = NULL;
+    struct device *device = NULL;
+    struct tally tally = {0};
+    uint32_t index = 0;
+    enum status status;
+
+    if (argc < 3) {
+        fprintf(stderr, "usage: %s DEVICE LANES...\n", argv[0]);
+        return 2;
+    }
+    status = small_cases_init(&cases, &err);
+    if (status == STATUS_OK)
+        status = backend_resolve(argv[1], &backend, &index, &err);
+    if (status == STATUS_OK)
+        status = backend_device_open(backend, index, NULL, &device, &err);
+    for (int i = 2; i < argc && status == STATUS_OK; i++) {
+        uint64_t lanes = 0;
+
+        if (!text_parse_u64(argv[i], &lanes) || lanes == 0 || lanes > 1024)
+            status = error_set(&err, STATUS_INVALID, "%s lanes", argv[i]);
+        else
+            run_all(&cases, device, (uint32_t)lanes, &tally);
+    }
+    if (status == STATUS_OK)
+        printf("on %s: %zu ran, %zu refused, %zu failed, %zu checks\n", device->info.name,
+               tally.ran, tally.refused, tally.failed, tally.checks);
+    else
+        fprintf(stderr, "%s: %s\n", argv[0], err.message);
+    device_close(device);
+    small_cases_finish(&cases);
+    return status != STATUS_OK || tally.failed > 0 || tally.ran == 0;
+}

@@ -1,0 +1,125 @@
+#include "tests/support/kernels/small_cases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Largest value left under each key; numbers that belong together divide each other. */
+static const struct {
+    const char *key;
+    json_int_t most;
+} caps[] = {
+    {"elements", 1003}, {"rows", 37},      {"columns", 67},  {"vocabulary", 61},
+    {"dimension", 35},  {"lookups", 41},   {"layers", 1},    {"heads", 2},
+    {"width", 32},      {"context", 16},   {"mlp_ratio", 2}, {"sequence_length", 16},
+    {"sequences", 1},   {"successors", 8},
+};
+
+/* What no cap names may be a shape of a kind that this table does not know yet. */
+#define OTHER_MOST 64
+
+static const char *const no_shapes[] = {"version", "batches", "warmup_steps",
+                                        "seed",    "lanes",   "loss_steps"};
+
+static json_int_t cap_of(const char *key)
+{
+    for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
+        if (strcmp(caps[i].key, key) == 0)
+            return caps[i].most;
+    for (size_t i = 0; i < sizeof(no_shapes) / sizeof(no_shapes[0]); i++)
+        if (strcmp(no_shapes[i], key) == 0)
+            return INT64_MAX;
+    return OTHER_MOST;
+}
+
+static void shrink(json_t *object)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object, key, value)
+    {
+        if (json_is_object(value))
+            shrink(value);
+        else if (json_is_integer(value) && json_integer_value(value) > cap_of(key))
+            json_integer_set(value, cap_of(key));
+    }
+}
+
+static enum status load_small(const struct catalog_entry *entry, struct workload *ret,
+                              struct error *err)
+{
+    struct workload whole;
+    enum status status = workload_parse(entry->name, entry->yaml, entry->length, &whole, err);
+    json_t *small;
+
+    if (status != STATUS_OK)
+        return status;
+    small = json_deep_copy(whole.json);
+    workload_finish(&whole);
+    if (small == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    shrink(small);
+    status = workload_from_json(small, ret, err);
+    json_decref(small);
+    return status;
+}
+
+enum status small_cases_init(struct small_cases *ret, struct error *err)
+{
+    struct small_cases cases = {0};
+    size_t entry_count, most = 0;
+    const struct catalog_entry *entries = catalog_workloads(&entry_count);
+    enum status status = STATUS_OK;
+
+    cases.workloads = calloc(entry_count, sizeof(*cases.workloads));
+    if (cases.workloads == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    for (; cases.workload_count < entry_count; cases.workload_count++) {
+        struct workload *workload = &cases.workloads[cases.workload_count];
+
+        status = load_small(&entries[cases.workload_count], workload, err);
+        if (status != STATUS_OK)
+            break;
+        most += 2 * workload->precision_count;
+    }
+    cases.items = calloc(most + 1, sizeof(*cases.items));
+    if (status == STATUS_OK && cases.items == NULL)
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    if (status != STATUS_OK) {
+        small_cases_finish(&cases);
+        return status;
+    }
+    for (size_t i = 0; i < cases.workload_count; i++)
+        for (size_t p = 0; p < 2 * cases.workloads[i].precision_count; p++) {
+            struct small_case *item = &cases.items[cases.count++];
+
+            item->workload = &cases.workloads[i];
+            item->precision = item->workload->precisions[p / 2];
+            item->arm = p % 2 == 0 ? ARM_PORTABLE : ARM_VENDOR;
+            item->batch = item->workload->batches[0];
+        }
+    *ret = cases;
+    return STATUS_OK;
+}
+
+void small_cases_finish(struct small_cases *cases)
+{
+    for (size_t i = 0; i < cases->workload_count; i++)
+        workload_finish(&cases->workloads[i]);
+    free(cases->workloads);
+    free(cases->items);
+    memset(cases, 0, sizeof(*cases));
+}
+
+struct workload_case small_case_work(const struct small_case *item)
+{
+    return (struct workload_case){
+        .workload = item->workload,
+        .precision = item->precision,
+        .batch = item->batch,
+        .scenario = item->workload->scenario,
+        .arm = item->arm,
+        .seed = 20261120,
+        .emulate = true,
+    };
+}
