@@ -79,6 +79,10 @@ CREATE TABLE cell (
     UNIQUE (campaign, ordinal)
 ) STRICT;
 CREATE INDEX cell_by_workload ON cell (workload_name, campaign);
+-- For filters of `assay results` that match few.
+CREATE INDEX cell_by_precision ON cell (precision);
+CREATE INDEX cell_by_protocol ON cell (protocol_name);
+CREATE INDEX cell_by_device ON cell (device_spec);
 
 -- The order in which the campaign's trials were to run.
 CREATE TABLE planned_trial (
@@ -204,6 +208,7 @@ CREATE TABLE trial_device (
     trial  INTEGER NOT NULL PRIMARY KEY REFERENCES trial (id),
     device INTEGER NOT NULL REFERENCES device (id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX trial_by_device ON trial_device (device);
 
 -- Sections of a trial, in the order they were over.
 CREATE TABLE phase (

@@ -1,41 +1,114 @@
 #include "results/store_internal.h"
 
-static const char sql_list[] =
-    "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS id, c.id AS cell, c.campaign,"
-    " c.workload_name AS workload, c.kind, c.precision, c.batch, c.scenario, c.arm,"
-    " c.protocol_name AS protocol, c.backend, c.device_spec, d.name AS device,"
-    " d.simulated AS 'simulated:bool',"
-    " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"
-    " WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,"
-    " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"
-    " WHERE t.cell = c.id) AS trials_ended,"
-    " c.trials AS trials_planned, e.verdict,"
-    " json_extract(e.body, '$.mean_ns.value') AS mean_ns,"
-    " json_extract(e.body, '$.mean_ns.lo') AS mean_ns_lo,"
-    " json_extract(e.body, '$.mean_ns.hi') AS mean_ns_hi, c.headline,"
-    " CASE c.headline WHEN 'items' THEN c.item_name ELSE c.headline END || '/s' AS rate_unit,"
-    " json_extract(e.body, '$.' || c.headline || '_per_s.value') AS rate,"
-    " json_extract(e.body, '$.' || c.headline || '_per_s.lo') AS rate_lo,"
-    " json_extract(e.body, '$.' || c.headline || '_per_s.hi') AS rate_hi,"
+#include <string.h>
+
+/* At most this many candidates are sorted; beyond it, walking along the index of times is faster.
+ */
+#define FEW 1000
+
+#define COLUMNS                                                                                    \
+    "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS id, c.id AS cell, c.campaign,"              \
+    " c.workload_name AS workload, c.kind, c.precision, c.batch, c.scenario, c.arm,"               \
+    " c.protocol_name AS protocol, c.backend, c.device_spec, d.name AS device,"                    \
+    " d.simulated AS 'simulated:bool',"                                                            \
+    " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"          \
+    " WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,"                                      \
+    " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"          \
+    " WHERE t.cell = c.id) AS trials_ended,"                                                       \
+    " c.trials AS trials_planned, e.verdict,"                                                      \
+    " json_extract(e.body, '$.mean_ns.value') AS mean_ns,"                                         \
+    " json_extract(e.body, '$.mean_ns.lo') AS mean_ns_lo,"                                         \
+    " json_extract(e.body, '$.mean_ns.hi') AS mean_ns_hi, c.headline,"                             \
+    " CASE c.headline WHEN 'items' THEN c.item_name ELSE c.headline END || '/s' AS rate_unit,"     \
+    " json_extract(e.body, '$.' || c.headline || '_per_s.value') AS rate,"                         \
+    " json_extract(e.body, '$.' || c.headline || '_per_s.lo') AS rate_lo,"                         \
+    " json_extract(e.body, '$.' || c.headline || '_per_s.hi') AS rate_hi,"                         \
     " g.created_utc_ns, g.created_utc_ns AS 'created:iso'"
-    /* CROSS JOIN keeps the campaigns outside, whose index gives the order without a sort. */
-    " FROM campaign g CROSS JOIN cell c ON c.campaign = g.id"
+
+/* What is known of each cell `c` of the campaign `g`. */
+#define JOINS                                                                                      \
+    " LEFT JOIN device d ON d.id = (SELECT device FROM trial_device td WHERE td.trial ="           \
+    " (SELECT max(t.id) FROM trial t WHERE t.cell = c.id AND EXISTS"                               \
+    " (SELECT 1 FROM trial_device k WHERE k.trial = t.id)))"                                       \
     " LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id)"
-    " LEFT JOIN device d ON d.id = (SELECT device FROM trial_device td WHERE td.trial ="
-    " (SELECT max(t.id) FROM trial t WHERE t.cell = c.id AND EXISTS"
-    " (SELECT 1 FROM trial_device k WHERE k.trial = t.id)))"
-    " WHERE (?1 = 0 OR g.id = ?1) AND (?2 IS NULL OR c.workload_name = ?2)"
-    " AND (?3 IS NULL OR c.precision = ?3) AND (?4 IS NULL OR c.protocol_name = ?4)"
-    " AND (?5 IS NULL OR e.verdict = ?5)"
-    " AND (?6 IS NULL OR c.device_spec = ?6 OR instr(lower(d.name), lower(?6)) > 0)"
-    " ORDER BY g.created_utc_ns DESC, g.id DESC, c.ordinal LIMIT ?7 OFFSET ?8";
+
+#define FILTERS                                                                                    \
+    " WHERE (?1 = 0 OR g.id = ?1) AND (?2 IS NULL OR c.workload_name = ?2)"                        \
+    " AND (?3 IS NULL OR c.precision = ?3) AND (?4 IS NULL OR c.protocol_name = ?4)"               \
+    " AND (?5 IS NULL OR e.verdict = ?5)"                                                          \
+    " AND (?6 IS NULL OR c.device_spec = ?6 OR instr(lower(d.name), lower(?6)) > 0)"               \
+    " ORDER BY g.created_utc_ns DESC, g.id DESC, c.ordinal LIMIT ?7 OFFSET ?8"
+
+/* The devices that a filter's text names. */
+#define NAMED " IN (SELECT id FROM device WHERE instr(lower(name), lower(?1)) > 0)"
+
+/* CROSS JOIN keeps the campaigns outside, whose index gives the order without a sort. */
+static const char sql_walk[] =
+    COLUMNS " FROM campaign g CROSS JOIN cell c ON c.campaign = g.id" JOINS FILTERS;
+
+/* By the index of the filter ?9, for the few that it lets pass. */
+static const char sql_few[] =
+    "WITH few (id) AS MATERIALIZED ("
+    "SELECT id FROM cell WHERE ?9 = 1 AND workload_name = ?2"
+    " UNION ALL SELECT id FROM cell WHERE ?9 = 2 AND precision = ?3"
+    " UNION ALL SELECT id FROM cell WHERE ?9 = 3 AND protocol_name = ?4"
+    " UNION SELECT id FROM cell WHERE ?9 = 4 AND device_spec = ?6"
+    " UNION SELECT t.cell FROM trial_device m JOIN trial t ON t.id = m.trial"
+    " WHERE ?9 = 4 AND m.device IN"
+    " (SELECT id FROM device WHERE instr(lower(name), lower(?6)) > 0)) " COLUMNS
+    " FROM few CROSS JOIN cell c ON c.id = few.id CROSS JOIN campaign g ON g.id = c.campaign" JOINS
+        FILTERS;
+
+/* How many cells a filter lets pass, counted up to ?2; cheap by its index. */
+static const char *const sql_count[] = {
+    "SELECT count(*) FROM (SELECT 1 FROM cell WHERE workload_name = ?1 LIMIT ?2)",
+    "SELECT count(*) FROM (SELECT 1 FROM cell WHERE precision = ?1 LIMIT ?2)",
+    "SELECT count(*) FROM (SELECT 1 FROM cell WHERE protocol_name = ?1 LIMIT ?2)",
+    "SELECT count(*) FROM (SELECT 1 FROM cell WHERE device_spec = ?1"
+    " UNION ALL SELECT 1 FROM trial_device WHERE device" NAMED " LIMIT ?2)",
+};
+
+/* The number of the filter that leaves the fewest cells, when these are few; else 0. */
+static enum status narrowest(struct store *store, const struct store_filter *filter, int64_t *ret,
+                             struct error *err)
+{
+    const char *const values[] = {filter->workload, filter->precision, filter->protocol,
+                                  filter->device};
+    int64_t best = FEW + 1, which = 0;
+
+    for (int i = 0; i < 4; i++) {
+        struct statement statement;
+        int64_t count = 0;
+        enum status status;
+
+        if (!values[i])
+            continue;
+        status = statement_begin(store, sql_count[i], &statement, err);
+        if (status != STATUS_OK)
+            return status;
+        statement_text(&statement, values[i]);
+        statement_i64(&statement, best);
+        status = statement_single(&statement, &count, err);
+        if (status != STATUS_OK)
+            return status;
+        if (count < best) {
+            best = count;
+            which = i + 1;
+        }
+    }
+    *ret = which;
+    return STATUS_OK;
+}
 
 enum status store_list_results(struct store *store, const struct store_filter *filter, json_t **ret,
                                struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(store, sql_list, &statement, err);
+    int64_t few = 0;
+    enum status status = filter->campaign ? STATUS_OK : narrowest(store, filter, &few, err);
 
+    if (status == STATUS_OK)
+        status = statement_begin(store, few ? sql_few : sql_walk, &statement, err);
     if (status != STATUS_OK)
         return status;
     statement_i64(&statement, filter->campaign);
@@ -46,5 +119,7 @@ enum status store_list_results(struct store *store, const struct store_filter *f
     statement_text(&statement, filter->device);
     statement_i64(&statement, filter->limit > 0 ? filter->limit : -1);
     statement_i64(&statement, filter->offset);
+    if (few)
+        statement_i64(&statement, few);
     return statement_rows_json(&statement, ret, err);
 }

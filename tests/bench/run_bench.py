@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Is the tool fast and small enough to measure with? Runs what README.md here describes.
 
-usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N] [NAME ...]
+usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N]
+                    [--results N] [--trials N] [--samples N] [--table FILE] [NAME ...]
 
-NAME is one of: copy triad launch store sample memory devices (default: all). Exit status: 0 when every
+NAME is one of: copy triad launch store sample memory devices scale (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
 import argparse
@@ -148,16 +149,75 @@ def devices(options):
                    f"assay devices in {min(times):.3f} to {max(times):.3f} s (goal: below 1)")
 
 
+def scale_cases(options, database):
+    """Commands as people give them; a result's id in the middle, two of one workload to compare."""
+    def ids(*words):
+        return run([options.assay, "results", "--db", database, "--ids", *words]).split()
+
+    middle = ids("--workload", "needle")[0]
+    pair = ids("--workload", "triad", "--protocol", "standard", "--limit", "2")
+    return {"results": ["results"],
+            "results, filter matches many": ["results", "--workload", "triad"],
+            "results, filter matches one": ["results", "--device", "needle"],
+            "results, filter matches none": ["results", "--precision", "fp64"],
+            "results, device matches none": ["results", "--device", "nowhere"],
+            "results, filters with nothing in common":
+                ["results", "--workload", "needle", "--device", "Accelerator 3"],
+            "show": ["show", middle],
+            "compare": ["compare", *(pair if len(pair) > 1 else [middle, middle])]}
+
+
+def scale(options):
+    """The slowest of nine calls, whole process, in databases that grow tenfold each."""
+    sizes = [10**power for power in range(2, 7) if 10**power <= options.results]
+    slowest, bytes_each, seconds = {}, [], []
+    with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+        for size in sizes:
+            path = pathlib.Path(folder) / f"{size}.db"
+            start = time.monotonic()
+            run([options.tools / "make_results", path, size, options.trials, options.samples])
+            seconds.append(time.monotonic() - start)
+            bytes_each.append(path.stat().st_size / (size * options.trials * options.samples))
+            for name, words in scale_cases(options, path).items():
+                times = []
+                for _ in range(9):
+                    start = time.monotonic()
+                    run([options.assay, *words, "--db", path])
+                    times.append(1e3 * (time.monotonic() - start))
+                slowest.setdefault(name, []).append(max(times))
+            path.unlink()
+    rows = [["results", *(f"{size:,}" for size in sizes)],
+            ["samples", *(f"{size * options.trials * options.samples:,}" for size in sizes)],
+            ["bytes on disk per sample", *(f"{size:.2f}" for size in bytes_each)],
+            ["writing, results a second", *(f"{a / b:.0f}" for a, b in zip(sizes, seconds))],
+            *([f"{name}, ms", *(f"{value:.1f}" for value in slowest[name])] for name in slowest)]
+    table = "\n".join("| " + " | ".join(row) + " |" for row in
+                      [rows[0], ["---"] + ["---:"] * len(sizes), *rows[1:]])
+    print(table, flush=True)
+    if options.table:
+        options.table.write_text(table + "\n", encoding="utf-8")
+    worst = max(slowest, key=lambda name: slowest[name][-1])
+    growth = max(values[-1] / values[0] for values in slowest.values())
+    return verdict("scale", slowest[worst][-1] < 100 and growth <= sizes[-1] / sizes[0],
+                   f"slowest at {sizes[-1]} results: {worst}, {slowest[worst][-1]:.1f} ms (goal: "
+                   f"below 100); {sizes[-1] // sizes[0]} times the results take at most "
+                   f"{growth:.1f} times the time (goal: linear or better)")
+
+
 def main():
     measures = {"copy": lambda o: stream(o, "copy"), "triad": lambda o: stream(o, "triad"),
                 "launch": launch, "store": store, "sample": sample, "memory": memory,
-                "devices": devices}
+                "devices": devices, "scale": scale}
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--assay", type=pathlib.Path, required=True)
     parser.add_argument("--pairs", type=int, default=12)
     parser.add_argument("--elements", type=int, default=2**25)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--results", type=int, default=100000, help="of the largest (scale)")
+    parser.add_argument("--trials", type=int, default=5, help="a result (scale)")
+    parser.add_argument("--samples", type=int, default=200, help="a trial (scale)")
+    parser.add_argument("--table", type=pathlib.Path, help="file for the table (scale)")
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *measures])
     options = parser.parse_args()
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
