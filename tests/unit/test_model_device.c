@@ -99,7 +99,11 @@ static void check_update(struct gpt2_device *model, const float *before)
 static void check_shape(const struct gpt2_shape *shape, uint64_t sequences, uint64_t used,
                         uint64_t length)
 {
-    const struct gpt2_device_plan plan = {*shape, sequences, length, true};
+    const struct gpt2_device_plan plan = {.shape = *shape,
+                                          .sequences = sequences,
+                                          .length = length,
+                                          .training = true,
+                                          .storage = DTYPE_F32};
     const uint64_t rows = used * length, v = shape->vocabulary;
     struct gpt2_device *model = NULL;
     struct gpt2_reference *ref = NULL;
@@ -178,7 +182,7 @@ static void test_lanes(void **state)
             device_module_unload(device, ops->modules[m]);
             ops->modules[m] = NULL;
             ops->lanes[m] = lanes[i];
-            ASSERT_OK(ops_compile(device, (enum ops_module)m, lanes[i],
+            ASSERT_OK(ops_compile(device, (enum ops_module)m, DTYPE_F32, lanes[i],
                                   m == OPS_GEMM ? &tile : NULL, &ops->modules[m], err));
         }
         ops->tile = tile;
@@ -189,7 +193,8 @@ static void test_lanes(void **state)
 /* Same seed, same device: the same bytes. */
 static void test_determinism(void **state)
 {
-    const struct gpt2_device_plan plan = {usual, 2, 32, true};
+    const struct gpt2_device_plan plan = {
+        .shape = usual, .sequences = 2, .length = 32, .training = true, .storage = DTYPE_F32};
     const struct adamw adamw = {1e-3, 0.9, 0.95, 1e-8, 0.1};
     float *parameters[2] = {NULL, NULL};
     uint64_t unique = 0;
@@ -220,7 +225,8 @@ static void test_determinism(void **state)
 /* Inference uses one layer's room for all layers: the logits are the same. */
 static void test_inference(void **state)
 {
-    const struct gpt2_device_plan plan = {usual, 3, 32, false};
+    const struct gpt2_device_plan plan = {
+        .shape = usual, .sequences = 3, .length = 32, .storage = DTYPE_F32};
     struct gpt2_device *model = NULL;
     struct gpt2_reference *ref = NULL;
     uint64_t unique = 0;
@@ -248,7 +254,11 @@ static void test_inference(void **state)
 
 static void test_too_large(void **state)
 {
-    const struct gpt2_device_plan plan = {{48, 25, 1600, 1024, 50257, 6400}, 4096, 1024, true};
+    const struct gpt2_device_plan plan = {.shape = {48, 25, 1600, 1024, 50257, 6400},
+                                          .sequences = 4096,
+                                          .length = 1024,
+                                          .training = true,
+                                          .storage = DTYPE_F32};
     struct gpt2_device *model = NULL;
     struct error err = ERROR_INIT;
 

@@ -12,6 +12,7 @@
 
 #include "workloads/kernel_text.h"
 #include "workloads/ops/internal.h"
+#include "workloads/storage.h"
 #include "workloads/training_step/training_step.h"
 #include "workloads/workload.h"
 
@@ -186,9 +187,14 @@ static void break_kernel(struct ops *ops, const char *from, const char *to)
                                         "transformer_attention.h",
                                         "transformer_gelu.h",
                                         "transformer_embedding.h",
+                                        "transformer_scaling.h",
                                         "transformer_loss.h",
                                         "transformer_adamw.h"};
-    struct module_source source = {.file = "broken", .lanes = ops->lanes[OPS_ROWS]};
+    struct module_define defines[STORAGE_DEFINES];
+    struct module_source source = {.file = "broken",
+                                   .lanes = ops->lanes[OPS_ROWS],
+                                   .defines = defines,
+                                   .define_count = STORAGE_DEFINES};
     char *text = NULL, *broken, *place;
 
     ASSERT_OK(kernel_text_join(files, sizeof(files) / sizeof(files[0]), &text, err));
@@ -197,6 +203,7 @@ static void break_kernel(struct ops *ops, const char *from, const char *to)
     broken = malloc(strlen(text) + strlen(to) + 1);
     sprintf(broken, "%.*s%s%s", (int)(place - text), text, to, place + strlen(from));
     source.text = broken;
+    storage_defines(ops->storage, defines);
     device_module_unload(device, ops->modules[OPS_ROWS]);
     ops->modules[OPS_ROWS] = NULL;
     ASSERT_OK(device_module_load(device, &source, &ops->modules[OPS_ROWS], err));
@@ -231,10 +238,11 @@ static void test_verification_catches(void **state)
     if (!device)
         skip();
     check_break("GELU_TWICE_SCALE 1.5957691216057308f", "GELU_TWICE_SCALE 1.59f", "");
-    check_break("row[target] -= scale;", "row[target] -= 0.999f * scale;", "grad.");
-    check_break("row[i] = in[i] * (row[i] - dot);", "row[i] = in[i] * row[i];", "grad.");
-    check_break("g[j] += up[j] * ((in[j] - m) * s);", "g[j] += up[j] * (in[j] - m);", "grad.");
-    check_break("w[i] -= rate * F_FMA(decay, w[i], move);", "w[i] -= rate * move;",
+    check_break("* scale - scale;", "* scale - 0.999f * scale;", "grad.");
+    check_break("LOAD(in, i) * (LOAD(row, i) - dot)", "LOAD(in, i) * LOAD(row, i)", "grad.");
+    check_break("g[j] += LOAD(up, j) * ((LOAD(in, j) - m) * s);",
+                "g[j] += LOAD(up, j) * (LOAD(in, j) - m);", "grad.");
+    check_break("return w - rate * F_FMA(decay, w, move);", "return w - rate * move;",
                 "adamw.parameters");
     check_break("F_SQRT(square * second)", "F_SQRT(square)", "adamw.parameters");
     check_break("rest2 * gradient * gradient", "rest2 * gradient", "loss"); /* all becomes NaN */

@@ -84,6 +84,7 @@ static struct gpt2_device_plan plan_of(const struct workload_case *work)
         .sequences = (uint64_t)work->batch,
         .length = parameters->task.length,
         .training = false,
+        .storage = precision_dtype(work->precision),
     };
 }
 

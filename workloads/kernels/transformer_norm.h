@@ -1,29 +1,30 @@
 /*
  * Layer norm over rows of `width`, forward and backward, and sums over columns.
- * x, y, dy, dx: (rows, width); gain, bias, dgain, dbias: (width); mean, rstd: (rows).
- * Offsets are in elements. Joined behind fold.h. Statistics are taken in two passes (mean first, then deviations).
+ * x, y, dy, dx: (rows, width); gain, bias, dgain, dbias: (width); all in `storage`. mean, rstd:
+ * (rows), f32, as are all sums. Offsets are in elements. Joined behind fold.h. Statistics are taken
+ * in two passes (mean first, then deviations).
  */
 
-KERNEL(norm_forward, const GLOBAL f32 *x, const GLOBAL f32 *gain, const GLOBAL f32 *bias,
-       GLOBAL f32 *RESTRICT y, GLOBAL f32 *RESTRICT mean, GLOBAL f32 *RESTRICT rstd, u64 x_offset,
-       u64 gain_offset, u64 bias_offset, u64 y_offset, u64 mean_offset, u64 rstd_offset, u64 rows, u64 width,
-       f32 epsilon)
+KERNEL(norm_forward, const GLOBAL storage *x, const GLOBAL storage *gain,
+       const GLOBAL storage *bias, GLOBAL storage *RESTRICT y, GLOBAL f32 *RESTRICT mean,
+       GLOBAL f32 *RESTRICT rstd, u64 x_offset, u64 gain_offset, u64 bias_offset, u64 y_offset,
+       u64 mean_offset, u64 rstd_offset, u64 rows, u64 width, f32 epsilon)
 {
     GROUP_SCRATCH;
 
     gain += gain_offset;
     bias += bias_offset;
     for (u64 r = GROUP; r < rows; r += GROUPS) {
-        const GLOBAL f32 *in = x + x_offset + r * width;
-        GLOBAL f32 *RESTRICT out = y + y_offset + r * width;
+        const GLOBAL storage *in = x + x_offset + r * width;
+        GLOBAL storage *RESTRICT out = y + y_offset + r * width;
         f32 sum, square, m, s;
 
-        SUM_OVER(sum, width, in[i]);
+        SUM_OVER(sum, width, LOAD(in, i));
         m = sum / (f32)width;
-        SUM_OVER(square, width, (in[i] - m) * (in[i] - m));
+        SUM_OVER(square, width, (LOAD(in, i) - m) * (LOAD(in, i) - m));
         s = 1.0f / F_SQRT(square / (f32)width + epsilon);
         for (u64 i = LANE; i < width; i += LANES)
-            out[i] = F_FMA((in[i] - m) * s, gain[i], bias[i]);
+            STORE(out, i, F_FMA((LOAD(in, i) - m) * s, LOAD(gain, i), LOAD(bias, i)));
         if (LANE == 0) {
             mean[mean_offset + r] = m;
             rstd[rstd_offset + r] = s;
@@ -31,27 +32,31 @@ KERNEL(norm_forward, const GLOBAL f32 *x, const GLOBAL f32 *gain, const GLOBAL f
     }
 }
 
-/* dx (+)= rstd (dy gain - mean(dy gain) - unit mean(dy gain unit)), unit = (x - mean) rstd; added to dx when `add` is 1. */
-KERNEL(norm_backward, const GLOBAL f32 *x, const GLOBAL f32 *gain, const GLOBAL f32 *mean,
-       const GLOBAL f32 *rstd, const GLOBAL f32 *dy, GLOBAL f32 *RESTRICT dx, u64 x_offset,
+/*
+ * dx (+)= rstd (dy gain - mean(dy gain) - unit mean(dy gain unit)), unit = (x - mean) rstd; added
+ * to dx when `add` is 1.
+ */
+KERNEL(norm_backward, const GLOBAL storage *x, const GLOBAL storage *gain, const GLOBAL f32 *mean,
+       const GLOBAL f32 *rstd, const GLOBAL storage *dy, GLOBAL storage *RESTRICT dx, u64 x_offset,
        u64 gain_offset, u64 mean_offset, u64 rstd_offset, u64 rows, u64 width, u32 add)
 {
     GROUP_SCRATCH;
 
     gain += gain_offset;
     for (u64 r = GROUP; r < rows; r += GROUPS) {
-        const GLOBAL f32 *in = x + x_offset + r * width, *up = dy + r * width;
-        GLOBAL f32 *RESTRICT out = dx + r * width;
+        const GLOBAL storage *in = x + x_offset + r * width, *up = dy + r * width;
+        GLOBAL storage *RESTRICT out = dx + r * width;
         const f32 m = mean[mean_offset + r], s = rstd[rstd_offset + r];
         f32 sum, product;
 
-        SUM_OVER(sum, width, up[i] * gain[i]);
-        SUM_OVER(product, width, up[i] * gain[i] * ((in[i] - m) * s));
+        SUM_OVER(sum, width, LOAD(up, i) * LOAD(gain, i));
+        SUM_OVER(product, width, LOAD(up, i) * LOAD(gain, i) * ((LOAD(in, i) - m) * s));
         sum /= (f32)width;
         product /= (f32)width;
         for (u64 i = LANE; i < width; i += LANES)
-            out[i] = (add ? out[i] : 0.0f) +
-                     s * (up[i] * gain[i] - sum - (in[i] - m) * s * product);
+            STORE(out, i,
+                  (add ? LOAD(out, i) : 0.0f) +
+                      s * (LOAD(up, i) * LOAD(gain, i) - sum - (LOAD(in, i) - m) * s * product));
     }
 }
 
@@ -67,8 +72,8 @@ KERNEL(norm_backward, const GLOBAL f32 *x, const GLOBAL f32 *gain, const GLOBAL 
 #define BLOCK (LANES * COLUMNS)
 
 /* dgain = sum of dy unit, dbias = sum of dy. */
-KERNEL(norm_backward_parameters, const GLOBAL f32 *x, const GLOBAL f32 *mean,
-       const GLOBAL f32 *rstd, const GLOBAL f32 *dy, GLOBAL f32 *dparameters, u64 x_offset,
+KERNEL(norm_backward_parameters, const GLOBAL storage *x, const GLOBAL f32 *mean,
+       const GLOBAL f32 *rstd, const GLOBAL storage *dy, GLOBAL storage *dparameters, u64 x_offset,
        u64 mean_offset, u64 rstd_offset, u64 gain_offset, u64 bias_offset, u64 rows, u64 width)
 {
     for (u64 c0 = GROUP * BLOCK; c0 < width; c0 += GROUPS * BLOCK) {
@@ -79,24 +84,24 @@ KERNEL(norm_backward_parameters, const GLOBAL f32 *x, const GLOBAL f32 *mean,
         for (u32 j = 0; j < COLUMNS; j++)
             g[j] = b[j] = 0.0f;
         for (u64 r = 0; r < rows; r++) {
-            const GLOBAL f32 *in = x + x_offset + r * width + first;
-            const GLOBAL f32 *up = dy + r * width + first;
+            const GLOBAL storage *in = x + x_offset + r * width + first;
+            const GLOBAL storage *up = dy + r * width + first;
             const f32 m = mean[mean_offset + r], s = rstd[rstd_offset + r];
 
             for (u32 j = 0; j < count; j++) {
-                g[j] += up[j] * ((in[j] - m) * s);
-                b[j] += up[j];
+                g[j] += LOAD(up, j) * ((LOAD(in, j) - m) * s);
+                b[j] += LOAD(up, j);
             }
         }
         for (u32 j = 0; j < count; j++) {
-            dparameters[gain_offset + first + j] = g[j];
-            dparameters[bias_offset + first + j] = b[j];
+            STORE(dparameters, gain_offset + first + j, g[j]);
+            STORE(dparameters, bias_offset + first + j, b[j]);
         }
     }
 }
 
 /* out[c] = sum over rows of dy[r, c]: a bias's gradient. */
-KERNEL(column_sum, const GLOBAL f32 *dy, GLOBAL f32 *out, u64 dy_offset, u64 out_offset, u64 rows,
+KERNEL(column_sum, const GLOBAL storage *dy, GLOBAL storage *out, u64 dy_offset, u64 out_offset, u64 rows,
        u64 width)
 {
     for (u64 c0 = GROUP * BLOCK; c0 < width; c0 += GROUPS * BLOCK) {
@@ -107,12 +112,12 @@ KERNEL(column_sum, const GLOBAL f32 *dy, GLOBAL f32 *out, u64 dy_offset, u64 out
         for (u32 j = 0; j < COLUMNS; j++)
             b[j] = 0.0f;
         for (u64 r = 0; r < rows; r++) {
-            const GLOBAL f32 *up = dy + dy_offset + r * width + first;
+            const GLOBAL storage *up = dy + dy_offset + r * width + first;
 
             for (u32 j = 0; j < count; j++)
-                b[j] += up[j];
+                b[j] += LOAD(up, j);
         }
         for (u32 j = 0; j < count; j++)
-            out[out_offset + first + j] = b[j];
+            STORE(out, out_offset + first + j, b[j]);
     }
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "harness/core/text.h"
+#include "workloads/storage.h"
 
 #define ZERO_CHUNK ((uint64_t)1 << 24)
 
@@ -13,9 +14,10 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
     const uint64_t layers = plan->training ? s->layers : 1;
     const uint64_t halves = plan->training ? 2 * s->layers + 1 : 1;
     const uint64_t scores = plan->sequences * s->heads * plan->length * plan->length;
-    const uint64_t train = plan->training ? 1 : 0;
+    const uint64_t train = plan->training ? 1 : 0, scaled = plan->scale > 0.0 ? 1 : 0;
     const uint64_t elements[GPT2_BUFFERS] = {
         [GPT2_PARAMETERS] = array,
+        [GPT2_MASTER] = plan->storage == DTYPE_F32 ? 0 : train * array,
         [GPT2_GRADIENTS] = train * array,
         [GPT2_MOMENT1] = train * array,
         [GPT2_MOMENT2] = train * array,
@@ -33,6 +35,8 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
         [GPT2_TOTAL] = train * rows,
         [GPT2_ROW_LOSS] = train * rows,
         [GPT2_LOSSES] = train * GPT2_LOSS_SLOTS,
+        [GPT2_SCALING] = scaled * sizeof(struct op_scaling_state) / sizeof(float),
+        [GPT2_SCALING_PARTIALS] = scaled * OP_SCALING_PARTIALS,
         [GPT2_D_RESIDUAL] = train * rows * s->width,
         [GPT2_D_NARROW] = train * rows * s->width,
         [GPT2_D_QKV] = train * rows * 3 * s->width,
@@ -42,11 +46,34 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
     uint64_t sum = 0;
 
     for (size_t i = 0; i < GPT2_BUFFERS; i++) {
-        sum += elements[i] * sizeof(float);
+        const uint64_t size = dtype_bits(gpt2_device_type(plan, (enum gpt2_buffer)i)) / 8;
+
+        sum += elements[i] * size;
         if (ret)
-            ret[i] = elements[i] * sizeof(float);
+            ret[i] = elements[i] * size;
     }
     return sum;
+}
+
+enum dtype gpt2_device_type(const struct gpt2_device_plan *plan, enum gpt2_buffer buffer)
+{
+    switch (buffer) {
+    case GPT2_TOKENS:
+        return DTYPE_I32;
+    case GPT2_MASTER:
+    case GPT2_MOMENT1:
+    case GPT2_MOMENT2:
+    case GPT2_MEAN:
+    case GPT2_RSTD:
+    case GPT2_TOTAL:
+    case GPT2_ROW_LOSS:
+    case GPT2_LOSSES:
+    case GPT2_SCALING:
+    case GPT2_SCALING_PARTIALS:
+        return DTYPE_F32;
+    default:
+        return plan->storage;
+    }
 }
 
 /* Says what does not fit before the device has to. */
@@ -87,20 +114,41 @@ static enum status upload_zeros(struct buffer *buffer, uint64_t bytes, struct er
     return status;
 }
 
+enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
+                                    struct error *err)
+{
+    const uint64_t count = gpt2_array_length(&model->plan.shape);
+    const uint64_t bytes = count * dtype_bits(model->plan.storage) / 8;
+    void *encoded = malloc(bytes);
+    enum status status = STATUS_OK;
+
+    if (!encoded)
+        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+    storage_encode(model->plan.storage, weights, count, encoded);
+    status = device_upload(model->buffers[GPT2_PARAMETERS], 0, encoded, bytes, err);
+    free(encoded);
+    if (status == STATUS_OK && model->buffers[GPT2_MASTER])
+        status =
+            device_upload(model->buffers[GPT2_MASTER], 0, weights, count * sizeof(*weights), err);
+    return status;
+}
+
 static enum status fill(struct gpt2_device *model, uint64_t seed, struct error *err)
 {
-    const uint64_t bytes = gpt2_array_length(&model->plan.shape) * sizeof(float);
+    const struct op_scaling_state scaling = {.scale = (float)model->plan.scale};
     static const enum gpt2_buffer zeroed[] = {GPT2_GRADIENTS, GPT2_MOMENT1, GPT2_MOMENT2};
-    float *parameters = malloc(bytes);
+    float *weights = malloc(gpt2_array_length(&model->plan.shape) * sizeof(float));
     enum status status;
 
-    if (!parameters)
+    if (!weights)
         return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
-    gpt2_initialise(&model->plan.shape, seed, parameters);
-    status = device_upload(model->buffers[GPT2_PARAMETERS], 0, parameters, bytes, err);
-    free(parameters);
+    gpt2_initialise(&model->plan.shape, seed, weights);
+    status = gpt2_device_set_weights(model, weights, err);
+    free(weights);
     for (size_t i = 0; i < 3 && model->plan.training && status == STATUS_OK; i++)
-        status = upload_zeros(model->buffers[zeroed[i]], bytes, err);
+        status = upload_zeros(model->buffers[zeroed[i]], model->buffers[zeroed[i]]->bytes, err);
+    if (status == STATUS_OK && model->buffers[GPT2_SCALING])
+        status = device_upload(model->buffers[GPT2_SCALING], 0, &scaling, sizeof(scaling), err);
     return status;
 }
 
@@ -159,28 +207,70 @@ enum status gpt2_device_set_batch(struct gpt2_device *model, const int32_t *indi
                          OP_TOKENS_LENGTH(rows) * sizeof(*indices), err);
 }
 
+enum gpt2_buffer gpt2_device_weights(const struct gpt2_device *model)
+{
+    return model->buffers[GPT2_MASTER] ? GPT2_MASTER : GPT2_PARAMETERS;
+}
+
+enum status gpt2_device_fetch(const struct gpt2_device *model, enum gpt2_buffer buffer,
+                              uint64_t offset, uint64_t count, float *ret, struct error *err)
+{
+    const enum dtype type = gpt2_device_type(&model->plan, buffer);
+    const uint64_t size = dtype_bits(type) / 8;
+    void *bytes;
+    enum status status;
+
+    if (type == DTYPE_F32)
+        return device_download(model->buffers[buffer], offset * size, ret, count * size, err);
+    bytes = malloc(count * size);
+    if (!bytes)
+        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+    status = device_download(model->buffers[buffer], offset * size, bytes, count * size, err);
+    if (status == STATUS_OK)
+        storage_decode(type, bytes, count, ret);
+    free(bytes);
+    return status;
+}
+
+enum status gpt2_device_scaling(const struct gpt2_device *model, struct op_scaling_state *ret,
+                                struct error *err)
+{
+    return device_download(model->buffers[GPT2_SCALING], 0, ret, sizeof(*ret), err);
+}
+
 enum status gpt2_device_update(struct gpt2_device *model, const struct adamw *adamw, uint64_t step,
                                struct error *err)
 {
+    const uint64_t length = gpt2_array_length(&model->plan.shape);
     const uint64_t decayed = gpt2_decay_length(&model->plan.shape);
-    struct op_adamw op = {.rate = adamw->rate,
-                          .beta1 = adamw->beta1,
-                          .beta2 = adamw->beta2,
-                          .epsilon = adamw->epsilon,
-                          .decay = adamw->decay,
-                          .step = step,
-                          .offset = 0,
-                          .count = decayed};
-    enum status status =
-        op_adamw(model->ops, &op, model->buffers[GPT2_PARAMETERS], model->buffers[GPT2_GRADIENTS],
-                 model->buffers[GPT2_MOMENT1], model->buffers[GPT2_MOMENT2], err);
+    struct op_adamw op = {
+        .rate = adamw->rate,
+        .beta1 = adamw->beta1,
+        .beta2 = adamw->beta2,
+        .epsilon = adamw->epsilon,
+        .decay = adamw->decay,
+        .step = step,
+        .offset = 0,
+        .count = decayed,
+        .weights = model->buffers[gpt2_device_weights(model)],
+        .m = model->buffers[GPT2_MOMENT1],
+        .v = model->buffers[GPT2_MOMENT2],
+        .gradients = model->buffers[GPT2_GRADIENTS],
+        .copy = model->buffers[GPT2_MASTER] ? model->buffers[GPT2_PARAMETERS] : NULL,
+        .scaling = model->buffers[GPT2_SCALING],
+    };
+    enum status status = STATUS_OK;
 
+    if (op.scaling)
+        status = op_scaling_step(model->ops, op.scaling, model->buffers[GPT2_SCALING_PARTIALS],
+                                 op.gradients, length, adamw->beta1, adamw->beta2,
+                                 model->plan.scale_interval, err);
+    if (status == STATUS_OK)
+        status = op_adamw(model->ops, &op, err);
     if (status != STATUS_OK)
         return status;
     op.decay = 0.0;
     op.offset = decayed;
-    op.count = gpt2_array_length(&model->plan.shape) - decayed;
-    return op_adamw(model->ops, &op, model->buffers[GPT2_PARAMETERS],
-                    model->buffers[GPT2_GRADIENTS], model->buffers[GPT2_MOMENT1],
-                    model->buffers[GPT2_MOMENT2], err);
+    op.count = length - decayed;
+    return op_adamw(model->ops, &op, err);
 }

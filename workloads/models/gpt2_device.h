@@ -4,6 +4,10 @@
  * All memory is allocated at creation and known before (gpt2_device_bytes). With `training`, every
  * layer keeps what its backward pass reads; without, one layer's room is used again and again.
  * Functions enqueue and return, but for those that say otherwise.
+ *
+ * Parameters, activations and gradients lie in the plan's storage type; statistics of norms, losses
+ * and the optimizer's moments in f32. When a model that trains has narrow storage, AdamW keeps
+ * master weights in f32 and writes the parameters as their copy, in the same pass over memory.
  */
 #ifndef ASSAY_WORKLOADS_MODELS_GPT2_DEVICE_H
 #define ASSAY_WORKLOADS_MODELS_GPT2_DEVICE_H
@@ -13,24 +17,27 @@
 #include "workloads/ops/ops.h"
 
 enum gpt2_buffer {
-    GPT2_PARAMETERS, /* laid out as gpt2.h says, as are the next three */
+    GPT2_PARAMETERS, /* laid out as gpt2.h says, as are the next four */
+    GPT2_MASTER,     /* f32; training in narrow storage only */
     GPT2_GRADIENTS,  /* training only, as are the moments and all of D_ */
-    GPT2_MOMENT1,
-    GPT2_MOMENT2,
+    GPT2_MOMENT1,    /* f32 */
+    GPT2_MOMENT2,    /* f32 */
     GPT2_TOKENS,   /* i32, OP_TOKENS_LENGTH(rows) */
     GPT2_RESIDUAL, /* (2*layers+1, rows, width): before each half layer, and at the end */
     GPT2_NORM,     /* outputs of the layer norms, likewise */
-    GPT2_MEAN,     /* (2*layers+1, rows) */
-    GPT2_RSTD,
+    GPT2_MEAN,     /* (2*layers+1, rows), f32 */
+    GPT2_RSTD,     /* likewise */
     GPT2_QKV,    /* (layers, rows, 3*width) */
     GPT2_SCORES, /* (layers, sequences, heads, length, length): probabilities */
     GPT2_VALUES, /* (layers, rows, width) */
     GPT2_FC,     /* (layers, rows, mlp_width) */
     GPT2_GELU,
     GPT2_LOGITS, /* (rows, vocabulary); their gradient after the backward pass */
-    GPT2_TOTAL,  /* (rows), training only, as are the next two */
+    GPT2_TOTAL,  /* (rows), f32, training only, as are the next two */
     GPT2_ROW_LOSS,
     GPT2_LOSSES,     /* ring of mean losses, GPT2_LOSS_SLOTS */
+    GPT2_SCALING,    /* struct op_scaling_state; only with a loss scale, as is the next */
+    GPT2_SCALING_PARTIALS,
     GPT2_D_RESIDUAL, /* (rows, width) */
     GPT2_D_NARROW,   /* (rows, width) */
     GPT2_D_QKV,      /* (rows, 3*width) */
@@ -45,11 +52,17 @@ struct gpt2_device_plan {
     struct gpt2_shape shape;
     uint64_t sequences, length; /* the largest batch */
     bool training;
+    enum dtype storage; /* f32, bf16 or f16; that of the ops */
+    /* Dynamic loss scaling: its first scale, a power of two, and the good steps before it grows. */
+    double scale; /* 0: none */
+    uint32_t scale_interval;
 };
 
 /* Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum.
  */
 uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS]);
+/* Type of a buffer's elements; i32 for tokens. */
+enum dtype gpt2_device_type(const struct gpt2_device_plan *plan, enum gpt2_buffer buffer);
 
 /* Readable by everybody. */
 struct gpt2_device {
@@ -76,11 +89,26 @@ void gpt2_device_destroy(struct gpt2_device *model); /* takes NULL */
 enum status gpt2_device_set_batch(struct gpt2_device *model, const int32_t *indices,
                                   uint64_t sequences, uint64_t unique, struct error *err);
 
+/* Elements of a buffer as f32, whatever they are stored in. Blocks. */
+enum status gpt2_device_fetch(const struct gpt2_device *model, enum gpt2_buffer buffer,
+                              uint64_t offset, uint64_t count, float *ret, struct error *err);
+/* The buffer that AdamW moves: master weights where there are any, else the parameters. */
+enum gpt2_buffer gpt2_device_weights(const struct gpt2_device *model);
+/* Sets all weights, and the parameters as their copy. Blocks. */
+enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
+                                    struct error *err);
+/* The loss scale and what became of the steps; only with a loss scale. Blocks. */
+enum status gpt2_device_scaling(const struct gpt2_device *model, struct op_scaling_state *ret,
+                                struct error *err);
+
 /* Logits of the batch; with training also the losses, their mean into LOSSES[slot]. */
 enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct error *err);
-/* Gradients of the mean loss; uses the logits up. */
+/* Gradients of the mean loss, times the loss scale if there is one; uses the logits up. */
 enum status gpt2_device_backward(struct gpt2_device *model, struct error *err);
-/* One AdamW step, counted from 1; only tensors that gpt2.h says so decay. */
+/*
+ * One AdamW step, counted from 1; only tensors that gpt2.h says so decay. With a loss scale, a step
+ * whose gradients are not finite is skipped, and the bias corrections count those that were not.
+ */
 enum status gpt2_device_update(struct gpt2_device *model, const struct adamw *adamw, uint64_t step,
                                struct error *err);
 

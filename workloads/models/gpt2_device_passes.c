@@ -89,11 +89,11 @@ static enum status linear_forward(struct gpt2_device *model, const struct linear
         .m = model->tokens.rows,
         .n = linear->outputs,
         .k = linear->inputs,
-        .a = {.at = x, .type = DTYPE_F32, .stride = linear->inputs},
+        .a = {.at = x, .type = model->plan.storage, .stride = linear->inputs},
         .b = {.at = tensor(model, GPT2_PARAMETERS, linear->weight, linear->layer),
-              .type = DTYPE_F32,
+              .type = model->plan.storage,
               .stride = linear->outputs},
-        .c = {.at = y, .type = DTYPE_F32, .stride = linear->outputs},
+        .c = {.at = y, .type = model->plan.storage, .stride = linear->outputs},
         .bias = tensor(model, GPT2_PARAMETERS, linear->bias, linear->layer),
         .d = d,
     };
@@ -111,21 +111,21 @@ static enum status linear_backward(struct gpt2_device *model, const struct linea
         .m = rows,
         .n = in,
         .k = out,
-        .a = {.at = dy, .type = DTYPE_F32, .stride = out},
+        .a = {.at = dy, .type = model->plan.storage, .stride = out},
         .b = {.at = tensor(model, GPT2_PARAMETERS, linear->weight, linear->layer),
-              .type = DTYPE_F32,
+              .type = model->plan.storage,
               .stride = out,
               .transpose = true},
-        .c = {.at = dx, .type = DTYPE_F32, .stride = in},
+        .c = {.at = dx, .type = model->plan.storage, .stride = in},
     };
     const struct op_gemm weight = {
         .m = in,
         .n = out,
         .k = rows,
-        .a = {.at = x, .type = DTYPE_F32, .stride = in, .transpose = true},
-        .b = {.at = dy, .type = DTYPE_F32, .stride = out},
+        .a = {.at = x, .type = model->plan.storage, .stride = in, .transpose = true},
+        .b = {.at = dy, .type = model->plan.storage, .stride = out},
         .c = {.at = tensor(model, GPT2_GRADIENTS, linear->weight, linear->layer),
-              .type = DTYPE_F32,
+              .type = model->plan.storage,
               .stride = out},
     };
     enum status status = op_gemm(model->ops, &input, err);
@@ -168,17 +168,17 @@ static struct attention attention_of(const struct gpt2_device *model, struct ope
     const uint64_t t = model->plan.length, heads = model->plan.shape.heads;
     struct attention ret = {
         .q = {.at = qkv,
-              .type = DTYPE_F32,
+              .type = model->plan.storage,
               .stride = 3 * d,
               .outer_stride = t * 3 * d,
               .inner_stride = size},
         .values = {.at = values,
-                   .type = DTYPE_F32,
+                   .type = model->plan.storage,
                    .stride = d,
                    .outer_stride = t * d,
                    .inner_stride = size},
         .scores = {.at = scores,
-                   .type = DTYPE_F32,
+                   .type = model->plan.storage,
                    .stride = t,
                    .outer_stride = heads * t * t,
                    .inner_stride = t * t},
@@ -347,12 +347,14 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
         .m = model->tokens.rows,
         .n = shape->vocabulary,
         .k = d,
-        .a = {.at = half(model, GPT2_NORM, end, d), .type = DTYPE_F32, .stride = d},
+        .a = {.at = half(model, GPT2_NORM, end, d), .type = model->plan.storage, .stride = d},
         .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0),
-              .type = DTYPE_F32,
+              .type = model->plan.storage,
               .stride = d,
               .transpose = true},
-        .c = {.at = at(model, GPT2_LOGITS, 0), .type = DTYPE_F32, .stride = shape->vocabulary},
+        .c = {.at = at(model, GPT2_LOGITS, 0),
+              .type = model->plan.storage,
+              .stride = shape->vocabulary},
     };
     enum status status = op_embedding(
         model->ops, &model->tokens, tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0),
@@ -381,26 +383,30 @@ enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
     const uint64_t d = shape->width, v = shape->vocabulary, end = 2 * shape->layers;
     const uint64_t rows = model->tokens.rows;
     const struct op_matrix dlogits = {
-        .at = at(model, GPT2_LOGITS, 0), .type = DTYPE_F32, .stride = v};
+        .at = at(model, GPT2_LOGITS, 0), .type = model->plan.storage, .stride = v};
     const struct op_gemm weight = {
         .m = v,
         .n = d,
         .k = rows,
         .a = transposed(dlogits),
-        .b = {.at = half(model, GPT2_NORM, end, d), .type = DTYPE_F32, .stride = d},
-        .c = {.at = tensor(model, GPT2_GRADIENTS, GPT2_WTE, 0), .type = DTYPE_F32, .stride = d},
+        .b = {.at = half(model, GPT2_NORM, end, d), .type = model->plan.storage, .stride = d},
+        .c = {.at = tensor(model, GPT2_GRADIENTS, GPT2_WTE, 0),
+              .type = model->plan.storage,
+              .stride = d},
     };
     const struct op_gemm input = {
         .m = rows,
         .n = d,
         .k = v,
         .a = dlogits,
-        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0), .type = DTYPE_F32, .stride = d},
-        .c = {.at = at(model, GPT2_D_NARROW, 0), .type = DTYPE_F32, .stride = d},
+        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0),
+              .type = model->plan.storage,
+              .stride = d},
+        .c = {.at = at(model, GPT2_D_NARROW, 0), .type = model->plan.storage, .stride = d},
     };
     enum status status =
         op_cross_entropy_backward(model->ops, &model->tokens, model->buffers[GPT2_LOGITS],
-                                  model->buffers[GPT2_TOTAL], v, err);
+                                  model->buffers[GPT2_TOTAL], model->buffers[GPT2_SCALING], v, err);
 
     if (status == STATUS_OK)
         status = op_gemm(model->ops, &weight, err);

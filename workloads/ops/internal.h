@@ -17,6 +17,7 @@ struct ops_tile {
 struct ops {
     struct device *device;
     enum arm arm;
+    enum dtype storage; /* of all that kernels other than the product read and write */
     struct module *modules[OPS_MODULES];
     uint32_t lanes[OPS_MODULES];
     struct ops_tile tile;
@@ -24,9 +25,13 @@ struct ops {
     json_t *candidates;  /* what was tried, with its time */
 };
 
-/* Compiles one module for so many lanes; `tile` for the product, else NULL. */
-enum status ops_compile(struct device *device, enum ops_module module, uint32_t lanes,
-                        const struct ops_tile *tile, struct module **ret, struct error *err);
+/*
+ * Compiles one module for so many lanes; `tile` for the product, else NULL; `storage` for the
+ * others.
+ */
+enum status ops_compile(struct device *device, enum ops_module module, enum dtype storage,
+                        uint32_t lanes, const struct ops_tile *tile, struct module **ret,
+                        struct error *err);
 
 /* ops_choose.c: measures the candidates and fills modules, lanes and tile. */
 enum status ops_choose(struct ops *ops, struct error *err);

@@ -1,6 +1,7 @@
 #include "workloads/ops/internal.h"
 
 #include <math.h>
+#include <string.h>
 
 #define CHUNK 16 /* elements, the dialect's CHUNK_BEGIN and CHUNK_END */
 
@@ -46,16 +47,12 @@ enum status op_gelu_backward(struct ops *ops, struct operand x, struct buffer *d
     return OPS_LAUNCH(ops, OPS_ROWS, "gelu_backward", chunks(count), args, err);
 }
 
-enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct buffer *weights,
-                     struct buffer *gradients, struct buffer *m, struct buffer *v,
-                     struct error *err)
+/* What both forms of the kernel take of the step. */
+#define ADAMW_SCALARS 11
+static void adamw_scalars(const struct op_adamw *adamw, struct kernel_arg ret[ADAMW_SCALARS])
 {
     const double step = (double)adamw->step;
-    const struct kernel_arg args[] = {
-        arg_buffer(weights),
-        arg_buffer(gradients),
-        arg_buffer(m),
-        arg_buffer(v),
+    const struct kernel_arg args[ADAMW_SCALARS] = {
         arg_u64(adamw->offset),
         arg_u64(adamw->count),
         arg_f32(adamw->rate),
@@ -69,5 +66,26 @@ enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct buffe
         arg_f32(adamw->decay),
     };
 
-    return OPS_LAUNCH(ops, OPS_ROWS, "adamw", chunks(adamw->count), args, err);
+    memcpy(ret, args, sizeof(args));
+}
+
+enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct error *err)
+{
+    struct kernel_arg args[6 + ADAMW_SCALARS + 1];
+    size_t count = 0;
+
+    args[count++] = arg_buffer(adamw->weights);
+    if (adamw->copy)
+        args[count++] = arg_buffer(adamw->copy);
+    args[count++] = arg_buffer(adamw->gradients);
+    args[count++] = arg_buffer(adamw->m);
+    args[count++] = arg_buffer(adamw->v);
+    if (adamw->copy) /* some stacks want a buffer that is not read too */
+        args[count++] = arg_buffer(adamw->scaling ? adamw->scaling : adamw->weights);
+    adamw_scalars(adamw, args + count);
+    count += ADAMW_SCALARS;
+    if (adamw->copy)
+        args[count++] = arg_u32(adamw->scaling ? 1 : 0);
+    return ops_launch(ops, OPS_ROWS, adamw->copy ? "adamw_mixed" : "adamw", chunks(adamw->count),
+                      args, count, err);
 }

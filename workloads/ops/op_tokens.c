@@ -100,17 +100,19 @@ enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens, st
 }
 
 enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *tokens,
-                                      struct buffer *logits, struct buffer *total, uint64_t classes,
-                                      struct error *err)
+                                      struct buffer *logits, struct buffer *total,
+                                      struct buffer *scaling, uint64_t classes, struct error *err)
 {
     const struct kernel_arg args[] = {
         arg_buffer(logits),
         arg_buffer(tokens->buffer),
         arg_buffer(total),
+        arg_buffer(scaling ? scaling : total), /* some stacks want a buffer that is not read too */
         arg_u64(TARGETS * tokens->rows),
         arg_u64(tokens->rows),
         arg_u64(classes),
         arg_f32(1.0 / (double)tokens->rows),
+        arg_u32(scaling ? 1 : 0),
     };
 
     return OPS_LAUNCH(ops, OPS_ROWS, "cross_entropy_backward", tokens->rows, args, err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "workloads/kernel_text.h"
+#include "workloads/storage.h"
 
 #define GROUPS_PER_UNIT_CPU 4 /* enough to even out, few enough to keep launches cheap */
 #define GROUPS_PER_UNIT_GPU 64
@@ -16,6 +17,7 @@ static const char *const row_files[] = {
     "transformer_attention.h",
     "transformer_gelu.h",
     "transformer_embedding.h",
+    "transformer_scaling.h",
     "transformer_loss.h",
     "transformer_adamw.h",
 };
@@ -31,8 +33,9 @@ static const struct {
                   "workloads/kernels/transformer_*.h"},
 };
 
-enum status ops_compile(struct device *device, enum ops_module module, uint32_t lanes,
-                        const struct ops_tile *tile, struct module **ret, struct error *err)
+enum status ops_compile(struct device *device, enum ops_module module, enum dtype storage,
+                        uint32_t lanes, const struct ops_tile *tile, struct module **ret,
+                        struct error *err)
 {
     char values[5][16];
     struct module_define defines[] = {{"REG_M", values[0]},
@@ -40,6 +43,7 @@ enum status ops_compile(struct device *device, enum ops_module module, uint32_t 
                                       {"TILE_M", values[2]},
                                       {"TILE_N", values[3]},
                                       {"BLOCK_K", values[4]}};
+    struct module_define by_storage[STORAGE_DEFINES];
     struct module_source source = {.file = texts[module].path, .lanes = lanes};
     char *text = NULL;
     enum status status;
@@ -55,6 +59,10 @@ enum status ops_compile(struct device *device, enum ops_module module, uint32_t 
             snprintf(values[i], sizeof(values[i]), "%u", numbers[i]);
         source.defines = defines;
         source.define_count = sizeof(defines) / sizeof(defines[0]);
+    } else {
+        storage_defines(storage, by_storage);
+        source.defines = by_storage;
+        source.define_count = STORAGE_DEFINES;
     }
     source.text = text;
     status = device_module_load(device, &source, ret, err);
@@ -95,6 +103,7 @@ enum status ops_create(struct device *device, enum precision precision, enum arm
         return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
     ops->device = device;
     ops->arm = arm;
+    ops->storage = precision_dtype(precision);
     ops->groups_max =
         units * (device->info.type == DEVICE_GPU ? GROUPS_PER_UNIT_GPU : GROUPS_PER_UNIT_CPU);
     ops->candidates = json_array();

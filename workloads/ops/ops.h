@@ -3,8 +3,9 @@
  *
  * An `ops` holds the compiled modules and what was chosen for the device: the group size of each
  * family of kernels and the tile of the matrix product, both by measurement at creation. Every
- * function below enqueues and returns; offsets and strides are in elements; operands are f32. The
- * matrix product is the one place where a vendor library's arm takes over.
+ * function below enqueues and returns; offsets and strides are in elements. Operands are in the
+ * storage type of the `ops` unless said otherwise; sums and arithmetic are f32. The matrix product
+ * is the one place where a vendor library's arm takes over.
  */
 #ifndef ASSAY_WORKLOADS_OPS_OPS_H
 #define ASSAY_WORKLOADS_OPS_OPS_H
@@ -79,7 +80,7 @@ struct op_norm {
     uint64_t rows, width;
     struct operand x;          /* (rows, width) */
     struct operand gain, bias; /* (width) */
-    struct operand mean, rstd; /* (rows) */
+    struct operand mean, rstd; /* (rows), f32 */
 };
 /* y = norm(x) gain + bias; writes mean and rstd. */
 enum status op_norm_forward(struct ops *ops, const struct op_norm *norm, struct operand y,
@@ -114,10 +115,33 @@ struct op_adamw {
     double rate, beta1, beta2, epsilon, decay;
     uint64_t step; /* from 1 */
     uint64_t offset, count;
+    struct buffer *weights, *m, *v; /* f32 */
+    struct buffer *gradients;
+    struct buffer *copy;    /* of the weights, in storage; NULL: weights are read as they are */
+    struct buffer *scaling; /* only with a copy: op_scaling_step decided on the step; or NULL */
 };
-enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct buffer *weights,
-                     struct buffer *gradients, struct buffer *m, struct buffer *v,
-                     struct error *err);
+enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct error *err);
+
+/* ---- op_scaling.c: dynamic loss scaling, kernels/transformer_scaling.h ---- */
+
+/* The buffer of 4-byte words that holds its state, as it lies on the device. */
+struct op_scaling_state {
+    float scale;   /* of the next backward pass */
+    float inverse; /* of the gradients of the latest step */
+    float apply;   /* 0: the latest step was skipped */
+    float rest1, rest2;
+    uint32_t good, taken, skipped;
+};
+
+#define OP_SCALING_PARTIALS 8192 /* groups that a check of gradients never exceeds */
+
+/*
+ * Before op_adamw: looks for an infinity or NaN among `count` gradients, decides on the step and
+ * sets the next scale. `partial`: OP_SCALING_PARTIALS f32.
+ */
+enum status op_scaling_step(struct ops *ops, struct buffer *scaling, struct buffer *partial,
+                            struct buffer *gradients, uint64_t count, double beta1, double beta2,
+                            uint32_t interval, struct error *err);
 
 /* ---- op_tokens.c ---- */
 
@@ -143,15 +167,15 @@ enum status op_embedding(struct ops *ops, const struct op_tokens *tokens, struct
 enum status op_embedding_backward(struct ops *ops, const struct op_tokens *tokens,
                                   struct buffer *dx, struct operand dwte, struct operand dwpe,
                                   uint64_t width, struct error *err);
-/* Per row: total = log(sum(exp(logits))), loss = total - logits[target]. */
+/* Per row: total = log(sum(exp(logits))), loss = total - logits[target]; both f32. */
 enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens, struct buffer *logits,
                              struct buffer *total, struct buffer *loss, uint64_t classes,
                              struct error *err);
-/* Logits become the gradient of the mean loss. */
+/* Logits become the gradient of the mean loss, times the loss scale unless `scaling` is NULL. */
 enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *tokens,
-                                      struct buffer *logits, struct buffer *total, uint64_t classes,
-                                      struct error *err);
-/* ret[slot] = mean of the first `count` elements of x. */
+                                      struct buffer *logits, struct buffer *total,
+                                      struct buffer *scaling, uint64_t classes, struct error *err);
+/* ret[slot] = mean of the first `count` elements of x; both f32. */
 enum status op_mean(struct ops *ops, struct buffer *x, uint64_t count, struct buffer *ret,
                     uint64_t slot, struct error *err);
 

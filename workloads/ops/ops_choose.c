@@ -13,6 +13,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/random.h"
+#include "workloads/storage.h"
 
 #define PRODUCT_SIZE 192
 #define ROWS 128
@@ -105,7 +106,7 @@ static enum status try_candidate(struct ops *ops, const struct task *task, enum 
     const uint32_t kept_lanes = ops->lanes[module];
     int64_t ns = 0;
     struct error refusal = ERROR_INIT;
-    enum status status = ops_compile(ops->device, module, lanes, tile, &mine, &refusal);
+    enum status status = ops_compile(ops->device, module, ops->storage, lanes, tile, &mine, &refusal);
 
     if (status == STATUS_OK) {
         ops->modules[module] = mine;
@@ -190,11 +191,14 @@ enum status ops_choose(struct ops *ops, struct error *err)
         return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
     for (uint64_t i = 0; i < count; i++)
         numbers[i] = (float)(random_unit(random_at(1, 0, i)) - 0.5);
+    if (ops->storage != DTYPE_F32)
+        storage_encode(ops->storage, numbers, count, numbers); /* in place, front to back */
     for (size_t i = 0; i < 3 && status == STATUS_OK; i++) {
         status = device_buffer_alloc(ops->device, count * sizeof(*numbers), BUFFER_READ_WRITE,
                                      buffers[i], err);
         if (status == STATUS_OK)
-            status = device_upload(*buffers[i], 0, numbers, count * sizeof(*numbers), err);
+            status = device_upload(*buffers[i], 0, numbers,
+                                   count * dtype_bits(ops->storage) / 8, err);
     }
     if (status == STATUS_OK)
         status = choose_product(ops, &task, lanes, lanes_count, err);

@@ -1,2 +1,2 @@
 list(APPEND ASSAY_WORKLOAD_SOURCES
-    ops/ops.c ops/ops_choose.c ops/op_gemm.c ops/op_norm.c ops/op_elementwise.c ops/op_tokens.c)
+    ops/ops.c ops/ops_choose.c ops/op_gemm.c ops/op_norm.c ops/op_elementwise.c ops/op_tokens.c ops/op_scaling.c)

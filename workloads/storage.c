@@ -1,0 +1,105 @@
+#include "workloads/storage.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static float from_bits(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+bool storage_is_known(enum dtype type)
+{
+    return type == DTYPE_F32 || type == DTYPE_BF16 || type == DTYPE_F16;
+}
+
+double storage_unit_roundoff(enum dtype type)
+{
+    return type == DTYPE_BF16 ? 0x1p-8 : type == DTYPE_F16 ? 0x1p-11 : 0x1p-24;
+}
+
+void storage_defines(enum dtype type, struct module_define ret[STORAGE_DEFINES])
+{
+    static const char *const names[] = {"storage", "LOAD", "STORE"};
+    static const char *const values[][STORAGE_DEFINES] = {
+        {"store_f32", "LOAD_F32", "STORE_F32"},
+        {"store_bf16", "LOAD_BF16", "STORE_BF16"},
+        {"store_f16", "LOAD_F16", "STORE_F16"},
+    };
+    const size_t row = type == DTYPE_BF16 ? 1 : type == DTYPE_F16 ? 2 : 0;
+
+    for (size_t i = 0; i < STORAGE_DEFINES; i++)
+        ret[i] = (struct module_define){names[i], values[row][i]};
+}
+
+static uint16_t bf16_encode(float value)
+{
+    const uint32_t bits = bits_of(value);
+
+    if (isnan(value))
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+static uint16_t f16_encode(float value)
+{
+    const uint16_t sign = (uint16_t)(bits_of(value) >> 16 & 0x8000u);
+    const float magnitude = fabsf(value);
+    uint32_t bits;
+
+    if (isnan(value))
+        return (uint16_t)(sign | 0x7e00u);
+    if (magnitude >= 65520.0f) /* halfway to what would follow the largest */
+        return (uint16_t)(sign | 0x7c00u);
+    if (magnitude < 0x1p-14f)
+        return (uint16_t)(sign | (uint16_t)lrintf(magnitude * 0x1p24f));
+    bits = bits_of(magnitude) - (112u << 23);
+    return (uint16_t)(sign | (uint16_t)((bits + 0xfffu + (bits >> 13 & 1u)) >> 13));
+}
+
+static float f16_decode(uint16_t half)
+{
+    const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
+    const uint32_t exponent = half >> 10 & 31u, mantissa = half & 0x3ffu;
+
+    if (exponent == 31)
+        return from_bits(sign | 0x7f800000u | mantissa << 13);
+    if (exponent == 0)
+        return (sign ? -1.0f : 1.0f) * (float)mantissa * 0x1p-24f;
+    return from_bits(sign | (exponent + 112u) << 23 | mantissa << 13);
+}
+
+void storage_encode(enum dtype type, const float *values, uint64_t count, void *ret)
+{
+    uint16_t *halves = ret;
+
+    if (type == DTYPE_F32) {
+        memcpy(ret, values, count * sizeof(*values));
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        halves[i] = type == DTYPE_BF16 ? bf16_encode(values[i]) : f16_encode(values[i]);
+}
+
+void storage_decode(enum dtype type, const void *bytes, uint64_t count, float *ret)
+{
+    const uint16_t *halves = bytes;
+
+    if (type == DTYPE_F32) {
+        memcpy(ret, bytes, count * sizeof(*ret));
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        ret[i] = type == DTYPE_BF16 ? from_bits((uint32_t)halves[i] << 16) : f16_decode(halves[i]);
+}
