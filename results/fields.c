@@ -56,8 +56,8 @@ static void add_readings(struct fields *fields, const json_t *readings)
 
 static void add_identity(struct fields *fields, const json_t *record)
 {
-    static const char *const names[] = {"workload_digest", "protocol_digest", "precision", "batch",
-                                        "scenario",        "arm",             "seed"};
+    static const char *const names[] = {
+        "workload_digest", "protocol_digest", "precision", "batch", "scenario", "arm", "seed"};
     const json_t *identity = json_object_get(record, "identity");
     const json_t *campaign = json_object_get(record, "campaign");
     const json_t *evidence = json_object_get(json_object_get(record, "protocol"), "evidence");
@@ -65,8 +65,7 @@ static void add_identity(struct fields *fields, const json_t *record)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         set(fields, "identity.", names[i], "", copy_or_null(json_object_get(identity, names[i])));
     set(fields, "identity.", "protocol_evidence", "", copy_or_null(evidence));
-    set(fields, "tool.", "version", "",
-        copy_or_null(json_object_get(campaign, "tool_version")));
+    set(fields, "tool.", "version", "", copy_or_null(json_object_get(campaign, "tool_version")));
     set(fields, "tool.", "digest", "", copy_or_null(json_object_get(campaign, "tool_digest")));
 }
 
@@ -112,8 +111,8 @@ static void add_component(struct fields *fields, const json_t *component)
 
 static void add_artifact(struct fields *fields, const json_t *artifact)
 {
-    static const char *const names[] = {"source", "prelude", "options", "compiler", "binary",
-                                        "lanes"};
+    static const char *const names[] = {"source",   "prelude", "options",
+                                        "compiler", "binary",  "lanes"};
     const char *file = json_string_value(json_object_get(artifact, "file"));
     const char *base = file ? strrchr(file, '/') : NULL;
     char *prefix;
@@ -127,17 +126,42 @@ static void add_artifact(struct fields *fields, const json_t *artifact)
     free(prefix);
 }
 
+/* {"workload": {"gemm": {"lanes": 1}}} becomes "choice.gemm.lanes". */
+static void add_choices(struct fields *fields, const char *prefix, const json_t *choices)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)choices, name, value)
+    {
+        char *inner = json_is_object(value) ? text_format("%s%s.", prefix, name) : NULL;
+
+        if (!json_is_object(value))
+            set(fields, prefix, name, "", json_incref(value));
+        else if (inner)
+            add_choices(fields, inner, value);
+        else
+            fields->failed = true;
+        free(inner);
+    }
+}
+
 static void add_trial(struct fields *fields, const json_t *trial)
 {
+    const json_t *choices = json_object_get(json_object_get(trial, "facts"), "choices");
+
     const json_t *environment = json_object_get(trial, "environment");
     size_t i;
     json_t *entry;
 
     add_readings(fields, json_object_get(environment, "host"));
-    json_array_foreach(json_object_get(trial, "components"), i, entry)
-        add_component(fields, entry);
+    json_array_foreach(json_object_get(trial, "components"), i, entry) add_component(fields, entry);
     json_array_foreach(json_object_get(trial, "artifacts"), i, entry)
         add_artifact(fields, json_object_get(entry, "artifact"));
+    add_choices(fields, "choice.", json_object_get(choices, "workload"));
+    if (choices)
+        set(fields, "choice.", "iterations_per_sample", "",
+            copy_or_null(json_object_get(choices, "iterations_per_sample")));
 }
 
 enum status fields_from_record(const json_t *record, json_t **ret, struct error *err)

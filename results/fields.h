@@ -2,6 +2,7 @@
  * fields - a stored result as flat named values, the form that comparability judges.
  *
  * Names: identity.*, tool.*, device.*, host.*, cgroup.*, variable.*, load.*, kernel.FILE.*,
+ * choice.* (sizes of groups and the like, the same for all trials),
  * library.NAME (SHA-256 of the file; NAME without ".so..."), jit.NAME (compiled kernels that a
  * driver maps as libraries). A value that is not known is null; "(not applicable)" is a value. What
  * differs between the trials of one result is null, too: there is no one value.

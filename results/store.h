@@ -103,6 +103,10 @@ enum status store_add_campaign(struct store *store, const struct store_campaign 
                                const uint32_t *order, size_t order_count, int64_t *ret_campaign,
                                int64_t *ret_cells, struct error *err);
 
+/* What was chosen for a cell's trials, canonical JSON; once a cell. */
+enum status store_add_choice(struct store *store, int64_t cell, const json_t *choice,
+                             struct error *err);
+
 /* "started", "resumed", "interrupted", "finished", "failed" - with a detail for people. */
 enum status store_add_campaign_event(struct store *store, int64_t campaign, const char *event,
                                      const char *detail, struct error *err);

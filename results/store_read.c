@@ -228,6 +228,22 @@ static enum status set_estimate(struct store *store, json_t *object, int64_t cel
     return status;
 }
 
+/* What was chosen for all of its trials; null where they chose themselves. */
+static enum status set_choices(struct store *store, json_t *object, int64_t cell, struct error *err)
+{
+    json_t *row = NULL, *choices;
+    enum status status = row_of(store,
+                                "SELECT b.body AS 'choices:json' FROM choice x"
+                                " JOIN content b ON b.digest = x.content WHERE x.cell = ?1",
+                                cell, &row, err);
+
+    if (status != STATUS_OK)
+        return status;
+    choices = json_is_null(row) ? json_null() : json_incref(json_object_get(row, "choices"));
+    json_decref(row);
+    return set_new(store, object, "choices", choices, err);
+}
+
 static enum status fill_cell(struct store *store, int64_t cell, json_t *object, struct error *err)
 {
     enum status status;
@@ -255,6 +271,8 @@ static enum status fill_cell(struct store *store, int64_t cell, json_t *object, 
                             " ON l.trial = t.id JOIN device d ON d.id = l.device"
                             " WHERE t.cell = ?1 ORDER BY t.id DESC LIMIT 1",
                             cell, err);
+    if (status == STATUS_OK)
+        status = set_choices(store, object, cell, err);
     if (status == STATUS_OK)
         status = set_trials(store, object, cell, err);
     if (status == STATUS_OK)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/log.h"
 #include "harness/core/random.h"
 #include "harness/core/text.h"
 #include "harness/runner/environment.h"
@@ -14,6 +15,8 @@
 #include "harness/runner/progress.h"
 #include "harness/runner/tool.h"
 #include "harness/runner/trial.h"
+#include "harness/runner/tuner.h"
+#include "harness/runner/worker_process.h"
 #include "results/analysis.h"
 
 static enum status no_memory(struct error *err)
@@ -57,8 +60,7 @@ static void describe_cell(const struct plan *plan, size_t index, struct store_ce
     };
 }
 
-static enum status put_declarations(struct store *store, const struct plan *plan,
-                                    struct error *err)
+static enum status put_declarations(struct store *store, const struct plan *plan, struct error *err)
 {
     struct store_declaration protocol = {"protocol", plan->protocol.name, plan->protocol.version,
                                          "", plan->protocol.json};
@@ -93,8 +95,8 @@ static enum status record_plan(struct campaign *campaign, const struct plan *pla
     if (status == STATUS_OK)
         status = put_declarations(campaign->store, plan, err);
     if (status == STATUS_OK)
-        status = store_add_campaign(campaign->store, &record, cells, plan->cell_count,
-                                    plan->order, plan->order_count, &campaign->row, rows, err);
+        status = store_add_campaign(campaign->store, &record, cells, plan->cell_count, plan->order,
+                                    plan->order_count, &campaign->row, rows, err);
     free(cells);
     return status;
 }
@@ -158,14 +160,16 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
                 "batch", &batch, "seed", &seed);
     json_unpack(record, "{s:s}", "device_spec", &device);
     cell->label = text_format("%s %s batch %lld on %s", name, precision, (long long)batch, device);
-    cell->message = json_pack(
-        "{s:O?, s:O?, s:s, s:I, s:O?, s:O?, s:I, s:s}", "workload",
-        json_object_get(record, "workload"), "protocol", json_object_get(record, "protocol"),
-        "precision", precision, "batch", batch, "scenario", json_object_get(identity, "scenario"),
-        "arm", json_object_get(identity, "arm"), "seed", (json_int_t)strtoull(seed, NULL, 10),
-        "device", device);
+    cell->message = json_pack("{s:O?, s:O?, s:s, s:I, s:O?, s:O?, s:I, s:s}", "workload",
+                              json_object_get(record, "workload"), "protocol",
+                              json_object_get(record, "protocol"), "precision", precision, "batch",
+                              batch, "scenario", json_object_get(identity, "scenario"), "arm",
+                              json_object_get(identity, "arm"), "seed",
+                              (json_int_t)strtoull(seed, NULL, 10), "device", device);
     if (!cell->label || !cell->message)
         status = no_memory(err);
+    else if (json_is_object(json_object_get(record, "choices")))
+        json_object_set(cell->message, "choices", json_object_get(record, "choices"));
     if (status == STATUS_OK)
         status = protocol_from_json(json_object_get(record, "protocol"), &protocol, err);
     if (status == STATUS_OK) {
@@ -209,8 +213,8 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
         const json_t *spec = json_object_get(json_array_get(planned, i), "spec");
 
         if (status == STATUS_OK)
-            status = cell_from_record(&campaign,
-                                      json_integer_value(json_object_get(cell, "cell")), err);
+            status =
+                cell_from_record(&campaign, json_integer_value(json_object_get(cell, "cell")), err);
         if (status == STATUS_OK && json_is_object(spec))
             status = arm_spec_from_json(spec, &campaign.cells[i].spec, err);
     }
@@ -237,9 +241,84 @@ void campaign_finish(struct campaign *campaign)
     memset(campaign, 0, sizeof(*campaign));
 }
 
+/* ---- choosing ---- */
+
+static bool has_choices(const struct campaign_cell *cell)
+{
+    const json_t *workload = json_object_get(cell->message, "workload");
+    const char *name = json_string_value(json_object_get(workload, "kind"));
+    const struct workload_kind *kind = name ? workload_kind_find(name) : NULL;
+
+    return kind && kind->choices && !worker_process_is_foreign();
+}
+
+/* The same work on the same device: the messages are equal, choices aside. */
+static bool same_work(const struct campaign_cell *a, const struct campaign_cell *b)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(a->message, key, value)
+    {
+        if (strcmp(key, "choices") && !json_equal(value, json_object_get(b->message, key)))
+            return false;
+    }
+    return true;
+}
+
+/* Made for this work before, by another cell of the campaign; borrowed. */
+static json_t *find_choices(const struct campaign *campaign, const struct campaign_cell *cell)
+{
+    for (size_t i = 0; i < campaign->cell_count; i++) {
+        json_t *choices = json_object_get(campaign->cells[i].message, "choices");
+
+        if (choices && same_work(&campaign->cells[i], cell))
+            return choices;
+    }
+    return NULL;
+}
+
+/*
+ * Sees to it that the cell's trials are handed one choice. A worker that cannot choose is no error
+ * here: its trials will fail for the same reason, and record it.
+ */
+static enum status choose(struct campaign *campaign, struct campaign_cell *cell, int wake_fd,
+                          struct error *err)
+{
+    const struct tuner_request request = {.message = cell->message,
+                                          .environment_changes = cell->spec.changes,
+                                          .root = cell->spec.root,
+                                          .silence_ns = campaign->silence_ns,
+                                          .wake_fd = wake_fd};
+    struct error reason = ERROR_INIT;
+    json_t *choices;
+    enum status status;
+
+    if (cell->chosen)
+        return STATUS_OK;
+    if (json_object_get(cell->message, "choices") || !has_choices(cell)) {
+        cell->chosen = true;
+        return STATUS_OK;
+    }
+    choices = json_incref(find_choices(campaign, cell));
+    status = choices ? STATUS_OK : tuner_run(&request, &choices, &reason);
+    if (status == STATUS_INTERRUPTED)
+        return STATUS_OK;
+    cell->chosen = true;
+    if (status != STATUS_OK) {
+        log_debug("%s: nothing chosen beforehand: %s", cell->label, reason.message);
+        return STATUS_OK;
+    }
+    status = store_add_choice(campaign->store, cell->row, choices, err);
+    if (status == STATUS_OK && json_object_set(cell->message, "choices", choices) < 0)
+        status = no_memory(err);
+    json_decref(choices);
+    return status;
+}
+
 /* ---- running ---- */
 
-static const struct campaign_cell *find_cell(const struct campaign *campaign, int64_t row)
+static struct campaign_cell *find_cell(const struct campaign *campaign, int64_t row)
 {
     for (size_t i = 0; i < campaign->cell_count; i++)
         if (campaign->cells[i].row == row)
@@ -265,7 +344,7 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         store_pending_trials(campaign->store, campaign->row, &pending, &count, err);
 
     for (size_t i = 0; i < count && status == STATUS_OK && !summary->interrupted; i++) {
-        const struct campaign_cell *cell = find_cell(campaign, pending[i].cell);
+        struct campaign_cell *cell = find_cell(campaign, pending[i].cell);
         struct trial_outcome outcome = {0};
         char *note = NULL;
 
@@ -279,6 +358,10 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
             break;
         }
         progress_set(request->progress, cell->label);
+        status = choose(campaign, cell, options->wake_fd, err);
+        summary->interrupted = asked_to_stop(options->wake_fd, 0);
+        if (status != STATUS_OK || summary->interrupted)
+            break;
         request->sequence = pending[i].sequence;
         request->message = cell->message;
         request->environment = cell->environment;
@@ -295,9 +378,9 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         else
             summary->failed++;
         if (outcome.status != STATUS_OK)
-            note = text_format("%s: trial %lld: %s: %s", cell->label,
-                               (long long)pending[i].sequence, status_name(outcome.status),
-                               outcome.error.message);
+            note =
+                text_format("%s: trial %lld: %s: %s", cell->label, (long long)pending[i].sequence,
+                            status_name(outcome.status), outcome.error.message);
         progress_advance(request->progress, note);
         free(note);
     }
@@ -320,8 +403,8 @@ static enum status estimate_cells(struct campaign *campaign, struct error *err)
             continue;
         }
         if (status == STATUS_OK)
-            status = store_add_estimate(campaign->store, campaign->cells[i].row,
-                                        ESTIMATE_VERSION, estimate, &analysis_error);
+            status = store_add_estimate(campaign->store, campaign->cells[i].row, ESTIMATE_VERSION,
+                                        estimate, &analysis_error);
         if (status != STATUS_OK && err)
             *err = analysis_error;
         json_decref(estimate);
@@ -380,9 +463,9 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     if (status == STATUS_OK && !summary.interrupted)
         status = estimate_cells(campaign, err);
     if (status == STATUS_OK)
-        status = store_add_campaign_event(campaign->store, campaign->row,
-                                          summary.interrupted ? "interrupted" : "finished", NULL,
-                                          err);
+        status =
+            store_add_campaign_event(campaign->store, campaign->row,
+                                     summary.interrupted ? "interrupted" : "finished", NULL, err);
     if (status == STATUS_OK)
         *ret = summary;
     return status;

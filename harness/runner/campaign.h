@@ -20,6 +20,7 @@ struct campaign_cell {
     char *label;       /* "triad fp32 on opencl:0", heap */
     json_t *message;   /* body of the worker's "trial" message */
     struct arm_spec spec; /* how its worker starts */
+    bool chosen;          /* its message has the choices, or there is nothing to hand over */
     json_t *environment;  /* fixed readings as its worker has them; set while running */
 };
 

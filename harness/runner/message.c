@@ -187,6 +187,8 @@ static enum status get_members(struct message *message, struct error *err)
         return get_object(message, "device", err);
     case MESSAGE_ARTIFACT:
         return get_object(message, "artifact", err);
+    case MESSAGE_CHOICES:
+        return get_object(message, "choices", err);
     case MESSAGE_FACTS:
         return get_object(message, "facts", err);
     case MESSAGE_PHASE:

@@ -20,6 +20,7 @@
     X(HELLO, "hello")       /* worker: I am here and speak this version */                         \
     X(TRIAL, "trial")       /* harness: what to run */                                             \
     X(DEVICE, "device")     /* worker: the device that was opened */                               \
+    X(CHOICES, "choices")   /* worker: what it chose by measurement, as it was asked to */         \
     X(PHASE, "phase")       /* worker: a phase is over */                                          \
     X(ARTIFACT, "artifact") /* worker: a kernel module was compiled */                             \
     X(CHECK, "check")       /* worker: an output was compared with its reference */                \
@@ -48,7 +49,7 @@ struct message {
     uint64_t first;             /* samples: index of the first value */
     int64_t *values;            /* samples, heap; NULL when there are none */
     size_t count;               /* samples */
-    const json_t *body;         /* device, artifact, facts, trial: the object inside */
+    const json_t *body;         /* device, artifact, choices, facts, trial: the object */
     const char *phase;          /* check: before or after the window */
     const char *output, *metric, *reason; /* check */
     double error, tolerance;    /* check; error is NaN where the worker said null */

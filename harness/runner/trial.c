@@ -1,44 +1,32 @@
 #include "harness/runner/trial.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "harness/core/clock.h"
-#include "harness/core/log.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
 #include "harness/runner/cgroup.h"
-#include "harness/runner/child_environment.h"
 #include "harness/runner/environment.h"
 #include "harness/runner/message.h"
-#include "harness/runner/tool.h"
 #include "harness/runner/trial_record.h"
-#include "harness/runner/worker_link.h"
+#include "harness/runner/worker_process.h"
 
 #define SECOND_NS ((int64_t)1000000000)
 #define GRACE_NS (10 * SECOND_NS)
 #define STOP_GRACE_NS (2 * SECOND_NS)
 #define TICK_NS (SECOND_NS / 5)
-#define WORDS_KEPT 262144    /* of the worker's standard output and error, before it starts anew */
-#define WORDS_MAX 1073741824 /* that it may write between two looks; only what is kept takes memory */
-#define WORDS_SHOWN 600
 
 /* A trial under way. */
 struct watch {
     const struct trial_request *request;
     struct trial_record record;
-    struct channel channel;
-    struct process process;
+    struct worker_process worker;
     struct process_exit exit;
     bool reaped;
-    int words_fd;       /* the worker's standard output and error */
     int64_t oom_kills;  /* before the start */
     bool greeted;       /* hello was said */
     bool ended;         /* end was said */
@@ -46,58 +34,6 @@ struct watch {
     enum status status; /* the trial's */
     struct error error;
 };
-
-/*
- * The worker's output goes to memory with a fixed end: a chatty library cannot fill a disk. Long
- * before the end it starts anew (forget_words), since a write past it fails, and not every worker
- * lives on after that.
- */
-static int open_words(void)
-{
-    int fd = memfd_create("assay-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd >= 0 && (ftruncate(fd, WORDS_MAX) < 0 ||
-                    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-/* Appends the last words of the worker, if it left any, to `text`. */
-static void append_words(const struct watch *watch, struct text *text)
-{
-    off_t end = lseek(watch->words_fd, 0, SEEK_CUR);
-    char words[WORDS_SHOWN];
-    off_t from = end > WORDS_SHOWN ? end - WORDS_SHOWN : 0;
-    ssize_t got = end > 0 ? pread(watch->words_fd, words, (size_t)(end - from), from) : 0;
-
-    while (got > 0 && (words[got - 1] == '\n' || words[got - 1] == ' '))
-        got--;
-    if (got <= 0)
-        return;
-    text_append(text, "; its last words: ");
-    for (ssize_t i = 0; i < got; i++)
-        if (words[i] == '\n')
-            words[i] = ' ';
-    text_append_printable(text, words, (size_t)got);
-}
-
-/* The worker writes at the offset that both sides share, so that it can be set back from here. */
-static void forget_words(const struct watch *watch)
-{
-    char last[WORDS_SHOWN];
-    off_t end = lseek(watch->words_fd, 0, SEEK_CUR);
-    ssize_t kept;
-
-    if (end <= WORDS_KEPT)
-        return;
-    kept = pread(watch->words_fd, last, sizeof(last), end - WORDS_SHOWN);
-    lseek(watch->words_fd, kept > 0 ? kept : 0, SEEK_SET);
-    fallocate(watch->words_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
-    if (kept > 0 && pwrite(watch->words_fd, last, (size_t)kept, 0) != kept)
-        log_debug("the worker's words were lost");
-}
 
 static void fail(struct watch *watch, enum status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -115,61 +51,10 @@ static void fail(struct watch *watch, enum status code, const char *format, ...)
     va_end(args);
     if (watch->phase[0])
         text_append_format(&text, " (after %s)", watch->phase);
-    append_words(watch, &text);
+    worker_process_append_words(&watch->worker, &text);
     watch->status = error_set(&watch->error, code, "%s",
                               text_ok(&text) ? text.data : "out of memory");
     text_finish(&text);
-}
-
-static enum status start_worker(struct watch *watch, struct error *err)
-{
-    char *own_argv[] = {NULL, (char *)"worker", NULL};
-    char *replacement = getenv("ASSAY_WORKER");
-    int to_worker[2], from_worker[2];
-    char **envp = NULL;
-    char *path = NULL;
-    enum status status = tool_path(&path, err);
-
-    if (status != STATUS_OK)
-        return status;
-    own_argv[0] = replacement ? replacement : path;
-    if (pipe2(to_worker, O_CLOEXEC) < 0) {
-        free(path);
-        return error_set_errno(err, errno, "pipe to the worker");
-    }
-    if (pipe2(from_worker, O_CLOEXEC) < 0) {
-        close(to_worker[0]);
-        close(to_worker[1]);
-        free(path);
-        return error_set_errno(err, errno, "pipe from the worker");
-    }
-    fcntl(from_worker[1], F_SETPIPE_SZ, 1 << 20); /* fewer waits for the worker; no matter if not */
-    status = child_environment_build(watch->request->environment_changes, &envp, err);
-    if (status == STATUS_OK) {
-        struct process_fd fds[] = {{watch->words_fd, STDOUT_FILENO},
-                                   {watch->words_fd, STDERR_FILENO},
-                                   {to_worker[0], WORKER_READ_FD},
-                                   {from_worker[1], WORKER_WRITE_FD}};
-        struct process_options options = {
-            .path = replacement ? replacement : path,
-            .argv = own_argv,
-            .envp = envp,
-            .root = watch->request->root,
-            .fds = fds,
-            .fd_count = sizeof(fds) / sizeof(fds[0]),
-        };
-
-        status = process_spawn(&options, &watch->process, err);
-    }
-    child_environment_free(envp);
-    free(path);
-    close(to_worker[0]);
-    close(from_worker[1]);
-    if (status == STATUS_OK)
-        return channel_init(&watch->channel, from_worker[0], to_worker[1], err);
-    close(to_worker[1]);
-    close(from_worker[0]);
-    return status;
 }
 
 /* Sends to the worker; one that does not take it is reported by what it does next. */
@@ -177,7 +62,7 @@ static void tell(struct watch *watch, json_t *message)
 {
     struct error err = ERROR_INIT;
 
-    if (message && channel_write_json(&watch->channel, message,
+    if (message && channel_write_json(&watch->worker.channel, message,
                                       clock_monotonic_ns() + GRACE_NS, &err) == STATUS_TIMEOUT)
         fail(watch, STATUS_TIMEOUT, "the worker does not read its channel");
     json_decref(message);
@@ -277,7 +162,7 @@ static enum status handle(struct watch *watch, const struct message *message, st
         /* What was said before is on disk before the window opens, and nothing is written then. */
         status = trial_record_commit(&watch->record, err);
         if (status == STATUS_OK)
-            status = trial_record_mapped(&watch->record, message->name, watch->process.pid, err);
+            status = trial_record_mapped(&watch->record, message->name, watch->worker.process.pid, err);
         if (status == STATUS_OK)
             tell(watch, message_new(MESSAGE_GO));
         return status;
@@ -285,6 +170,9 @@ static enum status handle(struct watch *watch, const struct message *message, st
         handle_end(watch, message);
         return STATUS_OK;
     case MESSAGE_ALIVE:
+        return STATUS_OK;
+    case MESSAGE_CHOICES:
+        fail(watch, STATUS_PROTOCOL, "the worker sent \"choices\", which nobody asked for");
         return STATUS_OK;
     case MESSAGE_TRIAL:
     case MESSAGE_GO:
@@ -324,14 +212,14 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
         size_t length;
         enum status status;
 
-        forget_words(watch);
-        status = channel_read_line(&watch->channel, 0, watch->request->wake_fd, &line, &length,
+        worker_process_forget_words(&watch->worker);
+        status = channel_read_line(&watch->worker.channel, 0, watch->request->wake_fd, &line, &length,
                                    &read_error);
         if (status == STATUS_TIMEOUT) {
             status = trial_record_commit(&watch->record, err);
             if (status != STATUS_OK)
                 return status;
-            status = channel_read_line(&watch->channel, clock_monotonic_ns() + TICK_NS,
+            status = channel_read_line(&watch->worker.channel, clock_monotonic_ns() + TICK_NS,
                                        watch->request->wake_fd, &line, &length, &read_error);
         }
         if (status == STATUS_TIMEOUT) {
@@ -382,17 +270,17 @@ static void explain_exit(struct watch *watch)
 /* Waits for the worker's own end, or ends it. */
 static void reap(struct watch *watch)
 {
-    if (watch->process.pid == 0)
+    if (watch->worker.process.pid == 0)
         return;
     if (watch->status == STATUS_OK || watch->ended) {
         struct error err = ERROR_INIT;
 
-        if (process_wait(&watch->process, clock_monotonic_ns() + GRACE_NS, &watch->exit, &err) ==
+        if (process_wait(&watch->worker.process, clock_monotonic_ns() + GRACE_NS, &watch->exit, &err) ==
             STATUS_OK)
             watch->reaped = true;
     }
     if (!watch->reaped) {
-        process_stop(&watch->process, STOP_GRACE_NS, &watch->exit);
+        process_stop(&watch->worker.process, STOP_GRACE_NS, &watch->exit);
         watch->reaped = true;
         if (watch->status == STATUS_OK && !watch->ended)
             fail(watch, STATUS_TIMEOUT, "the worker closed its channel and did not end");
@@ -404,16 +292,14 @@ static void reap(struct watch *watch)
 enum status trial_run(const struct trial_request *request, struct trial_outcome *ret,
                       struct error *err)
 {
-    struct watch watch = {.request = request, .oom_kills = cgroup_oom_kills(), .words_fd = -1};
+    struct watch watch = {.request = request, .oom_kills = cgroup_oom_kills()};
     enum status status;
 
-    watch.channel.read_fd = watch.channel.write_fd = -1;
-    watch.words_fd = open_words();
-    if (watch.words_fd < 0)
-        return error_set_errno(err, errno, "memory for the worker's output");
+    worker_process_init(&watch.worker);
     status = trial_record_begin(&watch.record, request, err);
     if (status == STATUS_OK)
-        status = start_worker(&watch, err);
+        status = worker_process_start(&watch.worker, request->environment_changes, request->root,
+                                      err);
     if (status == STATUS_OK)
         status = listen_to_worker(&watch, err);
     if (status != STATUS_OK)
@@ -423,8 +309,7 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
         status = trial_record_end(&watch.record, watch.status, watch.error.message, &watch.exit,
                                   err);
     trial_record_finish(&watch.record);
-    channel_finish(&watch.channel);
-    close(watch.words_fd);
+    worker_process_finish(&watch.worker);
     if (status != STATUS_OK)
         return status;
     ret->trial = watch.record.trial;

@@ -16,6 +16,23 @@ static enum status bad_trial(struct error *err, const char *what)
     return error_set(err, STATUS_PROTOCOL, "trial message: %s", what);
 }
 
+static enum status read_choices(struct worker *worker, const json_t *trial, struct error *err)
+{
+    json_t *choices = json_object_get(trial, "choices");
+
+    worker->tune = json_is_true(json_object_get(trial, "tune"));
+    if (worker->tune && !worker->workload.kind->choices)
+        return bad_trial(err, "this kind of workload has nothing to choose");
+    if (!choices)
+        return STATUS_OK;
+    worker->block = json_integer_value(json_object_get(choices, "iterations_per_sample"));
+    worker->work.choices = json_object_get(choices, "workload");
+    if (worker->block < 1 || !json_is_object(worker->work.choices))
+        return bad_trial(err, "choices need `workload` and `iterations_per_sample`");
+    worker->choices = json_incref(choices);
+    return STATUS_OK;
+}
+
 static enum status read_trial(struct worker *worker, const json_t *trial, struct error *err)
 {
     const char *precision = json_string_value(json_object_get(trial, "precision"));
@@ -43,7 +60,7 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
     if (status == STATUS_OK)
         status = workload_from_json(json_object_get(trial, "workload"), &worker->workload, err);
     worker->work.workload = &worker->workload;
-    return status;
+    return status == STATUS_OK ? read_choices(worker, trial, err) : status;
 }
 
 /* Threads that a runtime starts later inherit the mode, so it is set before the device is opened.
@@ -126,8 +143,37 @@ static enum status send_facts(struct worker *worker, struct error *err)
     json_t *facts = worker->workload.kind->facts ? worker->workload.kind->facts(worker->instance)
                                                  : json_object();
 
+    if (worker->choices && facts)
+        json_object_set(facts, "choices", worker->choices);
     return worker_link_send(&worker->link, json_pack("{s:s, s:o}", "type", "facts", "facts", facts),
                             err);
+}
+
+static enum status send_choices(struct worker *worker, struct error *err)
+{
+    json_t *own = worker->workload.kind->choices(worker->instance);
+
+    return worker_link_send(&worker->link,
+                            own ? json_pack("{s:s, s:{s:o, s:I}}", "type", "choices", "choices",
+                                            "workload", own, "iterations_per_sample",
+                                            (json_int_t)worker->block)
+                                : NULL,
+                            err);
+}
+
+/* Chooses, for the trials to come, and measures nothing that is kept. */
+static enum status run_tuning(struct worker *worker, struct error *err)
+{
+    enum status status = open_device(worker, err);
+
+    if (status == STATUS_OK)
+        status =
+            worker->workload.kind->create(&worker->work, worker->device, &worker->instance, err);
+    if (status == STATUS_OK)
+        status = worker_calibrate(worker, err);
+    if (status == STATUS_OK)
+        status = send_choices(worker, err);
+    return status;
 }
 
 static enum status run_trial(struct worker *worker, struct error *err)
@@ -191,6 +237,7 @@ static void finish(struct worker *worker)
         free(worker->stage_ns[i]);
     free(worker->flush_bytes);
     free(worker->device_spec);
+    json_decref(worker->choices);
     workload_finish(&worker->workload);
     protocol_finish(&worker->protocol);
     worker_link_close(&worker->link);
@@ -212,8 +259,9 @@ int worker_main(void)
     status = read_trial(&worker, trial, &err);
     json_decref(trial);
     if (status == STATUS_OK)
-        status = run_trial(&worker, &err);
-    send_end(&worker, status, err.message);
+        status = worker.tune ? run_tuning(&worker, &err) : run_trial(&worker, &err);
+    if (!worker.tune || status != STATUS_OK)
+        send_end(&worker, status, err.message);
     finish(&worker);
     return 0;
 }

@@ -14,6 +14,8 @@ struct worker {
     struct workload workload;
     struct workload_case work;
     char *device_spec;
+    bool tune;                                /* choose and tell, no trial */
+    json_t *choices;                          /* given; NULL: the worker chooses */
     struct device *device;
     struct workload_instance *instance;
     struct sampler sampler;

@@ -85,8 +85,9 @@ static enum status run_block(struct worker *worker, int64_t iterations, struct e
 }
 
 /*
- * Finds how many iterations make a sample of at least min_sample_ns. The block is doubled until it
- * is long enough, then fixed: all samples of the trial have the same number of iterations.
+ * Finds how many iterations make a sample of at least min_sample_ns, unless that was chosen before.
+ * The block is doubled until it is long enough, then fixed: all samples of the trial have the same
+ * number of iterations.
  */
 enum status worker_calibrate(struct worker *worker, struct error *err)
 {
@@ -94,6 +95,8 @@ enum status worker_calibrate(struct worker *worker, struct error *err)
     int64_t begin_ns = clock_monotonic_ns();
     int64_t block = 1;
 
+    if (worker->choices)
+        return worker_send_phase(worker, "calibrate", begin_ns, err); /* the block is given */
     for (;;) {
         int64_t best = INT64_MAX;
 

@@ -68,6 +68,19 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         checks = self.query("SELECT phase, count(*), min(passed) FROM verification GROUP BY phase")
         self.assertEqual([row[0] for row in checks], ["verify_after", "verify_before"])
         self.assertTrue(all(row[1] > 4 and row[2] == 1 for row in checks))
+        # What was chosen was chosen once a cell, and every trial had it.
+        chosen = self.query("SELECT c.ordinal, b.body FROM choice x JOIN cell c ON c.id = x.cell"
+                            " JOIN content b ON b.digest = x.content ORDER BY 1")
+        self.assertEqual([row[0] for row in chosen], [1, 2])
+        self.assertEqual(
+            self.query("SELECT DISTINCT c.ordinal, json_extract(e.facts, '$.choices')"
+                       " FROM trial_end e JOIN trial t ON t.id = e.trial"
+                       " JOIN cell c ON c.id = t.cell ORDER BY 1"), chosen)
+        self.assertEqual(
+            self.query("SELECT count(*) FROM trial_end e JOIN trial t ON t.id = e.trial"
+                       " JOIN cell c ON c.id = t.cell JOIN choices x ON x.result LIKE '%/' ||"
+                       " c.ordinal WHERE e.iterations_per_sample ="
+                       " json_extract(x.json, '$.iterations_per_sample')")[0][0], 4)
         # Kernels: text, compiler and options are on record.
         artifacts = self.query("SELECT count(*) FROM artifact")[0][0]
         self.assertGreater(artifacts, 2)
@@ -78,6 +91,22 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
                                               "not_applicable"), name)
             if reading["status"] not in ("measured", "declared"):
                 self.assertTrue(reading["reason"], name)
+
+    def test_a_pair_shares_its_choice(self):
+        """Both arms are handed what one worker chose, so that nothing but the arm differs."""
+        device = self.device()
+        if not device:
+            self.skipTest("no OpenCL device here")
+        gelu = self.write("gelu.yaml", self.SMALL.format(name="small-gelu", kernel="gelu"))
+        call = self.assay("ab", gelu, "--device", device, "--a", "env:ASSAY_ARM=a", "--b",
+                          "env:ASSAY_ARM=b", "--pairs", "5", "--protocol", self.fast(), "--db",
+                          self.db, "--json", timeout=280)
+        self.assertIn(call.status, (0, 1, 3), call.err)
+        self.assertEqual(self.query("SELECT count(*), count(DISTINCT content) FROM choice"),
+                         [(2, 1)])
+        self.assertEqual(
+            self.query("SELECT count(*), count(DISTINCT json_extract(facts, '$.choices'))"
+                       " FROM trial_end WHERE status = 'ok'"), [(10, 1)])
 
     def test_every_field_of_a_real_device_has_a_class(self):
         device = self.device()

@@ -149,6 +149,13 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
     status = store_add_campaign(store, &campaign, cells, FIXTURE_CELLS, order,
                                 FIXTURE_CELLS * FIXTURE_TRIALS, ret_campaign, ret_cells, err);
     json_decref((json_t *)(uintptr_t)campaign.plan);
+    if (status == STATUS_OK) {
+        json_t *choice =
+            json_pack("{s:i, s:{s:i}}", "iterations_per_sample", 1, "workload", "lanes", 1);
+
+        status = store_add_choice(store, ret_cells[0], choice, err);
+        json_decref(choice);
+    }
     return status;
 }
 

@@ -270,13 +270,45 @@ static void test_too_large(void **state)
     assert_non_null(strstr(err.message, "the model needs"));
 }
 
+/* The same choice again gives the same kernels; what is no choice of ours is refused. */
+static void test_choices(void **state)
+{
+    static const char *const others[] = {
+        "{}",
+        "{\"gemm\": {\"lanes\": 1, \"register_rows\": 7}, \"rows\": {\"lanes\": 1}}",
+        "{\"gemm\": {\"lanes\": 0, \"register_rows\": 8}, \"rows\": {\"lanes\": 1}}",
+        "{\"gemm\": {\"lanes\": 1, \"register_rows\": 8}, \"rows\": {\"lanes\": 1.5}}",
+    };
+    struct error err = ERROR_INIT;
+    struct ops *again = NULL;
+    json_t *choices, *given;
+
+    (void)state;
+    if (!device)
+        skip();
+    choices = ops_choices(ops);
+    assert_int_equal(ops_create(device, PRECISION_FP32, ARM_PORTABLE, choices, &again, &err),
+                     STATUS_OK);
+    given = ops_choices(again);
+    assert_true(json_equal(choices, given));
+    ops_destroy(again);
+    json_decref(given);
+    json_decref(choices);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        given = json_loads(others[i], 0, NULL);
+        assert_int_equal(ops_create(device, PRECISION_FP32, ARM_PORTABLE, given, &again, &err),
+                         STATUS_INVALID);
+        json_decref(given);
+    }
+}
+
 static int open_device(void **state)
 {
     struct error err = ERROR_INIT;
 
     (void)state;
     device = model_fixture_open();
-    if (device && ops_create(device, PRECISION_FP32, ARM_PORTABLE, &ops, &err) != STATUS_OK) {
+    if (device && ops_create(device, PRECISION_FP32, ARM_PORTABLE, NULL, &ops, &err) != STATUS_OK) {
         print_error("%s\n", err.message);
         return -1;
     }
@@ -296,7 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),    cmocka_unit_test(test_determinism),
         cmocka_unit_test(test_inference), cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_lanes),     cmocka_unit_test(test_choices),
     };
 
     return cmocka_run_group_tests(tests, open_device, close_device);

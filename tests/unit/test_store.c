@@ -107,6 +107,8 @@ static void test_refuses_other_schemas(void **state)
     struct error err = ERROR_INIT;
     const char *other = fixture_path(fixture, "other.db");
     struct stat before, after;
+    char known[32];
+    int newest;
 
     execute(other, "CREATE TABLE bookmarks (url TEXT)");
     assert_int_equal(stat(other, &before), 0);
@@ -120,7 +122,9 @@ static void test_refuses_other_schemas(void **state)
     store_close(fixture->store);
     fixture->store = NULL;
     execute(fixture->path, "PRAGMA user_version=901");
-    refuse(fixture->path, STORE_READ, STATUS_CORRUPT, "version 901", "up to 1");
+    store_migrations(&newest);
+    snprintf(known, sizeof(known), "up to %d", newest);
+    refuse(fixture->path, STORE_READ, STATUS_CORRUPT, "version 901", known);
     refuse(fixture->path, STORE_CREATE, STATUS_CORRUPT, "version 901", "newer assay");
 }
 
@@ -352,36 +356,60 @@ static void test_migrates_forward(void **state)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
-    const struct embed_file *first;
-    struct embed_file scripts[3];
+    const struct embed_file *ours;
+    struct embed_file scripts[16];
     struct store *store;
     int64_t campaign, cells[FIXTURE_CELLS];
+    char known[32], next[32];
     int count;
 
-    first = store_migrations(&count);
-    assert_int_equal(count, 1);
-    scripts[0] = first[0];
-    scripts[1] =
-        (struct embed_file){.name = "2", .text = "CREATE TABLE ledger (id INTEGER) STRICT"};
-    scripts[2] = (struct embed_file){
-        .name = "3", .text = "ALTER TABLE cell ADD COLUMN nonce TEXT; CREATE TABLE broken("};
+    ours = store_migrations(&count);
+    assert_in_range(count, 2, 14);
+    memcpy(scripts, ours, (size_t)count * sizeof(scripts[0]));
+    snprintf(known, sizeof(known), "up to %d", count);
+    snprintf(next, sizeof(next), "version %d", count + 1);
+    scripts[count] =
+        (struct embed_file){.name = "next", .text = "CREATE TABLE later (id INTEGER) STRICT"};
+    scripts[count + 1] = (struct embed_file){
+        .name = "broken", .text = "ALTER TABLE cell ADD COLUMN hue TEXT; CREATE TABLE broken("};
     assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
     store_close(fixture->store);
     fixture->store = NULL;
     assert_ok(store_open(fixture->path, STORE_WRITE, SECOND, &store, &err), err);
     fixture->store = store;
     /* A step that fails changes nothing at all. */
-    assert_int_not_equal(store_schema_prepare(store, scripts, 3, &err), STATUS_OK);
-    assert_int_equal(fixture_ask(store, "PRAGMA user_version"), 1);
-    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'ledger'"),
+    assert_int_not_equal(store_schema_prepare(store, scripts, count + 2, &err), STATUS_OK);
+    assert_int_equal(fixture_ask(store, "PRAGMA user_version"), count);
+    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'later'"),
                      0);
-    assert_ok(store_schema_prepare(store, scripts, 2, &err), err);
-    assert_int_equal(fixture_ask(store, "PRAGMA user_version"), 2);
-    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM ledger"), 0);
+    assert_ok(store_schema_prepare(store, scripts, count + 1, &err), err);
+    assert_int_equal(fixture_ask(store, "PRAGMA user_version"), count + 1);
+    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM later"), 0);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM campaign"), 1);
-    assert_ok(store_schema_prepare(store, scripts, 2, &err), err);
-    /* Today's assay does not know version 2. */
-    refuse(fixture->path, STORE_READ, STATUS_CORRUPT, "version 2", "up to 1");
+    assert_ok(store_schema_prepare(store, scripts, count + 1, &err), err);
+    /* Today's assay does not know the next version. */
+    refuse(fixture->path, STORE_READ, STATUS_CORRUPT, next, known);
+}
+
+/* A database that the first version of the schema made is taken forward when it is written to. */
+static void test_takes_an_old_database(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    const char *old = fixture_path(fixture, "old.db");
+    int64_t campaign, cells[FIXTURE_CELLS];
+    int count;
+    const struct embed_file *scripts = store_migrations(&count);
+    char settings[96];
+
+    execute(old, scripts[0].text);
+    snprintf(settings, sizeof(settings), "PRAGMA application_id=%d; PRAGMA user_version=1",
+             STORE_APPLICATION_ID);
+    execute(old, settings);
+    refuse(old, STORE_READ, STATUS_CORRUPT, "schema version 1", "brings it up to date");
+    assert_ok(store_open(old, STORE_WRITE, SECOND, &fixture->store, &err), err);
+    assert_int_equal(fixture_ask(fixture->store, "PRAGMA user_version"), count);
+    assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
 }
 
 int main(void)
@@ -399,6 +427,7 @@ int main(void)
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_batch_is_all_or_nothing, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_evidence_is_append_only, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_takes_an_old_database, fixture_make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_migrates_forward, fixture_open, fixture_remove),
     };
 

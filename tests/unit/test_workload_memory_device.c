@@ -249,6 +249,41 @@ static void test_facts(void **state)
     stop(&running);
 }
 
+/* A choice that is given is taken and nothing is measured; what is no choice is refused. */
+static void test_choices(void **state)
+{
+    static const char *const others[] = {"{}", "{\"lanes\": 1}", "{\"lanes\": 1, \"groups\": 0}",
+                                         "{\"lanes\": 2, \"groups\": 3}", "[]"};
+    struct running running;
+    struct workload_instance *instance;
+    struct tally tally = {0};
+    struct error err = ERROR_INIT;
+    json_t *given = json_pack("{s:i, s:i}", "lanes", 1, "groups", 3), *told, *facts;
+
+    (void)state;
+    start(&running, "gelu", "elements: 100003", 1, PRECISION_FP32);
+    running.work.choices = given;
+    assert_int_equal(running.workload.kind->create(&running.work, device, &instance, &err),
+                     STATUS_OK);
+    told = running.workload.kind->choices(instance);
+    assert_true(json_equal(given, told));
+    facts = running.workload.kind->facts(instance);
+    assert_null(json_object_get(facts, "tuning"));
+    assert_int_equal(running.workload.kind->verify(instance, count_check, &tally, &err), STATUS_OK);
+    running.workload.kind->destroy(instance);
+    json_decref(facts);
+    json_decref(told);
+    json_decref(given);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+        given = json_loads(others[i], 0, NULL);
+        running.work.choices = given;
+        assert_int_equal(running.workload.kind->create(&running.work, device, &instance, &err),
+                         STATUS_INVALID);
+        json_decref(given);
+    }
+    stop(&running);
+}
+
 static void test_unsupported(void **state)
 {
     struct running running;
@@ -273,7 +308,7 @@ int main(void)
         cmocka_unit_test(test_odd_shapes),   cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_storage),      cmocka_unit_test(test_damage),
         cmocka_unit_test(test_stale_output), cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_unsupported),  cmocka_unit_test(test_choices),
     };
     struct backend *backend = backend_find("opencl");
     struct error err = ERROR_INIT;

@@ -172,7 +172,7 @@ static enum status build(struct inference_instance *instance, struct error *err)
     const struct gpt2_device_plan plan = plan_of(&instance->base.work);
     struct device *device = instance->base.device;
     enum status status = ops_create(device, instance->base.work.precision, instance->base.work.arm,
-                                    &instance->ops, err);
+                                    instance->base.work.choices, &instance->ops, err);
 
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, instance->ops, device, instance->base.work.seed,
@@ -257,6 +257,11 @@ static size_t artifacts(struct workload_instance *base, struct module_artifact *
     return ops_artifacts(((struct inference_instance *)base)->ops, ret, capacity);
 }
 
+static json_t *choices(struct workload_instance *base)
+{
+    return ops_choices(((struct inference_instance *)base)->ops);
+}
+
 static json_t *facts(struct workload_instance *base)
 {
     struct inference_instance *instance = (struct inference_instance *)base;
@@ -284,6 +289,7 @@ const struct workload_kind workload_batched_inference = {
     .stages = stages,
     .verify = inference_verify,
     .artifacts = artifacts,
+    .choices = choices,
     .facts = facts,
     .destroy = destroy,
 };

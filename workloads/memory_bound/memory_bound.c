@@ -211,6 +211,14 @@ static json_t *tuning_facts(const struct memory_instance *instance)
     return list;
 }
 
+static json_t *choices(struct workload_instance *base)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+
+    return json_pack("{s:I, s:I}", "lanes", (json_int_t)instance->lanes, "groups",
+                     (json_int_t)instance->groups);
+}
+
 static json_t *facts(struct workload_instance *base)
 {
     struct memory_instance *instance = (struct memory_instance *)base;
@@ -225,7 +233,8 @@ static json_t *facts(struct workload_instance *base)
         return NULL;
     json_object_set_new(ret, "lanes", json_pack("{s:I}", name, (json_int_t)instance->lanes));
     json_object_set_new(ret, "groups", json_pack("{s:I}", name, (json_int_t)instance->groups));
-    json_object_set_new(ret, "tuning", tuning_facts(instance));
+    if (instance->tuning_count > 0)
+        json_object_set_new(ret, "tuning", tuning_facts(instance));
     return ret;
 }
 
@@ -241,6 +250,7 @@ const struct workload_kind workload_memory_bound = {
     .iterate = memory_iterate,
     .verify = memory_verify,
     .artifacts = artifacts,
+    .choices = choices,
     .facts = facts,
     .destroy = destroy,
 };

@@ -1,9 +1,11 @@
 /*
- * tune - how many lanes a group has, and how many groups a launch, measured on the device.
+ * tune - how many lanes a group has, and how many groups a launch: as it was chosen before, or
+ * measured on the device.
  *
- * First the group sizes that the backend proposes, from small to large, then a few numbers of
- * groups for the best of them. The best launch of a few counts; a larger choice replaces a smaller
- * one only when it is faster by TUNE_MARGIN, so that noise does not choose.
+ * First the group sizes that the backend proposes, then a few numbers of groups for the best of
+ * them. Candidates take turns, so that a machine whose speed moves is the same for all; the best
+ * launch of each counts, and a larger choice replaces a smaller one only when it is faster by
+ * TUNE_MARGIN, so that noise does not choose.
  */
 #include <stdio.h>
 
@@ -11,8 +13,10 @@
 #include "workloads/memory_bound/memory_bound.h"
 
 #define TUNE_MARGIN 0.03
-#define TUNE_LAUNCHES 3
-#define TUNE_BUDGET_NS 300000000 /* after which each candidate has one timed launch */
+#define TUNE_ROUNDS 64
+#define TUNE_BUDGET_NS 300000000 /* of lanes, and of groups; each candidate has one timed launch   \
+                                  */
+#define TUNE_HOPELESS 2          /* a candidate so many times slower than the best drops out */
 #define LANES_CANDIDATES_MAX 8
 #define UNITS_WHEN_NOT_TOLD 16
 
@@ -65,155 +69,188 @@ static uint32_t groups_for(const struct memory_instance *instance, uint32_t per_
     return (uint32_t)(groups < units ? groups : units);
 }
 
-/* One launch untimed, which may compile, then the best of a few. */
-static enum status measure(struct memory_instance *instance, int64_t deadline_ns, int64_t *ret,
-                           struct error *err)
+struct candidate {
+    uint32_t lanes, groups;
+    struct module *module;
+    int64_t best_ns; /* INT64_MAX: not measured */
+    bool out;
+};
+
+static enum status time_launch(struct memory_instance *instance, const struct candidate *candidate,
+                               int64_t *ret_ns, struct error *err)
 {
-    int64_t best = INT64_MAX;
+    int64_t start = clock_monotonic_ns();
     enum status status;
 
-    for (int i = 0; i <= TUNE_LAUNCHES; ++i) {
-        int64_t start = clock_monotonic_ns();
-        int64_t elapsed;
-
-        status = memory_launch(instance, err);
-        if (status == STATUS_OK)
-            status = device_synchronize(instance->base.device, err);
-        if (status != STATUS_OK)
-            return status;
-        elapsed = clock_monotonic_ns() - start;
-        if (i > 0 && elapsed < best)
-            best = elapsed;
-        if (i > 0 && clock_monotonic_ns() > deadline_ns)
-            break;
-    }
-    *ret = best;
-    return STATUS_OK;
+    instance->module = candidate->module;
+    instance->lanes = candidate->lanes;
+    instance->groups = candidate->groups;
+    status = memory_launch(instance, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(instance->base.device, err);
+    instance->module = NULL;
+    *ret_ns = clock_monotonic_ns() - start;
+    return status;
 }
 
-static bool already_measured(const struct memory_instance *instance)
+static int64_t fastest_of(const struct candidate *candidates, size_t count)
 {
-    for (size_t i = 0; i < instance->tuning_count; ++i)
-        if (instance->tunings[i].lanes == instance->lanes &&
-            instance->tunings[i].groups == instance->groups)
-            return true;
-    return false;
-}
-
-static enum status try_current(struct memory_instance *instance, int64_t deadline_ns,
-                               struct error *err)
-{
-    struct memory_tuning *tuning = &instance->tunings[instance->tuning_count];
-    enum status status;
-
-    if (instance->tuning_count == MEMORY_TRIALS_MAX || already_measured(instance))
-        return STATUS_OK;
-    status = measure(instance, deadline_ns, &tuning->elapsed_ns, err);
-    if (status != STATUS_OK)
-        return status;
-    tuning->lanes = instance->lanes;
-    tuning->groups = instance->groups;
-    ++instance->tuning_count;
-    return STATUS_OK;
-}
-
-/*
- * Smallest candidate (lanes, then groups) that no other beats by the margin, among those with
- * `lanes`; 0: among all.
- */
-static const struct memory_tuning *best_tuning(const struct memory_instance *instance,
-                                               uint32_t lanes)
-{
-    const struct memory_tuning *best = NULL;
     int64_t fastest = INT64_MAX;
 
-    for (size_t i = 0; i < instance->tuning_count; ++i)
-        if ((lanes == 0 || instance->tunings[i].lanes == lanes) &&
-            instance->tunings[i].elapsed_ns < fastest)
-            fastest = instance->tunings[i].elapsed_ns;
-    for (size_t i = 0; i < instance->tuning_count; ++i) {
-        const struct memory_tuning *tuning = &instance->tunings[i];
+    for (size_t i = 0; i < count; ++i)
+        if (candidates[i].best_ns < fastest)
+            fastest = candidates[i].best_ns;
+    return fastest;
+}
 
-        if ((lanes != 0 && tuning->lanes != lanes) ||
-            (double)tuning->elapsed_ns > (double)fastest * (1.0 + TUNE_MARGIN))
+/* The first round is not counted: a first launch may compile. */
+static enum status take_turns(struct memory_instance *instance, struct candidate *candidates,
+                              size_t count, struct error *err)
+{
+    const int64_t deadline_ns = clock_monotonic_ns() + TUNE_BUDGET_NS;
+
+    for (int round = -1; round < TUNE_ROUNDS; ++round) {
+        for (size_t i = 0; i < count; ++i) {
+            int64_t ns;
+            enum status status;
+
+            if (candidates[i].out)
+                continue;
+            status = time_launch(instance, &candidates[i], &ns, err);
+            if (status != STATUS_OK)
+                return status;
+            if (round >= 0 && ns < candidates[i].best_ns)
+                candidates[i].best_ns = ns;
+        }
+        if (round < 0)
             continue;
-        if (best == NULL || tuning->lanes < best->lanes ||
-            (tuning->lanes == best->lanes && tuning->groups < best->groups))
-            best = tuning;
+        for (size_t i = 0; i < count; ++i)
+            candidates[i].out |=
+                candidates[i].best_ns / TUNE_HOPELESS > fastest_of(candidates, count);
+        if (clock_monotonic_ns() > deadline_ns)
+            break;
+    }
+    return STATUS_OK;
+}
+
+static void note(struct memory_instance *instance, const struct candidate *candidates, size_t count)
+{
+    for (size_t i = 0; i < count && instance->tuning_count < MEMORY_TRIALS_MAX; ++i)
+        instance->tunings[instance->tuning_count++] = (struct memory_tuning){
+            candidates[i].lanes, candidates[i].groups, candidates[i].best_ns};
+}
+
+/* Smallest candidate (lanes, then groups) that no other beats by the margin. */
+static size_t best_of(const struct candidate *candidates, size_t count)
+{
+    const int64_t fastest = fastest_of(candidates, count);
+    size_t best = count;
+
+    for (size_t i = 0; i < count; ++i) {
+        if ((double)candidates[i].best_ns > (double)fastest * (1.0 + TUNE_MARGIN))
+            continue;
+        if (best == count || candidates[i].lanes < candidates[best].lanes ||
+            (candidates[i].lanes == candidates[best].lanes &&
+             candidates[i].groups < candidates[best].groups))
+            best = i;
     }
     return best;
 }
 
-/* Measures one group size and keeps its module when it is the best so far. */
-static enum status try_lanes(struct memory_instance *instance, uint32_t lanes,
-                             struct module **best_module, int64_t deadline_ns, struct error *err)
+/* Leaves the best one's module to the instance. */
+static enum status choose_lanes(struct memory_instance *instance, struct error *err)
 {
-    struct module *module;
-    enum status status;
+    const struct memory_parameters *parameters = instance->base.work.workload->parameters;
+    uint32_t lanes[LANES_CANDIDATES_MAX] = {parameters->lanes};
+    struct candidate candidates[LANES_CANDIDATES_MAX] = {0};
+    size_t count = 1, best;
+    enum status status = STATUS_OK;
 
-    status = load_module(instance, lanes, &module, err);
-    if (status != STATUS_OK)
-        return status;
-    instance->module = module;
-    instance->lanes = lanes;
-    instance->groups = groups_for(instance, groups_per_unit[0]);
-    status = try_current(instance, deadline_ns, err);
-    instance->module = NULL;
-    if (status == STATUS_OK && best_tuning(instance, 0)->lanes == lanes) {
-        device_module_unload(instance->base.device, *best_module);
-        *best_module = module;
-    } else {
-        device_module_unload(instance->base.device, module);
+    if (parameters->lanes == 0)
+        count = device_lane_candidates(instance->base.device, lanes, LANES_CANDIDATES_MAX);
+    for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
+        candidates[i] = (struct candidate){
+            .lanes = lanes[i],
+            .groups = groups_for(instance, groups_per_unit[0]),
+            .best_ns = INT64_MAX,
+        };
+        status = load_module(instance, lanes[i], &candidates[i].module, err);
+    }
+    if (status == STATUS_OK && count > 1)
+        status = take_turns(instance, candidates, count, err);
+    best = status == STATUS_OK ? best_of(candidates, count) : count;
+    if (status == STATUS_OK && count > 1)
+        note(instance, candidates, count);
+    for (size_t i = 0; i < count; ++i)
+        if (i != best)
+            device_module_unload(instance->base.device, candidates[i].module);
+    if (best < count) {
+        instance->module = candidates[best].module;
+        instance->lanes = candidates[best].lanes;
     }
     return status;
 }
 
-/* Candidates ascend: one that takes twice the best's time shows that larger ones lose too. */
-static bool is_hopeless(const struct memory_instance *instance)
+static enum status choose_groups(struct memory_instance *instance, struct error *err)
 {
-    const struct memory_tuning *last = &instance->tunings[instance->tuning_count - 1];
+    struct module *module = instance->module;
+    struct candidate candidates[GROUPS_CANDIDATES] = {0};
+    size_t count = 0;
+    enum status status;
 
-    return last->elapsed_ns > 2 * best_tuning(instance, 0)->elapsed_ns;
+    for (size_t i = 0; i < GROUPS_CANDIDATES; ++i) {
+        const uint32_t groups = groups_for(instance, groups_per_unit[i]);
+        bool known = false;
+
+        for (size_t k = 0; k < count; ++k)
+            known |= candidates[k].groups == groups;
+        if (!known)
+            candidates[count++] = (struct candidate){
+                .lanes = instance->lanes,
+                .groups = groups,
+                .module = module,
+                .best_ns = INT64_MAX,
+            };
+    }
+    status = take_turns(instance, candidates, count, err);
+    instance->module = module;
+    if (status != STATUS_OK)
+        return status;
+    note(instance, candidates, count);
+    instance->groups = candidates[best_of(candidates, count)].groups;
+    return STATUS_OK;
 }
 
-static enum status choose_lanes(struct memory_instance *instance, int64_t deadline_ns,
+static bool choice_of(const json_t *choices, const char *name, uint32_t max, uint32_t *ret)
+{
+    const json_int_t value = json_integer_value(json_object_get(choices, name));
+
+    if (value < 1 || value > max)
+        return false;
+    *ret = (uint32_t)value;
+    return true;
+}
+
+static enum status take_choices(struct memory_instance *instance, const json_t *choices,
                                 struct error *err)
 {
     const struct memory_parameters *parameters = instance->base.work.workload->parameters;
-    uint32_t candidates[LANES_CANDIDATES_MAX] = {parameters->lanes};
-    struct module *best = NULL;
-    size_t count = 1;
-    enum status status = STATUS_OK;
 
-    if (parameters->lanes == 0)
-        count = device_lane_candidates(instance->base.device, candidates, LANES_CANDIDATES_MAX);
-    for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
-        status = try_lanes(instance, candidates[i], &best, deadline_ns, err);
-        if (status == STATUS_OK && is_hopeless(instance))
-            break;
-    }
-    if (status != STATUS_OK) {
-        device_module_unload(instance->base.device, best);
-        return status;
-    }
-    instance->module = best;
-    instance->lanes = best_tuning(instance, 0)->lanes;
-    return STATUS_OK;
+    if (!choice_of(choices, "lanes", UINT16_MAX, &instance->lanes) ||
+        !choice_of(choices, "groups", MEMORY_GROUPS_MAX, &instance->groups) ||
+        (parameters->lanes != 0 && parameters->lanes != instance->lanes))
+        return error_set(err, STATUS_INVALID,
+                         "%s: the choices given are not `lanes` and `groups` of this kernel",
+                         instance->data.kernel->name);
+    return load_module(instance, instance->lanes, &instance->module, err);
 }
 
 enum status memory_tune(struct memory_instance *instance, struct error *err)
 {
-    int64_t deadline_ns = clock_monotonic_ns() + TUNE_BUDGET_NS;
     enum status status;
 
-    status = choose_lanes(instance, deadline_ns, err);
-    for (size_t i = 0; i < GROUPS_CANDIDATES && status == STATUS_OK; ++i) {
-        instance->groups = groups_for(instance, groups_per_unit[i]);
-        status = try_current(instance, deadline_ns, err);
-    }
-    if (status != STATUS_OK)
-        return status;
-    /* Only the chosen group size has its module loaded. */
-    instance->groups = best_tuning(instance, instance->lanes)->groups;
-    return STATUS_OK;
+    if (instance->base.work.choices != NULL)
+        return take_choices(instance, instance->base.work.choices, err);
+    status = choose_lanes(instance, err);
+    return status == STATUS_OK ? choose_groups(instance, err) : status;
 }

@@ -33,8 +33,8 @@ enum status ops_compile(struct device *device, enum ops_module module, enum dtyp
                         uint32_t lanes, const struct ops_tile *tile, struct module **ret,
                         struct error *err);
 
-/* ops_choose.c: measures the candidates and fills modules, lanes and tile. */
-enum status ops_choose(struct ops *ops, struct error *err);
+/* ops_choose.c: measures the candidates, or takes `choices`, and fills modules, lanes and tile. */
+enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err);
 
 static inline struct kernel_arg arg_buffer(struct buffer *buffer)
 {

@@ -85,7 +85,7 @@ enum status ops_launch(struct ops *ops, enum ops_module module, const char *kern
 }
 
 enum status ops_create(struct device *device, enum precision precision, enum arm arm,
-                       struct ops **ret, struct error *err)
+                       const json_t *choices, struct ops **ret, struct error *err)
 {
     uint32_t units = device->info.compute_units ? device->info.compute_units : 1;
     struct ops *ops;
@@ -107,7 +107,7 @@ enum status ops_create(struct device *device, enum precision precision, enum arm
     ops->groups_max =
         units * (device->info.type == DEVICE_GPU ? GROUPS_PER_UNIT_GPU : GROUPS_PER_UNIT_CPU);
     ops->candidates = json_array();
-    status = ops->candidates ? ops_choose(ops, err)
+    status = ops->candidates ? ops_choose(ops, choices, err)
                              : error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
     if (status != STATUS_OK) {
         ops_destroy(ops);
@@ -135,6 +135,13 @@ size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capaci
         if (device_module_describe(ops->device, ops->modules[i], &ret[count], NULL) == STATUS_OK)
             count++;
     return count;
+}
+
+json_t *ops_choices(const struct ops *ops)
+{
+    return json_pack("{s:{s:I, s:I}, s:{s:I}}", "gemm", "lanes", (json_int_t)ops->lanes[OPS_GEMM],
+                     "register_rows", (json_int_t)ops->tile.reg_m, "rows", "lanes",
+                     (json_int_t)ops->lanes[OPS_ROWS]);
 }
 
 json_t *ops_facts(const struct ops *ops)

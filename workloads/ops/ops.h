@@ -27,18 +27,21 @@ struct operand {
 };
 
 /*
- * Compiles every kernel for `device`, trying each group size that the device suggests (and each
- * tile of the product) on a small task, and keeps the fastest. UNSUPPORTED for an arm or precision
- * that is not there.
+ * Compiles every kernel for `device`. With `choices` NULL it tries each group size that the device
+ * suggests (and each tile of the product) on a small task and keeps the fastest; else it takes what
+ * ops_choices told before. UNSUPPORTED for an arm or precision that is not there, INVALID for
+ * choices that no measurement could have made.
  */
 enum status ops_create(struct device *device, enum precision precision, enum arm arm,
-                       struct ops **ret, struct error *err);
+                       const json_t *choices, struct ops **ret, struct error *err);
 void ops_destroy(struct ops *ops); /* takes NULL */
 
 /* One artifact a module that is kept, at most `capacity`; returns how many. */
 size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capacity);
 /* {"lanes": {"gemm": 1, ...}, "gemm_tile": {...}, "candidates": [{..., "ns": ...}]}; new object. */
 json_t *ops_facts(const struct ops *ops);
+/* {"gemm": {"lanes", "register_rows"}, "rows": {"lanes"}}; new object. */
+json_t *ops_choices(const struct ops *ops);
 
 /* ---- op_gemm.c ---- */
 

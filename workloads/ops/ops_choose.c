@@ -176,7 +176,51 @@ static enum status choose_rows(struct ops *ops, const struct task *task, const u
     return status;
 }
 
-enum status ops_choose(struct ops *ops, struct error *err)
+static bool choice_of(const json_t *choices, const char *family, const char *name, uint32_t *ret)
+{
+    const json_int_t value =
+        json_integer_value(json_object_get(json_object_get(choices, family), name));
+
+    if (value < 1 || value > UINT16_MAX)
+        return false;
+    *ret = (uint32_t)value;
+    return true;
+}
+
+/* The tile of so many lanes whose registers hold so many rows. */
+static bool tile_of(uint32_t lanes, uint32_t register_rows, struct ops_tile *ret)
+{
+    if (lanes != 1) {
+        *ret = lanes_tile(lanes);
+        return ret->reg_m == register_rows;
+    }
+    for (size_t i = 0; i < sizeof(single_tiles) / sizeof(single_tiles[0]); i++) {
+        *ret = single_tiles[i];
+        if (ret->reg_m == register_rows)
+            return true;
+    }
+    return false;
+}
+
+static enum status take_choices(struct ops *ops, const json_t *choices, struct error *err)
+{
+    uint32_t register_rows;
+    enum status status;
+
+    if (!choice_of(choices, "gemm", "lanes", &ops->lanes[OPS_GEMM]) ||
+        !choice_of(choices, "gemm", "register_rows", &register_rows) ||
+        !choice_of(choices, "rows", "lanes", &ops->lanes[OPS_ROWS]) ||
+        !tile_of(ops->lanes[OPS_GEMM], register_rows, &ops->tile))
+        return error_set(err, STATUS_INVALID,
+                         "transformer: the choices given are not a tile and lanes of its kernels");
+    status = ops_compile(ops->device, OPS_GEMM, ops->lanes[OPS_GEMM], &ops->tile,
+                         &ops->modules[OPS_GEMM], err);
+    return status == STATUS_OK ? ops_compile(ops->device, OPS_ROWS, ops->lanes[OPS_ROWS], NULL,
+                                             &ops->modules[OPS_ROWS], err)
+                               : status;
+}
+
+enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err)
 {
     const uint64_t count =
         PRODUCT_SIZE * PRODUCT_SIZE > ROWS * WIDTH ? PRODUCT_SIZE * PRODUCT_SIZE : ROWS * WIDTH;
@@ -187,6 +231,10 @@ enum status ops_choose(struct ops *ops, struct error *err)
     struct buffer **buffers[] = {&task.a, &task.b, &task.c};
     enum status status = STATUS_OK;
 
+    if (choices) {
+        free(numbers);
+        return take_choices(ops, choices, err);
+    }
     if (!numbers)
         return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
     for (uint64_t i = 0; i < count; i++)

@@ -107,7 +107,7 @@ static enum status build(struct training_instance *instance, struct error *err)
                                    &instance->source, err);
     if (status == STATUS_OK)
         status = ops_create(device, instance->base.work.precision, instance->base.work.arm,
-                            &instance->ops, err);
+                            instance->base.work.choices, &instance->ops, err);
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, instance->ops, device, instance->base.work.seed,
                                     &instance->model, err);
@@ -239,6 +239,11 @@ static size_t artifacts(struct workload_instance *base, struct module_artifact *
     return ops_artifacts(((struct training_instance *)base)->ops, ret, capacity);
 }
 
+static json_t *choices(struct workload_instance *base)
+{
+    return ops_choices(((struct training_instance *)base)->ops);
+}
+
 static json_t *facts(struct workload_instance *base)
 {
     struct training_instance *instance = (struct training_instance *)base;
@@ -266,6 +271,7 @@ const struct workload_kind workload_training_step = {
     .stages = stages,
     .verify = training_verify,
     .artifacts = artifacts,
+    .choices = choices,
     .facts = facts,
     .destroy = destroy,
 };

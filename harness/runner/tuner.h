@@ -1,0 +1,32 @@
+/*
+ * tuner - sizes of groups and the like, chosen once for a campaign.
+ *
+ * What is chosen by measurement falls differently from one process to the next, and a trial that
+ * chose otherwise differs from its fellows by the tool's own doing. So a worker of its own
+ * measures, before the first trial, and every trial is handed its choice.
+ */
+#ifndef ASSAY_RUNNER_TUNER_H
+#define ASSAY_RUNNER_TUNER_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+
+struct tuner_request {
+    const json_t *message;            /* body of the "trial" message */
+    char *const *environment_changes; /* of the worker; NULL: none */
+    const char *root;                 /* of the worker; NULL: the same */
+    int64_t silence_ns;               /* longest silence of the worker */
+    int wake_fd;                      /* readable: the user wants to stop; -1: none */
+};
+
+/*
+ * Runs a worker that chooses and tells: {"workload": {...}, "iterations_per_sample"}; new object.
+ * INTERRUPTED: the user wants to stop. Any other error is the worker's, with its reason: the trials
+ * will meet it, too, and record it.
+ */
+enum status tuner_run(const struct tuner_request *request, json_t **ret, struct error *err);
+
+#endif

@@ -1,0 +1,145 @@
+#include "harness/runner/worker_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness/core/log.h"
+#include "harness/runner/child_environment.h"
+#include "harness/runner/tool.h"
+#include "harness/runner/worker_link.h"
+
+#define WORDS_KEPT 262144 /* of the worker's standard output and error, before it starts anew */
+#define WORDS_MAX                                                                                  \
+    1073741824 /* that it may write between two looks; only what is kept takes memory */
+#define WORDS_SHOWN 600
+
+void worker_process_init(struct worker_process *worker)
+{
+    memset(worker, 0, sizeof(*worker));
+    worker->channel.read_fd = worker->channel.write_fd = -1;
+    worker->words_fd = -1;
+}
+
+/*
+ * The worker's output goes to memory with a fixed end: a chatty library cannot fill a disk. Long
+ * before the end it starts anew (worker_process_forget_words), since a write past it fails, and not
+ * every worker lives on after that.
+ */
+static int open_words(void)
+{
+    int fd = memfd_create("assay-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd >= 0 &&
+        (ftruncate(fd, WORDS_MAX) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+void worker_process_append_words(const struct worker_process *worker, struct text *text)
+{
+    off_t end = lseek(worker->words_fd, 0, SEEK_CUR);
+    char words[WORDS_SHOWN];
+    off_t from = end > WORDS_SHOWN ? end - WORDS_SHOWN : 0;
+    ssize_t got = end > 0 ? pread(worker->words_fd, words, (size_t)(end - from), from) : 0;
+
+    while (got > 0 && (words[got - 1] == '\n' || words[got - 1] == ' '))
+        got--;
+    if (got <= 0)
+        return;
+    text_append(text, "; its last words: ");
+    for (ssize_t i = 0; i < got; i++)
+        if (words[i] == '\n')
+            words[i] = ' ';
+    text_append_printable(text, words, (size_t)got);
+}
+
+/* The worker writes at the offset that both sides share, so that it can be set back from here. */
+void worker_process_forget_words(const struct worker_process *worker)
+{
+    char last[WORDS_SHOWN];
+    off_t end = lseek(worker->words_fd, 0, SEEK_CUR);
+    ssize_t kept;
+
+    if (end <= WORDS_KEPT)
+        return;
+    kept = pread(worker->words_fd, last, sizeof(last), end - WORDS_SHOWN);
+    lseek(worker->words_fd, kept > 0 ? kept : 0, SEEK_SET);
+    fallocate(worker->words_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
+    if (kept > 0 && pwrite(worker->words_fd, last, (size_t)kept, 0) != kept)
+        log_debug("the worker's words were lost");
+}
+
+bool worker_process_is_foreign(void)
+{
+    return getenv("ASSAY_WORKER") != NULL;
+}
+
+enum status worker_process_start(struct worker_process *worker, char *const *environment_changes,
+                                 const char *root, struct error *err)
+{
+    char *own_argv[] = {NULL, (char *)"worker", NULL};
+    char *replacement = getenv("ASSAY_WORKER");
+    int to_worker[2], from_worker[2];
+    char **envp = NULL;
+    char *path = NULL;
+    enum status status;
+
+    worker->words_fd = open_words();
+    if (worker->words_fd < 0)
+        return error_set_errno(err, errno, "memory for the worker's output");
+    status = tool_path(&path, err);
+    if (status != STATUS_OK)
+        return status;
+    own_argv[0] = replacement ? replacement : path;
+    if (pipe2(to_worker, O_CLOEXEC) < 0) {
+        free(path);
+        return error_set_errno(err, errno, "pipe to the worker");
+    }
+    if (pipe2(from_worker, O_CLOEXEC) < 0) {
+        close(to_worker[0]);
+        close(to_worker[1]);
+        free(path);
+        return error_set_errno(err, errno, "pipe from the worker");
+    }
+    fcntl(from_worker[1], F_SETPIPE_SZ, 1 << 20); /* fewer waits for the worker; no matter if not */
+    status = child_environment_build(environment_changes, &envp, err);
+    if (status == STATUS_OK) {
+        struct process_fd fds[] = {{worker->words_fd, STDOUT_FILENO},
+                                   {worker->words_fd, STDERR_FILENO},
+                                   {to_worker[0], WORKER_READ_FD},
+                                   {from_worker[1], WORKER_WRITE_FD}};
+        struct process_options options = {
+            .path = replacement ? replacement : path,
+            .argv = own_argv,
+            .envp = envp,
+            .root = root,
+            .fds = fds,
+            .fd_count = sizeof(fds) / sizeof(fds[0]),
+        };
+
+        status = process_spawn(&options, &worker->process, err);
+    }
+    child_environment_free(envp);
+    free(path);
+    close(to_worker[0]);
+    close(from_worker[1]);
+    if (status == STATUS_OK)
+        return channel_init(&worker->channel, from_worker[0], to_worker[1], err);
+    close(to_worker[1]);
+    close(from_worker[0]);
+    return status;
+}
+
+void worker_process_finish(struct worker_process *worker)
+{
+    channel_finish(&worker->channel);
+    if (worker->words_fd >= 0)
+        close(worker->words_fd);
+    worker->words_fd = -1;
+}
