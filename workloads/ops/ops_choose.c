@@ -213,11 +213,12 @@ static enum status take_choices(struct ops *ops, const json_t *choices, struct e
         !tile_of(ops->lanes[OPS_GEMM], register_rows, &ops->tile))
         return error_set(err, STATUS_INVALID,
                          "transformer: the choices given are not a tile and lanes of its kernels");
-    status = ops_compile(ops->device, OPS_GEMM, ops->lanes[OPS_GEMM], &ops->tile,
+    status = ops_compile(ops->device, OPS_GEMM, ops->storage, ops->lanes[OPS_GEMM], &ops->tile,
                          &ops->modules[OPS_GEMM], err);
-    return status == STATUS_OK ? ops_compile(ops->device, OPS_ROWS, ops->lanes[OPS_ROWS], NULL,
-                                             &ops->modules[OPS_ROWS], err)
-                               : status;
+    if (status == STATUS_OK)
+        status = ops_compile(ops->device, OPS_ROWS, ops->storage, ops->lanes[OPS_ROWS], NULL,
+                             &ops->modules[OPS_ROWS], err);
+    return status;
 }
 
 enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err)
