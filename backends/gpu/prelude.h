@@ -142,6 +142,7 @@ INLINE u64 assay_chunk(u64 n, u64 g, u64 groups)
 #define CHUNK_END(n) assay_chunk((n), GROUP + 1, GROUPS)
 
 #define F_FMA(a, b, c) fmaf((f32)(a), (f32)(b), (f32)(c))
+#define D_FMA(a, b, c) fma((f64)(a), (f64)(b), (f64)(c))
 #define F_EXP(x) expf((f32)(x))
 #define F_LOG(x) logf((f32)(x))
 #define F_TANH(x) tanhf((f32)(x))

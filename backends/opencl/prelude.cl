@@ -105,12 +105,14 @@ INLINE u64 assay_chunk(u64 n, u64 g, u64 groups)
 #define ASSAY_BUILTIN_VECTOR_FMA 1
 #endif
 #define F_FMA(a, b, c) __builtin_fmaf((f32)(a), (f32)(b), (f32)(c))
+#define D_FMA(a, b, c) __builtin_fma((f64)(a), (f64)(b), (f64)(c))
 #define F_SQRT(x) __builtin_sqrtf((f32)(x))
 #define F_FABS(x) __builtin_fabsf((f32)(x))
 #define F_MAX(a, b) __builtin_fmaxf((f32)(a), (f32)(b))
 #define F_MIN(a, b) __builtin_fminf((f32)(a), (f32)(b))
 #else
 #define F_FMA(a, b, c) fma((f32)(a), (f32)(b), (f32)(c))
+#define D_FMA(a, b, c) fma((f64)(a), (f64)(b), (f64)(c))
 #define F_SQRT(x) sqrt((f32)(x))
 #define F_FABS(x) fabs((f32)(x))
 #define F_MAX(a, b) fmax((f32)(a), (f32)(b))

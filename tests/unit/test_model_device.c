@@ -12,6 +12,7 @@
 #include "workloads/models/gpt2_device.h"
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/ops/internal.h"
+#include "workloads/ops/product_internal.h"
 
 #define TOLERANCE 1e-5 /* of the normalised RMS error; fp32 has 6e-8 */
 
@@ -183,9 +184,12 @@ static void test_lanes(void **state)
             ops->modules[m] = NULL;
             ops->lanes[m] = lanes[i];
             ASSERT_OK(ops_compile(device, (enum ops_module)m, DTYPE_F32, lanes[i],
-                                  m == OPS_GEMM ? &tile : NULL, &ops->modules[m], err));
+                                  &ops->modules[m], err));
         }
-        ops->tile = tile;
+        for (size_t v = 0; v < ops->products->variant_count; v++)
+            device_module_unload(device, ops->products->variants[v].module);
+        ops->products->variant_count = 0; /* compiled again at its first use */
+        ops->products->tile = tile;
         check_shapes();
     }
 }
@@ -279,6 +283,7 @@ static void test_choices(void **state)
         "{\"gemm\": {\"lanes\": 0, \"register_rows\": 8}, \"rows\": {\"lanes\": 1}}",
         "{\"gemm\": {\"lanes\": 1, \"register_rows\": 8}, \"rows\": {\"lanes\": 1.5}}",
     };
+    struct workload_case work = {.precision = PRECISION_FP32, .arm = ARM_PORTABLE};
     struct error err = ERROR_INIT;
     struct ops *again = NULL;
     json_t *choices, *given;
@@ -286,29 +291,28 @@ static void test_choices(void **state)
     (void)state;
     if (!device)
         skip();
-    choices = ops_choices(ops);
-    assert_int_equal(ops_create(device, PRECISION_FP32, ARM_PORTABLE, choices, &again, &err),
-                     STATUS_OK);
+    work.choices = choices = ops_choices(ops);
+    assert_int_equal(ops_create(device, &work, &again, &err), STATUS_OK);
     given = ops_choices(again);
     assert_true(json_equal(choices, given));
     ops_destroy(again);
     json_decref(given);
     json_decref(choices);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        given = json_loads(others[i], 0, NULL);
-        assert_int_equal(ops_create(device, PRECISION_FP32, ARM_PORTABLE, given, &again, &err),
-                         STATUS_INVALID);
+        work.choices = given = json_loads(others[i], 0, NULL);
+        assert_int_equal(ops_create(device, &work, &again, &err), STATUS_INVALID);
         json_decref(given);
     }
 }
 
 static int open_device(void **state)
 {
+    const struct workload_case work = {.precision = PRECISION_FP32, .arm = ARM_PORTABLE};
     struct error err = ERROR_INIT;
 
     (void)state;
     device = model_fixture_open();
-    if (device && ops_create(device, PRECISION_FP32, ARM_PORTABLE, NULL, &ops, &err) != STATUS_OK) {
+    if (device && ops_create(device, &work, &ops, &err) != STATUS_OK) {
         print_error("%s\n", err.message);
         return -1;
     }

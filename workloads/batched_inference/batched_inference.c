@@ -171,8 +171,7 @@ static enum status build(struct inference_instance *instance, struct error *err)
 {
     const struct gpt2_device_plan plan = plan_of(&instance->base.work);
     struct device *device = instance->base.device;
-    enum status status = ops_create(device, instance->base.work.precision, instance->base.work.arm,
-                                    instance->base.work.choices, &instance->ops, err);
+    enum status status = ops_create(device, &instance->base.work, &instance->ops, err);
 
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, instance->ops, device, instance->base.work.seed,

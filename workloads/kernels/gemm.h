@@ -5,6 +5,10 @@
  * starts at offset + z / inner * outer_stride + z % inner * inner_stride. Element (r, s) of op(A) lies
  * at r * a_row + s * a_column, so a transposed operand is one with its strides exchanged.
  *
+ * TYPE_A, TYPE_B, TYPE_C (of D, too) and TYPE_BIAS are storage types: F32, BF16, F16, F64, I8, I32.
+ * Products are taken and sums kept in NUMBER: f64 for F64, i32 for I8, f32 for the rest; C is rounded
+ * once, at the end. With I8 alpha has no effect.
+ *
  * One lane: a block of B is packed into panels of PANEL columns, and REG_M x PANEL sums live in
  * vector registers. Several lanes: blocks of A and B are staged in local memory and each lane keeps
  * REG_M x REG_N sums. In both an element of C is the sum, in order, of chains over blocks of k:
@@ -14,13 +18,71 @@
  * TRIANGLE_C: tiles above the diagonal of C are left alone; TRIANGLE_A: op(A) is zero for k > row;
  * TRIANGLE_AT: op(A) is zero for k < row.
  */
+#define GEMM_PASTE(a, b) a##b
+#define GEMM_NAME(a, b) GEMM_PASTE(a, b)
+
+#define KIND_F32 1
+#define KIND_BF16 2
+#define KIND_F16 3
+#define KIND_F64 4
+#define KIND_I8 5
+#define KIND_I32 6
+#define KIND(type) GEMM_NAME(KIND_, type)
+
+#define ELEMENT_F32 store_f32
+#define ELEMENT_BF16 store_bf16
+#define ELEMENT_F16 store_f16
+#define ELEMENT_F64 f64
+#define ELEMENT_I8 i8
+#define ELEMENT_I32 i32
+#define ELEMENT(type) GEMM_NAME(ELEMENT_, type)
+
+#define GET_F32(p, i) LOAD_F32(p, i)
+#define GET_BF16(p, i) LOAD_BF16(p, i)
+#define GET_F16(p, i) LOAD_F16(p, i)
+#define GET_F64(p, i) ((p)[i])
+#define GET_I8(p, i) ((i32)(p)[i])
+#define GET_I32(p, i) ((p)[i])
+#define GET(type, p, i) GEMM_NAME(GET_, type)(p, i)
+
+#define PUT_F32(p, i, v) STORE_F32(p, i, v)
+#define PUT_BF16(p, i, v) STORE_BF16(p, i, v)
+#define PUT_F16(p, i, v) STORE_F16(p, i, v)
+#define PUT_F64(p, i, v) ((p)[i] = (v))
+#define PUT_I32(p, i, v) ((p)[i] = (v))
+#define PUT(type, p, i, v) GEMM_NAME(PUT_, type)(p, i, v)
+
+#if KIND(TYPE_A) == KIND_F64
+#ifndef HAVE_F64
+#error this device has no f64
+#endif
+#define NUMBER f64
+#define NUMBER_KIND KIND_F64
+#define NUMBER_BYTES 8
+#define NUMBER_FMA(a, b, c) D_FMA(a, b, c)
+#define SCALE(x) ((f64)alpha * (x))
+#elif KIND(TYPE_A) == KIND_I8
+#define NUMBER i32
+#define NUMBER_KIND KIND_I32
+#define NUMBER_BYTES 4
+#define NUMBER_FMA(a, b, c) ((a) * (b) + (c))
+#define SCALE(x) (x)
+#else
+#define NUMBER f32
+#define NUMBER_KIND KIND_F32
+#define NUMBER_BYTES 4
+#define NUMBER_FMA(a, b, c) F_FMA(a, b, c)
+#define SCALE(x) (alpha * (x))
+#endif
+#define ZERO ((NUMBER)0)
+
 #define TRIANGLE_C 1u
 #define TRIANGLE_A 2u
 #define TRIANGLE_AT 4u
 
 #define GEMM_PARAMETERS                                                                            \
-    const GLOBAL f32 *a, const GLOBAL f32 *b, GLOBAL f32 *c, const GLOBAL f32 *bias,               \
-        const GLOBAL f32 *d, u64 a_offset, u64 b_offset, u64 c_offset, u64 bias_offset,            \
+    const GLOBAL ELEMENT(TYPE_A) *a, const GLOBAL ELEMENT(TYPE_B) *b, GLOBAL ELEMENT(TYPE_C) *c,   \
+        const GLOBAL ELEMENT(TYPE_BIAS) *bias, const GLOBAL ELEMENT(TYPE_C) *d, u64 a_offset, u64 b_offset, u64 c_offset, u64 bias_offset,            \
         u64 d_offset, u64 a_row, u64 a_column, u64 b_row, u64 b_column, u64 c_row, u64 a_outer,    \
         u64 a_inner, u64 b_outer, u64 b_inner, u64 c_outer, u64 c_inner, u64 inner, u64 m, u64 n,  \
         u64 k, f32 alpha, u32 shape
@@ -44,42 +106,56 @@
 
 #if LANES == 1
 
-#define VECTOR 16
+#define VECTOR (64 / NUMBER_BYTES)
 #define PANEL (REG_V * VECTOR)
 
 #ifdef __OPENCL_VERSION__
+#if NUMBER_KIND == KIND_F64
+typedef double8 vector;
+#define LANES_OF_VECTOR 8
+#elif NUMBER_KIND == KIND_I32
+typedef int16 vector;
+#define LANES_OF_VECTOR 16
+#else
 typedef float16 vector;
+#define LANES_OF_VECTOR 16
+#endif
 #define PRIVATE __private
-#define VECTOR_ZERO(x) (x) = (vector)(0.0f)
+#define VECTOR_ZERO(x) (x) = (vector)(ZERO)
 #ifdef ASSAY_BUILTINS /* nothing of the inner loop may be a call, see there */
-typedef float16 __attribute__((aligned(4))) vector_in_memory;
+typedef vector __attribute__((aligned(NUMBER_BYTES))) vector_in_memory;
 #define VECTOR_LOAD(x, space, p) (x) = *(const space vector_in_memory *)(p)
 #define VECTOR_STORE(x, space, p) (*(space vector_in_memory *)(p) = (x))
 #else
-#define VECTOR_LOAD(x, space, p) (x) = vload16(0, (p))
-#define VECTOR_STORE(x, space, p) vstore16((x), 0, (p))
+#define VECTOR_LOAD(x, space, p) (x) = GEMM_NAME(vload, LANES_OF_VECTOR)(0, (p))
+#define VECTOR_STORE(x, space, p) GEMM_NAME(vstore, LANES_OF_VECTOR)((x), 0, (p))
 #endif
-#ifdef ASSAY_BUILTIN_VECTOR_FMA
+#if NUMBER_KIND == KIND_I32
+#define VECTOR_FMA(x, s, y) (x) += (vector)(s) * (y)
+#elif defined(ASSAY_BUILTIN_VECTOR_FMA)
 #define VECTOR_FMA(x, s, y) (x) = __builtin_elementwise_fma((vector)(s), (y), (x))
 #else
 #define VECTOR_FMA(x, s, y) (x) = fma((vector)(s), (y), (x))
 #endif
 #else
 typedef struct {
-    f32 e[VECTOR];
+    NUMBER e[VECTOR];
 } vector;
 #define VECTOR_EACH                                                                                \
     UNROLL                                                                                         \
     for (int e_ = 0; e_ < VECTOR; e_++)
-#define VECTOR_ZERO(x) VECTOR_EACH (x).e[e_] = 0.0f
+#define VECTOR_ZERO(x) VECTOR_EACH (x).e[e_] = ZERO
 #define VECTOR_LOAD(x, space, p) VECTOR_EACH (x).e[e_] = (p)[e_]
 #define VECTOR_STORE(x, space, p) VECTOR_EACH (p)[e_] = (x).e[e_]
-#define VECTOR_FMA(x, s, y) VECTOR_EACH (x).e[e_] = F_FMA((s), (y).e[e_], (x).e[e_])
+#define VECTOR_FMA(x, s, y) VECTOR_EACH (x).e[e_] = NUMBER_FMA((s), (y).e[e_], (x).e[e_])
 #endif
 
 KERNEL(gemm, GEMM_PARAMETERS)
 {
-    LOCAL_ARRAY(f32, packed, BLOCK_K *TILE_N);
+    LOCAL_ARRAY(NUMBER, packed, BLOCK_K *TILE_N);
+#if KIND(TYPE_C) != NUMBER_KIND
+    LOCAL_ARRAY(NUMBER, kept, TILE_M *TILE_N); /* sums that C's type could not hold */
+#endif
 
     GEMM_START
     const u64 rows = m - m0 < TILE_M ? m - m0 : TILE_M;
@@ -90,14 +166,15 @@ KERNEL(gemm, GEMM_PARAMETERS)
 
         for (u64 j0 = 0; j0 < columns; j0 += PANEL) {
             const u64 width = columns - j0 < PANEL ? columns - j0 : PANEL;
-            const GLOBAL f32 *from = b + k0 * b_row + (n0 + j0) * b_column;
-            LOCAL f32 *panel = packed + j0 * BLOCK_K;
+            const GLOBAL ELEMENT(TYPE_B) *from = b + k0 * b_row + (n0 + j0) * b_column;
+            LOCAL NUMBER *panel = packed + j0 * BLOCK_K;
 
             if (width < PANEL)
                 for (u64 p = 0; p < depth * PANEL; p++)
-                    panel[p] = 0.0f;
+                    panel[p] = ZERO;
             if (b_column == 1 && width == PANEL) {
                 for (u64 p = 0; p < depth; p++) {
+#if KIND(TYPE_B) == NUMBER_KIND
                     UNROLL
                     for (u32 v = 0; v < REG_V; v++) {
                         vector x;
@@ -105,31 +182,51 @@ KERNEL(gemm, GEMM_PARAMETERS)
                         VECTOR_LOAD(x, GLOBAL, from + p * b_row + v * VECTOR);
                         VECTOR_STORE(x, LOCAL, panel + p * PANEL + v * VECTOR);
                     }
+#else
+                    for (u64 j = 0; j < PANEL; j++)
+                        panel[p * PANEL + j] = GET(TYPE_B, from, p * b_row + j);
+#endif
                 }
             } else if (b_column == 1) {
                 for (u64 p = 0; p < depth; p++)
                     for (u64 j = 0; j < width; j++)
-                        panel[p * PANEL + j] = from[p * b_row + j];
+                        panel[p * PANEL + j] = GET(TYPE_B, from, p * b_row + j);
             } else {
                 for (u64 j = 0; j < width; j++)
                     for (u64 p = 0; p < depth; p++)
-                        panel[p * PANEL + j] = from[p * b_row + j * b_column];
+                        panel[p * PANEL + j] = GET(TYPE_B, from, p * b_row + j * b_column);
             }
         }
         for (u64 j0 = 0; j0 < columns; j0 += PANEL) {
-            const LOCAL f32 *panel = packed + j0 * BLOCK_K;
+            const LOCAL NUMBER *panel = packed + j0 * BLOCK_K;
             const u64 width = columns - j0 < PANEL ? columns - j0 : PANEL;
 
             for (u64 i0 = 0; i0 < rows; i0 += REG_M) {
-                const GLOBAL f32 *row[REG_M];
+#if KIND(TYPE_A) == NUMBER_KIND
+                const GLOBAL NUMBER *row[REG_M];
+#define A_AT(i, p) row[i][(p) * a_column]
+#else
+                NUMBER row[REG_M][BLOCK_K]; /* converted here once, not for every column */
+#define A_AT(i, p) row[i][p]
+#endif
                 vector sum[REG_M][REG_V];
 
                 UNROLL
                 for (u32 i = 0; i < REG_M; i++) {
                     /* Beyond the edge the last row is computed again, and not stored. */
                     const u64 r = i0 + i < rows ? i0 + i : rows - 1;
+                    const GLOBAL ELEMENT(TYPE_A) *from = a + (m0 + r) * a_row + k0 * a_column;
 
-                    row[i] = a + (m0 + r) * a_row + k0 * a_column;
+#if KIND(TYPE_A) == NUMBER_KIND
+                    row[i] = from;
+#else
+                    if (a_column == 1)
+                        for (u64 p = 0; p < depth; p++)
+                            row[i][p] = GET(TYPE_A, from, p);
+                    else
+                        for (u64 p = 0; p < depth; p++)
+                            row[i][p] = GET(TYPE_A, from, p * a_column);
+#endif
                     UNROLL
                     for (u32 v = 0; v < REG_V; v++)
                         VECTOR_ZERO(sum[i][v]);
@@ -142,7 +239,7 @@ KERNEL(gemm, GEMM_PARAMETERS)
                         VECTOR_LOAD(y[v], LOCAL, panel + p * PANEL + v * VECTOR);
                     UNROLL
                     for (u32 i = 0; i < REG_M; i++) {
-                        const f32 x = row[i][p * a_column];
+                        const NUMBER x = A_AT(i, p);
 
                         UNROLL
                         for (u32 v = 0; v < REG_V; v++)
@@ -151,7 +248,7 @@ KERNEL(gemm, GEMM_PARAMETERS)
                 }
                 UNROLL
                 for (u32 i = 0; i < REG_M; i++) {
-                    f32 line[PANEL];
+                    NUMBER line[PANEL];
                     const u64 at = (m0 + i0 + i) * c_row + n0 + j0;
 
                     if (i0 + i >= rows)
@@ -159,21 +256,32 @@ KERNEL(gemm, GEMM_PARAMETERS)
                     UNROLL
                     for (u32 v = 0; v < REG_V; v++)
                         VECTOR_STORE(sum[i][v], PRIVATE, line + v * VECTOR);
+#if KIND(TYPE_C) == NUMBER_KIND
                     if (k0 != k_begin) {
                         for (u64 j = 0; j < width; j++)
-                            c[at + j] += alpha * line[j];
+                            c[at + j] += SCALE(line[j]);
                         continue;
                     }
+#else
+                    if (k0 != k_begin)
+                        for (u64 j = 0; j < width; j++)
+                            line[j] += kept[(i0 + i) * TILE_N + j0 + j];
+                    if (k0 + BLOCK_K < k_end) {
+                        for (u64 j = 0; j < width; j++)
+                            kept[(i0 + i) * TILE_N + j0 + j] = line[j];
+                        continue;
+                    }
+#endif
                     for (u64 j = 0; j < width; j++)
-                        line[j] *= alpha;
+                        line[j] = SCALE(line[j]);
                     if (shape & HAS_BIAS)
                         for (u64 j = 0; j < width; j++)
-                            line[j] += bias[n0 + j0 + j];
+                            line[j] += GET(TYPE_BIAS, bias, n0 + j0 + j);
                     if (shape & HAS_D)
                         for (u64 j = 0; j < width; j++)
-                            line[j] += d[at + j];
+                            line[j] += GET(TYPE_C, d, at + j);
                     for (u64 j = 0; j < width; j++)
-                        c[at + j] = line[j];
+                        PUT(TYPE_C, c, at + j, line[j]);
                 }
             }
         }
@@ -187,18 +295,18 @@ KERNEL(gemm, GEMM_PARAMETERS)
 
 KERNEL(gemm, GEMM_PARAMETERS)
 {
-    LOCAL_ARRAY(f32, left, BLOCK_K *TILE_M);
-    LOCAL_ARRAY(f32, right, BLOCK_K *TILE_N);
+    LOCAL_ARRAY(NUMBER, left, BLOCK_K *TILE_M);
+    LOCAL_ARRAY(NUMBER, right, BLOCK_K *TILE_N);
 
     GEMM_START
     const u32 lane = (u32)LANE, lane_m = lane / LANES_N, lane_n = lane % LANES_N;
-    f32 sum[REG_M][REG_N];
+    NUMBER sum[REG_M][REG_N];
 
     UNROLL
     for (u32 i = 0; i < REG_M; i++) {
         UNROLL
         for (u32 j = 0; j < REG_N; j++)
-            sum[i][j] = 0.0f;
+            sum[i][j] = ZERO;
     }
     for (u64 k0 = k_begin; k0 < k_end; k0 += BLOCK_K) {
         /* Neighbouring lanes read along whichever index is contiguous in memory. */
@@ -207,18 +315,20 @@ KERNEL(gemm, GEMM_PARAMETERS)
             const u32 i = a_column == 1 ? e / BLOCK_K : e % TILE_M;
 
             left[p * TILE_M + i] = m0 + i < m && k0 + p < k_end
-                                       ? a[(m0 + i) * a_row + (k0 + p) * a_column] : 0.0f;
+                                       ? GET(TYPE_A, a, (m0 + i) * a_row + (k0 + p) * a_column)
+                                       : ZERO;
         }
         for (u32 e = lane; e < BLOCK_K * TILE_N; e += LANES) {
             const u32 p = b_column == 1 ? e / TILE_N : e % BLOCK_K;
             const u32 j = b_column == 1 ? e % TILE_N : e / BLOCK_K;
 
             right[p * TILE_N + j] = n0 + j < n && k0 + p < k_end
-                                        ? b[(k0 + p) * b_row + (n0 + j) * b_column] : 0.0f;
+                                        ? GET(TYPE_B, b, (k0 + p) * b_row + (n0 + j) * b_column)
+                                        : ZERO;
         }
         BARRIER();
         for (u32 p = 0; p < BLOCK_K; p++) {
-            f32 x[REG_M], y[REG_N];
+            NUMBER x[REG_M], y[REG_N];
 
             UNROLL
             for (u32 i = 0; i < REG_M; i++)
@@ -230,7 +340,7 @@ KERNEL(gemm, GEMM_PARAMETERS)
             for (u32 i = 0; i < REG_M; i++) {
                 UNROLL
                 for (u32 j = 0; j < REG_N; j++)
-                    sum[i][j] = F_FMA(x[i], y[j], sum[i][j]);
+                    sum[i][j] = NUMBER_FMA(x[i], y[j], sum[i][j]);
             }
         }
         BARRIER();
@@ -242,13 +352,13 @@ KERNEL(gemm, GEMM_PARAMETERS)
             const u64 r = m0 + lane_m + i * LANES_M, s = n0 + lane_n + j * LANES_N;
 
             if (r < m && s < n) {
-                f32 value = alpha * sum[i][j];
+                NUMBER value = SCALE(sum[i][j]);
 
                 if (shape & HAS_BIAS)
-                    value += bias[s];
+                    value += GET(TYPE_BIAS, bias, s);
                 if (shape & HAS_D)
-                    value += d[r * c_row + s];
-                c[r * c_row + s] = value;
+                    value += GET(TYPE_C, d, r * c_row + s);
+                PUT(TYPE_C, c, r * c_row + s, value);
             }
         }
     }

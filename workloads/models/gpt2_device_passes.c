@@ -95,6 +95,7 @@ static enum status linear_forward(struct gpt2_device *model, const struct linear
               .stride = linear->outputs},
         .c = {.at = y, .type = model->plan.storage, .stride = linear->outputs},
         .bias = tensor(model, GPT2_PARAMETERS, linear->bias, linear->layer),
+        .bias_type = model->plan.storage,
         .d = d,
     };
 

@@ -4,36 +4,24 @@
 
 #include "workloads/ops/ops.h"
 
-/* The product has a text of its own; all other kernels go over rows or chunks, in one module. */
-enum ops_module { OPS_GEMM, OPS_ROWS, OPS_MODULES };
-
-/* Tile of one group of the product, as kernels/gemm.h wants it. */
-struct ops_tile {
-    uint32_t lanes;
-    uint32_t reg_m, reg_n; /* rows; columns, or vectors of 16 when lanes is 1 */
-    uint32_t tile_m, tile_n, block_k;
-};
+/* All kernels but the product go over rows or chunks. */
+enum ops_module { OPS_ROWS, OPS_MODULES };
 
 struct ops {
     struct device *device;
-    enum arm arm;
+    struct products *products;
     enum dtype storage; /* of all that kernels other than the product read and write */
     struct module *modules[OPS_MODULES];
     uint32_t lanes[OPS_MODULES];
-    struct ops_tile tile;
     uint32_t groups_max; /* of kernels that stride over rows or chunks */
     json_t *candidates;  /* what was tried, with its time */
 };
 
-/*
- * Compiles one module for so many lanes; `tile` for the product, else NULL; `storage` for the
- * others.
- */
+/* Compiles one module for so many lanes; its operands are in `storage`. */
 enum status ops_compile(struct device *device, enum ops_module module, enum dtype storage,
-                        uint32_t lanes, const struct ops_tile *tile, struct module **ret,
-                        struct error *err);
+                        uint32_t lanes, struct module **ret, struct error *err);
 
-/* ops_choose.c: measures the candidates, or takes `choices`, and fills modules, lanes and tile. */
+/* ops_choose.c: measures the candidates, or takes `choices`, and fills modules and lanes. */
 enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err);
 
 static inline struct kernel_arg arg_buffer(struct buffer *buffer)

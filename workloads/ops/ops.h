@@ -1,11 +1,11 @@
 /*
  * ops - the operations of the transformer as launches on one device.
  *
- * An `ops` holds the compiled modules and what was chosen for the device: the group size of each
- * family of kernels and the tile of the matrix product, both by measurement at creation. Every
- * function below enqueues and returns; offsets and strides are in elements. Operands are in the
- * storage type of the `ops` unless said otherwise; sums and arithmetic are f32. The matrix product
- * is the one place where a vendor library's arm takes over.
+ * An `ops` holds the compiled modules and what was chosen for the device: the group size of the
+ * kernels that go over rows, by measurement at creation, and the matrix products (product.h), the
+ * one place where a vendor library's arm takes over. Every function below enqueues and returns;
+ * offsets and strides are in elements. Operands are in the storage type of the `ops` unless said
+ * otherwise; sums and arithmetic are f32.
  */
 #ifndef ASSAY_WORKLOADS_OPS_OPS_H
 #define ASSAY_WORKLOADS_OPS_OPS_H
@@ -16,65 +16,36 @@
 #include <jansson.h>
 
 #include "backends/backend.h"
+#include "workloads/ops/product.h"
 #include "workloads/workload.h"
 
 struct ops;
 
-/* An array inside a buffer. */
-struct operand {
-    struct buffer *buffer;
-    uint64_t offset;
-};
-
 /*
- * Compiles every kernel for `device`. With `choices` NULL it tries each group size that the device
- * suggests (and each tile of the product) on a small task and keeps the fastest; else it takes what
- * ops_choices told before. UNSUPPORTED for an arm or precision that is not there, INVALID for
- * choices that no measurement could have made.
+ * Compiles every kernel for `device`. With the case's `choices` NULL it tries each group size that
+ * the device suggests (and each tile of the portable product) on a small task and keeps the
+ * fastest; else it takes what ops_choices told before. Of the case count precision, arm, choices
+ * and emulate, as products_create says. UNSUPPORTED for an arm or precision that is not there,
+ * INVALID for choices that no measurement could have made.
  */
-enum status ops_create(struct device *device, enum precision precision, enum arm arm,
-                       const json_t *choices, struct ops **ret, struct error *err);
+enum status ops_create(struct device *device, const struct workload_case *work, struct ops **ret,
+                       struct error *err);
 void ops_destroy(struct ops *ops); /* takes NULL */
+
+/* From now on a product that was not asked for before is INTERNAL: call it when all has run once.
+ */
+void ops_seal(struct ops *ops);
 
 /* One artifact a module that is kept, at most `capacity`; returns how many. */
 size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capacity);
-/* {"lanes": {"gemm": 1, ...}, "gemm_tile": {...}, "candidates": [{..., "ns": ...}]}; new object. */
+/* {"lanes": {"gemm": 1, ...}, "candidates": [{..., "ns": ...}]} and those of products_facts; new.
+ */
 json_t *ops_facts(const struct ops *ops);
 /* {"gemm": {"lanes", "register_rows"}, "rows": {"lanes"}}; new object. */
 json_t *ops_choices(const struct ops *ops);
 
-/* ---- op_gemm.c ---- */
+/* ---- product.h: struct op_gemm ---- */
 
-/* Element (r, c) of op(M) is at offset + r * stride + c, or + c * stride + r when transposed. */
-struct op_matrix {
-    struct operand at;
-    enum dtype type; /* of its elements, in which offset and strides count */
-    uint64_t stride;
-    bool transpose;
-    uint64_t outer_stride, inner_stride; /* between the matrices of a batch */
-};
-
-/* Parts of a triangular product that may be left out; the values are those of kernels/gemm.h. */
-enum op_triangle {
-    OP_FULL = 0,
-    OP_TRIANGLE_C = 1,  /* C above the diagonal is never read: leave it undefined */
-    OP_TRIANGLE_A = 2,  /* op(A) is zero above the diagonal */
-    OP_TRIANGLE_AT = 4, /* op(A) is zero below the diagonal */
-};
-
-/*
- * C[m,n] = alpha op(A)[m,k] op(B)[k,n] + bias[n] + D[m,n] for each of outer * inner matrices. bias
- * and D are left out when their buffer is NULL; D lies as C does, and may be C itself. Types: A and
- * B alike; the bias is f32 and D as C. UNSUPPORTED: types that the arm does not have.
- */
-struct op_gemm {
-    uint64_t m, n, k;
-    struct op_matrix a, b, c;
-    struct operand bias, d;
-    uint64_t outer, inner; /* 0 counts as 1 */
-    float alpha;           /* 0 counts as 1 */
-    enum op_triangle triangle;
-};
 enum status op_gemm(struct ops *ops, const struct op_gemm *gemm, struct error *err);
 
 /* ---- op_norm.c: rows of `width` ---- */

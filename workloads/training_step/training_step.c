@@ -106,8 +106,7 @@ static enum status build(struct training_instance *instance, struct error *err)
     status = gpt2_task_open_source(&instance->parameters->task, instance->base.work.seed,
                                    &instance->source, err);
     if (status == STATUS_OK)
-        status = ops_create(device, instance->base.work.precision, instance->base.work.arm,
-                            instance->base.work.choices, &instance->ops, err);
+        status = ops_create(device, &instance->base.work, &instance->ops, err);
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, instance->ops, device, instance->base.work.seed,
                                     &instance->model, err);

@@ -1,0 +1,101 @@
+/*
+ * product - matrix products on one device, in one arm: the vendor's library or our own text.
+ *
+ * A `products` keeps what was prepared, by shape (vendor) or by the types of the operands
+ * (portable), at its first use. products_seal ends that: what is timed never waits for a compiler
+ * or for a library's search.
+ */
+#ifndef ASSAY_WORKLOADS_OPS_PRODUCT_H
+#define ASSAY_WORKLOADS_OPS_PRODUCT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "backends/backend.h"
+#include "workloads/workload.h"
+
+struct products;
+
+/* An array inside a buffer; `offset` in elements. */
+struct operand {
+    struct buffer *buffer;
+    uint64_t offset;
+};
+
+/* Element (r, c) of op(M) is at offset + r * stride + c, or + c * stride + r when transposed. */
+struct op_matrix {
+    struct operand at;
+    enum dtype type; /* of its elements, in which offset and strides count */
+    uint64_t stride;
+    bool transpose;
+    uint64_t outer_stride, inner_stride; /* between the matrices of a batch */
+};
+
+/*
+ * Parts of a triangular product that may be left out; the values are those of kernels/gemm.h. The
+ * vendor arm computes the whole product, so what is zero must be stored as zero.
+ */
+enum op_triangle {
+    OP_FULL = 0,
+    OP_TRIANGLE_C = 1,  /* C above the diagonal is never read: leave it undefined */
+    OP_TRIANGLE_A = 2,  /* op(A) is zero above the diagonal */
+    OP_TRIANGLE_AT = 4, /* op(A) is zero below the diagonal */
+};
+
+/*
+ * C[m,n] = alpha op(A)[m,k] op(B)[k,n] + bias[n] + D[m,n] for each of outer * inner matrices. bias
+ * and D are left out when their buffer is NULL; D lies as C does, is of its type and may be C
+ * itself. A's type says what is computed in: bf16 is PRECISION_BF16, and f32 is fp32, or tf32 where
+ * the case is of that. Sums are kept in f32, f64 or i32, C is rounded once. i8 has no alpha, bias
+ * or D and gives i32.
+ */
+struct op_gemm {
+    uint64_t m, n, k;
+    struct op_matrix a, b, c;
+    struct operand bias, d;
+    enum dtype bias_type;  /* DTYPE_F64, which is 0, counts as f32 (but for f64 operands) */
+    uint64_t outer, inner; /* 0 counts as 1 */
+    float alpha;           /* 0 counts as 1 */
+    enum op_triangle triangle;
+};
+
+/*
+ * Of the case count precision, arm, emulate and choices ({"gemm": {"lanes", "register_rows"}}, as
+ * products_choices told them; NULL: the portable arm measures group sizes and tiles). UNSUPPORTED:
+ * the arm or the precision is not there, or only emulated and `emulate` is not set; the reason is
+ * in the message. INVALID: choices that no measurement could have made.
+ */
+enum status products_create(struct device *device, const struct workload_case *work,
+                            struct products **ret, struct error *err);
+void products_destroy(struct products *products); /* takes NULL */
+
+/*
+ * Enqueues. The first call of a shape or of types prepares it, and may fail as products_create
+ * does; after products_seal that is INTERNAL.
+ */
+enum status products_run(struct products *products, const struct op_gemm *gemm, struct error *err);
+void products_seal(struct products *products);
+
+/* One artifact a compiled variant of the portable arm, at most `capacity`; returns how many. */
+size_t products_artifacts(struct products *products, struct module_artifact *ret, size_t capacity);
+/* {"lanes", "register_rows"}; NULL: there was nothing to choose. New object. */
+json_t *products_choices(const struct products *products);
+/*
+ * {"product": {"arm", "support", "method", "library", "version", "algorithm", "workspace_bytes"},
+ *  "products": [{"a", "b", "c", "m", "n", "k", "batch", and the keys of "product"}], "gemm_tile":
+ *  {...}, "candidates": [...]}; `product` holds what all of them share, `support` the weakest and
+ * `workspace_bytes` the largest. New object.
+ */
+json_t *products_facts(const struct products *products);
+
+/* What products of the precision add up in: f64, i32, else f32. */
+enum dtype product_sum_type(enum precision precision);
+/*
+ * How the portable arm does a precision, with the method in a phrase. Native is what our text
+ * computes in as well as stores: fp32 and fp64.
+ */
+enum support product_portable_support(enum precision precision, const char **ret_method);
+
+#endif

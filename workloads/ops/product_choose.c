@@ -1,0 +1,237 @@
+/*
+ * The tile of the portable product, by measurement: a small product in the case's types stands for
+ * all. The rule is that of ops_choose.c: best of a few launches, and a later candidate must win by
+ * a clear MARGIN, since the order of sums, and so the bytes of a result, depend on the choice.
+ */
+#include <stdlib.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/random.h"
+#include "workloads/ops/product_internal.h"
+
+#define SIZE 192
+#define REPEATS 20 /* enough that one of them is undisturbed on a busy machine */
+#define LANES_MAX 8
+#define HOPELESS 2
+#define MARGIN 0.9
+
+/* One lane: register tiles for 32, and for 16, vector registers; then groups of lanes. */
+static const struct ops_tile single_tiles[] = {{1, 8, 2, 256, 64, 256}, {1, 6, 1, 240, 64, 256}};
+
+/* SIZE x SIZE elements of the widest type each; a and b hold small numbers in the case's type. */
+struct task {
+    struct buffer *a, *b, *c;
+    struct product_types types;
+};
+
+static struct ops_tile lanes_tile(uint32_t lanes)
+{
+    const uint32_t across = lanes < 16 ? lanes : 16, down = lanes / across;
+
+    return (struct ops_tile){lanes, 4, 4, 4 * down, 4 * across, 16};
+}
+
+static enum status run_task(struct products *products, const struct task *task, struct error *err)
+{
+    const struct op_gemm gemm = {
+        .m = SIZE,
+        .n = SIZE,
+        .k = SIZE,
+        .a = {.at = {task->a, 0}, .type = task->types.a, .stride = SIZE},
+        .b = {.at = {task->b, 0}, .type = task->types.b, .stride = SIZE},
+        .c = {.at = {task->c, 0}, .type = task->types.c, .stride = SIZE},
+    };
+
+    return product_portable_run(products, &gemm, err);
+}
+
+/* Best time of a few launches of what `products` holds now. */
+static enum status measure(struct products *products, const struct task *task, int64_t *ret_ns,
+                           struct error *err)
+{
+    int64_t mine = INT64_MAX;
+    enum status status = STATUS_OK;
+
+    for (int i = -1; i < REPEATS && status == STATUS_OK; i++) {
+        const int64_t start = clock_monotonic_ns();
+        int64_t spent;
+
+        status = run_task(products, task, err);
+        if (status == STATUS_OK)
+            status = device_synchronize(products->device, err);
+        spent = clock_monotonic_ns() - start;
+        if (i >= 0 && spent < mine)
+            mine = spent;
+    }
+    if (status == STATUS_OK)
+        *ret_ns = mine;
+    return status;
+}
+
+static void note(struct products *products, const struct ops_tile *tile, int64_t ns,
+                 const char *refused)
+{
+    json_t *entry = json_pack("{s:s, s:I, s:I}", "family", "gemm", "lanes", (json_int_t)tile->lanes,
+                              "register_rows", (json_int_t)tile->reg_m);
+
+    if (refused)
+        json_object_set_new(entry, "refused", json_string(refused));
+    else
+        json_object_set_new(entry, "ns", json_integer(ns));
+    json_array_append_new(products->candidates, entry);
+}
+
+/* Compiles and measures one candidate; keeps it when it clearly beats `best`. */
+static enum status try_candidate(struct products *products, const struct task *task,
+                                 const struct ops_tile *tile, int64_t *best, bool *ret_hopeless,
+                                 struct error *err)
+{
+    const struct ops_tile kept_tile = products->tile;
+    struct product_variant kept = products->variants[0];
+    struct module *mine = NULL;
+    struct error refusal = ERROR_INIT;
+    int64_t ns = 0;
+    enum status status = product_compile(products->device, tile, &task->types, &mine, &refusal);
+
+    if (status == STATUS_OK) {
+        products->variants[0] = (struct product_variant){task->types, mine};
+        products->variant_count = 1;
+        products->tile = *tile;
+        status = measure(products, task, &ns, &refusal);
+    }
+    note(products, tile, ns, status == STATUS_OK ? NULL : refusal.message);
+    *ret_hopeless = status == STATUS_OK && ns / HOPELESS > *best;
+    if (status == STATUS_OK && (double)ns < MARGIN * (double)*best) {
+        *best = ns;
+        device_module_unload(products->device, kept.module);
+        return STATUS_OK;
+    }
+    device_module_unload(products->device, mine);
+    products->variants[0] = kept;
+    products->variant_count = kept.module ? 1 : 0;
+    products->tile = kept_tile;
+    if (status == STATUS_DEVICE_LOST)
+        return error_set(err, status, "%s", refusal.message);
+    if (status != STATUS_OK && err)
+        *err = refusal; /* the caller's, if no candidate is left */
+    return STATUS_OK;
+}
+
+static enum status try_all(struct products *products, const struct task *task, struct error *err)
+{
+    struct error refusal = ERROR_INIT;
+    uint32_t lanes[LANES_MAX];
+    const size_t count = device_lane_candidates(products->device, lanes, LANES_MAX);
+    int64_t best = INT64_MAX;
+    bool hopeless = false;
+
+    for (size_t i = 0; i < count && !hopeless; i++) {
+        const size_t tiles = lanes[i] == 1 ? sizeof(single_tiles) / sizeof(single_tiles[0]) : 1;
+
+        for (size_t t = 0; t < tiles; t++) {
+            const struct ops_tile tile = lanes[i] == 1 ? single_tiles[t] : lanes_tile(lanes[i]);
+            const enum status status =
+                try_candidate(products, task, &tile, &best, &hopeless, &refusal);
+
+            if (status != STATUS_OK)
+                return error_set(err, status, "%s", refusal.message);
+        }
+    }
+    if (products->variant_count > 0)
+        return STATUS_OK;
+    return error_set(err, refusal.code != STATUS_OK ? refusal.code : STATUS_COMPILE,
+                     "matrix product: no tile runs: %s", refusal.message);
+}
+
+static bool choice_of(const json_t *choices, const char *name, uint32_t *ret)
+{
+    const json_int_t value = json_integer_value(json_object_get(choices, name));
+
+    if (value < 1 || value > UINT16_MAX)
+        return false;
+    *ret = (uint32_t)value;
+    return true;
+}
+
+/* The tile of so many lanes whose registers hold so many rows. */
+static bool tile_of(uint32_t lanes, uint32_t register_rows, struct ops_tile *ret)
+{
+    if (lanes != 1) {
+        *ret = lanes_tile(lanes);
+        return ret->reg_m == register_rows;
+    }
+    for (size_t i = 0; i < sizeof(single_tiles) / sizeof(single_tiles[0]); i++) {
+        *ret = single_tiles[i];
+        if (ret->reg_m == register_rows)
+            return true;
+    }
+    return false;
+}
+
+static enum status take_choices(struct products *products, const struct task *task,
+                                const json_t *choices, struct error *err)
+{
+    const json_t *gemm = json_object_get(choices, "gemm");
+    uint32_t lanes, register_rows;
+    struct module *module = NULL;
+    enum status status;
+
+    if (!choice_of(gemm, "lanes", &lanes) || !choice_of(gemm, "register_rows", &register_rows) ||
+        !tile_of(lanes, register_rows, &products->tile))
+        return error_set(
+            err, STATUS_INVALID,
+            "matrix product: the choices given are not a tile and lanes of its kernel");
+    status = product_compile(products->device, &products->tile, &task->types, &module, err);
+    if (status == STATUS_OK) {
+        products->variants[0] = (struct product_variant){task->types, module};
+        products->variant_count = 1;
+    }
+    return status;
+}
+
+/* The bytes are numbers of any type that the product takes, and neither zeros nor denormals. */
+static enum status make_task(struct products *products, struct task *task, struct error *err)
+{
+    const size_t width = dtype_bits(task->types.a) / 8, bytes = (size_t)SIZE * SIZE * 8;
+    struct buffer **buffers[] = {&task->a, &task->b, &task->c};
+    unsigned char *numbers = malloc(bytes);
+    enum status status = STATUS_OK;
+
+    if (!numbers)
+        return error_set(err, STATUS_NO_MEMORY, "matrix product: out of memory");
+    for (size_t i = 0; i < bytes; i++)
+        numbers[i] = (unsigned char)random_at(1, 0, i);
+    /* Floating point: a byte 0x3c..0x3f on top is a magnitude from 2^-7 to 2 in every type. */
+    for (size_t i = width - 1; i < bytes && task->types.a != DTYPE_I8; i += width)
+        numbers[i] = (unsigned char)((numbers[i] & 0x83) | 0x3c);
+    for (size_t i = 0; i < 3 && status == STATUS_OK; i++) {
+        status = device_buffer_alloc(products->device, bytes, BUFFER_READ_WRITE, buffers[i], err);
+        if (status == STATUS_OK)
+            status = device_upload(*buffers[i], 0, numbers, bytes, err);
+    }
+    free(numbers);
+    return status;
+}
+
+enum status product_choose(struct products *products, const json_t *choices, struct error *err)
+{
+    const enum dtype type = precision_dtype(products->precision);
+    struct task task = {.types = {type, type, product_sum_type(products->precision),
+                                  type == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32}};
+    enum status status = product_portable_check(products, products->precision, &task.types, err);
+
+    if (status != STATUS_OK)
+        return status;
+    products->variants = calloc(1, sizeof(*products->variants));
+    if (!products->variants)
+        return error_set(err, STATUS_NO_MEMORY, "matrix product: out of memory");
+    if (choices)
+        return take_choices(products, &task, choices, err);
+    status = make_task(products, &task, err);
+    if (status == STATUS_OK)
+        status = try_all(products, &task, err);
+    device_buffer_free(task.a);
+    device_buffer_free(task.b);
+    device_buffer_free(task.c);
+    return status;
+}
