@@ -36,8 +36,9 @@ void storage_defines(enum dtype type, struct module_define ret[STORAGE_DEFINES])
         {"store_f32", "LOAD_F32", "STORE_F32"},
         {"store_bf16", "LOAD_BF16", "STORE_BF16"},
         {"store_f16", "LOAD_F16", "STORE_F16"},
+        {"f64", "LOAD_F64", "STORE_F64"},
     };
-    const size_t row = type == DTYPE_BF16 ? 1 : type == DTYPE_F16 ? 2 : 0;
+    const size_t row = type == DTYPE_BF16 ? 1 : type == DTYPE_F16 ? 2 : type == DTYPE_F64 ? 3 : 0;
 
     for (size_t i = 0; i < STORAGE_DEFINES; i++)
         ret[i] = (struct module_define){names[i], values[row][i]};

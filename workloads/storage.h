@@ -20,7 +20,10 @@ bool storage_is_known(enum dtype type);
 double storage_unit_roundoff(enum dtype type);
 
 #define STORAGE_DEFINES 3
-/* The defines by which a kernel text takes its storage type: storage, LOAD and STORE. */
+/*
+ * The defines by which a kernel text takes its storage type: storage, LOAD and STORE. For f64 the
+ * text has to say what LOAD_F64 and STORE_F64 are.
+ */
 void storage_defines(enum dtype type, struct module_define ret[STORAGE_DEFINES]);
 
 void storage_encode(enum dtype type, const float *values, uint64_t count, void *ret);

@@ -68,7 +68,8 @@ static void test_workloads(void **state)
 
 static void test_suites(void **state)
 {
-    static const char *const expected[] = {"first-look", "memory-bound", "self-test"};
+    static const char *const expected[] = {"first-look", "memory-bound", "precisions",
+                                           "self-test"};
     size_t count;
     const struct catalog_entry *entries = catalog_suites(&count);
 

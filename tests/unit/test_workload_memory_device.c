@@ -142,6 +142,24 @@ static void test_storage(void **state)
     }
 }
 
+/* A device without f64 says so in the compiler's message. */
+static void test_fp64(void **state)
+{
+    static const char *const with[] = {"copy",  "scale",     "add",
+                                       "triad", "transpose", "embedding_gather"};
+    size_t found = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i)
+        for (size_t w = 0; w < sizeof(with) / sizeof(with[0]); ++w)
+            if (strcmp(odd[i].kernel, with[w]) == 0) {
+                run_and_verify(odd[i].kernel, odd[i].shapes[1], 1, PRECISION_FP64);
+                run_and_verify(odd[i].kernel, odd[i].shapes[0], 8, PRECISION_FP64);
+                ++found;
+            }
+    assert_int_equal(found, sizeof(with) / sizeof(with[0]));
+}
+
 /* An element changed behind the kernel's back is found, with its place. */
 static void expect_damage(const char *kernel, const char *shape, size_t array, uint64_t index,
                           float value, const char *place)
@@ -305,10 +323,11 @@ static void test_unsupported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_odd_shapes),   cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_storage),      cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_stale_output), cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_unsupported),  cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_odd_shapes), cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_storage),    cmocka_unit_test(test_fp64),
+        cmocka_unit_test(test_damage),     cmocka_unit_test(test_stale_output),
+        cmocka_unit_test(test_facts),      cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_choices),
     };
     struct backend *backend = backend_find("opencl");
     struct error err = ERROR_INIT;

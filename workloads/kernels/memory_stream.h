@@ -1,6 +1,7 @@
 /*
  * Copy, scale, add, triad and dot as BabelStream defines them (Deakin et al., "Evaluating attainable
  * memory bandwidth of parallel programming models via BabelStream", 2018). Arrays have n elements.
+ * All but dot compute in f64 where that is stored.
  */
 KERNEL(stream_copy, const GLOBAL storage *RESTRICT a, GLOBAL storage *RESTRICT c, u64 n)
 {
@@ -10,7 +11,7 @@ KERNEL(stream_copy, const GLOBAL storage *RESTRICT a, GLOBAL storage *RESTRICT c
         STORE(c, i, LOAD(a, i));
 }
 
-KERNEL(stream_scale, const GLOBAL storage *RESTRICT c, GLOBAL storage *RESTRICT b, f32 scalar,
+KERNEL(stream_scale, const GLOBAL storage *RESTRICT c, GLOBAL storage *RESTRICT b, number scalar,
        u64 n)
 {
     const u64 end = CHUNK_END(n);
@@ -29,7 +30,7 @@ KERNEL(stream_add, const GLOBAL storage *RESTRICT a, const GLOBAL storage *RESTR
 }
 
 KERNEL(stream_triad, const GLOBAL storage *RESTRICT b, const GLOBAL storage *RESTRICT c,
-       GLOBAL storage *RESTRICT a, f32 scalar, u64 n)
+       GLOBAL storage *RESTRICT a, number scalar, u64 n)
 {
     const u64 end = CHUNK_END(n);
 

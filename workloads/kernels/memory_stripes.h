@@ -1,3 +1,15 @@
+/* What streams compute in: f64 where that is stored, else f32. */
+#ifdef NUMBER_F64
+#ifndef HAVE_F64
+#error "this device has no f64"
+#endif
+#define LOAD_F64(p, i) ((p)[i])
+#define STORE_F64(p, i, v) ((p)[i] = (v))
+typedef f64 number;
+#else
+typedef f32 number;
+#endif
+
 /*
  * How the memory-bound kernels share a row or a chunk among lanes. A step takes STRIPES elements a
  * lane, each with an accumulator of its own: sums may not be reordered, so a single lane needs that

@@ -170,11 +170,11 @@ static enum status check_common(const struct declaration *declaration,
         if (kernel->fp32_only && precision != PRECISION_FP32)
             return declaration_error(declaration, path, err, "kernel %s runs in fp32 alone",
                                      kernel->name);
-        if (precision != PRECISION_FP32 && precision != PRECISION_BF16 &&
-            precision != PRECISION_FP16)
+        if (!memory_kernel_has(kernel, precision))
             return declaration_error(declaration, path, err,
-                                     "memory_bound does not run in %s; write fp32, bf16 or fp16",
-                                     precision_name(precision));
+                                     "kernel %s does not run in %s; write fp32, bf16%s fp16%s",
+                                     kernel->name, precision_name(precision),
+                                     kernel->fp64 ? "," : " or", kernel->fp64 ? " or fp64" : "");
     }
     return STATUS_OK;
 }

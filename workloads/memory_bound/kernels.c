@@ -74,7 +74,10 @@ static size_t args_scalar(const struct memory_instance *instance, struct kernel_
 {
     size_t count = args_arrays(instance, ret);
 
-    ret[count++] = arg_f32((float)MEMORY_SCALAR);
+    if (instance->data.storage == DTYPE_F64)
+        ret[count++] = (struct kernel_arg){.type = KERNEL_ARG_F64, .f64 = MEMORY_SCALAR};
+    else
+        ret[count++] = arg_f32((float)MEMORY_SCALAR);
     ret[count++] = arg_u64(instance->data.sizes.elements);
     return count;
 }
@@ -155,6 +158,7 @@ static const struct memory_kernel kernels[] = {
         .arrays = {ARRAY("a", INPUT, ELEMENTS, -2, 2), ARRAY("c", OUTPUT, ELEMENTS, 0, 0)},
         .args = args_elements,
         .units = units_blocks,
+        .fp64 = true,
         .reference = memory_reference_copy,
         .roundings = memory_roundings_none,
         .reason = "bits are moved, not computed",
@@ -170,6 +174,7 @@ static const struct memory_kernel kernels[] = {
         .arrays = {ARRAY("c", INPUT, ELEMENTS, -2, 2), ARRAY("b", OUTPUT, ELEMENTS, 0, 0)},
         .args = args_scalar,
         .units = units_blocks,
+        .fp64 = true,
         .reference = memory_reference_scale,
         .roundings = memory_roundings_one,
         .storage_roundings = 1,
@@ -187,6 +192,7 @@ static const struct memory_kernel kernels[] = {
                    ARRAY("c", OUTPUT, ELEMENTS, 0, 0)},
         .args = args_elements,
         .units = units_blocks,
+        .fp64 = true,
         .reference = memory_reference_add,
         .roundings = memory_roundings_one,
         .storage_roundings = 1,
@@ -204,6 +210,7 @@ static const struct memory_kernel kernels[] = {
                    ARRAY("a", OUTPUT, ELEMENTS, 0, 0)},
         .args = args_scalar,
         .units = units_blocks,
+        .fp64 = true,
         .reference = memory_reference_triad,
         .roundings = memory_roundings_two,
         .storage_roundings = 1,
@@ -295,6 +302,7 @@ static const struct memory_kernel kernels[] = {
         .arrays = {ARRAY("x", INPUT, ELEMENTS, -2, 2), ARRAY("y", OUTPUT, ELEMENTS, 0, 0)},
         .args = args_rows,
         .units = units_tiles,
+        .fp64 = true,
         .reference = memory_reference_transpose,
         .roundings = memory_roundings_none,
         .reason = "bits are moved, not computed",
@@ -312,6 +320,7 @@ static const struct memory_kernel kernels[] = {
                    ARRAY("out", OUTPUT, ELEMENTS, 0, 0)},
         .args = args_rows,
         .units = units_rows,
+        .fp64 = true,
         .reference = memory_reference_gather,
         .roundings = memory_roundings_none,
         .reason = "bits are moved, not computed",
@@ -335,6 +344,21 @@ static const struct memory_kernel kernels[] = {
 const struct memory_kernel *memory_kernel_at(size_t index)
 {
     return &kernels[index];
+}
+
+bool memory_kernel_has(const struct memory_kernel *kernel, enum precision precision)
+{
+    switch (precision) {
+    case PRECISION_FP32:
+        return true;
+    case PRECISION_BF16:
+    case PRECISION_FP16:
+        return !kernel->fp32_only;
+    case PRECISION_FP64:
+        return kernel->fp64;
+    default:
+        return false;
+    }
 }
 
 size_t memory_kernel_count(void)

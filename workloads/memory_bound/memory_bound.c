@@ -56,15 +56,12 @@ static enum status restore(struct memory_instance *instance, struct error *err)
 static enum status check_support(const struct workload_case *work,
                                  const struct memory_kernel *kernel, struct error *err)
 {
-    const enum precision precision = work->precision;
-
     if (work->arm != ARM_PORTABLE)
         return error_set(err, STATUS_UNSUPPORTED, "memory_bound has no %s arm",
                          arm_name(work->arm));
-    if (precision != PRECISION_FP32 &&
-        (kernel->fp32_only || (precision != PRECISION_BF16 && precision != PRECISION_FP16)))
+    if (!memory_kernel_has(kernel, work->precision))
         return error_set(err, STATUS_UNSUPPORTED, "%s does not run in %s", kernel->name,
-                         precision_name(precision));
+                         precision_name(work->precision));
     return STATUS_OK;
 }
 

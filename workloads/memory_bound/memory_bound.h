@@ -20,7 +20,8 @@
 
 #define MEMORY_SCALAR 0.4 /* BabelStream's */
 #define MEMORY_EPSILON 1e-5
-#define MEMORY_U 0x1p-24 /* unit roundoff of fp32 */
+#define MEMORY_U 0x1p-24   /* unit roundoff of fp32 */
+#define MEMORY_U64 0x1p-53 /* and of fp64 */
 
 /* Which keys of the declaration give the shape. */
 enum memory_shape { MEMORY_SHAPE_ELEMENTS, MEMORY_SHAPE_ROWS, MEMORY_SHAPE_GATHER };
@@ -81,6 +82,7 @@ struct memory_kernel {
     const char *files[4]; /* kernel texts, NULL-terminated */
     enum memory_shape shape;
     bool fp32_only;
+    bool fp64; /* the text computes in f64 where that is stored */
     const char *bytes_formula;
     uint64_t (*bytes)(const struct memory_sizes *sizes, uint64_t element_bytes);
     const char *item_name;
@@ -94,13 +96,14 @@ struct memory_kernel {
     void (*reference)(const struct memory_data *data, uint64_t begin, uint64_t count,
                       struct memory_expected *ret);
     bool by_row;
-    /* Tolerance in roundings of fp32, and how often the storage type rounds. */
+    /* Tolerance in roundings of fp32 (or fp64), and how often a shorter storage type rounds. */
     double (*roundings)(const struct memory_instance *instance);
     double storage_roundings;
     const char *reason;
 };
 
 const struct memory_kernel *memory_kernel_at(size_t index);
+bool memory_kernel_has(const struct memory_kernel *kernel, enum precision precision);
 size_t memory_kernel_count(void);
 
 /* The generated data of a case. */

@@ -12,12 +12,20 @@ void memory_reference_copy(const struct memory_data *data, uint64_t begin, uint6
     }
 }
 
+/* As the kernel gets it. */
+static double scalar_of(const struct memory_data *data)
+{
+    return data->storage == DTYPE_F64 ? MEMORY_SCALAR : (double)(float)MEMORY_SCALAR;
+}
+
 void memory_reference_scale(const struct memory_data *data, uint64_t begin, uint64_t count,
                             struct memory_expected *ret)
 {
+    const double scalar = scalar_of(data);
+
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < count; ++i) {
-        ret[i].value = (double)(float)MEMORY_SCALAR * memory_value(data, 0, begin + i);
+        ret[i].value = scalar * memory_value(data, 0, begin + i);
         ret[i].magnitude = fabs(ret[i].value);
     }
 }
@@ -44,7 +52,7 @@ void memory_reference_add(const struct memory_data *data, uint64_t begin, uint64
 void memory_reference_triad(const struct memory_data *data, uint64_t begin, uint64_t count,
                             struct memory_expected *ret)
 {
-    reference_sum(data, (double)(float)MEMORY_SCALAR, begin, count, ret);
+    reference_sum(data, scalar_of(data), begin, count, ret);
 }
 
 #define DOT_BLOCKS 1024

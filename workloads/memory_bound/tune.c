@@ -11,12 +11,14 @@
 
 #include "harness/core/clock.h"
 #include "workloads/memory_bound/memory_bound.h"
+#include "workloads/storage.h"
 
 #define TUNE_MARGIN 0.03
 #define TUNE_ROUNDS 64
-#define TUNE_BUDGET_NS 300000000 /* of lanes, and of groups; each candidate has one timed launch   \
-                                  */
-#define TUNE_HOPELESS 2          /* a candidate so many times slower than the best drops out */
+#define TUNE_BUDGET_NS                                                                             \
+    300000000           /* of lanes, and of groups; each candidate has one timed launch            \
+                         */
+#define TUNE_HOPELESS 2 /* a candidate so many times slower than the best drops out */
 #define LANES_CANDIDATES_MAX 8
 #define UNITS_WHEN_NOT_TOLD 16
 
@@ -27,18 +29,8 @@ static const uint32_t groups_per_unit[] = {16, 4, 64};
 static enum status load_module(struct memory_instance *instance, uint32_t lanes,
                                struct module **ret, struct error *err)
 {
-    static const char *const names[][3] = {
-        {"store_f32", "LOAD_F32", "STORE_F32"},
-        {"store_bf16", "LOAD_BF16", "STORE_BF16"},
-        {"store_f16", "LOAD_F16", "STORE_F16"},
-    };
-    const enum dtype storage = instance->data.storage;
-    const char *const *chosen = names[storage == DTYPE_BF16 ? 1 : storage == DTYPE_F16 ? 2 : 0];
-    const struct module_define defines[] = {
-        {"storage", chosen[0]},
-        {"LOAD", chosen[1]},
-        {"STORE", chosen[2]},
-    };
+    struct module_define defines[STORAGE_DEFINES + 1];
+    size_t define_count = STORAGE_DEFINES;
     const struct memory_kernel *kernel = instance->data.kernel;
     char file[128];
     size_t last = 0;
@@ -46,13 +38,16 @@ static enum status load_module(struct memory_instance *instance, uint32_t lanes,
     while (last + 1 < 4 && kernel->files[last + 1] != NULL)
         ++last;
     snprintf(file, sizeof(file), "workloads/kernels/%s", kernel->files[last]);
+    storage_defines(instance->data.storage, defines);
+    if (instance->data.storage == DTYPE_F64)
+        defines[define_count++] = (struct module_define){"NUMBER_F64", "1"};
     return device_module_load(instance->base.device,
                               &(struct module_source){
                                   .file = file,
                                   .text = instance->text,
                                   .lanes = lanes,
                                   .defines = defines,
-                                  .define_count = sizeof(defines) / sizeof(defines[0]),
+                                  .define_count = define_count,
                               },
                               ret, err);
 }
