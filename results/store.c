@@ -10,6 +10,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
+#include "results/ledger_leaf.h"
 
 /* Waits in steps of at most 5 ms, so that writers who queue take turns. */
 static int on_busy(void *context, int count)
@@ -99,6 +100,9 @@ static int connect_as(struct store *store, const char *name, int flags)
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     /* Views use JSON functions, which SQLite counts as unsafe; none here can do harm. */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+    rc = ledger_leaf_register(store->db);
+    if (rc != SQLITE_OK)
+        return rc;
     return sqlite3_exec(store->db,
                         "PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
                         "PRAGMA recursive_triggers=ON; PRAGMA synchronous=FULL;"

@@ -277,6 +277,11 @@ static enum status fill_cell(struct store *store, int64_t cell, json_t *object, 
         status = set_trials(store, object, cell, err);
     if (status == STATUS_OK)
         status = set_estimate(store, object, cell, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, object, "amendments",
+                          "SELECT id AS amendment, utc_ns, utc_ns AS 'created:iso', author, reason"
+                          " FROM amendment WHERE cell = ?1 ORDER BY id",
+                          cell, err);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/pair_request.h"
+#include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/runner/ab.h"
@@ -62,12 +63,18 @@ static int run_campaign(const struct command_line *line, struct store *store,
     struct campaign_summary summary = {0};
     struct ab_result result;
     struct error err = ERROR_INIT;
+    struct signing signing;
     json_t *varied;
-    enum status status = interrupt_open(&options.wake_fd, &err);
+    enum status status = signing_open(&signing, &err);
     int shown;
 
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    options.key = signing_key(&signing);
+    status = interrupt_open(&options.wake_fd, &err);
     if (status == STATUS_OK)
         status = campaign_run(campaign, &options, &summary, &err);
+    signing_close(&signing);
     if (status != STATUS_OK)
         return command_fail(&err);
     if (summary.interrupted) {

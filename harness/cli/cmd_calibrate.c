@@ -7,6 +7,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/pair_request.h"
+#include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
@@ -101,6 +102,7 @@ static enum status compare_once(const struct command_line *line, struct store *s
 {
     struct campaign_options options = {.wake_fd = wake_fd, .quiet = command_has(line, KEY_QUIET)};
     struct campaign_summary summary = {0};
+    struct signing signing;
     struct pair_request request;
     struct ab_result result;
     struct campaign campaign;
@@ -115,7 +117,12 @@ static enum status compare_once(const struct command_line *line, struct store *s
         plan_finish(&plan);
     }
     if (status == STATUS_OK) {
-        status = campaign_run(&campaign, &options, &summary, err);
+        status = signing_open(&signing, err);
+        if (status == STATUS_OK) {
+            options.key = signing_key(&signing);
+            status = campaign_run(&campaign, &options, &summary, err);
+            signing_close(&signing);
+        }
         *ret_interrupted = summary.interrupted;
         if (status == STATUS_OK && !summary.interrupted)
             status = ab_evaluate(store, campaign.row, NULL, &request.compare, &result, err);

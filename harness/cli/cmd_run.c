@@ -7,6 +7,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
+#include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/runner/campaign.h"
@@ -171,10 +172,18 @@ static int run_campaign(const struct command_line *line, struct store *store,
     struct campaign_options options = {.wake_fd = -1, .quiet = command_has(line, KEY_QUIET)};
     struct campaign_summary summary = {0};
     struct error err = ERROR_INIT;
+    struct signing signing;
+    enum status status;
     int result;
 
-    if (interrupt_open(&options.wake_fd, &err) != STATUS_OK ||
-        campaign_run(campaign, &options, &summary, &err) != STATUS_OK) {
+    if (signing_open(&signing, &err) != STATUS_OK)
+        return command_fail(&err);
+    options.key = signing_key(&signing);
+    status = interrupt_open(&options.wake_fd, &err);
+    if (status == STATUS_OK)
+        status = campaign_run(campaign, &options, &summary, &err);
+    signing_close(&signing);
+    if (status != STATUS_OK) {
         log_error("%s", err.message);
         log_info("what was finished is kept; go on with: assay run --resume %.8s --db %s",
                  campaign->uid, store_path(store));

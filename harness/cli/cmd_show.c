@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
@@ -7,6 +8,7 @@
 #include "reports/terminal.h"
 #include "reports/view.h"
 #include "results/csv_export.h"
+#include "results/ledger.h"
 #include "results/store.h"
 
 enum { KEY_SERIES = 's' };
@@ -19,6 +21,33 @@ static int show_series(struct store *store, int64_t cell)
     if (csv_export_samples(store, cell, stdout, &err) != STATUS_OK)
         return command_fail(&err);
     return fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
+}
+
+/* What was said of the result later. */
+static enum status append_amendments(struct store *store, int64_t cell, struct text *out,
+                                     struct error *err)
+{
+    json_t *rows = NULL, *row;
+    size_t i;
+    enum status status = ledger_amendments(store, cell, &rows, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (json_array_size(rows) > 0)
+        text_append(out, "\nAmendments\n");
+    json_array_foreach(rows, i, row)
+    {
+        const char *author = json_string_value(json_object_get(row, "author"));
+        const char *reason = json_string_value(json_object_get(row, "reason"));
+
+        text_append_format(out, "  %s  ", json_string_value(json_object_get(row, "created")));
+        text_append_printable(out, author, strlen(author));
+        text_append(out, ": ");
+        text_append_printable(out, reason, strlen(reason));
+        text_append_char(out, '\n');
+    }
+    json_decref(rows);
+    return STATUS_OK;
 }
 
 static int show(const struct command_line *line, struct store *store, void *context)
@@ -47,6 +76,10 @@ static int show(const struct command_line *line, struct store *store, void *cont
     report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
                          output_columns(), output_colour());
     view_finish(&view);
+    if (append_amendments(store, row, &out, &err) != STATUS_OK) {
+        text_finish(&out);
+        return command_fail(&err);
+    }
     return output_text(&out);
 }
 

@@ -1,10 +1,10 @@
 #include "harness/cli/commands.h"
 
 static const struct command *const commands[] = {
-    &command_devices, &command_list,   &command_describe,  &command_run,
-    &command_results, &command_show,   &command_report,    &command_compare,
-    &command_ab,      &command_gate,   &command_analyze,   &command_power,
-    &command_calibrate, &command_worker, &command_probe,
+    &command_devices, &command_list,   &command_describe,  &command_run,        &command_results,
+    &command_show,    &command_report, &command_compare,   &command_ab,         &command_gate,
+    &command_analyze, &command_power,  &command_calibrate, &command_checkpoint, &command_amend,
+    &command_key,     &command_worker, &command_probe,
 };
 
 const struct command *const *commands_all(size_t *ret_count)

@@ -17,6 +17,9 @@ extern const struct command command_ab;
 extern const struct command command_gate;
 extern const struct command command_power;
 extern const struct command command_calibrate;
+extern const struct command command_checkpoint;
+extern const struct command command_amend;
+extern const struct command command_key;
 extern const struct command command_worker; /* hidden: what `run` starts */
 extern const struct command command_probe;  /* hidden: what asks a backend */
 

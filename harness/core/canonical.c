@@ -120,7 +120,7 @@ const char *canonical_real(double value, char ret[CANONICAL_REAL_SIZE])
     return ret;
 }
 
-static void append_string(struct text *text, const char *string, size_t length)
+void canonical_append_string(struct text *text, const char *string, size_t length)
 {
     size_t start = 0;
 
@@ -191,7 +191,7 @@ static enum status append_object(struct text *text, const json_t *object, int de
     for (i = 0; i < count && status == STATUS_OK; ++i) {
         if (i > 0)
             text_append_char(text, ',');
-        append_string(text, keys[i], strlen(keys[i]));
+        canonical_append_string(text, keys[i], strlen(keys[i]));
         text_append_char(text, ':');
         status = append_value(text, json_object_get(object, keys[i]), depth + 1, err);
     }
@@ -230,7 +230,7 @@ static enum status append_value(struct text *text, const json_t *value, int dept
     case JSON_ARRAY:
         return append_array(text, value, depth, err);
     case JSON_STRING:
-        append_string(text, json_string_value(value), json_string_length(value));
+        canonical_append_string(text, json_string_value(value), json_string_length(value));
         break;
     case JSON_INTEGER:
         text_append_format(text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));

@@ -16,12 +16,16 @@
 
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
+#include "harness/core/text.h"
 
 /* Heap string (free() it) with the canonical form of `value`. */
 enum status canonical_dump(const json_t *value, char **ret, struct error *err);
 
 /* Digest of the canonical form. */
 enum status canonical_digest(const json_t *value, struct digest *ret, struct error *err);
+
+/* Appends one string as canonical JSON, quotes included; its bytes are taken as they are. */
+void canonical_append_string(struct text *text, const char *string, size_t length);
 
 /* Shortest form of a finite double that reads back the same; at most 31 characters and NUL. */
 #define CANONICAL_REAL_SIZE 32

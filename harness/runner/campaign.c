@@ -18,6 +18,7 @@
 #include "harness/runner/tuner.h"
 #include "harness/runner/worker_process.h"
 #include "results/analysis.h"
+#include "results/ledger.h"
 
 static enum status no_memory(struct error *err)
 {
@@ -456,6 +457,9 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     status = store_add_campaign_event(campaign->store, campaign->row,
                                       campaign->resumed ? "resumed" : "started", holder, err);
     if (status == STATUS_OK)
+        status = ledger_add_checkpoint(campaign->store, campaign->resumed ? "resume" : "plan",
+                                       campaign->row, options->key, NULL, err);
+    if (status == STATUS_OK)
         status = run_pending(campaign, options, &request, &summary, err);
     progress_finish(&progress);
     maps_cache_finish(&cache);
@@ -466,6 +470,9 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
         status =
             store_add_campaign_event(campaign->store, campaign->row,
                                      summary.interrupted ? "interrupted" : "finished", NULL, err);
+    if (status == STATUS_OK)
+        status = ledger_add_checkpoint(campaign->store, "end", campaign->row, options->key, NULL,
+                                       err);
     if (status == STATUS_OK)
         *ret = summary;
     return status;

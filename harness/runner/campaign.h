@@ -13,6 +13,7 @@
 
 #include "harness/core/status.h"
 #include "harness/runner/plan.h"
+#include "results/key.h"
 #include "results/store.h"
 
 struct campaign_cell {
@@ -38,6 +39,7 @@ struct campaign {
 struct campaign_options {
     int wake_fd;               /* readable: stop in good order; -1: none */
     bool quiet;                /* no progress */
+    const struct key *key;     /* signs the ledger at the plan and at the end; NULL: nobody signs */
 };
 
 /* What came of running. */
@@ -60,7 +62,8 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
 void campaign_finish(struct campaign *campaign);
 
 /*
- * Runs every planned trial that has no final attempt, then estimates each cell. Returns OK also when
+ * Runs every planned trial that has no final attempt, then estimates each cell. Before the first trial
+ * and at the end the ledger gets a checkpoint, signed when there is a key. Returns OK also when
  * trials failed or the user interrupted (see the summary); an error is the store's or the system's,
  * and what was finished before is kept.
  */

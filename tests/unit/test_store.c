@@ -12,7 +12,9 @@
 
 #include "harness/core/file.h"
 #include "results/store_internal.h"
+#include "results/ledger.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/timestamp_fixture.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -303,6 +305,22 @@ static void test_batch_is_all_or_nothing(void **state)
     assert_string_equal(fixture_soundness(fixture->store), "ok");
 }
 
+/* A row in each table that only signing fills. */
+static void fill_ledger(struct store *store, int64_t cell)
+{
+    struct ledger_checkpoint checkpoint;
+    struct error err = ERROR_INIT;
+    struct key key;
+    uint8_t token[256];
+    size_t length;
+
+    assert_ok(key_generate("test.example", &key, &err), err);
+    assert_ok(ledger_add_amendment(store, cell, "somebody", "a reason", &err), err);
+    assert_ok(ledger_add_checkpoint(store, "request", 0, &key, &checkpoint, &err), err);
+    length = timestamp_fixture(&checkpoint.root, token);
+    assert_ok(ledger_add_timestamp(store, checkpoint.id, token, length, &err), err);
+}
+
 /* Every table that has rows refuses both, and every table has rows. */
 static void test_evidence_is_append_only(void **state)
 {
@@ -322,6 +340,7 @@ static void test_evidence_is_append_only(void **state)
                                    estimate, &err),
               err);
     json_decref(estimate);
+    fill_ledger(fixture->store, cells[0]);
     assert_int_equal(
         sqlite3_prepare_v2(db,
                            "SELECT m.name, (SELECT name FROM pragma_table_info(m.name)"
@@ -359,7 +378,7 @@ static void test_migrates_forward(void **state)
     const struct embed_file *ours;
     struct embed_file scripts[16];
     struct store *store;
-    int64_t campaign, cells[FIXTURE_CELLS];
+    int64_t campaign, cells[FIXTURE_CELLS], before;
     char known[32], next[32];
     int count;
 
@@ -368,8 +387,8 @@ static void test_migrates_forward(void **state)
     memcpy(scripts, ours, (size_t)count * sizeof(scripts[0]));
     snprintf(known, sizeof(known), "up to %d", count);
     snprintf(next, sizeof(next), "version %d", count + 1);
-    scripts[count] =
-        (struct embed_file){.name = "next", .text = "CREATE TABLE later (id INTEGER) STRICT"};
+    scripts[count] = (struct embed_file){
+        .name = "next", .text = "CREATE TABLE later (id INTEGER PRIMARY KEY, x ANY) STRICT"};
     scripts[count + 1] = (struct embed_file){
         .name = "broken", .text = "ALTER TABLE cell ADD COLUMN hue TEXT; CREATE TABLE broken("};
     assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
@@ -387,6 +406,12 @@ static void test_migrates_forward(void **state)
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM later"), 0);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM campaign"), 1);
     assert_ok(store_schema_prepare(store, scripts, count + 1, &err), err);
+    /* A table that is added later is in the ledger like the others. */
+    before = fixture_ask(store, "SELECT count(*) FROM ledger");
+    assert_int_equal(sqlite3_exec(store_connection(store), "INSERT INTO later (x) VALUES ('x')",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM ledger"), before + 1);
     /* Today's assay does not know the next version. */
     refuse(fixture->path, STORE_READ, STATUS_CORRUPT, next, known);
 }

@@ -8,6 +8,7 @@
 
 #include "harness/core/file.h"
 #include "results/csv_export.h"
+#include "results/ledger.h"
 #include "tests/support/store_fixture.h"
 
 static json_t *estimate(const char *verdict, double rate)
@@ -202,11 +203,14 @@ static void test_views_answer(void **state)
 {
     struct fixture *fixture = *state;
     int64_t campaigns[2], cells[2][FIXTURE_CELLS];
+    struct error err = ERROR_INIT;
     sqlite3 *db = NULL;
     sqlite3_stmt *views = NULL;
     int checked = 0;
 
     fill(fixture, campaigns, cells);
+    assert_ok(ledger_add_amendment(fixture->store, cells[0][0], "me", "a reason", &err), err);
+    assert_ok(ledger_add_checkpoint(fixture->store, "request", 0, NULL, NULL, &err), err);
     assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'view'",
                                         -1, &views, NULL),

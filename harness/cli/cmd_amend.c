@@ -1,0 +1,69 @@
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/with_store.h"
+#include "harness/core/log.h"
+#include "harness/core/text.h"
+#include "results/ledger.h"
+
+enum { KEY_REASON = 'r', KEY_BY = 'b' };
+
+/* The user's name, for the record. */
+static const char *default_author(void)
+{
+    const struct passwd *user = getpwuid(getuid());
+
+    return user && user->pw_name && *user->pw_name ? user->pw_name : "unknown";
+}
+
+static int amend(const struct command_line *line, struct store *store, void *context)
+{
+    const char *author = command_value(line, KEY_BY);
+    struct error err = ERROR_INIT;
+    int64_t cell;
+
+    (void)context;
+    if (store_find_cell(store, line->arguments[0], &cell, &err) != STATUS_OK ||
+        ledger_add_amendment(store, cell, author ? author : default_author(),
+                             command_value(line, KEY_REASON), &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        return ASSAY_EXIT_STORE;
+    }
+    log_info("recorded; the result itself stays as it was, and `assay show %s` says both",
+             line->arguments[0]);
+    return ASSAY_EXIT_OK;
+}
+
+static int run(const struct command_line *line)
+{
+    const char *reason = command_value(line, KEY_REASON);
+
+    if (!reason || !*reason) {
+        log_error("say why with --reason TEXT");
+        return ASSAY_EXIT_USAGE;
+    }
+    return with_store(line, STORE_WRITE, amend, NULL);
+}
+
+static const struct argp_option options[] = {
+    {"reason", KEY_REASON, "TEXT", 0, "what is to be known of this result, and why", 0},
+    {"by", KEY_BY, "WHO", 0, "who says so (default: the user's name)", 0},
+    {0}};
+
+const struct command command_amend = {
+    .name = "amend",
+    .arguments = "ID",
+    .summary = "Add a remark to a stored result; nothing stored is changed",
+    .text =
+        "ID is what `assay results` lists, such as 9f2c41aa/3. The amendment is a row of its own, "
+        "with its time, in the ledger like all evidence.",
+    .options = options,
+    .groups = GROUP_STORE,
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .completes = "result",
+    .run = run,
+};

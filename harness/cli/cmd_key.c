@@ -1,0 +1,186 @@
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/core/log.h"
+#include "results/key.h"
+
+enum { KEY_FILE = 'f' };
+
+static int no_home(void)
+{
+    log_error(
+        "no place for keys is known: set HOME or XDG_CONFIG_HOME, or name a file with --file");
+    return ASSAY_EXIT_USAGE;
+}
+
+static json_t *key_json(const struct key_public *key, const char *path)
+{
+    char text[KEY_TEXT_MAX], id[9];
+
+    snprintf(id, sizeof(id), "%08x", key_id(key));
+    return json_pack("{s:s, s:s, s:s, s:s?}", "name", key->name, "id", id, "public_key",
+                     key_public_text(key, text), "file", path);
+}
+
+static int show_key(const struct command_line *line, const struct key_public *key, const char *path)
+{
+    char public_text[KEY_TEXT_MAX];
+    struct text out;
+
+    if (command_has(line, KEY_JSON))
+        return output_json(key_json(key, path));
+    text_init(&out);
+    text_append_format(&out, "%s\n", key_public_text(key, public_text));
+    return output_text(&out);
+}
+
+/* A key's name unless one is given: this host's, which says where signatures come from. */
+static const char *default_name(char ret[KEY_NAME_MAX + 1])
+{
+    if (gethostname(ret, KEY_NAME_MAX) != 0 || !*ret)
+        snprintf(ret, KEY_NAME_MAX + 1, "assay");
+    ret[KEY_NAME_MAX] = '\0';
+    return ret;
+}
+
+static int new_key(const struct command_line *line)
+{
+    const char *name = line->argument_count > 1 ? line->arguments[1] : NULL;
+    const char *file = command_value(line, KEY_FILE);
+    char *path = file ? strdup(file) : key_path(name);
+    char buffer[KEY_NAME_MAX + 1];
+    struct error err = ERROR_INIT;
+    struct key key;
+    int result;
+
+    if (!path)
+        return no_home();
+    if (key_generate(name ? name : default_name(buffer), &key, &err) != STATUS_OK ||
+        key_write(&key, path, &err) != STATUS_OK) {
+        free(path);
+        return command_fail(&err);
+    }
+    if (!command_has(line, KEY_JSON))
+        log_info("the key is in %s: keep it to yourself, and keep a copy. Others check your "
+                 "signatures with this:",
+                 path);
+    result = show_key(line, &key.public, path);
+    key_finish(&key);
+    free(path);
+    return result;
+}
+
+static int show(const struct command_line *line)
+{
+    const char *name = line->argument_count > 1 ? line->arguments[1] : NULL;
+    const char *file = command_value(line, KEY_FILE);
+    char *path = file ? strdup(file) : key_path(name);
+    struct error err = ERROR_INIT;
+    struct key key;
+    int result;
+
+    if (!path)
+        return no_home();
+    if (key_read(path, &key, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        result = err.code == STATUS_NO_MEMORY ? ASSAY_EXIT_SYSTEM : ASSAY_EXIT_USAGE;
+    } else {
+        result = show_key(line, &key.public, path);
+        key_finish(&key);
+    }
+    free(path);
+    return result;
+}
+
+static int is_key_file(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 4 && strcmp(entry->d_name + length - 4, ".key") == 0;
+}
+
+static void add_to_list(const char *path, json_t *list, struct text *out)
+{
+    struct error err = ERROR_INIT;
+    char public_text[KEY_TEXT_MAX];
+    struct key key;
+
+    if (key_read(path, &key, &err) != STATUS_OK) {
+        log_warning("%s", err.message);
+        return;
+    }
+    text_append_format(out, "%s  %s\n", key_public_text(&key.public, public_text), path);
+    json_array_append_new(list, key_json(&key.public, path));
+    key_finish(&key);
+}
+
+static int list_keys(const struct command_line *line)
+{
+    char *folder = key_folder();
+    struct dirent **entries = NULL;
+    int count = folder ? scandir(folder, &entries, is_key_file, alphasort) : 0;
+    json_t *list = json_array();
+    struct text out;
+
+    if (!folder) {
+        json_decref(list);
+        return no_home();
+    }
+    text_init(&out);
+    for (int i = 0; i < count; i++) {
+        char *path = text_format("%s/%s", folder, entries[i]->d_name);
+
+        if (path)
+            add_to_list(path, list, &out);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    if (out.length == 0)
+        text_append_format(&out, "No keys in %s; `assay key new` makes one.\n", folder);
+    free(folder);
+    if (command_has(line, KEY_JSON)) {
+        text_finish(&out);
+        return output_json(list);
+    }
+    json_decref(list);
+    return output_text(&out);
+}
+
+static int run(const struct command_line *line)
+{
+    const char *what = line->arguments[0];
+
+    if (strcmp(what, "new") == 0)
+        return new_key(line);
+    if (strcmp(what, "show") == 0)
+        return show(line);
+    if (strcmp(what, "list") == 0 && line->argument_count == 1)
+        return list_keys(line);
+    log_error("assay key %s: write new, show or list", what);
+    return ASSAY_EXIT_USAGE;
+}
+
+static const struct argp_option options[] = {
+    {"file", KEY_FILE, "FILE", 0, "the key's file, in place of the usual one", 0}, {0}};
+
+const struct command command_key = {
+    .name = "key",
+    .arguments = "new|show|list [NAME]",
+    .summary = "Make and show the keys that sign checkpoints",
+    .text =
+        "A key lies in a file of its own, outside every database, that its owner alone may read: "
+        "ASSAY_KEY, else assay/NAME.key under XDG_CONFIG_HOME or ~/.config. The key without a NAME "
+        "signs what `assay run` records: the plan before the first trial, and the end. `show` "
+        "prints the public half, which `assay verify --key` takes.",
+    .options = options,
+    .groups = GROUP_JSON,
+    .arguments_min = 1,
+    .arguments_max = 2,
+    .run = run,
+};

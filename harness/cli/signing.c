@@ -1,0 +1,24 @@
+#include "harness/cli/signing.h"
+
+enum status signing_open(struct signing *ret, struct error *err)
+{
+    struct signing signing = {.has_key = false};
+    enum status status = key_read_default(&signing.key, err);
+
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        return status;
+    signing.has_key = status == STATUS_OK;
+    *ret = signing;
+    key_finish(&signing.key);
+    return STATUS_OK;
+}
+
+const struct key *signing_key(const struct signing *signing)
+{
+    return signing->has_key ? &signing->key : NULL;
+}
+
+void signing_close(struct signing *signing)
+{
+    key_finish(&signing->key);
+}

@@ -1,0 +1,18 @@
+/* signing - the key that signs what a command records. */
+#ifndef ASSAY_CLI_SIGNING_H
+#define ASSAY_CLI_SIGNING_H
+
+#include "results/key.h"
+
+struct signing {
+    struct key key;
+    bool has_key;
+};
+
+/* The usual key, when there is one. Errors are those of a key that is there and cannot be used. */
+enum status signing_open(struct signing *ret, struct error *err);
+/* NULL: nobody signs. */
+const struct key *signing_key(const struct signing *signing);
+void signing_close(struct signing *signing);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * key - Ed25519 keys that sign checkpoints, in files of their own.
+ *
+ * The text forms are those of signed notes (C2SP signed-note; Go's golang.org/x/mod/sumdb/note):
+ *
+ *     PRIVATE+KEY+<name>+<id>+<base64 of 0x01 and the 32-byte seed>     the file, one line
+ *     <name>+<id>+<base64 of 0x01 and the 32-byte public key>           what others are given
+ *
+ * <id> is eight hex digits: the first four bytes of SHA-256 over name, newline, 0x01, public key.
+ */
+#ifndef ASSAY_RESULTS_KEY_H
+#define ASSAY_RESULTS_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/core/status.h"
+
+#define KEY_NAME_MAX 100 /* bytes */
+#define KEY_TEXT_MAX 256 /* of either text form, with NUL */
+#define KEY_PUBLIC_SIZE 32
+#define KEY_SECRET_SIZE 64
+#define KEY_SIGNATURE_SIZE 64
+
+struct key_public {
+    char name[KEY_NAME_MAX + 1]; /* no blanks, no '+', not empty */
+    uint8_t bytes[KEY_PUBLIC_SIZE];
+};
+
+struct key {
+    struct key_public public;
+    uint8_t secret[KEY_SECRET_SIZE]; /* seed and public key, as libsodium has it */
+};
+
+/* INVALID when the name is none; `ret` is a key that nobody has seen before. */
+enum status key_generate(const char *name, struct key *ret, struct error *err);
+
+/* The first four bytes of the id's hash, big-endian. */
+uint32_t key_id(const struct key_public *key);
+
+/* Text forms; `ret` has KEY_TEXT_MAX bytes. */
+const char *key_public_text(const struct key_public *key, char *ret);
+/* INVALID: not such a text, or its id does not fit its key. White space around it is fine. */
+enum status key_public_parse(const char *text, struct key_public *ret, struct error *err);
+/* `word` is the text, or names a file that holds it. */
+enum status key_public_read(const char *word, struct key_public *ret, struct error *err);
+
+/* Overwrites the secret. Takes NULL. */
+void key_finish(struct key *key);
+
+/*
+ * Writes a new file (mode 0600) that nobody else can read; its folder is made when absent (0700).
+ * INVALID when the file is there already: a key is never overwritten.
+ */
+enum status key_write(const struct key *key, const char *path, struct error *err);
+
+/*
+ * Reads a key file. DENIED when group or others may read or write it, or somebody else owns it;
+ * INVALID when it holds no key; NOT_FOUND.
+ */
+enum status key_read(const char *path, struct key *ret, struct error *err);
+
+/*
+ * Where the key lies: ASSAY_KEY, else assay/<name>.key under XDG_CONFIG_HOME or ~/.config; NULL
+ * name: "default". Heap; NULL when out of memory or no home is known. ASSAY_KEY counts only for a
+ * NULL name.
+ */
+char *key_path(const char *name);
+/* The folder of the above, without ASSAY_KEY; heap. */
+char *key_folder(void);
+
+/*
+ * The key that signs when the user names none: NOT_FOUND (no message) when there is no file and
+ * ASSAY_KEY names none; other errors as key_read.
+ */
+enum status key_read_default(struct key *ret, struct error *err);
+
+#endif

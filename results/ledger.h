@@ -1,0 +1,94 @@
+/*
+ * ledger - the Merkle log over every row of evidence, and its checkpoints. The form is FORMAT.md's.
+ *
+ * Rows enter the log by a trigger on every table, within the transaction that inserts them, so
+ * there is nothing to call when evidence is added. What is here: heads, checkpoints, signatures,
+ * time stamps, proofs, amendments.
+ */
+#ifndef ASSAY_RESULTS_LEDGER_H
+#define ASSAY_RESULTS_LEDGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/digest.h"
+#include "harness/core/status.h"
+#include "results/key.h"
+#include "results/merkle.h"
+#include "results/store.h"
+
+#define LEDGER_ORIGIN_SIZE 64
+
+struct ledger_checkpoint {
+    int64_t id;   /* row */
+    int64_t size; /* leaves covered: 0 to size - 1 */
+    struct digest root;
+    int64_t utc_ns;
+    char kind[16];            /* "plan", "resume", "end", "request", "migration" */
+    int64_t campaign;         /* row; 0: of the file */
+    char uid[STORE_UID_SIZE]; /* of the campaign; "": none */
+    char origin[LEDGER_ORIGIN_SIZE];
+};
+
+/*
+ * Adds a checkpoint of the whole log as it stands, and the author's signature when `key` is not
+ * NULL; one transaction. `campaign` 0: of none. Costs time only for leaves since the last one.
+ */
+enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t campaign,
+                                  const struct key *key, struct ledger_checkpoint *ret,
+                                  struct error *err);
+
+/* A checkpoint by row id; 0: the newest. NOT_FOUND says how to make one. */
+enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledger_checkpoint *ret,
+                                   struct error *err);
+
+/*
+ * Signs a checkpoint once more; `role` is "author" or "witness". The root is worked out anew from
+ * the leaves before: CORRUPT when it differs, and nothing is signed. INVALID: this key has signed
+ * it.
+ */
+enum status ledger_add_signature(struct store *store, int64_t checkpoint, const char *role,
+                                 const struct key *key, struct error *err);
+
+/* Keeps an RFC 3161 token. INVALID when its imprint is not the checkpoint's root. */
+enum status ledger_add_timestamp(struct store *store, int64_t checkpoint, const void *token,
+                                 size_t length, struct error *err);
+
+/* The checkpoint as a signed note (note.h), with the signatures it has; heap. */
+enum status ledger_note(struct store *store, const struct ledger_checkpoint *checkpoint, char **ret,
+                        struct error *err);
+
+/* Tree hash of the first `size` leaves as stored; -1: all. `ret_size` may be NULL. */
+enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, struct digest *ret,
+                        struct error *err);
+
+/*
+ * Audit path of a leaf in the tree of the first `size` leaves; `ret` has MERKLE_HEIGHT_MAX entries.
+ * Reads all `size` leaf hashes. NOT_FOUND: no such leaf.
+ */
+enum status ledger_prove(struct store *store, int64_t leaf, int64_t size, struct digest *ret,
+                         size_t *ret_count, struct error *err);
+
+/*
+ * Bytes whose hash is the leaf (FORMAT.md, "Leaf"): canonical JSON of row `key` of `table`, as it
+ * is stored now, as leaf number `leaf`; heap. NOT_FOUND: no such row.
+ */
+enum status ledger_leaf_data(struct store *store, int64_t leaf, char **ret, struct error *err);
+
+/* The salt of one committed value; with the value it gives the commitment in the leaf's data. */
+enum status ledger_salt(struct store *store, int64_t leaf, const char *column, struct digest *ret,
+                        struct error *err);
+/* Whether a column enters leaves as a salted commitment, so that it can be withheld later. */
+bool ledger_is_committed(const char *table, const char *column);
+
+/* ---- amendments ---- */
+
+/* A new row about a result; what was measured stays as it is. */
+enum status ledger_add_amendment(struct store *store, int64_t cell, const char *author,
+                                 const char *reason, struct error *err);
+/* [{amendment, utc_ns, created, author, reason}] of a cell, oldest first; new array. */
+enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, struct error *err);
+
+#endif

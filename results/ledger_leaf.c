@@ -1,0 +1,320 @@
+#include "results/ledger_leaf.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "harness/core/canonical.h"
+#include "results/ledger.h"
+
+/*
+ * Columns that may have to be withheld from somebody who is given a part of the database, and
+ * digests that would let the withheld value be guessed. They enter a leaf as a salted commitment.
+ */
+static const struct {
+    const char *table, *column;
+} committed[] = {
+    {"amendment", "author"},      {"amendment", "reason"}, {"campaign", "command"},
+    {"campaign_event", "detail"}, {"comparison", "body"},  {"component", "digest"},
+    {"component", "path"},        {"content", "body"},     {"declaration", "origin"},
+    {"device", "digest"},         {"device", "name"},      {"device", "uuid"},
+    {"ledger_origin", "secret"},  {"reading", "body"},     {"reading", "hash"},
+    {"reading_set", "digest"},    {"stack", "digest"},     {"trial_end", "facts"},
+    {"trial_end", "message"},
+};
+
+bool ledger_is_committed(const char *table, const char *column)
+{
+    for (size_t i = 0; i < sizeof(committed) / sizeof(committed[0]); i++)
+        if (strcmp(committed[i].table, table) == 0 && strcmp(committed[i].column, column) == 0)
+            return true;
+    return false;
+}
+
+bool ledger_is_outside(const char *table)
+{
+    return strcmp(table, "ledger") == 0 || strncmp(table, "sqlite_", 7) == 0;
+}
+
+struct digest ledger_leaf_salt(const uint8_t secret[32], int64_t leaf, const char *column)
+{
+    crypto_auth_hmacsha256_state state;
+    struct digest salt;
+    char place[24];
+    int length = snprintf(place, sizeof(place), "%" PRId64 "/", leaf);
+
+    crypto_auth_hmacsha256_init(&state, secret, 32);
+    crypto_auth_hmacsha256_update(&state, (const uint8_t *)place, (size_t)length);
+    crypto_auth_hmacsha256_update(&state, (const uint8_t *)column, strlen(column));
+    crypto_auth_hmacsha256_final(&state, salt.bytes);
+    return salt;
+}
+
+/* ---- the SQL functions ---- */
+
+/* What a connection keeps for its leaves. */
+struct leaf_maker {
+    struct text json, value;
+    uint8_t secret[32];
+    bool has_secret;
+};
+
+static void destroy_maker(void *context)
+{
+    struct leaf_maker *maker = context;
+
+    text_finish(&maker->json);
+    text_finish(&maker->value);
+    sodium_memzero(maker, sizeof(*maker));
+    free(maker);
+}
+
+/* The secret as it stands in this very database; asked once a connection and origin. */
+static bool load_secret(sqlite3 *db, struct leaf_maker *maker)
+{
+    sqlite3_stmt *select = NULL;
+
+    if (sqlite3_prepare_v2(db, "SELECT secret FROM main.ledger_origin WHERE id = 1", -1, &select,
+                           NULL) == SQLITE_OK &&
+        sqlite3_step(select) == SQLITE_ROW && sqlite3_column_bytes(select, 0) == 32) {
+        memcpy(maker->secret, sqlite3_column_blob(select, 0), 32);
+        maker->has_secret = true;
+    }
+    sqlite3_finalize(select);
+    return maker->has_secret;
+}
+
+static void append_value(struct text *out, sqlite3_value *value)
+{
+    char hex[DIGEST_HEX_SIZE];
+    struct digest digest;
+    uint64_t bits;
+    double real;
+    int length;
+
+    switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER:
+        text_append_format(out, "%lld", (long long)sqlite3_value_int64(value));
+        break;
+    case SQLITE_FLOAT:
+        real = sqlite3_value_double(value);
+        memcpy(&bits, &real, sizeof(bits));
+        text_append_format(out, "{\"ieee754\":\"%016" PRIx64 "\"}", bits);
+        break;
+    case SQLITE_TEXT: {
+        const char *bytes = (const char *)sqlite3_value_text(value);
+
+        if (bytes)
+            canonical_append_string(out, bytes, (size_t)sqlite3_value_bytes(value));
+        else
+            out->failed = true;
+        break;
+    }
+    default: {
+        const void *bytes = sqlite3_value_blob(value);
+
+        length = sqlite3_value_bytes(value);
+        if (!bytes && length > 0)
+            out->failed = true;
+        digest = digest_bytes(bytes ? bytes : "", bytes ? (size_t)length : 0);
+        text_append_format(out, "{\"bytes\":%d,\"sha256\":\"%s\"}", length,
+                           digest_hex(&digest, hex));
+    }
+    }
+}
+
+static bool append_commitment(struct leaf_maker *maker, sqlite3 *db, int64_t leaf,
+                              const char *column, sqlite3_value *value)
+{
+    struct digest_state state;
+    struct digest digest;
+    char hex[DIGEST_HEX_SIZE];
+
+    if (!maker->has_secret && !load_secret(db, maker))
+        return false;
+    text_clear(&maker->value);
+    append_value(&maker->value, value);
+    if (!text_ok(&maker->value)) {
+        maker->json.failed = true;
+        return true;
+    }
+    digest = ledger_leaf_salt(maker->secret, leaf, column);
+    digest_init(&state);
+    digest_update(&state, digest.bytes, DIGEST_SIZE);
+    digest_update(&state, maker->value.data, maker->value.length);
+    digest = digest_final(&state);
+    text_append_format(&maker->json, "{\"commitment\":\"%s\"}", digest_hex(&digest, hex));
+    return true;
+}
+
+/* The leaf's data in maker->json; false when the call has been answered with an error. */
+static bool make_data(sqlite3_context *context, int count, sqlite3_value **values,
+                      struct leaf_maker *maker)
+{
+    const char *table = (const char *)sqlite3_value_text(values[1]);
+    int64_t leaf = sqlite3_value_int64(values[0]);
+    bool first = true;
+
+    text_finish(&maker->json);
+    text_init(&maker->json);
+    text_append(&maker->json, "{\"row\":{");
+    for (int i = 2; i + 1 < count && table; i += 2) {
+        const char *column = (const char *)sqlite3_value_text(values[i]);
+
+        if (!column || sqlite3_value_type(values[i + 1]) == SQLITE_NULL)
+            continue;
+        text_append_format(&maker->json, "%s\"%s\":", first ? "" : ",", column);
+        first = false;
+        if (!ledger_is_committed(table, column)) {
+            append_value(&maker->json, values[i + 1]);
+        } else if (!append_commitment(maker, sqlite3_context_db_handle(context), leaf, column,
+                                      values[i + 1])) {
+            sqlite3_result_error(context, "the ledger has no origin", -1);
+            return false;
+        }
+    }
+    text_append_format(&maker->json, "},\"table\":\"%s\"}", table ? table : "");
+    if (text_ok(&maker->json) && text_ok(&maker->value) && table)
+        return true;
+    text_finish(&maker->value);
+    text_init(&maker->value);
+    sqlite3_result_error_nomem(context);
+    return false;
+}
+
+static void leaf_hash(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct leaf_maker *maker = sqlite3_user_data(context);
+    struct digest digest;
+
+    if (count < 2 || !make_data(context, count, values, maker))
+        return;
+    digest = merkle_leaf(maker->json.data, maker->json.length);
+    sqlite3_result_blob(context, digest.bytes, DIGEST_SIZE, SQLITE_TRANSIENT);
+}
+
+static void leaf_data(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct leaf_maker *maker = sqlite3_user_data(context);
+
+    if (count >= 2 && make_data(context, count, values, maker))
+        sqlite3_result_text(context, maker->json.data, (int)maker->json.length, SQLITE_TRANSIENT);
+}
+
+static int register_one(sqlite3 *db, const char *name,
+                        void (*function)(sqlite3_context *, int, sqlite3_value **))
+{
+    struct leaf_maker *maker = calloc(1, sizeof(*maker));
+
+    if (!maker)
+        return SQLITE_NOMEM;
+    text_init(&maker->json);
+    text_init(&maker->value);
+    return sqlite3_create_function_v2(db, name, -1, SQLITE_UTF8 | SQLITE_INNOCUOUS, maker, function,
+                                      NULL, NULL, destroy_maker);
+}
+
+int ledger_leaf_register(sqlite3 *db)
+{
+    int rc = register_one(db, "assay_leaf", leaf_hash);
+
+    return rc == SQLITE_OK ? register_one(db, "assay_leaf_data", leaf_data) : rc;
+}
+
+/* ---- the SQL that calls them ---- */
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "out of memory");
+}
+
+static enum status failed(sqlite3 *db, struct error *err)
+{
+    return error_set(err, sqlite3_errcode(db) == SQLITE_NOMEM ? STATUS_NO_MEMORY : STATUS_IO,
+                     "reading the schema: %s", sqlite3_errmsg(db));
+}
+
+/* Calls `each` with every row of pragma_table_info(table), ordered as asked. */
+static enum status each_column(sqlite3 *db, const char *sql, const char *table, sqlite3_stmt **ret,
+                               struct error *err)
+{
+    if (sqlite3_prepare_v2(db, sql, -1, ret, NULL) != SQLITE_OK ||
+        sqlite3_bind_text(*ret, 1, table, -1, SQLITE_STATIC) != SQLITE_OK) {
+        sqlite3_finalize(*ret);
+        *ret = NULL;
+        return failed(db, err);
+    }
+    return STATUS_OK;
+}
+
+enum status ledger_leaf_call(sqlite3 *db, const char *function, const char *table, const char *leaf,
+                             const char *prefix, struct text *out, struct error *err)
+{
+    sqlite3_stmt *columns;
+    int rc;
+    enum status status =
+        each_column(db, "SELECT name FROM pragma_table_info(?1) ORDER BY name COLLATE BINARY",
+                    table, &columns, err);
+
+    if (status != STATUS_OK)
+        return status;
+    text_append_format(out, "%s(%s, '%s'", function, leaf, table);
+    while ((rc = sqlite3_step(columns)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(columns, 0);
+
+        text_append_format(out, ", '%s', %s%s", name ? name : "", prefix, name ? name : "");
+    }
+    text_append_char(out, ')');
+    if (rc != SQLITE_DONE)
+        status = failed(db, err);
+    sqlite3_finalize(columns);
+    return status == STATUS_OK && !text_ok(out) ? no_memory(err) : status;
+}
+
+enum status ledger_leaf_key(sqlite3 *db, const char *table, const char *prefix, struct text *out,
+                            struct error *err)
+{
+    sqlite3_stmt *columns;
+    int rc, count = 0;
+    enum status status =
+        each_column(db, "SELECT name, type FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk",
+                    table, &columns, err);
+
+    if (status != STATUS_OK)
+        return status;
+    while ((rc = sqlite3_step(columns)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(columns, 0);
+        const char *type = (const char *)sqlite3_column_text(columns, 1);
+        bool blob = type && strcmp(type, "BLOB") == 0;
+
+        text_append_format(out, "%s%s%s%s%s", count++ ? " || '/' || " : "",
+                           blob ? "lower(hex(" : "", prefix, name ? name : "", blob ? "))" : "");
+    }
+    if (rc != SQLITE_DONE)
+        status = failed(db, err);
+    else if (count == 0)
+        status = error_set(err, STATUS_INTERNAL, "table %s has no primary key", table);
+    sqlite3_finalize(columns);
+    return status == STATUS_OK && !text_ok(out) ? no_memory(err) : status;
+}
+
+enum status ledger_leaf_columns(sqlite3 *db, const char *table, struct text *out, struct error *err)
+{
+    sqlite3_stmt *columns;
+    int rc, count = 0;
+    enum status status =
+        each_column(db, "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk", table,
+                    &columns, err);
+
+    if (status != STATUS_OK)
+        return status;
+    while ((rc = sqlite3_step(columns)) == SQLITE_ROW)
+        text_append_format(out, "%s%s", count++ ? ", " : "", sqlite3_column_text(columns, 0));
+    if (rc != SQLITE_DONE)
+        status = failed(db, err);
+    sqlite3_finalize(columns);
+    return status == STATUS_OK && !text_ok(out) ? no_memory(err) : status;
+}

@@ -1,0 +1,127 @@
+#include "results/merkle.h"
+
+#include <string.h>
+
+struct digest merkle_leaf(const void *bytes, size_t length)
+{
+    static const uint8_t prefix = 0;
+    struct digest_state state;
+
+    digest_init(&state);
+    digest_update(&state, &prefix, 1);
+    digest_update(&state, bytes, length);
+    return digest_final(&state);
+}
+
+struct digest merkle_node(const struct digest *left, const struct digest *right)
+{
+    uint8_t bytes[1 + 2 * DIGEST_SIZE];
+
+    bytes[0] = 1;
+    memcpy(bytes + 1, left->bytes, DIGEST_SIZE);
+    memcpy(bytes + 1 + DIGEST_SIZE, right->bytes, DIGEST_SIZE);
+    return digest_bytes(bytes, sizeof(bytes));
+}
+
+int merkle_node_count(uint64_t size)
+{
+    return __builtin_popcountll(size);
+}
+
+void merkle_add(struct merkle *tree, const struct digest *leaf)
+{
+    int count = merkle_node_count(tree->size);
+    struct digest node = *leaf;
+
+    /* Every trailing one bit of the size is a perfect subtree that this leaf completes. */
+    for (uint64_t rest = tree->size; rest & 1; rest >>= 1)
+        node = merkle_node(&tree->nodes[--count], &node);
+    tree->nodes[count] = node;
+    tree->size++;
+}
+
+struct digest merkle_root(const struct merkle *tree)
+{
+    int count = merkle_node_count(tree->size);
+    struct digest root;
+
+    if (count == 0)
+        return digest_bytes("", 0);
+    root = tree->nodes[--count];
+    while (count > 0)
+        root = merkle_node(&tree->nodes[--count], &root);
+    return root;
+}
+
+/* Largest power of two below `size` >= 2. */
+static uint64_t split(uint64_t size)
+{
+    return UINT64_C(1) << (63 - __builtin_clzll(size - 1));
+}
+
+static bool hash_range(uint64_t first, uint64_t end, merkle_leaf_fn *leaf_at, void *context,
+                       struct digest *ret)
+{
+    struct merkle tree = {0};
+    struct digest leaf;
+
+    for (uint64_t i = first; i < end; i++) {
+        if (!leaf_at(context, i, &leaf))
+            return false;
+        merkle_add(&tree, &leaf);
+    }
+    *ret = merkle_root(&tree);
+    return true;
+}
+
+int merkle_prove(uint64_t index, uint64_t size, merkle_leaf_fn *leaf_at, void *context,
+                 struct digest ret[MERKLE_HEIGHT_MAX])
+{
+    uint64_t first = 0, end = size;
+    struct digest top_down[MERKLE_HEIGHT_MAX];
+    int count = 0;
+
+    if (index >= size)
+        return -1;
+    while (end - first > 1) {
+        uint64_t middle = first + split(end - first);
+        bool left = index < middle;
+
+        if (count == MERKLE_HEIGHT_MAX || !hash_range(left ? middle : first, left ? end : middle,
+                                                      leaf_at, context, &top_down[count++]))
+            return -1;
+        if (left)
+            end = middle;
+        else
+            first = middle;
+    }
+    for (int i = 0; i < count; i++)
+        ret[i] = top_down[count - 1 - i];
+    return count;
+}
+
+bool merkle_proves(const struct digest *leaf, uint64_t index, uint64_t size,
+                   const struct digest *path, size_t path_length, const struct digest *root)
+{
+    struct digest node = *leaf;
+    uint64_t last = size - 1;
+
+    if (index >= size)
+        return false;
+    for (size_t i = 0; i < path_length; i++) {
+        if (last == 0)
+            return false;
+        if ((index & 1) || index == last) {
+            node = merkle_node(&path[i], &node);
+            while (!(index & 1) && index != 0) {
+                index >>= 1;
+                last >>= 1;
+            }
+        } else {
+            node = merkle_node(&node, &path[i]);
+        }
+        index >>= 1;
+        last >>= 1;
+    }
+    return last == 0 && digest_equal(&node, root);
+}

@@ -1,0 +1,32 @@
+/*
+ * timestamp - what an RFC 3161 time-stamp token says of itself. Its signature is not checked here:
+ * that takes the authority's certificates (openssl ts -verify -digest ROOT -in TOKEN ...).
+ */
+#ifndef ASSAY_RESULTS_TIMESTAMP_H
+#define ASSAY_RESULTS_TIMESTAMP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/core/digest.h"
+#include "harness/core/status.h"
+
+#define TIMESTAMP_TIME_SIZE 32
+
+struct timestamp {
+    struct digest imprint;          /* SHA-256 that was stamped */
+    char time[TIMESTAMP_TIME_SIZE]; /* GeneralizedTime as it stands there: "20261120190000Z" */
+};
+
+/*
+ * Reads a TimeStampToken, or a TimeStampResp that holds one (DER, RFC 3161 section 2.4.2; RFC
+ * 5652). INVALID, saying what is wrong, for anything else, and for other digests than SHA-256.
+ */
+enum status timestamp_read(const void *bytes, size_t length, struct timestamp *ret,
+                           struct error *err);
+
+/* INVALID when the token cannot be read or its imprint is not `root`. */
+enum status timestamp_check(const void *bytes, size_t length, const struct digest *root,
+                            struct error *err);
+
+#endif

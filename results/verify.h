@@ -1,0 +1,101 @@
+/*
+ * verify - whether a database is what it claims to be: its schema, every row against the ledger,
+ * the tree, signatures, completeness, and every estimate worked out again from raw samples.
+ *
+ * Opens the file for reading alone and trusts nothing in it: no view or trigger of it is run,
+ * values are bounded, and the work is bounded by the file's size. Needs no device and no network.
+ */
+#ifndef ASSAY_RESULTS_VERIFY_H
+#define ASSAY_RESULTS_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/digest.h"
+#include "harness/core/status.h"
+#include "results/key.h"
+#include "results/store.h"
+
+/* One list gives the checks, their names and meanings. */
+#define VERIFY_CHECK_MAP(X)                                                                        \
+    X(FILE, "file", "SQLite's own structure")                                                      \
+    X(SCHEMA, "schema", "tables, indices, triggers and views are those of this version")           \
+    X(ROW, "row", "each row is the one that entered the ledger, each leaf has its row")            \
+    X(TREE, "tree", "leaves without gaps; each checkpoint's root follows from them")               \
+    X(SIGNATURE, "signature", "signatures and time stamps of checkpoints")                         \
+    X(HEAD, "head", "the head that was expected")                                                  \
+    X(CONTENT, "content", "stored digests fit what they are digests of")                           \
+    X(COMPLETE, "complete",                                                                        \
+      "nothing planned is missing without a reason; no row without its owner")                     \
+    X(ESTIMATE, "estimate", "estimates follow from the raw samples")                               \
+    X(COMPARISON, "comparison", "comparisons follow from the raw samples")
+
+enum verify_check {
+#define VERIFY_ENUM(code, name, meaning) VERIFY_##code,
+    VERIFY_CHECK_MAP(VERIFY_ENUM)
+#undef VERIFY_ENUM
+        VERIFY_CHECK_COUNT
+};
+const char *verify_check_name(enum verify_check check);
+
+/* WRONG: evidence is not what it claims. NOTE: what a reader should know; nothing is wrong. */
+enum verify_level { VERIFY_NOTE, VERIFY_WRONG };
+
+struct verify_finding {
+    enum verify_level level;
+    enum verify_check check;
+    const char *table;   /* NULL: of no table */
+    const char *key;     /* of the row, as in the ledger; NULL: of no row */
+    const char *message; /* for people: what, and what was expected */
+};
+
+struct verify_progress {
+    const char *doing; /* "rows", "estimates" ... */
+    uint64_t done, total;
+};
+
+struct verify_options {
+    const char *expect_head;       /* "ROOT" or "SIZE:ROOT", hex; NULL: none */
+    const char *nonce;             /* every campaign's plan must carry it; NULL: any */
+    const struct key_public *keys; /* whose signatures are asked for */
+    size_t key_count;
+    int threads;         /* that check rows; 0: as many as there are processors */
+    bool skip_estimates; /* leave out what takes longest */
+    void *context;       /* of the functions below */
+    /* Called for each finding, in one thread. */
+    void (*found)(void *context, const struct verify_finding *finding);
+    /* Called now and then; may be NULL. Returning false stops: INTERRUPTED. */
+    bool (*progress)(void *context, const struct verify_progress *progress);
+    /*
+     * Works a stored comparison (kind, cells, body) out again: the object that would be stored
+     * today. NULL, or UNSUPPORTED: it cannot be, which is noted.
+     */
+    enum status (*compare)(void *context, struct store *store, const char *kind, int64_t a,
+                           int64_t b, const json_t *body, json_t **ret, struct error *err);
+};
+
+struct verify_summary {
+    int64_t schema_version;
+    int64_t leaves;      /* in the ledger */
+    struct digest root;  /* of all of them */
+    char origin[64];     /* name of the log; "": none */
+    int64_t rows, bytes; /* rows checked; size of the file and its log */
+    int64_t checkpoints, signatures, trusted_signatures; /* trusted: by one of options->keys */
+    int64_t signed_leaves; /* covered by the newest good signature (of options->keys, if any) */
+    int64_t estimates, comparisons; /* worked out again and equal */
+    int64_t wrong, notes;           /* findings */
+    double seconds;
+};
+
+/*
+ * Checks a file. OK when it could be read through, whatever was found (ret->wrong tells).
+ * NOT_FOUND, DENIED, IO; CORRUPT: it is no database of assay at all, or of a newer one; INVALID:
+ * expect_head cannot be read.
+ */
+enum status verify_file(const char *path, const struct verify_options *options,
+                        struct verify_summary *ret, struct error *err);
+
+#endif

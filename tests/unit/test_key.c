@@ -1,0 +1,166 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/core/file.h"
+#include "results/note.h"
+#include "tests/support/store_fixture.h"
+
+static void test_text_forms(void **state)
+{
+    /* The example of golang.org/x/mod/sumdb/note. */
+    static const char known[] =
+        "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
+    struct error err = ERROR_INIT;
+    struct key_public key;
+    char text[KEY_TEXT_MAX];
+
+    (void)state;
+    assert_ok(key_public_parse(known, &key, &err), err);
+    assert_string_equal(key.name, "PeterNeumann");
+    assert_int_equal(key_id(&key), 0xc74f20a3);
+    assert_string_equal(key_public_text(&key, text), known);
+    assert_ok(key_public_parse("\n PeterNeumann+c74f20a3+"
+                               "ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW \n",
+                               &key, &err),
+              err);
+    for (size_t i = 0; i < strlen(known); i++) {
+        char changed[sizeof(known)];
+
+        memcpy(changed, known, sizeof(known));
+        changed[i] = changed[i] == 'x' ? 'y' : 'x';
+        assert_status(key_public_parse(changed, &key, &err), STATUS_INVALID, err);
+        changed[i] = '\0';
+        assert_status(key_public_parse(changed, &key, &err), STATUS_INVALID, err);
+    }
+}
+
+static void test_names(void **state)
+{
+    static const char *const bad[] = {"", "two words", "a+b", "a/b", "tab\t", "\xff"};
+    struct error err = ERROR_INIT;
+    char long_name[KEY_NAME_MAX + 2];
+    struct key key;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_status(key_generate(bad[i], &key, &err), STATUS_INVALID, err);
+    memset(long_name, 'a', sizeof(long_name));
+    long_name[KEY_NAME_MAX + 1] = '\0';
+    assert_status(key_generate(long_name, &key, &err), STATUS_INVALID, err);
+    long_name[KEY_NAME_MAX] = '\0';
+    assert_ok(key_generate(long_name, &key, &err), err);
+}
+
+static void test_files(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct key key, again;
+    char path[1024];
+    struct stat st;
+    char *bytes;
+    size_t length;
+
+    snprintf(path, sizeof(path), "%s", fixture_path(fixture, "a.key"));
+    assert_status(key_read(path, &again, &err), STATUS_NOT_FOUND, err);
+    assert_ok(key_generate("lab.example.org", &key, &err), err);
+    umask(0);
+    assert_ok(key_write(&key, path, &err), err);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_ok(key_read(path, &again, &err), err);
+    assert_memory_equal(&key, &again, sizeof(key));
+    /* Never overwritten. */
+    assert_status(key_write(&key, path, &err), STATUS_INVALID, err);
+    /* Nobody else may read or write it. */
+    for (mode_t bit = 1; bit <= 040; bit <<= 1) {
+        chmod(path, 0600 | bit);
+        assert_status(key_read(path, &again, &err), STATUS_DENIED, err);
+        assert_non_null(strstr(err.message, "chmod 600"));
+    }
+    chmod(path, 0600);
+    /* Any changed byte is found. */
+    assert_ok(file_read(path, 4096, &bytes, &length, &err), err);
+    for (size_t i = 0; i + 1 < length; i++) {
+        bytes[i] ^= 1;
+        assert_ok(file_write_atomic(path, bytes, length, 0600, &err), err);
+        assert_status(key_read(path, &again, &err), STATUS_INVALID, err);
+        assert_null(strstr(err.message, bytes + 30)); /* the secret is not told */
+        bytes[i] ^= 1;
+    }
+    free(bytes);
+    key_finish(NULL);
+}
+
+static void test_places(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct key key;
+    char expected[1024];
+    char *path;
+
+    unsetenv("ASSAY_KEY");
+    setenv("XDG_CONFIG_HOME", fixture->folder, 1);
+    snprintf(expected, sizeof(expected), "%s/assay/default.key", fixture->folder);
+    path = key_path(NULL);
+    assert_string_equal(path, expected);
+    assert_int_equal(key_read_default(&key, &err), STATUS_NOT_FOUND);
+    free(path);
+    setenv("ASSAY_KEY", fixture_path(fixture, "b.key"), 1);
+    path = key_path(NULL);
+    assert_string_equal(path, fixture_path(fixture, "b.key"));
+    free(path);
+    /* A key that is asked for must be there. */
+    assert_status(key_read_default(&key, &err), STATUS_NOT_FOUND, err);
+    assert_non_null(strstr(err.message, "b.key"));
+    path = key_path("lab");
+    snprintf(expected, sizeof(expected), "%s/assay/lab.key", fixture->folder);
+    assert_string_equal(path, expected);
+    free(path);
+}
+
+static void test_notes(void **state)
+{
+    struct note note = {.origin = "assay-log/x", .size = 12, .kind = "end", .utc_ns = 5};
+    struct error err = ERROR_INIT;
+    uint8_t signature[KEY_SIGNATURE_SIZE];
+    struct key key, other;
+    struct text body;
+
+    (void)state;
+    assert_ok(key_generate("a", &key, &err), err);
+    assert_ok(key_generate("a", &other, &err), err);
+    assert_ok(note_sign(&note, &key, signature, &err), err);
+    assert_true(note_verify(&note, key.public.bytes, signature));
+    assert_false(note_verify(&note, other.public.bytes, signature));
+    note.size++;
+    assert_false(note_verify(&note, key.public.bytes, signature));
+    note.size--;
+    note.root.bytes[31] ^= 1;
+    assert_false(note_verify(&note, key.public.bytes, signature));
+    note.root.bytes[31] ^= 1;
+    note.campaign = "c";
+    assert_false(note_verify(&note, key.public.bytes, signature));
+    text_init(&body);
+    note_append_body(&body, &note);
+    assert_string_equal(body.data, "assay-log/x\n12\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"
+                                   "end 5 c\n");
+    text_finish(&body);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_forms),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test_setup_teardown(test_files, fixture_make, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_places, fixture_make, fixture_remove),
+        cmocka_unit_test(test_notes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
