@@ -5,7 +5,7 @@
 
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
-#include "harness/runner/cgroup.h"
+#include "harness/core/cgroup.h"
 #include "harness/runner/host.h"
 
 /* A name ending in '_' stands for all variables that begin with it. */

@@ -14,7 +14,7 @@
 
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
-#include "harness/runner/elf.h"
+#include "harness/core/elf.h"
 
 /* What tells one state of a file from another. */
 struct maps_identity {

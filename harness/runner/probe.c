@@ -136,13 +136,49 @@ static const char *member(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static bool matches(const json_t *backend, const json_t *device, const char *spec)
+static bool is_plain(const json_t *backend, const json_t *device)
+{
+    return !json_is_true(json_object_get(backend, "hidden")) &&
+           !json_is_true(json_object_get(device, "simulated"));
+}
+
+/*
+ * The device of an earlier backend that is the same processor, or NULL: a machine has one, however
+ * many stacks show it (cpu, PoCL), and who does not choose wants it measured once.
+ */
+static const json_t *same_processor(const json_t *probe, const json_t *backend,
+                                    const json_t *device)
+{
+    json_t *other, *candidate;
+    size_t i, j;
+
+    if (strcmp(member(device, "type"), "cpu"))
+        return NULL;
+    json_array_foreach(probe, i, other)
+    {
+        if (other == backend)
+            return NULL;
+        json_array_foreach(json_object_get(other, "devices"), j, candidate)
+            if (is_plain(other, candidate) && !strcmp(member(candidate, "type"), "cpu"))
+                return candidate;
+    }
+    return NULL;
+}
+
+static bool matches(const json_t *probe, const json_t *backend, const json_t *device,
+                    const char *spec)
 {
     const char *uuid = member(device, "uuid");
 
-    if (!spec)
-        return !json_is_true(json_object_get(backend, "hidden")) &&
-               !json_is_true(json_object_get(device, "simulated"));
+    if (!spec) {
+        const json_t *same = is_plain(backend, device) ? same_processor(probe, backend, device)
+                                                       : NULL;
+
+        if (same)
+            log_info("%s is left out: it is the processor that %s measures; --device %s asks for it",
+                     member(device, "spec"), member(same, "spec"), member(device, "spec"));
+        return is_plain(backend, device) && !same;
+    }
     return !strcmp(spec, member(device, "spec")) || !strcmp(spec, member(backend, "backend")) ||
            (strlen(spec) >= 4 && !strncmp(spec, uuid, strlen(spec)));
 }
@@ -179,8 +215,7 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
                   known.length ? known.data : "none");
     else
         error_set(err, STATUS_UNAVAILABLE,
-                  "no usable device: %s. An OpenCL CPU device comes with the package "
-                  "pocl-opencl-icd",
+                  "no usable device: %s. With a C compiler (package gcc) this processor is one",
                   known.length ? known.data : "no backend found one");
     text_finish(&known);
     return spec ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE;
@@ -196,7 +231,7 @@ enum status probe_select(const json_t *probe, const char *spec, json_t **ret, st
         return error_set(err, STATUS_NO_MEMORY, "no memory for the devices");
     json_array_foreach(probe, i, backend)
         json_array_foreach(json_object_get(backend, "devices"), j, device)
-            if (matches(backend, device, spec))
+            if (matches(probe, backend, device, spec))
                 json_array_append(selected, device);
     if (json_array_size(selected) == 0) {
         enum status status = explain(probe, spec, err);

@@ -29,8 +29,8 @@ int probe_child_main(const char *backend);
 
 /*
  * Devices for a request. `spec` is "opencl:0", "opencl" (all its devices), a UUID's prefix of 4 or
- * more digits, or NULL: every device that is not hidden and not simulated. New array of the device
- * objects, each with "backend" added. NOT_FOUND: no such device (lists what there is);
+ * more digits, or NULL: every device that is not hidden and not simulated, of several views of this
+ * machine's processor (cpu, PoCL) only the first backend's. New array of the device objects, each with "backend" added. NOT_FOUND: no such device (lists what there is);
  * UNAVAILABLE: the backend's reason, or that there is no usable device at all.
  */
 enum status probe_select(const json_t *probe, const char *spec, json_t **ret, struct error *err);

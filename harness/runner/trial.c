@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cgroup.h"
 #include "harness/core/clock.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
-#include "harness/runner/cgroup.h"
 #include "harness/runner/environment.h"
 #include "harness/runner/message.h"
 #include "harness/runner/trial_record.h"

@@ -70,14 +70,29 @@ class Words(CliTest):
         self.assertNotIn("null:0", self.assay("devices").out)
         self.assertIn("null:0", self.assay("devices", "--all").out)
 
+    def test_one_processor_is_measured_once(self):
+        specs = {device["spec"] for backend in self.assay("devices", "--json").json()
+                 for device in backend["devices"] if device["type"] == "cpu"}
+        if not {"cpu:0", "opencl:0"} <= specs:
+            self.skipTest("this processor is not shown by both cpu and OpenCL here")
+        plan = self.assay("run", "synthetic", "--dry-run")
+        self.assertIn("on cpu:0", plan.out)
+        self.assertNotIn("on opencl:0", plan.out)
+        self.assertIn("on opencl:0", self.assay("run", "synthetic", "--dry-run", "--device",
+                                                "opencl").out)
+        without = self.assay("run", "synthetic", "--dry-run", ASSAY_CC="/nowhere/cc")
+        self.assertIn("on opencl:0", without.out)
+
     def test_missing_vendor_library_is_a_reason(self):
         call = self.assay("devices", "--lib", "opencl=/nowhere/libOpenCL.so.1", "--json")
         self.assertEqual(call.status, 0)
         opencl = [b for b in call.json() if b["backend"] == "opencl"][0]
         self.assertFalse(opencl["available"])
         self.assertIn("/nowhere/libOpenCL.so.1", opencl["reason"])
-        call = self.assay("run", "synthetic", "--lib", "opencl=/nowhere/x.so")
+        call = self.assay("run", "synthetic", "--lib", "opencl=/nowhere/x.so",
+                          ASSAY_CC="/nowhere/cc")
         self.assertEqual(call.status, 3)
+        self.assertIn("/nowhere/cc", call.err)
         self.assertEqual(self.assay("devices", "--lib", "nonsense").status, 2)
 
 

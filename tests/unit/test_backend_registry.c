@@ -61,11 +61,21 @@ static enum status no_open(struct backend *backend, uint32_t index,
 
 static void test_compiled_in(void **state)
 {
+    /* The order of `assay devices`; cpu before opencl, which a plain run then leaves out. */
+    static const char *const names[] = {
+        "cpu",
+        "opencl",
+        "null",
+    };
+    const size_t count = sizeof(names) / sizeof(names[0]);
+
     (void)state;
-    assert_int_equal(backend_count(), 2);
-    assert_string_equal(backend_at(0)->ops->name, "opencl");
-    assert_ptr_equal(backend_find("null"), backend_at(1));
-    assert_null(backend_at(2));
+    assert_int_equal(backend_count(), count);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(backend_at(i)->ops->name, names[i]);
+        assert_ptr_equal(backend_find(names[i]), backend_at(i));
+    }
+    assert_null(backend_at(count));
     assert_null(backend_find("nothing"));
     assert_null(backend_find(NULL));
     assert_false(backend_is_hidden(backend_find("opencl")));
@@ -173,7 +183,7 @@ static void test_probe(void **state)
     assert_int_equal(backend_probe(NULL, &err), STATUS_INTERNAL);
     assert_int_equal(backend_libraries(&backends[0], NULL, 0), 0);
     backend_registry_replace(NULL, 0);
-    assert_string_equal(backend_at(0)->ops->name, "opencl");
+    assert_non_null(backend_find("opencl"));
 }
 
 /* A defective table stays visible, with the reason, and is never called. */

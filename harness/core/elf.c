@@ -1,4 +1,4 @@
-#include "harness/runner/elf.h"
+#include "harness/core/elf.h"
 
 #include <elf.h>
 #include <errno.h>

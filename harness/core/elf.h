@@ -1,6 +1,6 @@
 /* elf - the GNU build-id of a file, the linker's own name for these bytes. */
-#ifndef ASSAY_RUNNER_ELF_H
-#define ASSAY_RUNNER_ELF_H
+#ifndef ASSAY_CORE_ELF_H
+#define ASSAY_CORE_ELF_H
 
 #include "harness/core/status.h"
 

@@ -1,6 +1,6 @@
 /* cgroup - the limits that a container or service manager puts on this process. */
-#ifndef ASSAY_RUNNER_CGROUP_H
-#define ASSAY_RUNNER_CGROUP_H
+#ifndef ASSAY_CORE_CGROUP_H
+#define ASSAY_CORE_CGROUP_H
 
 #include <stdint.h>
 

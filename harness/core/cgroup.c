@@ -1,4 +1,4 @@
-#include "harness/runner/cgroup.h"
+#include "harness/core/cgroup.h"
 
 #include <errno.h>
 #include <limits.h>

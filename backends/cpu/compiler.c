@@ -1,0 +1,375 @@
+#include "backends/cpu/compiler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/elf.h"
+#include "harness/core/file.h"
+#include "harness/core/process.h"
+#include "harness/core/text.h"
+
+#define SECOND INT64_C(1000000000)
+#define ANSWER_TIMEOUT_NS (20 * SECOND)
+#define COMPILE_TIMEOUT_NS (120 * SECOND)
+#define GRACE_NS (SECOND / 5)
+#define LOG_MAX ((size_t)1 << 20)
+#define WORDS_MAX 8
+#define TEXT_MAX ((size_t)64 << 20)
+
+/*
+ * Nothing here may change what an expression means: no -ffast-math or part of it that reorders,
+ * contracts or forgets NaN. -fno-math-errno and -fno-trapping-math only give up errno and exception
+ * flags, which no kernel can see, and without them sqrt and selects do not vectorize. -nostdlib: a
+ * kernel calls nothing but what the process has already (memcpy, memset).
+ */
+static const char *const options[] = {
+    "-std=gnu17",
+    "-O3",
+    "-march=native",
+    "-fPIC",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-stack-protector",
+    "-fno-semantic-interposition",
+    "-fno-asynchronous-unwind-tables",
+    "-Werror=implicit-function-declaration",
+    "-Werror=implicit-int",
+    "-Werror=int-conversion",
+    "-Werror=incompatible-pointer-types",
+};
+
+#define OPTION_COUNT (sizeof(options) / sizeof(options[0]))
+
+const char *cpu_compiler_options(void)
+{
+    static char line[1024];
+
+    if (line[0] == '\0')
+        for (size_t i = 0; i < OPTION_COUNT; i++) {
+            strncat(line, i > 0 ? " " : "", sizeof(line) - strlen(line) - 1);
+            strncat(line, options[i], sizeof(line) - strlen(line) - 1);
+        }
+    return line;
+}
+
+static int64_t compile_timeout_ns(void)
+{
+    const char *text = getenv("ASSAY_CC_TIMEOUT");
+    int64_t timeout_ns = COMPILE_TIMEOUT_NS;
+
+    if (text != NULL)
+        text_parse_duration_ns(text, &timeout_ns);
+    return timeout_ns;
+}
+
+/* One question to a compiler; its first line, printable, heap. */
+static enum status ask(const char *command, const char *question, char **ret, struct error *err)
+{
+    char *argv[] = {(char *)command, (char *)question, NULL};
+    struct process_exit exit = {0};
+    char *output = NULL;
+    struct text line;
+    enum status status = process_capture(argv, ANSWER_TIMEOUT_NS, 4096, &output, &exit, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (!exit.exited || exit.code != 0) {
+        free(output);
+        return error_set(err, STATUS_UNAVAILABLE, "%s %s ended with exit status %d", command,
+                         question, exit.code);
+    }
+    text_init(&line);
+    text_append_printable(&line, output, strcspn(output, "\n"));
+    free(output);
+    if (line.length == 0) {
+        text_finish(&line);
+        return error_set(err, STATUS_UNAVAILABLE, "%s %s gives no answer", command, question);
+    }
+    *ret = text_steal(&line);
+    return *ret != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+}
+
+/* The file behind a command, symbolic links resolved. */
+static bool find_file(const char *command, char ret[PATH_MAX])
+{
+    const char *path = getenv("PATH");
+
+    if (strchr(command, '/') != NULL)
+        return realpath(command, ret) != NULL;
+    for (path = path != NULL ? path : "/usr/bin:/bin"; *path != '\0';) {
+        const size_t length = strcspn(path, ":");
+        char *candidate = text_format("%.*s/%s", (int)length, path, command);
+        const bool found =
+            candidate != NULL && access(candidate, X_OK) == 0 && realpath(candidate, ret) != NULL;
+
+        free(candidate);
+        if (found)
+            return true;
+        path += length + (path[length] == ':');
+    }
+    return false;
+}
+
+/* "; /usr/bin/gcc-12 build-id 1a2b..."; a file without a build-id by its digest. */
+static void append_file(struct text *text, const char *path)
+{
+    char build_id[ELF_BUILD_ID_SIZE], hex[DIGEST_HEX_SIZE];
+    struct digest digest;
+
+    if (elf_build_id(path, build_id, NULL) == STATUS_OK)
+        text_append_format(text, "; %s build-id %s", path, build_id);
+    else if (digest_file(path, &digest, NULL, NULL) == STATUS_OK)
+        text_append_format(text, "; %s sha256 %s", path, digest_hex(&digest, hex));
+    else
+        text_append_format(text, "; %s unreadable", path);
+}
+
+static char *make_identity(const struct cpu_compiler *compiler)
+{
+    char file[PATH_MAX], *proper = NULL;
+    struct text text;
+
+    text_init(&text);
+    text_append(&text, compiler->version);
+    if (find_file(compiler->command, file))
+        append_file(&text, file);
+    /* A driver runs the compiler proper; clang is both and answers with a bare name. */
+    if (ask(compiler->command, "-print-prog-name=cc1", &proper, NULL) == STATUS_OK &&
+        proper[0] == '/')
+        append_file(&text, proper);
+    free(proper);
+    return text_steal(&text);
+}
+
+enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
+{
+    static const char *const names[] = {"cc", "gcc", "clang", NULL};
+    const char *chosen = getenv("ASSAY_CC");
+    const char *only[] = {chosen, NULL};
+    const char *const *candidates = chosen != NULL && chosen[0] != '\0' ? only : names;
+    enum status status = STATUS_UNAVAILABLE;
+    struct text tried;
+
+    memset(ret, 0, sizeof(*ret));
+    text_init(&tried);
+    for (; *candidates != NULL && status == STATUS_UNAVAILABLE; candidates++) {
+        struct error error = ERROR_INIT;
+
+        status = ask(*candidates, "--version", &ret->version, &error);
+        if (status == STATUS_OK)
+            ret->command = strdup(*candidates);
+        else if (status != STATUS_NO_MEMORY) {
+            status = STATUS_UNAVAILABLE;
+            text_append_format(&tried, "%s%s", tried.length > 0 ? "; " : "", error.message);
+        }
+    }
+    if (status == STATUS_OK && ret->command != NULL)
+        ret->identity = make_identity(ret);
+    ret->tried = text_steal(&tried);
+    if (ret->tried == NULL || (status == STATUS_OK && ret->identity == NULL))
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    if (status != STATUS_OK)
+        return error_set(err, status,
+                         "no C compiler to compile kernels with: %s. Install gcc or clang, or name "
+                         "one in ASSAY_CC",
+                         ret->tried);
+    return STATUS_OK;
+}
+
+void cpu_compiler_finish(struct cpu_compiler *compiler)
+{
+    free(compiler->command);
+    free(compiler->version);
+    free(compiler->identity);
+    free(compiler->tried);
+    memset(compiler, 0, sizeof(*compiler));
+}
+
+struct digest cpu_compiler_target(void)
+{
+    static const char *const keys[] = {"vendor_id",  "cpu family",      "model",
+                                       "model name", "stepping",        "flags",
+                                       "Features",   "CPU implementer", "CPU part"};
+    char *text = NULL, *line, *rest = NULL;
+    struct digest_state state;
+
+    digest_init(&state);
+    if (file_read("/proc/cpuinfo", TEXT_MAX, &text, NULL, NULL) == STATUS_OK) {
+        char *end = strstr(text, "\n\n"); /* the first processor's paragraph */
+
+        if (end != NULL)
+            *end = '\0';
+        for (line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+            const size_t length = strcspn(line, "\t:");
+
+            for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+                if (strlen(keys[i]) == length && strncmp(line, keys[i], length) == 0)
+                    digest_update(&state, line, strlen(line) + 1);
+        }
+    }
+    free(text);
+    return digest_final(&state);
+}
+
+/* This process's environment with messages in English; NULL: out of memory. */
+static char **plain_environment(void)
+{
+    size_t count = 0, kept = 0;
+    char **copy;
+
+    while (environ[count] != NULL)
+        count++;
+    copy = calloc(count + 2, sizeof(*copy));
+    for (size_t i = 0; copy != NULL && i < count; i++)
+        if (strncmp(environ[i], "LC_ALL=", 7) != 0)
+            copy[kept++] = environ[i];
+    if (copy != NULL)
+        copy[kept] = (char *)"LC_ALL=C";
+    return copy;
+}
+
+static char *read_log(const char *path)
+{
+    char *raw = NULL;
+    size_t length = 0;
+    struct text text;
+
+    text_init(&text);
+    if (file_read(path, LOG_MAX, &raw, &length, NULL) == STATUS_OK)
+        for (size_t at = 0; at < length;) {
+            const size_t line = strcspn(raw + at, "\n\t");
+
+            text_append_printable(&text, raw + at, line);
+            at += line;
+            if (at < length)
+                text_append_char(&text, raw[at++]);
+        }
+    else if (access(path, F_OK) == 0)
+        text_append(&text, "(more messages than can be kept)");
+    free(raw);
+    return text_steal(&text);
+}
+
+/* Runs to the end with the options and then `words`, messages into folder/log. */
+static enum status run(const struct cpu_compiler *compiler, const char *const *words,
+                       const char *folder, char **ret_log, struct error *err)
+{
+    const char *argv[1 + OPTION_COUNT + WORDS_MAX + 1] = {compiler->command};
+    char *log_path = text_format("%s/log", folder), **environment = plain_environment();
+    struct process_fd fds[2] = {{.child_fd = STDOUT_FILENO}, {.child_fd = STDERR_FILENO}};
+    const struct process_options process_options = {
+        .argv = (char *const *)argv, .envp = environment, .fds = fds, .fd_count = 2};
+    const int64_t timeout_ns = compile_timeout_ns();
+    struct process process = {0};
+    struct process_exit exit = {0};
+    char human[TEXT_HUMAN_SIZE], *log;
+    enum status status = STATUS_OK;
+    int fd = -1;
+
+    if (log_path == NULL || environment == NULL) {
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        goto done;
+    }
+    fd = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        status = error_set_errno(err, errno, "%s", log_path);
+        goto done;
+    }
+    fds[0].parent_fd = fds[1].parent_fd = fd;
+    memcpy(argv + 1, options, sizeof(options));
+    for (size_t i = 0; i < WORDS_MAX && words[i] != NULL; i++)
+        argv[1 + OPTION_COUNT + i] = words[i];
+    status = process_spawn(&process_options, &process, err);
+    if (status != STATUS_OK)
+        goto done;
+    status = process_wait(&process, clock_monotonic_ns() + timeout_ns, &exit, NULL);
+    process_stop(&process, GRACE_NS, NULL);
+    log = read_log(log_path);
+    if (log == NULL) {
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        goto done;
+    }
+    free(*ret_log);
+    *ret_log = log;
+    if (status == STATUS_TIMEOUT)
+        status = error_set(err, STATUS_COMPILE,
+                           "the compiler %s was stopped: it took longer than %s (ASSAY_CC_TIMEOUT)",
+                           compiler->command, text_human_duration((double)timeout_ns, human));
+    else if (status != STATUS_OK)
+        status = error_set(err, STATUS_COMPILE, "the compiler %s cannot be waited for",
+                           compiler->command);
+    else if (!exit.exited)
+        status = error_set(err, STATUS_COMPILE, "the compiler %s crashed (signal %d)%s%s",
+                           compiler->command, exit.signal, log[0] != '\0' ? ":\n" : "", log);
+    else if (exit.code != 0)
+        status = error_set(err, STATUS_COMPILE, "%s",
+                           log[0] != '\0' ? log : "(the compiler gives no message)");
+done:
+    if (fd >= 0)
+        close(fd);
+    free(environment);
+    free(log_path);
+    return status;
+}
+
+static enum status write_text(const char *path, const char *text, size_t length, struct error *err)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    enum status status;
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", path);
+    status = file_write_all(fd, text, length, err);
+    close(fd);
+    return status;
+}
+
+enum status cpu_compiler_preprocess(const struct cpu_compiler *compiler, const char *folder,
+                                    const char *text, size_t length, char **ret, char **ret_log,
+                                    struct error *err)
+{
+    char *input = text_format("%s/kernel.c", folder), *output = text_format("%s/kernel.i", folder);
+    const char *const words[] = {"-E", "-o", output, input, NULL};
+    enum status status = STATUS_NO_MEMORY;
+
+    if (input == NULL || output == NULL)
+        error_set(err, status, "out of memory");
+    else
+        status = write_text(input, text, length, err);
+    if (status == STATUS_OK)
+        status = run(compiler, words, folder, ret_log, err);
+    if (status == STATUS_OK)
+        status = file_read(output, TEXT_MAX, ret, NULL, err);
+    free(input);
+    free(output);
+    return status;
+}
+
+enum status cpu_compiler_compile(const struct cpu_compiler *compiler, const char *folder,
+                                 const char *text, size_t length, const char *object,
+                                 char **ret_log, struct error *err)
+{
+    char *input = text_format("%s/kernel.i", folder);
+    const char *const words[] = {"-shared", "-nostdlib", "-s",  "-Wl,--build-id=sha1",
+                                 "-o",      object,      input, NULL};
+    enum status status = STATUS_NO_MEMORY;
+
+    if (input == NULL)
+        error_set(err, status, "out of memory");
+    else
+        status = write_text(input, text, length, err);
+    if (status == STATUS_OK)
+        status = run(compiler, words, folder, ret_log, err);
+    if (status == STATUS_OK && access(object, R_OK) != 0)
+        status = error_set(err, STATUS_COMPILE,
+                           "the compiler %s says that it succeeded and wrote nothing",
+                           compiler->command);
+    free(input);
+    return status;
+}

@@ -1,0 +1,177 @@
+#include "backends/cpu/internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "backends/cpu/threads.h"
+#include "harness/core/clock.h"
+
+#define PAGE ((uint64_t)4096)
+#define HUGE_PAGE ((uint64_t)2 << 20)
+
+struct cpu_event {
+    struct event base;
+    int64_t at_ns; /* 0: not recorded */
+};
+
+static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer_flags flags,
+                                struct buffer **ret, struct error *err)
+{
+    const uint64_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : PAGE;
+    const uint64_t available = cpu_memory_available();
+    struct cpu_buffer *buffer;
+
+    (void)flags;
+    if (bytes > base->info.max_allocation_bytes || (available > 0 && bytes > available))
+        return error_set(err, STATUS_DEVICE_MEMORY,
+                         "a buffer of %" PRIu64 " bytes; %" PRIu64 " of %" PRIu64 " are free",
+                         bytes, available, base->info.memory_bytes);
+    buffer = calloc(1, sizeof(*buffer));
+    if (buffer == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    bytes = (bytes + align - 1) / align * align;
+    buffer->bytes = aligned_alloc(align, bytes);
+    if (buffer->bytes == NULL) {
+        free(buffer);
+        return error_set(err, STATUS_DEVICE_MEMORY, "no memory for a buffer of %" PRIu64 " bytes",
+                         bytes);
+    }
+    if (align == HUGE_PAGE)
+        madvise(buffer->bytes, bytes, MADV_HUGEPAGE); /* where it is not had, small pages do */
+    /* Now, so that no timing has the first touch in it. */
+    cpu_threads_touch(buffer->bytes, bytes, cpu_device(base)->threads);
+    *ret = &buffer->base;
+    return STATUS_OK;
+}
+
+static void buffer_free(struct device *base, struct buffer *buffer)
+{
+    (void)base;
+    free(((struct cpu_buffer *)buffer)->bytes);
+    free(buffer);
+}
+
+static enum status upload(struct device *base, struct buffer *buffer, uint64_t offset,
+                          const void *source, uint64_t bytes, struct error *err)
+{
+    (void)base;
+    (void)err;
+    memcpy(((struct cpu_buffer *)buffer)->bytes + offset, source, bytes);
+    return STATUS_OK;
+}
+
+static enum status download(struct device *base, struct buffer *buffer, uint64_t offset,
+                            void *target, uint64_t bytes, struct error *err)
+{
+    (void)base;
+    (void)err;
+    memcpy(target, ((struct cpu_buffer *)buffer)->bytes + offset, bytes);
+    return STATUS_OK;
+}
+
+/* Everything has run when its call returns, so a moment of the clock is a point of the queue. */
+static enum status event_create(struct device *base, struct event **ret, struct error *err)
+{
+    struct cpu_event *event = calloc(1, sizeof(*event));
+
+    (void)base;
+    if (event == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    *ret = &event->base;
+    return STATUS_OK;
+}
+
+static void event_destroy(struct device *base, struct event *event)
+{
+    (void)base;
+    free(event);
+}
+
+static enum status event_record(struct device *base, struct event *event, struct error *err)
+{
+    (void)base;
+    (void)err;
+    ((struct cpu_event *)event)->at_ns = clock_monotonic_ns();
+    return STATUS_OK;
+}
+
+static enum status event_elapsed_ns(struct device *base, const struct event *start,
+                                    const struct event *end, int64_t *ret, struct error *err)
+{
+    const int64_t from_ns = ((const struct cpu_event *)start)->at_ns;
+    const int64_t to_ns = ((const struct cpu_event *)end)->at_ns;
+
+    (void)base;
+    if (from_ns == 0 || to_ns == 0)
+        return error_set(err, STATUS_INTERNAL, "an event was not recorded");
+    if (to_ns < from_ns)
+        return error_set(err, STATUS_DEVICE, "the end was recorded before the start");
+    *ret = to_ns - from_ns;
+    return STATUS_OK;
+}
+
+static enum status synchronize(struct device *base, struct error *err)
+{
+    (void)base;
+    (void)err;
+    return STATUS_OK;
+}
+
+static void close_device(struct device *base)
+{
+    device_info_finish(&base->info);
+    free(cpu_device(base));
+}
+
+#define COMMON_HOOKS                                                                               \
+    .buffer_alloc = buffer_alloc, .buffer_free = buffer_free, .upload = upload,                    \
+    .download = download, .module_load = cpu_module_load, .module_unload = cpu_module_unload,      \
+    .module_describe = cpu_module_describe, .kernel_launch = cpu_kernel_launch,                    \
+    .synchronize = synchronize, .close = close_device
+
+#define EVENT_HOOKS                                                                                \
+    .event_create = event_create, .event_destroy = event_destroy, .event_record = event_record,    \
+    .event_elapsed_ns = event_elapsed_ns
+
+static const struct device_ops plain_ops = {COMMON_HOOKS};
+static const struct device_ops event_ops = {COMMON_HOOKS, EVENT_HOOKS};
+
+enum status cpu_device_open(struct backend *backend, uint32_t index,
+                            const struct device_options *options, struct device **ret,
+                            struct error *err)
+{
+    struct cpu_device *device = calloc(1, sizeof(*device));
+    struct reading_list *list;
+    enum status status;
+
+    if (device == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    device->base.ops = options->profile ? &event_ops : &plain_ops;
+    device->base.backend = backend;
+    device->state = backend->state;
+    device->flush_denormals = options->flush_denormals;
+    device->threads = cpu_threads_count();
+    cpu_threads_start(device->threads);
+    status = cpu_device_info(backend, index, &device->base.info, err);
+    if (status != STATUS_OK) {
+        free(device);
+        return status;
+    }
+    list = &device->base.info.readings;
+    if (cpu_threads_can_flush())
+        reading_add_text(list, "device.option.flush_denormals",
+                         device->flush_denormals ? "yes" : "no",
+                         "FTZ and DAZ of MXCSR, or FZ of FPCR, on every thread of a launch");
+    else
+        reading_add_missing(
+            list, "device.option.flush_denormals", READING_UNAVAILABLE, "build",
+            "this processor's flushing cannot be switched here: denormals are kept");
+    if (list->failed) {
+        close_device(&device->base);
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    }
+    *ret = &device->base;
+    return STATUS_OK;
+}

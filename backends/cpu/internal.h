@@ -1,0 +1,54 @@
+/* internal - what the files of this folder share. */
+#ifndef ASSAY_BACKENDS_CPU_INTERNAL_H
+#define ASSAY_BACKENDS_CPU_INTERNAL_H
+
+#include "backends/backend.h"
+#include "backends/cpu/cache.h"
+#include "backends/cpu/compiler.h"
+#include "backends/cpu/source.h"
+
+/* The backend's state. Kept for the life of the process, like the libraries. */
+struct cpu_state {
+    struct cpu_compiler compiler;
+    struct cpu_cache cache;
+    struct digest target;
+};
+
+struct cpu_device {
+    struct device base;
+    struct cpu_state *state;
+    uint32_t threads;
+    bool flush_denormals;
+};
+
+struct cpu_buffer {
+    struct buffer base;
+    unsigned char *bytes;
+};
+
+static inline struct cpu_device *cpu_device(struct device *device)
+{
+    return (struct cpu_device *)device;
+}
+
+/* info.c */
+enum status cpu_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
+                            struct error *err);
+/* Bytes that an allocation may take now; 0: not told. */
+uint64_t cpu_memory_available(void);
+
+/* device.c */
+enum status cpu_device_open(struct backend *backend, uint32_t index,
+                            const struct device_options *options, struct device **ret,
+                            struct error *err);
+
+/* module.c */
+enum status cpu_module_load(struct device *device, const struct module_source *source,
+                            struct module **ret, struct error *err);
+void cpu_module_unload(struct device *device, struct module *module);
+enum status cpu_module_describe(struct device *device, const struct module *module,
+                                struct module_artifact *ret, struct error *err);
+enum status cpu_kernel_launch(struct device *device, const struct kernel_launch *launch,
+                              struct error *err);
+
+#endif
