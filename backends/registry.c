@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cuda/cuda.h"
 #include "backends/null/null.h"
 #include "backends/opencl/opencl.h"
 
@@ -11,6 +12,7 @@
  * run meets first. A new backend is one line here, one include above and one folder.
  */
 static struct backend compiled_in[] = {
+    {.ops = &cuda_backend_ops},
     {.ops = &cpu_backend_ops}, /* before opencl: see same_processor of harness/runner/probe.c */
     {.ops = &opencl_backend_ops},
     {.ops = &null_backend_ops},

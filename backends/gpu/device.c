@@ -164,8 +164,6 @@ void gpu_close(struct device *base)
 {
     struct gpu_device *device = gpu_device(base);
 
-    if (gpu_bind(device, NULL) == STATUS_OK)
-        device->driver->synchronize(device, NULL);
     device->driver->close(device);
     bound = NULL;
     device_info_finish(&base->info);

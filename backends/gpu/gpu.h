@@ -86,7 +86,8 @@ struct gpu_driver {
                                     struct error *err);
 
     enum status (*synchronize)(struct gpu_device *device, struct error *err);
-    /* Gives back stream, context and all that the vendor's struct holds, but not the struct. */
+    /* Gives back stream, context and all that the vendor's struct holds, but not the struct. Waits
+     * before, and takes a device whose opening failed on the way. */
     void (*close)(struct gpu_device *device);
 };
 
@@ -138,7 +139,7 @@ enum status gpu_event_elapsed_ns(struct device *device, const struct event *star
                                  const struct event *end, int64_t *ret, struct error *err);
 enum status gpu_synchronize(struct device *device, struct error *err);
 size_t gpu_lane_candidates(struct device *device, uint32_t *ret, size_t capacity);
-/* Waits, then driver->close, then frees the struct: also for a device whose opening failed. */
+/* driver->close, then frees the struct: also for a device whose opening failed. */
 void gpu_close(struct device *device);
 
 #define GPU_DEVICE_HOOKS                                                                           \

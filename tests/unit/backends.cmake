@@ -14,3 +14,20 @@ assay_add_test(NAME test_backend_skeleton
 # Skips itself where the OpenCL headers are not installed.
 assay_add_test(NAME test_backend_opencl_abi SOURCES unit/test_backend_opencl_abi.c
     LIBS assay_backends LABELS unit)
+
+# The CUDA toolkit, where one is: its headers and NVRTC, found beside nvcc. Nothing needs it: the
+# tests that want it say "skipped". ASSAY_NVML_INCLUDE: a folder with nvml.h, which comes apart.
+find_program(ASSAY_NVCC nvcc PATHS /usr/local/cuda/bin)
+if(ASSAY_NVCC)
+    get_filename_component(ASSAY_CUDA_ROOT "${ASSAY_NVCC}" REALPATH)
+    get_filename_component(ASSAY_CUDA_ROOT "${ASSAY_CUDA_ROOT}/../.." ABSOLUTE)
+endif()
+find_path(ASSAY_CUDA_INCLUDE nvrtc.h HINTS ${ASSAY_CUDA_ROOT}/include)
+find_path(ASSAY_NVML_INCLUDE nvml.h HINTS ${ASSAY_CUDA_ROOT}/include)
+assay_add_test(NAME test_backend_cuda_abi SOURCES unit/test_backend_cuda_abi.c
+    LIBS assay_backends LABELS unit)
+foreach(folder ASSAY_CUDA_INCLUDE ASSAY_NVML_INCLUDE)
+    if(${folder})
+        target_include_directories(test_backend_cuda_abi SYSTEM PRIVATE ${${folder}})
+    endif()
+endforeach()

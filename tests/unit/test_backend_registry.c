@@ -61,8 +61,9 @@ static enum status no_open(struct backend *backend, uint32_t index,
 
 static void test_compiled_in(void **state)
 {
-    /* The order of `assay devices`; cpu before opencl, which a plain run then leaves out. */
+    /* The order of `assay devices`: accelerators first; cpu before opencl, which a plain run then leaves out. */
     static const char *const names[] = {
+        "cuda",
         "cpu",
         "opencl",
         "null",

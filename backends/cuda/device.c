@@ -1,0 +1,334 @@
+#include "backends/cuda/internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JIT_LOG_SIZE 4096
+
+static enum status check(struct gpu_device *device, const char *function, unsigned code,
+                         struct error *err)
+{
+    return code == CUDA_DRIVER_SUCCESS
+               ? STATUS_OK
+               : cuda_fail(cuda_device(device)->api, err, NULL, function, code);
+}
+
+/* Calls a driver function by its name, which goes into the message. */
+#define CALL(device, err, function, ...)                                                           \
+    check(device, #function, cuda_device(device)->api->function(__VA_ARGS__), err)
+
+static enum status bind(struct gpu_device *device, struct error *err)
+{
+    return CALL(device, err, cuCtxSetCurrent, cuda_device(device)->context);
+}
+
+static enum status compile(struct gpu_device *device, const struct module_source *source,
+                           const char *program, struct gpu_binary *ret, struct error *err)
+{
+    const struct cuda_device *self = cuda_device(device);
+
+    return nvrtc_compile(&self->nvrtc, source->file, program, self->compute,
+                         device->flush_denormals, ret, err);
+}
+
+static enum status module_load(struct gpu_device *device, const struct gpu_binary *binary,
+                               void **ret, struct error *err)
+{
+    const struct cuda_device *self = cuda_device(device);
+    unsigned options[] = {CUDA_JIT_ERROR_LOG_BUFFER, CUDA_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    char log[JIT_LOG_SIZE] = "";
+    void *values[] = {log, (void *)(uintptr_t)sizeof(log)};
+    struct CUmod_st *module = NULL;
+    unsigned code = self->api->cuModuleLoadDataEx(&module, binary->bytes, 2, options, values);
+
+    log[sizeof(log) - 1] = '\0';
+    if (code != CUDA_DRIVER_SUCCESS || module == NULL)
+        return cuda_fail(self->api, err, log[0] != '\0' ? log : NULL, "cuModuleLoadDataEx", code);
+    *ret = module;
+    return STATUS_OK;
+}
+
+static void module_unload(struct gpu_device *device, void *module)
+{
+    cuda_device(device)->api->cuModuleUnload(module);
+}
+
+static enum status function_find(struct gpu_device *device, void *module, const char *name,
+                                 void **ret, struct error *err)
+{
+    struct CUfunc_st *function = NULL;
+    enum status status = CALL(device, err, cuModuleGetFunction, &function, module, name);
+
+    if (status == STATUS_OK && function == NULL)
+        status = check(device, "cuModuleGetFunction", CUDA_DRIVER_ERROR_UNKNOWN, err);
+    if (status == STATUS_OK)
+        *ret = function;
+    return status;
+}
+
+static enum status variable_bytes(struct gpu_device *device, void *module, const char *name,
+                                  size_t *ret, struct error *err)
+{
+    unsigned long long address = 0;
+    size_t bytes = 0;
+    enum status status = CALL(device, err, cuModuleGetGlobal, &address, &bytes, module, name);
+
+    if (status == STATUS_OK)
+        *ret = bytes;
+    return status;
+}
+
+static enum status function_resources(struct gpu_device *device, void *function,
+                                      struct module_resources *ret, uint32_t *ret_max_lanes,
+                                      struct error *err)
+{
+    const struct cuda_driver_api *api = cuda_device(device)->api;
+    int lanes = 0, value = 0;
+    enum status status = CALL(device, err, cuFuncGetAttribute, &lanes,
+                              CUDA_FUNCTION_MAX_THREADS_PER_BLOCK, function);
+
+    if (status != STATUS_OK)
+        return status;
+    if (api->cuFuncGetAttribute(&value, CUDA_FUNCTION_NUM_REGS, function) == CUDA_DRIVER_SUCCESS)
+        ret->registers = value;
+    if (api->cuFuncGetAttribute(&value, CUDA_FUNCTION_LOCAL_SIZE_BYTES, function) ==
+        CUDA_DRIVER_SUCCESS)
+        ret->spill_bytes = value;
+    if (api->cuFuncGetAttribute(&value, CUDA_FUNCTION_SHARED_SIZE_BYTES, function) ==
+        CUDA_DRIVER_SUCCESS)
+        ret->shared_bytes = value;
+    *ret_max_lanes = lanes > 0 ? (uint32_t)lanes : 0;
+    return STATUS_OK;
+}
+
+static enum status memory_alloc(struct gpu_device *device, uint64_t bytes, uint64_t *ret,
+                                struct error *err)
+{
+    unsigned long long address = 0;
+    enum status status = CALL(device, err, cuMemAlloc, &address, (size_t)bytes);
+
+    if (status == STATUS_OK && address == 0)
+        status = cuda_fail(cuda_device(device)->api, err, NULL, "cuMemAlloc", CUDA_DRIVER_SUCCESS);
+    if (status == STATUS_OK)
+        *ret = address;
+    return status;
+}
+
+static void memory_free(struct gpu_device *device, uint64_t address)
+{
+    cuda_device(device)->api->cuMemFree(address);
+}
+
+static enum status synchronize(struct gpu_device *device, struct error *err)
+{
+    return CALL(device, err, cuStreamSynchronize, cuda_device(device)->stream);
+}
+
+static enum status copy_in(struct gpu_device *device, uint64_t to, const void *from, uint64_t bytes,
+                           struct error *err)
+{
+    enum status status =
+        CALL(device, err, cuMemcpyHtoDAsync, to, from, (size_t)bytes, cuda_device(device)->stream);
+
+    return status == STATUS_OK ? synchronize(device, err) : status;
+}
+
+static enum status copy_out(struct gpu_device *device, void *to, uint64_t from, uint64_t bytes,
+                            struct error *err)
+{
+    enum status status =
+        CALL(device, err, cuMemcpyDtoHAsync, to, from, (size_t)bytes, cuda_device(device)->stream);
+
+    return status == STATUS_OK ? synchronize(device, err) : status;
+}
+
+static enum status launch(struct gpu_device *device, void *function, const uint32_t groups[3],
+                          uint32_t lanes, void **args, struct error *err)
+{
+    return CALL(device, err, cuLaunchKernel, function, groups[0], groups[1], groups[2], lanes, 1, 1,
+                0, cuda_device(device)->stream, args, NULL);
+}
+
+static enum status event_create(struct gpu_device *device, void **ret, struct error *err)
+{
+    struct CUevent_st *event = NULL;
+    enum status status = CALL(device, err, cuEventCreate, &event, CUDA_EVENT_DEFAULT);
+
+    if (status == STATUS_OK)
+        *ret = event;
+    return status;
+}
+
+static void event_destroy(struct gpu_device *device, void *event)
+{
+    cuda_device(device)->api->cuEventDestroy(event);
+}
+
+static enum status event_record(struct gpu_device *device, void *event, struct error *err)
+{
+    return CALL(device, err, cuEventRecord, event, cuda_device(device)->stream);
+}
+
+static enum status event_elapsed_ns(struct gpu_device *device, void *start, void *end, int64_t *ret,
+                                    struct error *err)
+{
+    float milliseconds = 0.0f;
+    enum status status = CALL(device, err, cuEventElapsedTime, &milliseconds, start, end);
+
+    if (status == STATUS_OK && !(fabsf(milliseconds) < 1e12f))
+        status =
+            error_set(err, STATUS_DEVICE, "cuEventElapsedTime: gave %g ms", (double)milliseconds);
+    if (status == STATUS_OK)
+        *ret = llround((double)milliseconds * 1e6);
+    return status;
+}
+
+static void close_device(struct gpu_device *device)
+{
+    struct cuda_device *self = cuda_device(device);
+
+    if (self->retained && gpu_bind(device, NULL) == STATUS_OK && self->stream != NULL)
+        self->api->cuStreamSynchronize(self->stream);
+    if (self->cublaslt != NULL)
+        self->state->cublaslt.cublasLtDestroy(self->cublaslt);
+    if (self->stream != NULL)
+        self->api->cuStreamDestroy(self->stream);
+    if (self->retained) {
+        self->api->cuCtxSetCurrent(NULL);
+        self->api->cuDevicePrimaryCtxRelease(self->ordinal);
+    }
+    nvrtc_finish(&self->nvrtc);
+}
+
+static const struct gpu_driver driver = {
+    .bind = bind,
+    .compile = compile,
+    .module_load = module_load,
+    .module_unload = module_unload,
+    .function_find = function_find,
+    .variable_bytes = variable_bytes,
+    .function_resources = function_resources,
+    .kernel_names = cuda_cubin_kernels,
+    .memory_alloc = memory_alloc,
+    .memory_free = memory_free,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .launch = launch,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_elapsed_ns = event_elapsed_ns,
+    .synchronize = synchronize,
+    .close = close_device,
+};
+
+static const struct device_ops plain_ops = {GPU_DEVICE_HOOKS};
+
+static const struct device_ops product_ops = {
+    GPU_DEVICE_HOOKS,
+    .product_create = cuda_product_create,
+    .product_destroy = cuda_product_destroy,
+    .product_run = cuda_product_run,
+    .product_describe = cuda_product_describe,
+};
+
+/* Without cuBLASLt there are no products, and a reading says why. */
+static enum status open_cublaslt(struct cuda_device *device, struct error *err)
+{
+    static const char reading[] = "device.cublaslt";
+    struct cuda_state *state = device->state;
+    struct reading_list *list = &device->base.base.info.readings;
+    unsigned code;
+
+    device->base.base.ops = &plain_ops;
+    if (!cuda_state_cublaslt(state)) {
+        reading_add_missing(list, reading, READING_UNAVAILABLE, "libcublasLt.so",
+                            state->cublaslt_lib.tried != NULL ? state->cublaslt_lib.tried : "");
+        return STATUS_OK;
+    }
+    code = state->cublaslt.cublasLtCreate(&device->cublaslt);
+    if (code != LT_STATUS_SUCCESS || device->cublaslt == NULL) {
+        device->cublaslt = NULL;
+        return error_set(err, code == LT_STATUS_ALLOC_FAILED ? STATUS_DEVICE_MEMORY : STATUS_DEVICE,
+                         "%s: cublasLtCreate: %s (%u)", state->cublaslt_lib.path,
+                         cublaslt_status_name(&state->cublaslt, code), code);
+    }
+    reading_add_text(list, reading, state->cublaslt_version, "cublasLtGetVersion");
+    device->base.base.ops = &product_ops;
+    return STATUS_OK;
+}
+
+static enum status open_context(struct cuda_device *device, struct error *err)
+{
+    struct gpu_device *base = &device->base;
+    enum status status =
+        CALL(base, err, cuDevicePrimaryCtxRetain, &device->context, device->ordinal);
+
+    if (status != STATUS_OK)
+        return status;
+    device->retained = true;
+    status = gpu_bind(base, err);
+    if (status == STATUS_OK)
+        status = CALL(base, err, cuStreamCreate, &device->stream, CUDA_STREAM_NON_BLOCKING);
+    return status;
+}
+
+static void add_compiler_reading(struct cuda_device *device, int arch)
+{
+    struct reading_list *list = &device->base.base.info.readings;
+    char text[160];
+
+    if (device->compute > 0)
+        snprintf(text, sizeof(text), "sm_%d", device->compute);
+    else
+        snprintf(text, sizeof(text),
+                 "compute_%d (PTX, translated by the driver: NVRTC %d.%d does not know sm_%d)",
+                 -device->compute, device->nvrtc.major, device->nvrtc.minor, arch);
+    reading_add_text(list, "device.compile_target", text, "nvrtcGetSupportedArchs");
+    gpu_add_option_readings(list, device->base.flush_denormals, "nvrtcCompileProgram(--ftz)");
+}
+
+enum status cuda_device_open(struct backend *backend, uint32_t index,
+                             const struct device_options *options, struct device **ret,
+                             struct error *err)
+{
+    struct cuda_state *state = backend->state;
+    struct cuda_device *device = calloc(1, sizeof(*device));
+    enum status status;
+    int arch = 0;
+
+    if (device == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    device->base.base.ops = &plain_ops;
+    device->base.base.backend = backend;
+    device->base.driver = &driver;
+    device->base.flush_denormals = options->flush_denormals;
+    device->state = state;
+    device->api = &state->driver;
+    status = cuda_device_info(backend, index, &device->base.base.info, err);
+    if (status == STATUS_OK)
+        status = check(&device->base, "cuDeviceGet",
+                       state->driver.cuDeviceGet(&device->ordinal, (int)index), err);
+    if (status == STATUS_OK)
+        status = cuda_device_arch(state, device->ordinal, &arch, err);
+    if (status == STATUS_OK)
+        status = nvrtc_open_for(arch, state->driver_version, &device->nvrtc, &device->compute, err);
+    if (status == STATUS_OK)
+        status = open_context(device, err);
+    if (status == STATUS_OK)
+        status = open_cublaslt(device, err);
+    if (status == STATUS_OK) {
+        add_compiler_reading(device, arch);
+        if (device->base.base.info.readings.failed)
+            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    }
+    if (status != STATUS_OK) {
+        gpu_close(&device->base.base);
+        return status;
+    }
+    *ret = &device->base.base;
+    return STATUS_OK;
+}

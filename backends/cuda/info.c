@@ -1,0 +1,235 @@
+#include "backends/cuda/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+
+enum kind { NUMBER, KILOHERTZ, BOOLEAN, COMPUTE_MODE };
+
+struct question {
+    const char *name;
+    enum kind kind;
+    int attribute;
+    const char *constant;
+    const char *unit;
+};
+
+#define ASK(name, kind, attribute, unit)                                                           \
+    {                                                                                              \
+        name, kind, CUDA_DEVICE_##attribute, "CU_DEVICE_ATTRIBUTE_" #attribute, unit               \
+    }
+
+static const struct question questions[] = {
+    ASK("device.compute_units", NUMBER, MULTIPROCESSOR_COUNT, NULL),
+    ASK("device.lanes_max", NUMBER, MAX_THREADS_PER_BLOCK, NULL),
+    ASK("device.warp_size", NUMBER, WARP_SIZE, NULL),
+    ASK("device.clock_max", KILOHERTZ, CLOCK_RATE, "hz"),
+    ASK("device.memory_clock_max", KILOHERTZ, MEMORY_CLOCK_RATE, "hz"),
+    ASK("device.memory_bus_width", NUMBER, GLOBAL_MEMORY_BUS_WIDTH, "bits"),
+    ASK("device.cache", NUMBER, L2_CACHE_SIZE, "bytes"),
+    ASK("device.local_memory", NUMBER, MAX_SHARED_MEMORY_PER_BLOCK, "bytes"),
+    ASK("device.local_memory_per_unit", NUMBER, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, "bytes"),
+    ASK("device.registers_per_unit", NUMBER, MAX_REGISTERS_PER_MULTIPROCESSOR, NULL),
+    ASK("device.lanes_per_unit", NUMBER, MAX_THREADS_PER_MULTIPROCESSOR, NULL),
+    ASK("device.copy_engines", NUMBER, ASYNC_ENGINE_COUNT, NULL),
+    ASK("device.memory_ecc", BOOLEAN, ECC_ENABLED, NULL),
+    ASK("device.memory_unified", BOOLEAN, INTEGRATED, NULL),
+    ASK("device.kernel_timeout", BOOLEAN, KERNEL_EXEC_TIMEOUT, NULL),
+    ASK("device.compute_mode", COMPUTE_MODE, COMPUTE_MODE, NULL),
+};
+
+/* False, and a reading that says why, when the driver does not tell it. */
+static bool answer(const struct cuda_driver_api *api, int device, const struct question *question,
+                   struct reading_list *list, int *ret)
+{
+    static const char *const modes[] = {"default", "exclusive", "prohibited", "exclusive_process"};
+    struct error error = ERROR_INIT;
+    char source[96];
+    int value = 0;
+    unsigned code = api->cuDeviceGetAttribute(&value, (unsigned)question->attribute, device);
+
+    snprintf(source, sizeof(source), "cuDeviceGetAttribute(%s)", question->constant);
+    if (code != CUDA_DRIVER_SUCCESS || value < 0 || (question->kind == KILOHERTZ && value == 0)) {
+        if (code == CUDA_DRIVER_SUCCESS)
+            error_set(&error, STATUS_UNAVAILABLE, "the driver gave %d", value);
+        else
+            cuda_fail(api, &error, NULL, "cuDeviceGetAttribute", code);
+        reading_add_missing(list, question->name, READING_UNAVAILABLE, source, error.message);
+        return false;
+    }
+    switch (question->kind) {
+    case NUMBER:
+        reading_add_integer(list, question->name, value, question->unit, source);
+        break;
+    case KILOHERTZ:
+        reading_add_integer(list, question->name, (int64_t)value * 1000, question->unit, source);
+        break;
+    case BOOLEAN:
+        reading_add_text(list, question->name, value != 0 ? "yes" : "no", source);
+        break;
+    case COMPUTE_MODE:
+        reading_add_text(list, question->name, value < 4 ? modes[value] : "unknown", source);
+        break;
+    }
+    *ret = value;
+    return true;
+}
+
+enum status cuda_device_arch(const struct cuda_state *state, int device, int *ret,
+                             struct error *err)
+{
+    const struct cuda_driver_api *api = &state->driver;
+    int major = 0, minor = 0;
+    unsigned code = api->cuDeviceGetAttribute(&major, CUDA_DEVICE_COMPUTE_CAPABILITY_MAJOR, device);
+
+    if (code == CUDA_DRIVER_SUCCESS)
+        code = api->cuDeviceGetAttribute(&minor, CUDA_DEVICE_COMPUTE_CAPABILITY_MINOR, device);
+    if (code != CUDA_DRIVER_SUCCESS || major < 1 || major > 99 || minor < 0 || minor > 9)
+        return cuda_fail(api, err, "compute capability", "cuDeviceGetAttribute", code);
+    *ret = major * 10 + minor;
+    return STATUS_OK;
+}
+
+/* As NVML writes it; the slice's own with MIG. */
+static char *read_uuid(const struct cuda_driver_api *api, int device, struct reading_list *list)
+{
+    const char *source = "cuDeviceGetUuid_v2";
+    struct cuda_uuid uuid = {{0}};
+    struct text text;
+    char *result;
+    unsigned code;
+
+    if (api->cuDeviceGetUuid != NULL) {
+        code = api->cuDeviceGetUuid(&uuid, device);
+    } else if (api->cuDeviceGetUuid_old != NULL) {
+        source = "cuDeviceGetUuid";
+        code = api->cuDeviceGetUuid_old(&uuid, device);
+    } else {
+        reading_add_missing(list, "device.uuid", READING_UNAVAILABLE, source,
+                            "the driver has no such function");
+        return NULL;
+    }
+    if (code != CUDA_DRIVER_SUCCESS) {
+        struct error error = ERROR_INIT;
+
+        cuda_fail(api, &error, NULL, source, code);
+        reading_add_missing(list, "device.uuid", READING_UNAVAILABLE, source, error.message);
+        return NULL;
+    }
+    text_init(&text);
+    text_append(&text, "GPU-");
+    for (size_t i = 0; i < sizeof(uuid.bytes); i++)
+        text_append_format(&text, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                           (unsigned char)uuid.bytes[i]);
+    result = text_steal(&text);
+    if (result != NULL)
+        reading_add_text(list, "device.uuid", result, source);
+    return result;
+}
+
+static char *printable(const char *raw)
+{
+    struct text text;
+
+    text_init(&text);
+    text_append_printable(&text, raw, strlen(raw));
+    return text.length > 0 ? text_steal(&text) : strdup("nameless CUDA device");
+}
+
+static void add_version(struct reading_list *list, const char *name, int version,
+                        const char *source)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
+    reading_add_text(list, name, text, source);
+}
+
+static enum status fill(struct cuda_state *state, int device, struct device_info *info,
+                        struct error *err)
+{
+    const struct cuda_driver_api *api = &state->driver;
+    struct reading_list *list = &info->readings;
+    char raw[256] = "", pci[CUDA_PCI_SIZE] = "", capability[16];
+    size_t memory = 0;
+    int arch = 0;
+    enum status status;
+    unsigned code = api->cuDeviceGetName(raw, sizeof(raw) - 1, device);
+
+    if (code != CUDA_DRIVER_SUCCESS)
+        return cuda_fail(api, err, NULL, "cuDeviceGetName", code);
+    code = api->cuDeviceTotalMem(&memory, device);
+    if (code != CUDA_DRIVER_SUCCESS)
+        return cuda_fail(api, err, raw, "cuDeviceTotalMem", code);
+    status = cuda_device_arch(state, device, &arch, err);
+    if (status != STATUS_OK)
+        return status;
+    info->name = printable(raw);
+    info->vendor = strdup("NVIDIA");
+    info->type = DEVICE_GPU;
+    info->memory_bytes = info->max_allocation_bytes = memory;
+    info->uuid = read_uuid(api, device, list);
+    reading_add_text(list, "device.name", info->name != NULL ? info->name : "", "cuDeviceGetName");
+    reading_add_text(list, "device.vendor", "NVIDIA", "libcuda.so.1");
+    reading_add_integer(list, "device.memory", (int64_t)memory, "bytes", "cuDeviceTotalMem");
+    snprintf(capability, sizeof(capability), "%d.%d", arch / 10, arch % 10);
+    reading_add_text(list, "device.compute_capability", capability,
+                     "cuDeviceGetAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, MINOR)");
+    add_version(list, "device.cuda_driver_version", state->driver_version, "cuDriverGetVersion");
+    for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+        const struct question *question = &questions[i];
+        int value = 0;
+
+        if (!answer(api, device, question, list, &value))
+            continue;
+        if (question->attribute == CUDA_DEVICE_MULTIPROCESSOR_COUNT)
+            info->compute_units = (uint32_t)value;
+        else if (question->attribute == CUDA_DEVICE_MAX_THREADS_PER_BLOCK)
+            info->max_lanes = (uint32_t)value;
+        else if (question->attribute == CUDA_DEVICE_L2_CACHE_SIZE)
+            info->last_level_cache_bytes = (uint64_t)value;
+        else if (question->attribute == CUDA_DEVICE_INTEGRATED)
+            info->unified_memory = value != 0;
+    }
+    code = api->cuDeviceGetPCIBusId(pci, sizeof(pci), device);
+    if (code == CUDA_DRIVER_SUCCESS)
+        reading_add_text(list, "device.pci_address", pci, "cuDeviceGetPCIBusId");
+    else
+        reading_add_missing(list, "device.pci_address", READING_UNAVAILABLE, "cuDeviceGetPCIBusId",
+                            "the driver does not tell it");
+    cuda_add_identity(state, code == CUDA_DRIVER_SUCCESS ? pci : NULL, list);
+    gpu_add_arithmetic_readings(list, "CUDA C++ programming guide, floating-point standard");
+    return STATUS_OK;
+}
+
+enum status cuda_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
+                             struct error *err)
+{
+    struct cuda_state *state = backend->state;
+    struct device_info info = {0};
+    enum status status = STATUS_OK;
+    int device = 0;
+    unsigned code = state->driver.cuDeviceGet(&device, (int)index);
+
+    if (code != CUDA_DRIVER_SUCCESS)
+        return cuda_fail(&state->driver, err, NULL, "cuDeviceGet", code);
+    reading_list_init(&info.readings);
+    status = fill(state, device, &info, err);
+    if (status == STATUS_OK && state->driver.assay_simulated != NULL) {
+        info.simulated = true;
+        info.type = DEVICE_SIMULATED;
+    }
+    if (status == STATUS_OK)
+        reading_add_text(&info.readings, "device.type", device_type_name(info.type),
+                         "libcuda.so.1");
+    if (status == STATUS_OK && (info.name == NULL || info.vendor == NULL || info.readings.failed))
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    if (status != STATUS_OK) {
+        device_info_finish(&info);
+        return status;
+    }
+    *ret = info;
+    return STATUS_OK;
+}

@@ -1,0 +1,90 @@
+/* internal - what the files of this folder share. */
+#ifndef ASSAY_BACKENDS_CUDA_INTERNAL_H
+#define ASSAY_BACKENDS_CUDA_INTERNAL_H
+
+#include "backends/cuda/cublaslt.h"
+#include "backends/cuda/driver.h"
+#include "backends/cuda/nvml.h"
+#include "backends/cuda/nvrtc.h"
+#include "backends/gpu/gpu.h"
+
+#define CUDA_DEVICES_MAX 256
+#define CUDA_PCI_SIZE 32
+
+/* The backend's state. Kept for the life of the process, like the libraries. */
+struct cuda_state {
+    struct dynlib driver_lib;
+    struct cuda_driver_api driver;
+    int driver_version; /* 13000: CUDA 13.0 */
+    struct nvrtc nvrtc; /* the first that a device was opened with, or that `libraries` found */
+    bool nvrtc_tried;
+    struct dynlib cublaslt_lib, nvml_lib;
+    struct cublaslt_api cublaslt;
+    struct nvml_api nvml;
+    bool cublaslt_tried, nvml_tried, nvml_ready;
+    char nvml_version[64], cublaslt_version[32], nvrtc_version[32], driver_text[96];
+};
+
+struct cuda_device {
+    struct gpu_device base;
+    struct cuda_state *state;
+    const struct cuda_driver_api *api;
+    int ordinal; /* CUdevice */
+    bool retained;
+    struct CUctx_st *context;
+    struct CUstream_st *stream;
+    struct nvrtc nvrtc;
+    int compute;        /* what NVRTC compiles for; negative: PTX */
+    LT_HANDLE cublaslt; /* NULL where there is none */
+};
+
+static inline struct cuda_device *cuda_device(struct gpu_device *device)
+{
+    return (struct cuda_device *)device;
+}
+
+/* probe.c. Each tries once; false where it is not here (state->..._lib.tried says why). */
+bool cuda_state_nvml(struct cuda_state *state);
+bool cuda_state_cublaslt(struct cuda_state *state);
+
+/* info.c */
+enum status cuda_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
+                             struct error *err);
+/* 90 for compute capability 9.0 */
+enum status cuda_device_arch(const struct cuda_state *state, int device, int *ret,
+                             struct error *err);
+
+/* identity.c: what NVML tells of the board, as readings "device.*". */
+void cuda_add_identity(struct cuda_state *state, const char *pci, struct reading_list *list);
+
+/*
+ * identity.c: NVML's handle of the device at a PCI address. UNAVAILABLE, with the reason, where
+ * NVML is not here or does not know it.
+ */
+enum status cuda_nvml_device(struct cuda_state *state, const char *pci, struct nvmlDevice_st **ret,
+                             struct error *err);
+/* DENIED or UNAVAILABLE as a reading's status, by NVML's result. */
+enum reading_status cuda_nvml_missing(unsigned result);
+
+/* device.c */
+enum status cuda_device_open(struct backend *backend, uint32_t index,
+                             const struct device_options *options, struct device **ret,
+                             struct error *err);
+
+/* cubin.c: names of the kernels in a CUBIN (its sections ".text.NAME"); 0 for anything else. */
+size_t cuda_cubin_kernels(const struct gpu_binary *binary, char (*ret)[64], size_t capacity);
+
+/* product.c */
+enum status cuda_product_create(struct device *device, const struct product_shape *shape,
+                                struct product **ret, struct error *err);
+void cuda_product_destroy(struct device *device, struct product *product);
+enum status cuda_product_run(struct device *device, struct product *product,
+                             const struct product_operands *operands, struct error *err);
+enum status cuda_product_describe(struct device *device, const struct product *product,
+                                  struct product_info *ret, struct error *err);
+
+/* telemetry.c */
+enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,
+                                struct error *err);
+
+#endif

@@ -1,0 +1,325 @@
+/*
+ * The vendor's matrix product. cuBLASLt counts by columns, we by rows: our C[m,n] = A B is its
+ * C'[n,m] = B' A', so its A is our B and the other way round, and "transposed" means the same in
+ * both, since each of our matrices is the transpose of what it sees.
+ */
+#include "backends/cuda/product.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool type_of(enum dtype type, unsigned *ret)
+{
+    switch (type) {
+    case DTYPE_F64:
+        *ret = LT_R_64F;
+        return true;
+    case DTYPE_F32:
+        *ret = LT_R_32F;
+        return true;
+    case DTYPE_BF16:
+        *ret = LT_R_16BF;
+        return true;
+    case DTYPE_F16:
+        *ret = LT_R_16F;
+        return true;
+    case DTYPE_E4M3:
+        *ret = LT_R_8F_E4M3;
+        return true;
+    case DTYPE_E5M2:
+        *ret = LT_R_8F_E5M2;
+        return true;
+    case DTYPE_I8:
+        *ret = LT_R_8I;
+        return true;
+    case DTYPE_I32:
+        *ret = LT_R_32I;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void compute_of(enum precision precision, unsigned *ret_compute, unsigned *ret_scale)
+{
+    switch (precision) {
+    case PRECISION_FP64:
+        *ret_compute = LT_COMPUTE_64F;
+        *ret_scale = LT_R_64F;
+        break;
+    case PRECISION_INT8:
+        *ret_compute = LT_COMPUTE_32I;
+        *ret_scale = LT_R_32I;
+        break;
+    case PRECISION_TF32:
+        *ret_compute = LT_COMPUTE_32F_FAST_TF32;
+        *ret_scale = LT_R_32F;
+        break;
+    default:
+        *ret_compute = LT_COMPUTE_32F;
+        *ret_scale = LT_R_32F;
+        break;
+    }
+}
+
+struct batch {
+    uint64_t count, loops;
+    bool loops_outer; /* what is looped over; the other is the library's strided batch */
+};
+
+static bool merges(const struct product_shape *shape, const struct product_matrix *matrix)
+{
+    return matrix->outer_stride == shape->inner * matrix->inner_stride;
+}
+
+/* One strided batch where the two strides allow it, else loops over the smaller of the two. */
+static struct batch plan_batch(const struct product_shape *shape)
+{
+    if (shape->outer == 1 || (shape->inner > 1 && merges(shape, &shape->a) &&
+                              merges(shape, &shape->b) && merges(shape, &shape->c)))
+        return (struct batch){shape->outer * shape->inner, 1, true};
+    if (shape->inner == 1)
+        return (struct batch){shape->outer, 1, false};
+    if (shape->outer <= shape->inner)
+        return (struct batch){shape->inner, shape->outer, true};
+    return (struct batch){shape->outer, shape->inner, false};
+}
+
+static uint64_t step_of(const struct product_matrix *matrix, const struct batch *batch)
+{
+    const uint64_t stride = batch->loops_outer ? matrix->outer_stride : matrix->inner_stride;
+
+    return stride * dtype_bits(matrix->type) / 8;
+}
+
+/* A matrix of `lines` lines of `length` elements: length rows and `lines` columns to the library.
+ */
+static enum status make_layout(const struct cublaslt_api *api, const struct product_matrix *matrix,
+                               uint64_t rows, uint64_t columns, const struct batch *batch,
+                               LT_LAYOUT *ret, struct error *err)
+{
+    const uint64_t lines = matrix->transpose ? columns : rows;
+    const uint64_t length = matrix->transpose ? rows : columns;
+    const int64_t offset =
+        (int64_t)(batch->loops_outer ? matrix->inner_stride : matrix->outer_stride);
+    const int32_t count = (int32_t)batch->count;
+    unsigned type = 0;
+
+    if (!type_of(matrix->type, &type))
+        return error_set(err, STATUS_UNSUPPORTED, "cuBLASLt has no product of %s",
+                         dtype_name(matrix->type));
+    if (batch->count > INT32_MAX || matrix->stride > INT64_MAX)
+        return error_set(err, STATUS_UNSUPPORTED, "a batch of %" PRIu64 " matrices is too many",
+                         batch->count);
+    LT(cublasLtMatrixLayoutCreate, ret, type, length, lines, (int64_t)matrix->stride);
+    if (batch->count > 1) {
+        LT(cublasLtMatrixLayoutSetAttribute, *ret, LT_LAYOUT_BATCH_COUNT, &count, sizeof(count));
+        LT(cublasLtMatrixLayoutSetAttribute, *ret, LT_LAYOUT_STRIDED_BATCH_OFFSET, &offset,
+           sizeof(offset));
+    }
+    return STATUS_OK;
+}
+
+static enum status make_desc(const struct cublaslt_api *api, const struct product_shape *shape,
+                             struct cuda_product *product, struct error *err)
+{
+    const int32_t transpose_a = shape->b.transpose ? LT_OP_T : LT_OP_N;
+    const int32_t transpose_b = shape->a.transpose ? LT_OP_T : LT_OP_N;
+    const uint32_t epilogue = LT_EPILOGUE_BIAS;
+    unsigned compute, scale, bias_type = 0;
+
+    compute_of(shape->precision, &compute, &scale);
+    LT(cublasLtMatmulDescCreate, &product->desc, compute, scale);
+    LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_TRANSA, &transpose_a,
+       sizeof(transpose_a));
+    LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_TRANSB, &transpose_b,
+       sizeof(transpose_b));
+    if (!shape->bias)
+        return STATUS_OK;
+    if (!type_of(shape->bias_type, &bias_type))
+        return error_set(err, STATUS_UNSUPPORTED, "cuBLASLt has no bias of %s",
+                         dtype_name(shape->bias_type));
+    LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_EPILOGUE, &epilogue,
+       sizeof(epilogue));
+    if (shape->bias_type != shape->c.type)
+        LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_BIAS_DATA_TYPE, &bias_type,
+           sizeof(bias_type));
+    return STATUS_OK;
+}
+
+static enum status alloc_workspace(struct cuda_device *device, struct cuda_product *product,
+                                   uint64_t bytes, struct error *err)
+{
+    enum status status;
+    uint64_t address = 0;
+
+    if (bytes <= product->workspace_bytes)
+        return STATUS_OK;
+    status = device->base.driver->memory_alloc(&device->base, bytes, &address, err);
+    if (status != STATUS_OK)
+        return status;
+    if (product->workspace != 0)
+        device->base.driver->memory_free(&device->base, product->workspace);
+    product->workspace = address;
+    product->workspace_bytes = bytes;
+    return STATUS_OK;
+}
+
+void cuda_product_destroy(struct device *base, struct product *base_product)
+{
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    struct cuda_product *product = (struct cuda_product *)base_product;
+    const struct cublaslt_api *api = &device->state->cublaslt;
+
+    if (gpu_bind(&device->base, NULL) == STATUS_OK && product->workspace != 0)
+        device->base.driver->memory_free(&device->base, product->workspace);
+    if (product->c != NULL)
+        api->cublasLtMatrixLayoutDestroy(product->c);
+    if (product->b != NULL)
+        api->cublasLtMatrixLayoutDestroy(product->b);
+    if (product->a != NULL)
+        api->cublasLtMatrixLayoutDestroy(product->a);
+    if (product->desc != NULL)
+        api->cublasLtMatmulDescDestroy(product->desc);
+    free(product);
+}
+
+enum status cuda_product_create(struct device *base, const struct product_shape *shape,
+                                struct product **ret, struct error *err)
+{
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    const struct cublaslt_api *api = &device->state->cublaslt;
+    const struct batch batch = plan_batch(shape);
+    struct cuda_product *product = calloc(1, sizeof(*product));
+    uint64_t workspace = 0, flags = 0;
+    enum status status;
+
+    if (product == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    product->alpha = (double)shape->alpha;
+    product->loops = batch.loops;
+    product->a_step = step_of(&shape->a, &batch);
+    product->b_step = step_of(&shape->b, &batch);
+    product->c_step = step_of(&shape->c, &batch);
+    status = gpu_bind(&device->base, err);
+    if (status == STATUS_OK)
+        status = make_desc(api, shape, product, err);
+    if (status == STATUS_OK)
+        status = make_layout(api, &shape->a, shape->m, shape->k, &batch, &product->a, err);
+    if (status == STATUS_OK)
+        status = make_layout(api, &shape->b, shape->k, shape->n, &batch, &product->b, err);
+    if (status == STATUS_OK)
+        status = make_layout(api, &shape->c, shape->m, shape->n, &batch, &product->c, err);
+    if (status == STATUS_OK)
+        status = cuda_product_choose(device, product, shape, CUDA_PRODUCT_ALIGNMENT,
+                                     &product->algorithm, &workspace, &flags, err);
+    if (status == STATUS_OK)
+        status = alloc_workspace(device, product, workspace, err);
+    if (status != STATUS_OK) {
+        cuda_product_destroy(base, &product->base);
+        return status;
+    }
+    cuda_product_name_algorithm(api, product, shape, flags);
+    *ret = &product->base;
+    return STATUS_OK;
+}
+
+/* The largest power of two up to CUDA_PRODUCT_ALIGNMENT that every address and every step keeps. */
+static uint32_t alignment_of(const struct cuda_product *product, uint64_t a, uint64_t b, uint64_t c,
+                             uint64_t d, uint64_t bias)
+{
+    const uint64_t all =
+        a | b | c | d | bias | CUDA_PRODUCT_ALIGNMENT |
+        (product->loops > 1 ? product->a_step | product->b_step | product->c_step : 0);
+
+    return (uint32_t)(all & -all);
+}
+
+/* An odd offset: another algorithm, looked for once and kept. */
+static enum status provide_unaligned(struct cuda_device *device, struct cuda_product *product,
+                                     uint32_t alignment, struct error *err)
+{
+    uint64_t flags = 0, workspace = 0;
+    enum status status;
+
+    if (product->has_unaligned && alignment >= product->unaligned_to)
+        return STATUS_OK;
+    status = cuda_product_choose(device, product, &product->base.shape, alignment,
+                                 &product->unaligned, &workspace, &flags, err);
+    if (status == STATUS_OK)
+        status = device->base.driver->synchronize(&device->base, err);
+    if (status == STATUS_OK)
+        status = alloc_workspace(device, product, workspace, err);
+    if (status != STATUS_OK)
+        return status;
+    product->has_unaligned = true;
+    product->unaligned_to = alignment;
+    return STATUS_OK;
+}
+
+enum status cuda_product_run(struct device *base, struct product *base_product,
+                             const struct product_operands *operands, struct error *err)
+{
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    struct cuda_product *product = (struct cuda_product *)base_product;
+    const struct cublaslt_api *api = &device->state->cublaslt;
+    const struct product_shape *shape = &base_product->shape;
+    const uint64_t a = gpu_operand_address(&operands->a, dtype_bits(shape->a.type));
+    const uint64_t b = gpu_operand_address(&operands->b, dtype_bits(shape->b.type));
+    const uint64_t c = gpu_operand_address(&operands->c, dtype_bits(shape->c.type));
+    const uint64_t d =
+        shape->add ? gpu_operand_address(&operands->d, dtype_bits(shape->c.type)) : c;
+    const uint64_t bias =
+        shape->bias ? gpu_operand_address(&operands->bias, dtype_bits(shape->bias_type)) : 0;
+    const uint32_t alignment = alignment_of(product, a, b, c, d, bias);
+    const double alpha64 = product->alpha, beta64 = shape->add ? 1.0 : 0.0;
+    const float alpha32 = (float)alpha64, beta32 = (float)beta64;
+    const int32_t alpha_int = 1, beta_int = 0;
+    const void *alpha = &alpha32, *beta = &beta32;
+    const LT_ALGORITHM *algorithm = &product->algorithm;
+    enum status status = gpu_bind(&device->base, err);
+
+    if (status == STATUS_OK && alignment < CUDA_PRODUCT_ALIGNMENT) {
+        status = provide_unaligned(device, product, alignment, err);
+        algorithm = &product->unaligned;
+    }
+    if (status != STATUS_OK)
+        return status;
+    if (shape->precision == PRECISION_FP64) {
+        alpha = &alpha64;
+        beta = &beta64;
+    } else if (shape->precision == PRECISION_INT8) {
+        alpha = &alpha_int;
+        beta = &beta_int;
+    }
+    if (shape->bias && bias != product->bias) {
+        LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_BIAS_POINTER, &bias,
+           sizeof(bias));
+        product->bias = bias;
+    }
+    for (uint64_t i = 0; i < product->loops; i++)
+        LT(cublasLtMatmul, device->cublaslt, product->desc, alpha,
+           (const void *)(uintptr_t)(b + i * product->b_step), product->b,
+           (const void *)(uintptr_t)(a + i * product->a_step), product->a, beta,
+           (const void *)(uintptr_t)(d + i * product->c_step), product->c,
+           (void *)(uintptr_t)(c + i * product->c_step), product->c, algorithm,
+           (void *)(uintptr_t)product->workspace, product->workspace_bytes, device->stream);
+    return STATUS_OK;
+}
+
+enum status cuda_product_describe(struct device *base, const struct product *base_product,
+                                  struct product_info *ret, struct error *err)
+{
+    const struct cuda_device *device = cuda_device(gpu_device(base));
+    const struct cuda_product *product = (const struct cuda_product *)base_product;
+
+    (void)err;
+    snprintf(ret->library, sizeof(ret->library), "cublasLt");
+    snprintf(ret->version, sizeof(ret->version), "%s", device->state->cublaslt_version);
+    snprintf(ret->algorithm, sizeof(ret->algorithm), "%s", product->algorithm_text);
+    ret->workspace_bytes = product->workspace_bytes;
+    ret->support = product->support;
+    snprintf(ret->method, sizeof(ret->method), "%s", product->method);
+    return STATUS_OK;
+}

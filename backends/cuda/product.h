@@ -1,0 +1,51 @@
+/* product - what product.c and product_algorithm.c share. */
+#ifndef ASSAY_BACKENDS_CUDA_PRODUCT_H
+#define ASSAY_BACKENDS_CUDA_PRODUCT_H
+
+#include "backends/cuda/internal.h"
+
+/* Bytes; what vectors of a kernel want. An operand at an odd offset takes another algorithm. */
+#define CUDA_PRODUCT_ALIGNMENT 16u
+
+struct cuda_product {
+    struct product base;
+    LT_DESC desc;
+    LT_LAYOUT a; /* by their names in our shape */
+    LT_LAYOUT b;
+    LT_LAYOUT c;
+    LT_ALGORITHM algorithm, unaligned;
+    bool has_unaligned;
+    uint32_t unaligned_to; /* bytes, for which `unaligned` was found */
+    uint64_t workspace, workspace_bytes;
+    uint64_t bias;                          /* address that `desc` has */
+    uint64_t loops, a_step, b_step, c_step; /* what is not merged into the strided batch; bytes */
+    double alpha;
+    char algorithm_text[PRODUCT_WORD_MAX], method[PRODUCT_WORD_MAX];
+    enum support support;
+};
+
+/* UNSUPPORTED, DEVICE_MEMORY or DEVICE, by the library's status. */
+enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, unsigned code,
+                         struct error *err);
+
+#define LT(function, ...)                                                                          \
+    do {                                                                                           \
+        const unsigned code_ = api->function(__VA_ARGS__);                                         \
+        if (code_ != LT_STATUS_SUCCESS)                                                            \
+            return cuda_lt_fail(api, #function, code_, err);                                       \
+    } while (0)
+
+/*
+ * The library's first algorithm for operands aligned to `alignment` bytes that computes in the
+ * shape's precision; its workspace; its numerical flags (0: not told).
+ */
+enum status cuda_product_choose(struct cuda_device *device, struct cuda_product *product,
+                                const struct product_shape *shape, uint32_t alignment,
+                                LT_ALGORITHM *ret, uint64_t *ret_workspace, uint64_t *ret_flags,
+                                struct error *err);
+
+/* Fills `algorithm_text`, `method` and `support`. */
+void cuda_product_name_algorithm(const struct cublaslt_api *api, struct cuda_product *product,
+                                 const struct product_shape *shape, uint64_t flags);
+
+#endif

@@ -1,0 +1,173 @@
+/* Which algorithm of cuBLASLt a product takes: the first of its heuristic that computes in what was
+ * asked for, by the algorithm's own numerical flags. */
+#include "backends/cuda/product.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* As PyTorch allows on the largest devices; an algorithm takes what it needs of it. */
+#define WORKSPACE_MAX ((uint64_t)32 << 20)
+#define CANDIDATES 8
+
+enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, unsigned code,
+                         struct error *err)
+{
+    enum status status;
+
+    switch (code) {
+    case LT_STATUS_NOT_SUPPORTED:
+    case LT_STATUS_INVALID_VALUE:
+    case LT_STATUS_ARCH_MISMATCH:
+        status = STATUS_UNSUPPORTED;
+        break;
+    case LT_STATUS_ALLOC_FAILED:
+        status = STATUS_DEVICE_MEMORY;
+        break;
+    default:
+        status = STATUS_DEVICE;
+        break;
+    }
+    return error_set(err, status, "%s: %s (%u)", function, cublaslt_status_name(api, code), code);
+}
+
+/* The operands' type as an algorithm's flags tell it. */
+static uint64_t input_flag(const struct product_shape *shape)
+{
+    switch (shape->precision) {
+    case PRECISION_FP64:
+        return LT_NUMERICAL_INPUT_64F;
+    case PRECISION_TF32:
+        return LT_NUMERICAL_INPUT_TF32;
+    case PRECISION_BF16:
+        return LT_NUMERICAL_INPUT_16BF;
+    case PRECISION_FP16:
+        return LT_NUMERICAL_INPUT_16F;
+    case PRECISION_INT8:
+        return LT_NUMERICAL_INPUT_8I;
+    case PRECISION_FP8_E4M3:
+    case PRECISION_FP8_E5M2:
+        return (uint64_t)LT_NUMERICAL_INPUT_E4M3 | LT_NUMERICAL_INPUT_E5M2;
+    default:
+        return LT_NUMERICAL_INPUT_32F;
+    }
+}
+
+/*
+ * What an algorithm computes in, by its own flags: one that widens or narrows the operands does not
+ * do the precision asked for (fp32 by tf32, tf32 by fp32 where there is none). Flags of 0 or an old
+ * library: nothing is told, and the compute type that was asked for holds.
+ */
+static bool does_precision(const struct cublaslt_api *api, const struct product_shape *shape,
+                           const LT_ALGORITHM *algorithm, uint64_t *ret_flags)
+{
+    uint64_t flags = 0;
+    size_t written = 0;
+
+    if (api->cublasLtMatmulAlgoCapGetAttribute == NULL ||
+        api->cublasLtMatmulAlgoCapGetAttribute(algorithm, LT_CAP_NUMERICAL_IMPL_FLAGS, &flags,
+                                               sizeof(flags), &written) != LT_STATUS_SUCCESS)
+        flags = 0;
+    *ret_flags = flags;
+    return flags == 0 || (flags & input_flag(shape)) != 0;
+}
+
+static enum status ask(struct cuda_device *device, struct cuda_product *product,
+                       const struct product_shape *shape, LT_PREFERENCE preference,
+                       uint32_t alignment, LT_ALGORITHM *ret, uint64_t *ret_workspace,
+                       uint64_t *ret_flags, struct error *err)
+{
+    const struct cublaslt_api *api = &device->state->cublaslt;
+    const uint64_t workspace = WORKSPACE_MAX, bias = alignment;
+    LT_HEURISTIC results[CANDIDATES] = {0};
+    unsigned refused = LT_STATUS_NOT_SUPPORTED;
+    int count = 0;
+
+    LT(cublasLtMatmulPreferenceSetAttribute, preference, LT_PREF_MAX_WORKSPACE_BYTES, &workspace,
+       sizeof(workspace));
+    for (unsigned which = LT_PREF_MIN_ALIGNMENT_A_BYTES; which <= LT_PREF_MIN_ALIGNMENT_D_BYTES;
+         which++)
+        LT(cublasLtMatmulPreferenceSetAttribute, preference, which, &alignment, sizeof(alignment));
+    /* The library reads its alignment off the pointer's value. */
+    if (shape->bias)
+        LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_BIAS_POINTER, &bias,
+           sizeof(bias));
+    product->bias = bias;
+    LT(cublasLtMatmulAlgoGetHeuristic, device->cublaslt, product->desc, product->b, product->a,
+       product->c, product->c, preference, CANDIDATES, results, &count);
+    for (int i = 0; i < count && i < CANDIDATES; i++) {
+        if (results[i].state != LT_STATUS_SUCCESS) {
+            refused = results[i].state;
+            continue;
+        }
+        if (!does_precision(api, shape, &results[i].algorithm, ret_flags)) {
+            refused = LT_STATUS_NOT_SUPPORTED;
+            continue;
+        }
+        *ret = results[i].algorithm;
+        *ret_workspace = results[i].workspace_bytes;
+        return STATUS_OK;
+    }
+    if (*ret_flags != 0)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "cublasLtMatmulAlgoGetHeuristic: its algorithms do not compute in %s "
+                         "(flags 0x%" PRIx64 ")",
+                         precision_name(shape->precision), *ret_flags);
+    return cuda_lt_fail(api, "cublasLtMatmulAlgoGetHeuristic", refused, err);
+}
+
+enum status cuda_product_choose(struct cuda_device *device, struct cuda_product *product,
+                                const struct product_shape *shape, uint32_t alignment,
+                                LT_ALGORITHM *ret, uint64_t *ret_workspace, uint64_t *ret_flags,
+                                struct error *err)
+{
+    const struct cublaslt_api *api = &device->state->cublaslt;
+    LT_PREFERENCE preference = NULL;
+    enum status status;
+
+    LT(cublasLtMatmulPreferenceCreate, &preference);
+    status = ask(device, product, shape, preference, alignment, ret, ret_workspace, ret_flags, err);
+    api->cublasLtMatmulPreferenceDestroy(preference);
+    return status;
+}
+
+void cuda_product_name_algorithm(const struct cublaslt_api *api, struct cuda_product *product,
+                                 const struct product_shape *shape, uint64_t flags)
+{
+    static const struct {
+        const char *name;
+        unsigned attribute;
+        size_t size;
+    } rows[] = {
+        {"id", LT_CONFIG_ID, 4},
+        {" tile", LT_CONFIG_TILE_ID, 4},
+        {" stages", LT_CONFIG_STAGES_ID, 4},
+        {" split_k", LT_CONFIG_SPLITK_NUM, 4},
+        {" reduction", LT_CONFIG_REDUCTION_SCHEME, 4},
+        {" swizzle", LT_CONFIG_CTA_SWIZZLING, 4},
+        {" custom", LT_CONFIG_CUSTOM_OPTION, 4},
+        {" inner", LT_CONFIG_INNER_SHAPE_ID, 2},
+        {" cluster", LT_CONFIG_CLUSTER_SHAPE_ID, 2},
+    };
+    char *to = product->algorithm_text;
+    size_t at = 0;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && at < PRODUCT_WORD_MAX; i++) {
+        size_t written = 0;
+        uint32_t value = 0;
+        uint16_t half = 0;
+        void *where = rows[i].size == 2 ? (void *)&half : (void *)&value;
+
+        if (api->cublasLtMatmulAlgoConfigGetAttribute(&product->algorithm, rows[i].attribute, where,
+                                                      rows[i].size, &written) == LT_STATUS_SUCCESS)
+            at += (size_t)snprintf(to + at, PRODUCT_WORD_MAX - at, "%s %" PRIu32, rows[i].name,
+                                   rows[i].size == 2 ? half : value);
+    }
+    /* fp32 and fp64 are at home in plain multiply-adds, the narrow types in the tensor units. */
+    product->support = (flags & LT_NUMERICAL_TENSOR) == 0 && flags != 0 &&
+                               shape->precision != PRECISION_FP32 &&
+                               shape->precision != PRECISION_FP64
+                           ? SUPPORT_EMULATED
+                           : SUPPORT_NATIVE;
+    snprintf(product->method, sizeof(product->method),
+             "cublasLtMatmulAlgoGetHeuristic: an algorithm, numerical flags 0x%" PRIx64, flags);
+}
