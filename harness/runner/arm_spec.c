@@ -170,16 +170,16 @@ static void vary(json_t *varied, const char *const *patterns, const char *factor
 /* Variables that only one arm sets so. A library override moves everything that it may bring. */
 static void vary_changes(json_t *varied, const struct arm_spec *spec, const struct arm_spec *other)
 {
-    static const char *const stack[] = {"library.*", "device.*", "kernel.*.compiler",
+    static const char *const stack[] = {"library.*",        "device.*",       "kernel.*.compiler",
                                         "kernel.*.options", "kernel.*.lanes", NULL};
 
     for (size_t i = 0; i < spec->change_count; i++) {
         size_t length = strcspn(spec->changes[i], "=");
         bool library = !strncmp(spec->changes[i], "ASSAY_LIB_", 10);
         char *pattern = text_format("variable.%.*s", (int)length, spec->changes[i]);
-        char *factor = library ? text_format("library %.*s", (int)length - 10,
-                                             spec->changes[i] + 10)
-                               : text_format("variable %.*s", (int)length, spec->changes[i]);
+        char *factor = library
+                           ? text_format("library %.*s", (int)length - 10, spec->changes[i] + 10)
+                           : text_format("variable %.*s", (int)length, spec->changes[i]);
 
         if (pattern && factor && !has_change(other, spec->changes[i])) {
             json_object_set_new(varied, pattern, json_string(factor));
@@ -193,15 +193,16 @@ static void vary_changes(json_t *varied, const struct arm_spec *spec, const stru
 
 json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b)
 {
-    static const char *const root[] = {"worker.root", "library.*", "device.*",
-                                       "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes",
-                                       NULL};
-    static const char *const device[] = {"device.*", "library.*", "kernel.*.compiler",
-                                         "kernel.*.options", "kernel.*.prelude",
-                                         "kernel.*.lanes", NULL};
+    static const char *const root[] = {
+        "worker.root",      "library.*",      "device.*", "kernel.*.compiler",
+        "kernel.*.options", "kernel.*.lanes", NULL};
+    static const char *const device[] = {
+        "device.*",         "library.*",      "kernel.*.compiler", "kernel.*.options",
+        "kernel.*.prelude", "kernel.*.lanes", "choice.*",          NULL};
     static const char *const precision[] = {"identity.precision", "kernel.*.options",
-                                            "kernel.*.lanes", NULL};
-    static const char *const workload[] = {"identity.workload_digest", "kernel.*", "jit.*", NULL};
+                                            "kernel.*.lanes", "choice.*", NULL};
+    static const char *const workload[] = {"identity.workload_digest", "kernel.*", "jit.*",
+                                           "choice.*", NULL};
     json_t *varied = json_object();
 
     if (!same_text(a->workload, b->workload))
@@ -228,8 +229,8 @@ json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed)
         reading_add_text(&list, "worker.root", spec->root, "assay ab");
     for (size_t i = 0; i < spec->change_count; i++) {
         const char *equals = strchr(spec->changes[i], '=');
-        char *name = text_format("variable.%.*s", (int)strcspn(spec->changes[i], "="),
-                                 spec->changes[i]);
+        char *name =
+            text_format("variable.%.*s", (int)strcspn(spec->changes[i], "="), spec->changes[i]);
 
         if (!name)
             list.failed = true;
