@@ -1,11 +1,29 @@
 #include "harness/cli/commands.h"
 
+/* In the order of help. */
+/* clang-format off */
 static const struct command *const commands[] = {
-    &command_devices, &command_list,   &command_describe,  &command_run,        &command_results,
-    &command_show,    &command_report, &command_compare,   &command_ab,         &command_gate,
-    &command_analyze, &command_power,  &command_calibrate, &command_checkpoint, &command_amend,
-    &command_key,     &command_worker, &command_probe,
+    &command_devices,
+    &command_list,
+    &command_describe,
+    &command_run,
+    &command_results,
+    &command_show,
+    &command_report,
+    &command_compare,
+    &command_ab,
+    &command_gate,
+    &command_reproduce,
+    &command_analyze,
+    &command_power,
+    &command_calibrate,
+    &command_checkpoint,
+    &command_amend,
+    &command_key,
+    &command_worker,
+    &command_probe,
 };
+/* clang-format on */
 
 const struct command *const *commands_all(size_t *ret_count)
 {

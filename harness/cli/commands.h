@@ -15,6 +15,7 @@ extern const struct command command_analyze;
 extern const struct command command_compare;
 extern const struct command command_ab;
 extern const struct command command_gate;
+extern const struct command command_reproduce;
 extern const struct command command_power;
 extern const struct command command_calibrate;
 extern const struct command command_checkpoint;

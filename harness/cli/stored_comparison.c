@@ -47,8 +47,8 @@ static void compare_numbers(struct store *store, const struct compare_options *o
         return;
     }
     for (int i = 0; i < 2 && status == STATUS_OK; i++)
-        status = pairs_trial_means(store, comparison->cells[i], &means[i], &counts[i],
-                                   &comparison->why);
+        status =
+            pairs_trial_means(store, comparison->cells[i], &means[i], &counts[i], &comparison->why);
     if (status == STATUS_OK)
         comparison->has_numbers =
             unpaired_analyze(means[0], counts[0], means[1], counts[1], options,
@@ -85,9 +85,9 @@ static enum status make_paired(struct store *store, const char *id,
         const char *uid = json_string_value(json_object_get(record, "uid"));
 
         if (result.pairs.dropped[0])
-            comparison->note = text_format("%zu of %zu pairs count; dropped: %s",
-                                           result.pairs.count, result.pairs.planned,
-                                           result.pairs.dropped);
+            comparison->note =
+                text_format("%zu of %zu pairs count; dropped: %s", result.pairs.count,
+                            result.pairs.planned, result.pairs.dropped);
         snprintf(comparison->a, sizeof(comparison->a), "%.8s/1", uid ? uid : "?");
         snprintf(comparison->b, sizeof(comparison->b), "%.8s/2", uid ? uid : "?");
         memcpy(comparison->cells, result.pairs.cells, sizeof(comparison->cells));
@@ -152,33 +152,52 @@ void stored_comparison_finish(struct stored_comparison *comparison)
     comparison->note = NULL;
 }
 
-int stored_comparison_show(struct store *store, const char *kind,
-                           const struct stored_comparison *comparison, bool json, bool explain)
+static struct comparison_view view_of(const struct stored_comparison *comparison)
 {
-    struct comparison_view view = {
+    return (struct comparison_view){
         .a = comparison->a,
         .b = comparison->b,
         .judgement = comparison->judgement,
         .numbers = comparison->has_numbers ? &comparison->numbers : NULL,
         .why_no_numbers = comparison->why.message,
-        .note = comparison->note};
-    json_t *object = comparison_view_json(&view);
+        .note = comparison->note,
+    };
+}
+
+json_t *stored_comparison_json(const struct stored_comparison *comparison)
+{
+    const struct comparison_view view = view_of(comparison);
+
+    return comparison_view_json(&view);
+}
+
+void stored_comparison_append(struct text *out, const struct stored_comparison *comparison,
+                              bool explain)
+{
+    const struct comparison_view view = view_of(comparison);
+
+    comparison_view_append(out, &view, explain);
+}
+
+int stored_comparison_show(struct store *store, const char *kind,
+                           const struct stored_comparison *comparison, bool json, bool explain)
+{
+    json_t *object = stored_comparison_json(comparison);
     struct text out;
 
     /* A database that can only be read is compared all the same. */
     if (object && kind)
-        store_add_comparison(store, kind, comparison->cells[0], comparison->cells[1],
-                             ESTIMATE_VERSION,
-                             comparison->has_numbers
-                                 ? compare_verdict_name(comparison->numbers.verdict)
-                                 : json_string_value(json_object_get(comparison->judgement,
-                                                                     "verdict")),
-                             object, NULL);
+        store_add_comparison(
+            store, kind, comparison->cells[0], comparison->cells[1], ESTIMATE_VERSION,
+            comparison->has_numbers
+                ? compare_verdict_name(comparison->numbers.verdict)
+                : json_string_value(json_object_get(comparison->judgement, "verdict")),
+            object, NULL);
     if (json)
         return output_json(object);
     json_decref(object);
     text_init(&out);
-    comparison_view_append(&out, &view, explain);
+    stored_comparison_append(&out, comparison, explain);
     return output_text(&out);
 }
 

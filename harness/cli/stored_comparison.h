@@ -7,17 +7,18 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/core/text.h"
 #include "protocols/compare.h"
 #include "results/store.h"
 
 struct stored_comparison {
-    char a[80], b[80];         /* result ids */
+    char a[80], b[80]; /* result ids */
     int64_t cells[2];
     json_t *judgement;
     bool has_numbers;
     struct comparison numbers;
-    struct error why;          /* why there are no numbers */
-    char *note;                /* pairs that do not count and why, heap; NULL: all count */
+    struct error why; /* why there are no numbers */
+    char *note;       /* pairs that do not count and why, heap; NULL: all count */
 };
 
 /*
@@ -29,7 +30,13 @@ enum status stored_comparison_make(struct store *store, const char *a, const cha
                                    struct stored_comparison *ret, struct error *err);
 void stored_comparison_finish(struct stored_comparison *comparison);
 
-/* Stores it as `kind`, when the store can be written; prints JSON or text. Returns an exit status. */
+/* The comparison as JSON (comparison_view_json), or for people, appended to `out`. */
+json_t *stored_comparison_json(const struct stored_comparison *comparison);
+void stored_comparison_append(struct text *out, const struct stored_comparison *comparison,
+                              bool explain);
+
+/* Stores it as `kind`, when the store can be written; prints JSON or text. Returns an exit status.
+ */
 int stored_comparison_show(struct store *store, const char *kind,
                            const struct stored_comparison *comparison, bool json, bool explain);
 

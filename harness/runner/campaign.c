@@ -102,6 +102,17 @@ static enum status record_plan(struct campaign *campaign, const struct plan *pla
     return status;
 }
 
+/* Records what is chosen for a cell's trials, and hands it to them. */
+static enum status take_choices(struct store *store, struct campaign_cell *cell, json_t *choices,
+                                struct error *err)
+{
+    enum status status = store_add_choice(store, cell->row, choices, err);
+
+    if (status == STATUS_OK && json_object_set(cell->message, "choices", choices) < 0)
+        status = no_memory(err);
+    return status;
+}
+
 enum status campaign_create(struct store *store, const struct plan *plan, const char *command,
                             struct campaign *ret, struct error *err)
 {
@@ -125,8 +136,10 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
         cell->ordinal = (int64_t)i + 1;
         cell->label = label ? text_format("%s on %s", label, plan->cells[i].device_spec) : NULL;
         cell->message = plan_trial_json(plan, &plan->cells[i]);
+        if (cell->message && plan->cells[i].choices)
+            status = take_choices(store, cell, plan->cells[i].choices, err);
         free(label);
-        if (!cell->label || !cell->message)
+        if (status == STATUS_OK && (!cell->label || !cell->message))
             status = no_memory(err);
         if (status == STATUS_OK && plan->cells[i].spec)
             status = arm_spec_from_json(plan->cells[i].spec, &cell->spec, err);
@@ -310,9 +323,7 @@ static enum status choose(struct campaign *campaign, struct campaign_cell *cell,
         log_debug("%s: nothing chosen beforehand: %s", cell->label, reason.message);
         return STATUS_OK;
     }
-    status = store_add_choice(campaign->store, cell->row, choices, err);
-    if (status == STATUS_OK && json_object_set(cell->message, "choices", choices) < 0)
-        status = no_memory(err);
+    status = take_choices(campaign->store, cell, choices, err);
     json_decref(choices);
     return status;
 }

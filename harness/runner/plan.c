@@ -1,4 +1,4 @@
-#include "harness/runner/plan.h"
+#include "harness/runner/plan_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +27,24 @@ static void *grow(void *items, size_t *count, size_t item_size)
     return grown;
 }
 
+enum status plan_take_workload(struct plan *plan, struct workload *workload, struct error *err)
+{
+    struct workload **grown = grow(plan->workloads, &plan->workload_count, sizeof(*grown));
+
+    if (!grown) {
+        workload_finish(workload);
+        free(workload);
+        return no_memory(err);
+    }
+    plan->workloads = grown;
+    grown[plan->workload_count - 1] = workload;
+    return STATUS_OK;
+}
+
 static enum status add_workload(struct plan *plan, const char *name, struct workload **ret,
                                 struct error *err)
 {
     struct workload *workload = calloc(1, sizeof(*workload));
-    struct workload **grown;
     enum status status;
 
     if (!workload)
@@ -41,18 +54,9 @@ static enum status add_workload(struct plan *plan, const char *name, struct work
         free(workload);
         return status;
     }
-    grown = grow(plan->workloads, &plan->workload_count, sizeof(*grown));
-    if (!grown) {
-        workload_finish(workload);
-        free(workload);
-        return no_memory(err);
-    }
-    plan->workloads = grown;
-    grown[plan->workload_count - 1] = workload;
     *ret = workload;
-    return STATUS_OK;
+    return plan_take_workload(plan, workload, err);
 }
-
 static bool wants_precision(const struct plan_request *request, const struct suite_entry *entry,
                             enum precision precision)
 {
@@ -90,9 +94,9 @@ static char *copy_member(const json_t *object, const char *key)
     return strdup(text ? text : "");
 }
 
-static enum status add_cell(struct plan *plan, const struct workload *workload,
-                            enum precision precision, int64_t batch, const json_t *device,
-                            const struct arm_spec *spec, struct error *err)
+enum status plan_add_cell(struct plan *plan, const struct workload *workload,
+                          enum precision precision, int64_t batch, const json_t *device,
+                          const struct arm_spec *spec, struct error *err)
 {
     struct plan_cell *grown = grow(plan->cells, &plan->cell_count, sizeof(*grown));
     struct plan_cell *cell;
@@ -123,7 +127,7 @@ static enum status add_workload_cells(struct plan *plan, const struct plan_reque
                                       const char *name, const struct suite_entry *entry,
                                       const json_t *devices, struct error *err)
 {
-    struct workload *workload;
+    struct workload *workload = NULL;
     enum status status = add_workload(plan, name, &workload, err);
     size_t i;
     json_t *device;
@@ -138,8 +142,8 @@ static enum status add_workload_cells(struct plan *plan, const struct plan_reque
             for (size_t b = 0; b < workload->batch_count; b++) {
                 if (!wants_batch(request, entry, workload->batches[b]))
                     continue;
-                status = add_cell(plan, workload, workload->precisions[p], workload->batches[b],
-                                  device, request->spec, err);
+                status = plan_add_cell(plan, workload, workload->precisions[p],
+                                       workload->batches[b], device, request->spec, err);
                 if (status != STATUS_OK)
                     return status;
             }
@@ -271,8 +275,8 @@ static json_t *cell_json(const struct plan *plan, size_t index)
                      "workload_digest", digest_hex(&cell->work.workload->digest, workload),
                      "precision", precision_name(cell->work.precision), "batch",
                      (json_int_t)cell->work.batch, "scenario", scenario_name(cell->work.scenario),
-                     "arm", arm_name(cell->work.arm), "seed", (json_int_t)cell->work.seed,
-                     "device", cell->device_spec, "spec", cell->spec);
+                     "arm", arm_name(cell->work.arm), "seed", (json_int_t)cell->work.seed, "device",
+                     cell->device_spec, "spec", cell->spec);
 }
 
 static enum status describe(struct plan *plan, const struct plan_request *request,
@@ -290,6 +294,8 @@ static enum status describe(struct plan *plan, const struct plan_request *reques
                            digest_hex(&plan->protocol.digest, protocol), "order_seed",
                            (json_int_t)plan->order_seed, "cells", cells, "order", order, "nonce",
                            request->nonce ? json_string(request->nonce) : json_null());
+    if (plan->json && plan->reproduces)
+        json_object_set(plan->json, "reproduces", plan->reproduces);
     return plan->json ? STATUS_OK : no_memory(err);
 }
 
@@ -329,8 +335,8 @@ static enum status add_cells(struct plan *plan, const struct plan_request *reque
     return status;
 }
 
-static enum status seal(struct plan *plan, const struct plan_request *request, struct plan *ret,
-                        enum status status, struct error *err)
+enum status plan_seal(struct plan *plan, const struct plan_request *request, struct plan *ret,
+                      enum status status, struct error *err)
 {
     if (status == STATUS_OK)
         status = lay_out_order(plan, request, err);
@@ -359,7 +365,7 @@ enum status plan_build(const struct plan_request *request, struct plan *ret, str
         status = error_set(err, STATUS_INVALID,
                            "nothing to run: no workload that was named declares that precision and "
                            "batch; `assay describe NAME` shows which it has");
-    return seal(&plan, request, ret, status, err);
+    return plan_seal(&plan, request, ret, status, err);
 }
 
 static enum status add_arm(struct plan *plan, const struct plan_request *request,
@@ -372,10 +378,11 @@ static enum status add_arm(struct plan *plan, const struct plan_request *request
         return status;
     if (plan->cell_count == before + 1)
         return STATUS_OK;
-    return error_set(err, STATUS_INVALID,
-                     "arm %s comes to %zu cells, and a pair compares one with one: name one device, "
-                     "precision and batch (--device, --precision, --batch, or in the arm)",
-                     arm, plan->cell_count - before);
+    return error_set(
+        err, STATUS_INVALID,
+        "arm %s comes to %zu cells, and a pair compares one with one: name one device, "
+        "precision and batch (--device, --precision, --batch, or in the arm)",
+        arm, plan->cell_count - before);
 }
 
 enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
@@ -392,7 +399,7 @@ enum status plan_build_pair(const struct plan_request *a, const struct plan_requ
     if (status == STATUS_OK)
         status = add_arm(&plan, b, probe, "b", err);
     json_decref(probe);
-    return seal(&plan, a, ret, status, err);
+    return plan_seal(&plan, a, ret, status, err);
 }
 
 void plan_finish(struct plan *plan)
@@ -404,6 +411,7 @@ void plan_finish(struct plan *plan)
         free(plan->cells[i].backend);
         free(plan->cells[i].device_name);
         json_decref(plan->cells[i].spec);
+        json_decref(plan->cells[i].choices);
     }
     free(plan->cells);
     for (size_t i = 0; i < plan->workload_count; i++) {
@@ -412,6 +420,7 @@ void plan_finish(struct plan *plan)
     }
     free(plan->workloads);
     free(plan->order);
+    json_decref(plan->reproduces);
     json_decref(plan->json);
     protocol_finish(&plan->protocol);
     memset(plan, 0, sizeof(*plan));
@@ -432,8 +441,8 @@ json_t *plan_trial_json(const struct plan *plan, const struct plan_cell *cell)
     const struct workload_case *work = &cell->work;
 
     return json_pack("{s:O, s:O, s:s, s:I, s:s, s:s, s:I, s:s}", "workload", work->workload->json,
-                     "protocol", plan->protocol.json, "precision",
-                     precision_name(work->precision), "batch", (json_int_t)work->batch, "scenario",
-                     scenario_name(work->scenario), "arm", arm_name(work->arm), "seed",
-                     (json_int_t)work->seed, "device", cell->device_spec);
+                     "protocol", plan->protocol.json, "precision", precision_name(work->precision),
+                     "batch", (json_int_t)work->batch, "scenario", scenario_name(work->scenario),
+                     "arm", arm_name(work->arm), "seed", (json_int_t)work->seed, "device",
+                     cell->device_spec);
 }

@@ -22,30 +22,31 @@
 
 /* What the user asked for. Lists that are empty mean: all that is declared. */
 struct plan_request {
-    const char *const *names;     /* workloads, suites, files */
+    const char *const *names; /* workloads, suites, files */
     size_t name_count;
-    const char *const *devices;   /* specs; empty: every usable device */
+    const char *const *devices; /* specs; empty: every usable device */
     size_t device_count;
-    const char *protocol;         /* name or file */
+    const char *protocol; /* name or file */
     const enum precision *precisions;
     size_t precision_count;
     const int64_t *batches;
     size_t batch_count;
     bool has_order_seed;
     uint64_t order_seed;
-    const char *nonce;            /* given by a buyer, kept in the plan; NULL: none */
-    int64_t trials;               /* in place of the protocol's, whose identity changes; 0: its own */
-    const struct arm_spec *spec;  /* how the worker shall differ; NULL: not at all */
+    const char *nonce; /* given by a buyer, kept in the plan; NULL: none */
+    int64_t trials;    /* in place of the protocol's, whose identity changes; 0: its own */
+    const struct arm_spec *spec; /* how the worker shall differ; NULL: not at all */
 };
 
 struct plan_cell {
-    struct workload_case work;    /* its workload lives in plan.workloads */
+    struct workload_case work; /* its workload lives in plan.workloads */
     struct workload_cost cost;
-    char *device_spec;            /* "opencl:0" */
+    char *device_spec; /* "opencl:0" */
     char *backend;
     int64_t device_index;
-    char *device_name;            /* for people */
-    json_t *spec;                 /* arm_spec_to_json; NULL: the worker starts as the harness did */
+    char *device_name; /* for people */
+    json_t *spec;      /* arm_spec_to_json; NULL: the worker starts as the harness did */
+    json_t *choices;   /* sizes chosen in an earlier run; NULL: they are chosen first */
 };
 
 struct plan {
@@ -54,9 +55,10 @@ struct plan {
     size_t workload_count;
     struct plan_cell *cells;
     size_t cell_count;
-    uint32_t *order;              /* indices of cells, one entry a trial */
+    uint32_t *order; /* indices of cells, one entry a trial */
     size_t order_count;
     uint64_t order_seed;
+    json_t *reproduces; /* {"campaign", "ordinal", "plan_digest"} of what is repeated; or NULL */
     json_t *json;
 };
 
@@ -67,14 +69,25 @@ struct plan {
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err);
 
 /*
- * Two arms of one cell: `a` and `b` differ in device, precision or spec, and each must come to exactly
- * one cell. Every round of the order holds both, in random order: a pair.
+ * Two arms of one cell: `a` and `b` differ in device, precision or spec, and each must come to
+ * exactly one cell. Every round of the order holds both, in random order: a pair.
  */
 enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
                             struct plan *ret, struct error *err);
+
+/*
+ * The cell of a stored result once more (store_cell_json's `record`, and its campaign's `planned`
+ * plan): declarations, precision, batch, scenario, arm, seed, how its worker was started, and, on a
+ * device of the same name, the sizes chosen then; all from the record and no file. `device` NULL:
+ * the recorded one. NOT_FOUND or UNAVAILABLE: that device is not here. UNSUPPORTED: this assay
+ * cannot run it as it was recorded, with the reason.
+ */
+enum status plan_build_again(const json_t *record, const json_t *planned, const char *device,
+                             struct plan *ret, struct error *err);
 void plan_finish(struct plan *plan);
 
-/* "triad fp32" or "gpt2_small_prefill fp32 batch 4": for progress and messages; heap, NULL: no memory. */
+/* "triad fp32" or "gpt2_small_prefill fp32 batch 4": for progress and messages; heap, NULL: no
+ * memory. */
 char *plan_cell_label(const struct plan_cell *cell);
 
 /* The body of the worker protocol's "trial" message for a cell; new object, NULL: no memory. */

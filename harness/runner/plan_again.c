@@ -1,0 +1,146 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/runner/plan_internal.h"
+#include "harness/runner/probe.h"
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+/* What is read from the record must come to the digest that the record has for it. */
+static enum status check_digest(const struct digest *digest, const json_t *identity,
+                                const char *key, const char *what, struct error *err)
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    if (!strcmp(digest_hex(digest, hex), text_of(identity, key)))
+        return STATUS_OK;
+    return error_set(err, STATUS_UNSUPPORTED,
+                     "this assay reads the recorded %s as another one (SHA-256 %.12s..., recorded "
+                     "%.12s...): use the version of assay that measured it",
+                     what, hex, text_of(identity, key));
+}
+
+static enum status take_workload(struct plan *plan, const json_t *record, struct error *err)
+{
+    struct workload *workload = calloc(1, sizeof(*workload));
+    enum status status;
+
+    if (!workload)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+    status = workload_from_json(json_object_get(record, "workload"), workload, err);
+    if (status != STATUS_OK) {
+        free(workload);
+        return status;
+    }
+    status = check_digest(&workload->digest, json_object_get(record, "identity"), "workload_digest",
+                          "workload", err);
+    if (status == STATUS_OK)
+        return plan_take_workload(plan, workload, err);
+    workload_finish(workload);
+    free(workload);
+    return status;
+}
+
+static enum status find_device(const json_t *record, const char *device, json_t **ret,
+                               struct error *err)
+{
+    json_t *probe = NULL, *found = NULL;
+    enum status status = probe_run(NULL, &probe, err);
+
+    if (status == STATUS_OK)
+        status = probe_select(probe, device ? device : text_of(record, "device_spec"), &found, err);
+    json_decref(probe);
+    if (status == STATUS_OK && json_array_size(found) != 1) {
+        status =
+            error_set(err, STATUS_INVALID, "%s is %zu devices: name one",
+                      device ? device : text_of(record, "device_spec"), json_array_size(found));
+        json_decref(found);
+    }
+    if (status != STATUS_OK)
+        return status;
+    *ret = json_incref(json_array_get(found, 0));
+    json_decref(found);
+    return STATUS_OK;
+}
+
+/* How the worker of this cell was started: the arm of a pair may have had a root, or variables. */
+static enum status recorded_spec(const json_t *record, const json_t *planned, struct arm_spec *ret,
+                                 bool *ret_any, struct error *err)
+{
+    const json_int_t ordinal = json_integer_value(json_object_get(record, "ordinal"));
+    const json_t *cell =
+        ordinal >= 1 ? json_array_get(json_object_get(planned, "cells"), (size_t)ordinal - 1)
+                     : NULL;
+    const json_t *spec = json_object_get(cell, "spec");
+
+    *ret_any = json_is_object(spec);
+    return *ret_any ? arm_spec_from_json(spec, ret, err) : STATUS_OK;
+}
+
+static enum status add_again(struct plan *plan, const json_t *record, const json_t *planned,
+                             const json_t *device, struct error *err)
+{
+    const json_t *identity = json_object_get(record, "identity");
+    const json_t *choices = json_object_get(record, "choices");
+    struct plan_cell *cell;
+    struct arm_spec spec = {0};
+    enum precision precision;
+    bool has_spec = false;
+    enum status status;
+
+    if (!precision_from_name(text_of(identity, "precision"), &precision))
+        return error_set(err, STATUS_UNSUPPORTED, "this assay does not know the precision \"%s\"",
+                         text_of(identity, "precision"));
+    status = recorded_spec(record, planned, &spec, &has_spec, err);
+    if (status != STATUS_OK)
+        return status;
+    status = plan_add_cell(plan, plan->workloads[0], precision,
+                           json_integer_value(json_object_get(identity, "batch")), device,
+                           has_spec ? &spec : NULL, err);
+    arm_spec_finish(&spec);
+    if (status != STATUS_OK)
+        return status;
+    cell = &plan->cells[0];
+    if (!arm_from_name(text_of(identity, "arm"), &cell->work.arm) ||
+        !scenario_from_name(text_of(identity, "scenario"), &cell->work.scenario))
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "this assay does not know the arm \"%s\" or the "
+                         "scenario \"%s\"",
+                         text_of(identity, "arm"), text_of(identity, "scenario"));
+    cell->work.seed = strtoull(text_of(identity, "seed"), NULL, 10);
+    if (json_is_object(choices) &&
+        !strcmp(text_of(json_object_get(record, "device"), "name"), text_of(device, "name")))
+        cell->choices = json_incref((json_t *)choices);
+    return STATUS_OK;
+}
+
+enum status plan_build_again(const json_t *record, const json_t *planned, const char *device,
+                             struct plan *ret, struct error *err)
+{
+    const struct plan_request request = {0};
+    const json_t *campaign = json_object_get(record, "campaign");
+    struct plan plan = {0};
+    json_t *found = NULL;
+    enum status status =
+        protocol_from_json(json_object_get(record, "protocol"), &plan.protocol, err);
+
+    if (status == STATUS_OK)
+        status = check_digest(&plan.protocol.digest, json_object_get(record, "identity"),
+                              "protocol_digest", "protocol", err);
+    if (status == STATUS_OK)
+        status = take_workload(&plan, record, err);
+    if (status == STATUS_OK)
+        status = find_device(record, device, &found, err);
+    if (status == STATUS_OK)
+        status = add_again(&plan, record, planned, found, err);
+    json_decref(found);
+    plan.reproduces = json_pack("{s:O?, s:O?, s:O?}", "campaign", json_object_get(campaign, "uid"),
+                                "ordinal", json_object_get(record, "ordinal"), "plan_digest",
+                                json_object_get(campaign, "plan_digest"));
+    return plan_seal(&plan, &request, ret, status, err);
+}

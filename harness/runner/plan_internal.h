@@ -1,0 +1,19 @@
+/* plan_internal - what plan.c and plan_again.c share: the steps by which a plan is laid out. */
+#ifndef ASSAY_RUNNER_PLAN_INTERNAL_H
+#define ASSAY_RUNNER_PLAN_INTERNAL_H
+
+#include "harness/runner/plan.h"
+
+/* Takes a heap workload, also on failure. */
+enum status plan_take_workload(struct plan *plan, struct workload *workload, struct error *err);
+
+/* `device` is one of probe_select's objects. The portable arm, the workload's scenario. */
+enum status plan_add_cell(struct plan *plan, const struct workload *workload,
+                          enum precision precision, int64_t batch, const json_t *device,
+                          const struct arm_spec *spec, struct error *err);
+
+/* Order and JSON; hands the plan over, or finishes it and returns `status` or what failed here. */
+enum status plan_seal(struct plan *plan, const struct plan_request *request, struct plan *ret,
+                      enum status status, struct error *err);
+
+#endif

@@ -1,0 +1,103 @@
+"""reproduce: the same cell again, out of its own record, and what is said of the two."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+
+class Reproduce(CliTest):
+    EVIDENCE = """extends: standard
+name: evidence-fast
+version: 1
+trials: 5
+warmup: {iterations: 2, time: 5ms}
+window: {time: 30ms, min_samples: 20}
+cooldown: 0s
+required: [host.kernel.release, device.name]
+"""
+    WORKLOAD = ("workload: mine\nversion: 1\nkind: synthetic\ndescription: d\n"
+                "precisions: [fp32]\nbatches: [1]\nscenario: offline\n"
+                "synthetic: {{launches: {launches}, elements: 100}}\n")
+
+    def measure(self, *words, **environment):
+        self.write("evidence.yaml", self.EVIDENCE)
+        self.write("mine.yaml", self.WORKLOAD.format(launches=1))
+        call = self.assay("run", os.path.join(self.folder, "mine.yaml"), "--device", "null:0",
+                          "--protocol", os.path.join(self.folder, "evidence.yaml"), "--db", self.db,
+                          "--json", *words, **environment)
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()["results"][0]["id"]
+
+    def reproduce(self, identifier, *words, **environment):
+        return self.assay("reproduce", identifier, "--json", "--db", self.db, *words, **environment)
+
+    def test_held(self):
+        original = self.measure()
+        # Not today's files: the declaration has changed, the record has not.
+        self.write("mine.yaml", self.WORKLOAD.format(launches=7))
+        os.unlink(os.path.join(self.folder, "evidence.yaml"))
+        call = self.reproduce(original, "--margin", "0.5")
+        self.assertEqual(call.status, 0, call.err)
+        told = call.json()
+        self.assertEqual((told["verdict"], told["original"]), ("reproduced", original))
+        self.assertIn(told["comparison"]["comparability"]["verdict"],
+                      ("comparable", "comparable_except"))
+        # The same identity, other trials; the new plan names the old one; the verdict is stored.
+        cells = self.query("SELECT hex(workload), hex(protocol), precision, batch, scenario, arm,"
+                           " seed, device_spec FROM cell ORDER BY id")
+        self.assertEqual(len(cells), 2)
+        self.assertEqual(cells[0], cells[1])
+        self.assertEqual(self.query("SELECT count(*) FROM trial_end WHERE status = 'ok'"), [(10,)])
+        plans = [json.loads(row[0]) for row in self.query(
+            "SELECT b.body FROM campaign c JOIN content b ON b.digest = c.plan ORDER BY c.id")]
+        self.assertNotIn("reproduces", plans[0])
+        uid, digest = self.query("SELECT uid, lower(hex(plan)) FROM campaign ORDER BY id")[0]
+        self.assertEqual(plans[1]["reproduces"],
+                         {"campaign": uid, "ordinal": 1, "plan_digest": digest})
+        self.assertEqual(self.query("SELECT kind, verdict, a, b FROM comparison"),
+                         [("reproduce", "reproduced", 1, 2)])
+        self.assert_sound()
+        # And again, of the reproduction itself, for people.
+        call = self.assay("reproduce", told["again"], "--margin", "0.5", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("Reproduced: ", call.out)
+
+    def test_did_not_hold(self):
+        original = self.measure()
+        call = self.reproduce(original, ASSAY_NULL="launch_ns=300000,seed=1")
+        self.assertEqual(call.status, 1, call.err)
+        told = call.json()
+        self.assertEqual(told["verdict"], "not_reproduced")
+        self.assertGreater(told["comparison"]["comparison"]["ratio"]["lo"], 1.2)
+        self.assertIn("variable.ASSAY_NULL", json.dumps(told["comparison"]["comparability"]))
+
+    def test_not_here(self):
+        original = self.measure()
+        for words, part in ((("--device", "null:9"), "null:9"),
+                            (("--device", "opencl:77"), "opencl:77")):
+            call = self.reproduce(original, *words)
+            self.assertEqual(call.status, 2, call.err)
+            self.assertEqual(call.json()["verdict"], "not_reproducible_here")
+            self.assertIn(part, call.json()["reason"])
+        # Its trials all fail here.
+        call = self.reproduce(original, ASSAY_NULL="fault=launch@1,seed=1")
+        self.assertIn(call.status, (2,), call.out + call.err)
+        self.assertIn("no trial succeeded", call.json()["reason"])
+        self.assertEqual(self.assay("reproduce", "zzzz/1", "--db", self.db).status, 4)
+        self.assertEqual(self.assay("reproduce", original, "--margin", "2", "--db",
+                                    self.db).status, 2)
+
+    def test_a_first_look_is_no_evidence(self):
+        self.assertEqual(self.run_synthetic().status, 0)
+        call = self.reproduce("last/1")
+        self.assertEqual(call.status, 2, call.err)
+        self.assertIn("first look", call.json()["reason"])
+        self.assertEqual(self.query("SELECT count(*) FROM campaign"), [(1,)])
+
+
+if __name__ == "__main__":
+    unittest.main()
