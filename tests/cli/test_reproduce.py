@@ -68,11 +68,11 @@ required: [host.kernel.release, device.name]
 
     def test_did_not_hold(self):
         original = self.measure()
-        call = self.reproduce(original, ASSAY_NULL="launch_ns=300000,seed=1")
+        call = self.reproduce(original, ASSAY_NULL="launch_ns=4000000,seed=1")
         self.assertEqual(call.status, 1, call.err)
         told = call.json()
         self.assertEqual(told["verdict"], "not_reproduced")
-        self.assertGreater(told["comparison"]["comparison"]["ratio"]["lo"], 1.2)
+        self.assertGreater(told["comparison"]["comparison"]["ratio"]["lo"], 1)
         self.assertIn("variable.ASSAY_NULL", json.dumps(told["comparison"]["comparability"]))
 
     def test_not_here(self):
