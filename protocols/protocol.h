@@ -22,6 +22,9 @@
 
 enum protocol_cache { PROTOCOL_CACHE_HOT, PROTOCOL_CACHE_COLD };
 
+/* Findings at least so bad are refused; harness/runner/doctor.h has what the words mean. */
+enum protocol_refusal { PROTOCOL_REFUSE_NOTHING, PROTOCOL_REFUSE_SPOILS, PROTOCOL_REFUSE_DISTURBS };
+
 struct protocol {
     char name[PROTOCOL_NAME_MAX];
     int64_t version;
@@ -43,6 +46,11 @@ struct protocol {
     int64_t cold_flush_factor;
     bool flush_denormals;        /* FTZ/DAZ on host threads and in kernels where they can be set */
     int64_t throttle_cooldown_ns; /* pause between trials */
+
+    int64_t telemetry_ns; /* host and device are sampled so often beside a trial; 0: not at all */
+    enum protocol_refusal doctor_refuses; /* findings of `assay doctor` that end the campaign before
+                                             its first trial */
+    int64_t doctor_jitter_ns; /* length of its test for jitter and steal then; 0: no such test */
 
     struct estimate_options estimate; /* steady state, intervals, percentiles, margin */
 

@@ -6,6 +6,7 @@
 #include "harness/core/text.h"
 #include "protocols/protocol_clauses.h"
 
+#define TELEMETRY_LEAST_NS 20000000
 #define EVIDENCE_TRIALS 5 /* fewer leave the spread between processes unknown */
 
 struct check {
@@ -123,6 +124,17 @@ static enum status check_window(const struct check *check)
     return STATUS_OK;
 }
 
+static enum status check_telemetry(const struct check *check)
+{
+    const struct protocol *p = check->protocol;
+
+    if (p->telemetry_ns == 0 || p->telemetry_ns >= TELEMETRY_LEAST_NS)
+        return STATUS_OK;
+    return fail(check, "telemetry.interval", NULL,
+                "\"telemetry.interval\" is shorter than 20ms; sampling more often disturbs what it "
+                "watches, and the vendors' sensors are slower: write 50ms to 1s, or 0s for none");
+}
+
 static enum status check_evidence(const struct check *check)
 {
     const struct protocol *p = check->protocol;
@@ -210,6 +222,8 @@ enum status protocol_check(const struct protocol *protocol, const struct declara
         status = check_range(&check, &protocol_clauses[i]);
     if (status == STATUS_OK)
         status = check_window(&check);
+    if (status == STATUS_OK)
+        status = check_telemetry(&check);
     if (status == STATUS_OK)
         status = check_evidence(&check);
     return status;

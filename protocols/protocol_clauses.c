@@ -10,43 +10,49 @@
 
 /* clang-format off */
 const struct clause protocol_clauses[] = {
-    {"version", "version", CLAUSE_INTEGER, RAW(version), OUR(version), 1, 1e6, false},
-    {"evidence", "evidence", CLAUSE_BOOLEAN, RAW(evidence), OUR(evidence), 0, 0, false},
-    {"trials", "trials", CLAUSE_INTEGER, RAW(trials), OUR(trials), 1, 10000, false},
-    {"seed", "seed", CLAUSE_INTEGER, RAW(seed), OUR(seed), 0, 0x1p62, false},
+    {"version", "version", CLAUSE_INTEGER, RAW(version), OUR(version), 1, 1e6, false, false},
+    {"evidence", "evidence", CLAUSE_BOOLEAN, RAW(evidence), OUR(evidence), 0, 0, false, false},
+    {"trials", "trials", CLAUSE_INTEGER, RAW(trials), OUR(trials), 1, 10000, false, false},
+    {"seed", "seed", CLAUSE_INTEGER, RAW(seed), OUR(seed), 0, 0x1p62, false, false},
     {"warmup.iterations", "warmup.iterations", CLAUSE_INTEGER, RAW(warmup.iterations),
-        OUR(warmup_iterations), 0, 1e9, false},
+        OUR(warmup_iterations), 0, 1e9, false, false},
     {"warmup.time", "warmup.time_ns", CLAUSE_DURATION, RAW(warmup.time_ns), OUR(warmup_ns),
-        0, 86400 * S, false},
+        0, 86400 * S, false, false},
     {"window.time", "window.time_ns", CLAUSE_DURATION, RAW(window.time_ns), OUR(window_ns),
-        1e6, 30 * 86400 * S, false},
+        1e6, 30 * 86400 * S, false, false},
     {"window.min_samples", "window.min_samples", CLAUSE_INTEGER, RAW(window.min_samples),
-        OUR(window_min_samples), 1, 1e7, false},
+        OUR(window_min_samples), 1, 1e7, false, false},
     {"window.max_time", "window.max_time_ns", CLAUSE_DURATION, RAW(window.max_time_ns),
-        OUR(window_max_ns), 1e6, 30 * 86400 * S, false},
+        OUR(window_max_ns), 1e6, 30 * 86400 * S, false, false},
     {"window.max_samples", "window.max_samples", CLAUSE_INTEGER, RAW(window.max_samples),
-        OUR(max_samples), 1, 1e7, false},
+        OUR(max_samples), 1, 1e7, false, false},
     {"sample.min_time", "sample.min_time_ns", CLAUSE_DURATION, RAW(sample.min_time_ns),
-        OUR(min_sample_ns), 0, 60 * S, false},
+        OUR(min_sample_ns), 0, 60 * S, false, false},
     {"trial_timeout", "trial_timeout_ns", CLAUSE_DURATION, RAW(trial_timeout_ns),
-        OUR(trial_timeout_ns), S, 86400 * S, false},
+        OUR(trial_timeout_ns), S, 86400 * S, false, false},
     {"cooldown", "cooldown_ns", CLAUSE_DURATION, RAW(cooldown_ns), OUR(throttle_cooldown_ns),
-        0, 86400 * S, false},
-    {"cache.state", "cache.state", CLAUSE_CACHE, RAW(cache.state), OUR(cache), 0, 0, false},
+        0, 86400 * S, false, false},
+    {"cache.state", "cache.state", CLAUSE_CACHE, RAW(cache.state), OUR(cache), 0, 0, false, false},
     {"cache.flush_factor", "cache.flush_factor", CLAUSE_INTEGER, RAW(cache.flush_factor),
-        OUR(cold_flush_factor), 1, 64, true},
+        OUR(cold_flush_factor), 1, 64, true, false},
     {"flush_denormals", "flush_denormals", CLAUSE_BOOLEAN, RAW(flush_denormals),
-        OUR(flush_denormals), 0, 0, false},
+        OUR(flush_denormals), 0, 0, false, false},
+    {"telemetry.interval", "telemetry.interval_ns", CLAUSE_DURATION, RAW(telemetry.interval_ns),
+        OUR(telemetry_ns), 0, 3600 * S, true, true},
+    {"doctor.refuse", "doctor.refuse", CLAUSE_REFUSAL, RAW(doctor.refuse), OUR(doctor_refuses),
+        0, 0, true, true},
+    {"doctor.jitter", "doctor.jitter_ns", CLAUSE_DURATION, RAW(doctor.jitter_ns),
+        OUR(doctor_jitter_ns), 0, 600 * S, true, true},
     {"analysis.confidence", "analysis.confidence", CLAUSE_REAL, RAW(analysis.confidence),
-        OUR(estimate.confidence), 0, 1, true},
+        OUR(estimate.confidence), 0, 1, true, false},
     {"analysis.steady_tolerance", "analysis.steady_tolerance", CLAUSE_REAL,
-        RAW(analysis.steady_tolerance), OUR(estimate.steady_tolerance), 1e-6, 0.5, true},
+        RAW(analysis.steady_tolerance), OUR(estimate.steady_tolerance), 1e-6, 0.5, true, false},
     {"analysis.drift_tolerance", "analysis.drift_tolerance", CLAUSE_REAL,
-        RAW(analysis.drift_tolerance), OUR(estimate.drift_tolerance), 1e-6, 0.5, true},
+        RAW(analysis.drift_tolerance), OUR(estimate.drift_tolerance), 1e-6, 0.5, true, false},
     {"analysis.min_ess", "analysis.min_ess", CLAUSE_REAL, RAW(analysis.min_ess),
-        OUR(estimate.min_ess), 1, 1e6, true},
+        OUR(estimate.min_ess), 1, 1e6, true, false},
     {"analysis.margin", "analysis.margin", CLAUSE_REAL, RAW(analysis.margin),
-        OUR(estimate.margin), 1e-6, 0.5, true},
+        OUR(estimate.margin), 1e-6, 0.5, true, false},
 };
 /* clang-format on */
 const size_t protocol_clause_count = sizeof(protocol_clauses) / sizeof(*protocol_clauses);
@@ -66,6 +72,28 @@ bool protocol_cache_from_name(const char *name, enum protocol_cache *ret)
     for (size_t i = 0; i < 2; ++i) {
         if (!strcmp(name, cache_names[i].str)) {
             *ret = (enum protocol_cache)cache_names[i].val;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const cyaml_strval_t refusal_names[] = {
+    {"nothing", PROTOCOL_REFUSE_NOTHING},
+    {"spoils", PROTOCOL_REFUSE_SPOILS},
+    {"disturbs", PROTOCOL_REFUSE_DISTURBS},
+};
+
+const char *protocol_refusal_name(enum protocol_refusal refusal)
+{
+    return refusal_names[refusal].str;
+}
+
+bool protocol_refusal_from_name(const char *name, enum protocol_refusal *ret)
+{
+    for (size_t i = 0; i < 3; ++i) {
+        if (!strcmp(name, refusal_names[i].str)) {
+            *ret = (enum protocol_refusal)refusal_names[i].val;
             return true;
         }
     }
@@ -99,6 +127,17 @@ static const cyaml_schema_field_t sample_fields[] = {
 static const cyaml_schema_field_t cache_fields[] = {
     CYAML_FIELD_ENUM("state", OPTIONAL, struct protocol_raw_cache, state, cache_names, 2),
     CYAML_FIELD_INT("flush_factor", OPTIONAL, struct protocol_raw_cache, flush_factor),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t telemetry_fields[] = {
+    CYAML_FIELD_INT("interval", DURATION, struct protocol_raw_telemetry, interval_ns),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t doctor_fields[] = {
+    CYAML_FIELD_ENUM("refuse", OPTIONAL, struct protocol_raw_doctor, refuse, refusal_names, 3),
+    CYAML_FIELD_INT("jitter", DURATION, struct protocol_raw_doctor, jitter_ns),
     CYAML_FIELD_END,
 };
 
@@ -137,6 +176,8 @@ static const cyaml_schema_field_t protocol_fields[] = {
     CYAML_FIELD_INT("cooldown", DURATION, struct protocol_raw, cooldown_ns),
     CYAML_FIELD_MAPPING("cache", OPTIONAL, struct protocol_raw, cache, cache_fields),
     CYAML_FIELD_BOOL("flush_denormals", OPTIONAL, struct protocol_raw, flush_denormals),
+    CYAML_FIELD_MAPPING("telemetry", OPTIONAL, struct protocol_raw, telemetry, telemetry_fields),
+    CYAML_FIELD_MAPPING("doctor", OPTIONAL, struct protocol_raw, doctor, doctor_fields),
     CYAML_FIELD_MAPPING("analysis", OPTIONAL, struct protocol_raw, analysis, analysis_fields),
     CYAML_FIELD_SEQUENCE("required", TEXT, struct protocol_raw, required, &required_entry, 0,
                          PROTOCOL_REQUIRED_MAX),
@@ -171,6 +212,9 @@ static void copy_clause(const struct clause *clause, const struct protocol_raw *
         break;
     case CLAUSE_CACHE:
         memcpy(to, from, sizeof(enum protocol_cache));
+        break;
+    case CLAUSE_REFUSAL:
+        memcpy(to, from, sizeof(enum protocol_refusal));
         break;
     }
 }

@@ -10,7 +10,7 @@
 #include "harness/core/declaration.h"
 #include "protocols/protocol.h"
 
-enum clause_type { CLAUSE_INTEGER, CLAUSE_DURATION, CLAUSE_BOOLEAN, CLAUSE_REAL, CLAUSE_CACHE };
+enum clause_type { CLAUSE_INTEGER, CLAUSE_DURATION, CLAUSE_BOOLEAN, CLAUSE_REAL, CLAUSE_CACHE, CLAUSE_REFUSAL };
 
 struct clause {
     const char *path; /* in YAML: "window.time" */
@@ -20,6 +20,8 @@ struct clause {
     size_t offset;     /* in struct protocol */
     double min, max;   /* of integers, durations (ns) and reals, both allowed */
     bool optional;     /* has a default: see protocol_start() */
+    bool later;        /* came after protocols were stored: 0 is what they meant, and is left out of
+                          the JSON, so that their digests stay */
 };
 
 extern const struct clause protocol_clauses[];
@@ -39,6 +41,13 @@ struct protocol_raw_cache {
     enum protocol_cache state;
     int64_t flush_factor;
 };
+struct protocol_raw_telemetry {
+    int64_t interval_ns;
+};
+struct protocol_raw_doctor {
+    enum protocol_refusal refuse;
+    int64_t jitter_ns;
+};
 struct protocol_raw_analysis {
     double confidence, steady_tolerance, drift_tolerance, min_ess, margin;
     double *percentiles;
@@ -57,6 +66,8 @@ struct protocol_raw {
     int64_t trial_timeout_ns, cooldown_ns;
     struct protocol_raw_cache cache;
     bool flush_denormals;
+    struct protocol_raw_telemetry telemetry;
+    struct protocol_raw_doctor doctor;
     struct protocol_raw_analysis analysis;
     char **required;
     uint32_t required_count;
@@ -66,6 +77,8 @@ extern const cyaml_schema_value_t protocol_schema;
 
 const char *protocol_cache_name(enum protocol_cache cache);
 bool protocol_cache_from_name(const char *name, enum protocol_cache *ret);
+const char *protocol_refusal_name(enum protocol_refusal refusal);
+bool protocol_refusal_from_name(const char *name, enum protocol_refusal *ret);
 
 /* Puts a copy in the place of what is there; false when out of memory. */
 bool protocol_set_text(char **place, const char *value);

@@ -9,6 +9,7 @@
 static json_t *clause_to_json(const struct clause *clause, const struct protocol *protocol)
 {
     const char *place = (const char *)protocol + clause->offset;
+    enum protocol_refusal refusal;
     enum protocol_cache cache;
     int64_t integer;
     double real;
@@ -28,8 +29,21 @@ static json_t *clause_to_json(const struct clause *clause, const struct protocol
     case CLAUSE_CACHE:
         memcpy(&cache, place, sizeof(cache));
         return json_string(protocol_cache_name(cache));
+    case CLAUSE_REFUSAL:
+        memcpy(&refusal, place, sizeof(refusal));
+        return json_string(protocol_refusal_name(refusal));
     }
     return NULL;
+}
+
+/* True for a clause that came later and says what its absence says. */
+static bool is_silent(const struct clause *clause, const struct protocol *protocol)
+{
+    static const char zero[sizeof(int64_t)];
+    size_t size =
+        clause->type == CLAUSE_REFUSAL ? sizeof(enum protocol_refusal) : sizeof(int64_t);
+
+    return clause->later && !memcmp((const char *)protocol + clause->offset, zero, size);
 }
 
 /*
@@ -75,8 +89,9 @@ static json_t *protocol_to_json(const struct protocol *protocol)
     for (size_t i = 0; i < protocol->required_count; ++i)
         failed |= json_array_append_new(required, json_string(protocol->required[i]));
     for (size_t i = 0; i < protocol_clause_count; ++i)
-        failed |=
-            set(json, protocol_clauses[i].json, clause_to_json(&protocol_clauses[i], protocol));
+        if (!is_silent(&protocol_clauses[i], protocol))
+            failed |= set(json, protocol_clauses[i].json,
+                          clause_to_json(&protocol_clauses[i], protocol));
     failed |= set(json, "name", json_string(protocol->name));
     failed |= set(json, "description", json_string(protocol->description));
     failed |= set(json, "analysis.percentiles", percentiles);
@@ -118,11 +133,14 @@ static enum status clause_from_json(const struct clause *clause, const json_t *v
                                     struct protocol *protocol, struct error *err)
 {
     char *place = (char *)protocol + clause->offset;
+    enum protocol_refusal refusal;
     enum protocol_cache cache;
     int64_t integer;
     double real;
     bool truth;
 
+    if (!value && clause->later)
+        return STATUS_OK;
     if (!value)
         return fail_member(err, clause->json, "is missing");
     switch (clause->type) {
@@ -149,6 +167,13 @@ static enum status clause_from_json(const struct clause *clause, const json_t *v
         if (!json_is_string(value) || !protocol_cache_from_name(json_string_value(value), &cache))
             return fail_member(err, clause->json, "is neither \"hot\" nor \"cold\"");
         memcpy(place, &cache, sizeof(cache));
+        break;
+    case CLAUSE_REFUSAL:
+        if (!json_is_string(value) ||
+            !protocol_refusal_from_name(json_string_value(value), &refusal))
+            return fail_member(err, clause->json,
+                               "is none of \"nothing\", \"spoils\", \"disturbs\"");
+        memcpy(place, &refusal, sizeof(refusal));
         break;
     }
     return STATUS_OK;

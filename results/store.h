@@ -186,6 +186,31 @@ enum status store_add_environment(struct store *store, int64_t trial, const char
 enum status store_add_artifact(struct store *store, int64_t trial, const json_t *artifact,
                                struct error *err);
 
+/*
+ * What was sampled beside a trial. Names of series: store_telemetry_series. The time series and the
+ * channels' values are stored with store_add_samples, before or after.
+ */
+struct store_telemetry {
+    const char *part;       /* "host" or "device" */
+    const char *status;     /* a status_name */
+    const char *message;    /* NULL: nothing to say */
+    const json_t *channels; /* array; see schema.sql */
+    int64_t interval_ns, ticks, late_ticks;
+    int64_t cpu_ns, reading_ns;  /* -1: not known */
+    const json_t *begin, *end;   /* readings; NULL: none told */
+    const char *dump;            /* NULL: none */
+};
+enum status store_add_telemetry(struct store *store, int64_t trial,
+                                const struct store_telemetry *telemetry, struct error *err);
+
+/*
+ * A channel's values with the gaps filled in: `missing` where it could not be read. `times` and
+ * `values` are heap, both of `*ret_count`. NOT_FOUND: no values.
+ */
+enum status store_load_telemetry(struct store *store, int64_t trial, const char *part,
+                                 const char *channel, int64_t missing, int64_t **ret_times,
+                                 int64_t **ret_values, size_t *ret_count, struct error *err);
+
 struct store_trial_end {
     int64_t ended_utc_ns;
     const char *status;   /* a status_name: "ok", "crashed", "timeout", "check_failed" ... */

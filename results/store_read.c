@@ -133,6 +133,42 @@ static enum status set_device(struct store *store, json_t *object, const char *s
     return status;
 }
 
+/* Readings of a row's column `from` as its member `key`; null where there are none. */
+static enum status set_optional_readings(struct store *store, json_t *object, const char *key,
+                                         const char *from, struct error *err)
+{
+    bool known = json_is_integer(json_object_get(object, from));
+    int64_t set = take_id(object, from);
+
+    return known ? set_readings(store, object, key, set, err)
+                 : set_new(store, object, key, json_null(), err);
+}
+
+static enum status set_telemetry(struct store *store, json_t *trial, int64_t id, struct error *err)
+{
+    json_t *rows = NULL, *row;
+    size_t i;
+    enum status status = rows_of(
+        store,
+        "SELECT t.part, t.status, t.message, c.body AS 'channels:json', t.interval_ns, t.ticks,"
+        " t.late_ticks, t.cpu_ns, t.reading_ns, t.readings_begin, t.readings_end, t.dump"
+        " FROM telemetry t JOIN content c ON c.digest = t.channels WHERE t.trial = ?1"
+        " ORDER BY t.part",
+        id, &rows, err);
+
+    json_array_foreach(rows, i, row)
+    {
+        if (status == STATUS_OK)
+            status = set_optional_readings(store, row, "begin", "readings_begin", err);
+        if (status == STATUS_OK)
+            status = set_optional_readings(store, row, "end", "readings_end", err);
+    }
+    if (status == STATUS_OK)
+        return set_new(store, trial, "telemetry", rows, err);
+    json_decref(rows);
+    return status;
+}
+
 #define DEVICE_COLUMNS                                                                             \
     "d.id, d.backend, d.device_index AS 'index', d.name, d.vendor, d.uuid, d.type,"                \
     " d.simulated AS 'simulated:bool', d.digest, d.readings AS reading_set"
@@ -171,6 +207,8 @@ static enum status fill_trial(struct store *store, json_t *trial, struct error *
                           " ON m.stack = s.stack JOIN component c ON c.id = m.component"
                           " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
                           id, err);
+    if (status == STATUS_OK)
+        status = set_telemetry(store, trial, id, err);
     if (status == STATUS_OK)
         status = set_rows(store, trial, "artifacts",
                           "SELECT a.content AS digest, c.body AS 'artifact:json' FROM artifact a"

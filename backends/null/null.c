@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backends/null/plan.h"
+#include "backends/null/telemetry.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 
@@ -433,5 +434,6 @@ const struct backend_ops null_backend_ops = {
     .probe = probe,
     .device_info = device_info,
     .device_open = device_open,
+    .telemetry_open = null_telemetry_open,
     .hidden = hidden,
 };

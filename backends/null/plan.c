@@ -32,6 +32,15 @@ static const struct key {
     {"drift", REAL, offsetof(struct null_plan, drift), -1, 1000},
     {"step_at", COUNT, offsetof(struct null_plan, step_at), 0, 0},
     {"step", REAL, offsetof(struct null_plan, step), -0.99, 1000},
+    {"power_mw", COUNT, offsetof(struct null_plan, power_mw), 0, 0},
+    {"power_ramp", REAL, offsetof(struct null_plan, power_ramp), 0, 1e6},
+    {"energy_wraps_at", COUNT, offsetof(struct null_plan, energy_wraps_at), 0, 0},
+    {"energy_stuck", COUNT, offsetof(struct null_plan, energy_stuck), 0, 0},
+    {"clock_khz", COUNT, offsetof(struct null_plan, clock_khz), 0, 0},
+    {"clock_drop_khz", COUNT, offsetof(struct null_plan, clock_drop_khz), 0, 0},
+    {"throttle", COUNT, offsetof(struct null_plan, throttle), 0, 0},
+    {"throttle_after", DURATION, offsetof(struct null_plan, throttle_after_ns), 0, 0},
+    {"foreign", COUNT, offsetof(struct null_plan, foreign), 0, 0},
     {"seed", COUNT, offsetof(struct null_plan, seed), 0, 0},
     {"fault", FAULT, 0, 0, 0},
     {"once", PATH, offsetof(struct null_plan, once), 0, 0},
@@ -113,6 +122,8 @@ static enum status parse_item(const char *name, char *value, struct null_plan *p
                              value);
         if (strcmp(name, "seed") == 0)
             plan->seeded = true;
+        if (strcmp(name, "power_mw") == 0)
+            plan->has_power = true;
         break;
     case FAULT:
         return parse_fault(value, plan, err);
@@ -128,7 +139,8 @@ static enum status parse_item(const char *name, char *value, struct null_plan *p
 
 enum status null_plan_parse(const char *string, struct null_plan *ret, struct error *err)
 {
-    struct null_plan plan = {.launch_ns = 100000, .warmup_launches = 10, .step = 0.1};
+    struct null_plan plan = {.launch_ns = 100000, .warmup_launches = 10, .step = 0.1,
+                             .clock_khz = 1500000};
     enum status status = STATUS_OK;
     char *copy, *item, *rest;
 

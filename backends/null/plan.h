@@ -23,7 +23,11 @@
     X(CRASH, "crash")                                                                              \
     X(ABORT, "abort")                                                                              \
     X(EXIT, "exit")                                                                                \
-    X(BAD_TIME, "bad_time")
+    X(BAD_TIME, "bad_time")                                                                        \
+    X(TELEMETRY_OPEN, "telemetry_open")                                                            \
+    X(TELEMETRY_READ, "telemetry_read")                                                            \
+    X(TELEMETRY_HANG, "telemetry_hang")                                                            \
+    X(TELEMETRY_CRASH, "telemetry_crash")
 
 enum null_fault {
 #define NULL_FAULT_ENUM(code, name) NULL_FAULT_##code,
@@ -43,6 +47,17 @@ struct null_plan {
     double drift;           /* relative growth over 1000 launches */
     uint64_t step_at;       /* from this launch on (from 1; 0: never) ... */
     double step;            /* ... it takes 1 + step times as long */
+    /* Telemetry; there is none unless power_mw is given. */
+    bool has_power;
+    uint64_t power_mw;        /* at the machine's start, */
+    double power_ramp;        /* growing by so many mW a second */
+    uint64_t energy_wraps_at; /* the counter begins anew after this many uJ; 0: never */
+    uint64_t energy_stuck;    /* 1: the counter stands still */
+    uint64_t clock_khz;
+    uint64_t clock_drop_khz;  /* the clock falls to this ... */
+    uint64_t throttle;        /* ... and these reasons come (bits) ... */
+    int64_t throttle_after_ns; /* ... so long after the telemetry was opened */
+    uint64_t foreign;         /* processes of others on the device */
     bool seeded;
     uint64_t seed;
     uint64_t faults[NULL_FAULT_COUNT]; /* the n-th call (from 1) of that kind; 0: none */

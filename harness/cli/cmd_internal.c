@@ -1,6 +1,7 @@
-/* The two commands that assay starts itself with: the worker of a trial and the backends' probe. */
+/* The commands that assay starts itself with: a trial's worker, telemetry beside it, the probe. */
 #include "harness/cli/commands.h"
 #include "harness/runner/probe.h"
+#include "harness/runner/telemetry_child.h"
 #include "harness/runner/worker.h"
 
 static int run_worker(const struct command_line *line)
@@ -29,4 +30,20 @@ const struct command command_probe = {
     .arguments_max = 1,
     .hidden = true,
     .run = run_probe,
+};
+
+static int run_telemetry(const struct command_line *line)
+{
+    return telemetry_child_main(line->arguments[0], line->arguments[1], line->arguments[2],
+                                line->arguments[3]);
+}
+
+const struct command command_telemetry = {
+    .name = "telemetry",
+    .arguments = "host|DEVICE INTERVAL_NS PID dump|-",
+    .summary = "Sample telemetry beside a trial (started by `assay run`)",
+    .arguments_min = 4,
+    .arguments_max = 4,
+    .hidden = true,
+    .run = run_telemetry,
 };

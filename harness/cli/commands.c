@@ -22,6 +22,7 @@ static const struct command *const commands[] = {
     &command_key,
     &command_worker,
     &command_probe,
+    &command_telemetry,
 };
 /* clang-format on */
 

@@ -22,6 +22,7 @@ extern const struct command command_checkpoint;
 extern const struct command command_amend;
 extern const struct command command_key;
 extern const struct command command_worker; /* hidden: what `run` starts */
+extern const struct command command_telemetry; /* hidden: what samples beside a trial */
 extern const struct command command_probe;  /* hidden: what asks a backend */
 
 #endif

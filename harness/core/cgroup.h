@@ -1,12 +1,25 @@
-/* cgroup - the limits that a container or service manager puts on this process. */
+/*
+ * cgroup - the limits that a container or service manager puts on this process, in version 2 of the
+ * hierarchy and, where a controller is still there, in version 1 (admin-guide/cgroup-v2 and
+ * cgroup-v1 of the kernel).
+ */
 #ifndef ASSAY_CORE_CGROUP_H
 #define ASSAY_CORE_CGROUP_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "harness/core/reading.h"
 
-/* Limits, which stand still: cpu.max, memory.max, cpuset, for version 2 and, where it is, 1. */
+/*
+ * Path of this process's control file: `file` in version 2, else `file_1` of `controller` in
+ * version 1 (both may be NULL: none there). False when there is none. Read it through
+ * machine_root.h.
+ */
+bool cgroup_find(const char *controller, const char *file, const char *file_1, char ret[PATH_MAX]);
+
+/* Limits, which stand still: processors, memory, sets. */
 void cgroup_read_limits(struct reading_list *list);
 
 /* What moves: memory in use, throttled periods. */

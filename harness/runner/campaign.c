@@ -118,7 +118,8 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
 {
     struct campaign campaign = {.store = store,
                                 .silence_ns = plan->protocol.trial_timeout_ns,
-                                .cooldown_ns = plan->protocol.throttle_cooldown_ns};
+                                .cooldown_ns = plan->protocol.throttle_cooldown_ns,
+                                .telemetry_ns = plan->protocol.telemetry_ns};
     int64_t *rows = calloc(plan->cell_count, sizeof(*rows));
     enum status status = STATUS_OK;
 
@@ -189,6 +190,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     if (status == STATUS_OK) {
         campaign->silence_ns = protocol.trial_timeout_ns;
         campaign->cooldown_ns = protocol.throttle_cooldown_ns;
+        campaign->telemetry_ns = protocol.telemetry_ns;
         protocol_finish(&protocol);
     }
     json_decref(record);
@@ -346,6 +348,21 @@ static bool asked_to_stop(int wake_fd, int64_t wait_ns)
     return poll(&fd, wake_fd >= 0 ? 1 : 0, (int)(wait_ns / 1000000)) > 0;
 }
 
+/* What a vendor tells of a device is kept once, with the first trial that runs on it now. */
+static bool is_first_of_device(const struct campaign *campaign, const struct store_pending *pending,
+                               size_t at, const struct campaign_cell *cell)
+{
+    const json_t *device = json_object_get(cell->message, "device");
+
+    for (size_t i = 0; i < at; i++) {
+        const struct campaign_cell *other = find_cell(campaign, pending[i].cell);
+
+        if (other && json_equal(json_object_get(other->message, "device"), device))
+            return false;
+    }
+    return true;
+}
+
 static enum status run_pending(struct campaign *campaign, const struct campaign_options *options,
                                struct trial_request *request, struct campaign_summary *summary,
                                struct error *err)
@@ -379,6 +396,7 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         request->environment = cell->environment;
         request->environment_changes = cell->spec.changes;
         request->root = cell->spec.root;
+        request->dump = is_first_of_device(campaign, pending, i, cell);
         status = trial_run(request, &outcome, err);
         if (status != STATUS_OK)
             break;
@@ -446,6 +464,7 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     struct trial_request request = {.store = campaign->store,
                                     .campaign = campaign->row,
                                     .silence_ns = campaign->silence_ns,
+                                    .telemetry_ns = campaign->telemetry_ns,
                                     .cache = &cache,
                                     .progress = &progress,
                                     .wake_fd = options->wake_fd};

@@ -34,6 +34,7 @@ struct campaign {
     bool resumed;
     int64_t silence_ns;   /* watchdog, from the protocol */
     int64_t cooldown_ns;  /* pause between trials, from the protocol */
+    int64_t telemetry_ns; /* sampled so often beside a trial, from the protocol; 0: not at all */
 };
 
 struct campaign_options {

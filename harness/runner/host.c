@@ -10,8 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "harness/core/file.h"
 #include "harness/core/text.h"
+#include "harness/core/machine_root.h"
 
 #define CPU_FOLDER "/sys/devices/system/cpu"
 
@@ -27,7 +27,7 @@ static void read_line(struct reading_list *list, const char *name, const char *p
     struct error err = ERROR_INIT;
     char *line = NULL;
 
-    if (file_read_line(path, &line, &err) == STATUS_OK && line[0])
+    if (machine_read_line(path, &line, &err) == STATUS_OK && line[0])
         reading_add_text(list, name, line, path);
     else
         reading_add_missing(list, name, missing_status(&err), path,
@@ -42,7 +42,7 @@ static void read_integer(struct reading_list *list, const char *name, const char
     char *line = NULL;
     int64_t value;
 
-    if (file_read_line(path, &line, &err) == STATUS_OK && text_parse_i64(line, &value))
+    if (machine_read_line(path, &line, &err) == STATUS_OK && text_parse_i64(line, &value))
         reading_add_integer(list, name, value * factor, unit, path);
     else
         reading_add_missing(list, name, missing_status(&err), path, reason);
@@ -143,9 +143,9 @@ void host_read_fixed(struct reading_list *list)
     char name[HOST_NAME_MAX + 1] = "";
     struct utsname system;
 
-    file_read("/proc/cpuinfo", (size_t)16 << 20, &cpuinfo, NULL, NULL);
-    file_read("/proc/meminfo", 1 << 20, &meminfo, NULL, NULL);
-    file_read("/etc/os-release", 65536, &release, NULL, NULL);
+    machine_read("/proc/cpuinfo", (size_t)16 << 20, &cpuinfo, NULL);
+    machine_read("/proc/meminfo", 1 << 20, &meminfo, NULL);
+    machine_read("/etc/os-release", 65536, &release, NULL);
     read_cpus(list, cpuinfo);
     read_hypervisor(list, cpuinfo);
     read_meminfo(list, "host.memory.total", meminfo, "MemTotal");
@@ -192,7 +192,7 @@ static void read_steal(struct reading_list *list)
     char *line = NULL;
     long long steal;
 
-    if (file_read_line("/proc/stat", &line, NULL) == STATUS_OK &&
+    if (machine_read_line("/proc/stat", &line, NULL) == STATUS_OK &&
         sscanf(line, "cpu %*s %*s %*s %*s %*s %*s %*s %lld", &steal) == 1)
         reading_add_integer(list, "load.steal", steal * 1000 / sysconf(_SC_CLK_TCK), "ms",
                             "/proc/stat");
@@ -206,7 +206,7 @@ void host_read_moving(struct reading_list *list)
 {
     char *meminfo = NULL;
 
-    file_read("/proc/meminfo", 1 << 20, &meminfo, NULL, NULL);
+    machine_read("/proc/meminfo", 1 << 20, &meminfo, NULL);
     read_load(list);
     read_steal(list);
     read_meminfo(list, "load.memory_available", meminfo, "MemAvailable");

@@ -13,6 +13,7 @@
 #include "harness/runner/environment.h"
 #include "harness/runner/message.h"
 #include "harness/runner/trial_record.h"
+#include "harness/runner/trial_telemetry.h"
 #include "harness/runner/worker_process.h"
 
 #define SECOND_NS ((int64_t)1000000000)
@@ -25,6 +26,7 @@ struct watch {
     const struct trial_request *request;
     struct trial_record record;
     struct worker_process worker;
+    struct trial_telemetry telemetry;
     struct process_exit exit;
     bool reaped;
     int64_t oom_kills;  /* before the start */
@@ -163,6 +165,7 @@ static enum status handle(struct watch *watch, const struct message *message, st
         status = trial_record_commit(&watch->record, err);
         if (status == STATUS_OK)
             status = trial_record_mapped(&watch->record, message->name, watch->worker.process.pid, err);
+        trial_telemetry_mark(&watch->telemetry);
         if (status == STATUS_OK)
             tell(watch, message_new(MESSAGE_GO));
         return status;
@@ -300,11 +303,17 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     if (status == STATUS_OK)
         status = worker_process_start(&watch.worker, request->environment_changes, request->root,
                                       err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        trial_telemetry_start(&watch.telemetry, request, watch.worker.process.pid);
         status = listen_to_worker(&watch, err);
+    }
     if (status != STATUS_OK)
         fail(&watch, STATUS_INTERRUPTED, "the harness failed");
     reap(&watch);
+    if (status == STATUS_OK)
+        status = trial_telemetry_end(&watch.telemetry, &watch.record, err);
+    else
+        trial_telemetry_end(&watch.telemetry, NULL, NULL);
     if (status == STATUS_OK)
         status = trial_record_end(&watch.record, watch.status, watch.error.message, &watch.exit,
                                   err);

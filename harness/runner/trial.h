@@ -5,6 +5,7 @@
 #ifndef ASSAY_RUNNER_TRIAL_H
 #define ASSAY_RUNNER_TRIAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -25,6 +26,8 @@ struct trial_request {
     int wake_fd;                      /* readable: the user wants to stop; -1: none */
     char *const *environment_changes; /* "NAME=VALUE" or "NAME" (unset) for the worker; NULL: none */
     const char *root;                 /* root directory for the worker; NULL: the same */
+    int64_t telemetry_ns;             /* sampled so often beside it; 0: not at all */
+    bool dump;                        /* keep all that the vendor tells of the device, too */
 };
 
 /* How it ended. */

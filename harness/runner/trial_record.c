@@ -6,6 +6,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/runner/environment.h"
+#include "harness/runner/telemetry_record.h"
 #include "harness/runner/trial.h"
 
 static enum status add_environment(struct trial_record *record, const char *at,
@@ -108,6 +109,10 @@ static enum status add_samples(struct trial_record *record, const struct message
         if (!strcmp(record->series[i].name, message->name))
             series = &record->series[i];
     if (!series) {
+        if (!strncmp(message->name, "telemetry:", strlen("telemetry:")))
+            return error_set(err, STATUS_PROTOCOL,
+                             "series %s: names that begin with \"telemetry:\" are the harness's",
+                             message->name);
         if (record->series_count == TRIAL_SERIES_MAX)
             return error_set(err, STATUS_PROTOCOL, "the worker sent more than %d series",
                              TRIAL_SERIES_MAX);
@@ -199,6 +204,16 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
         return STATUS_OK; /* a sync of the worker's own: nothing to record */
     }
     return maps_read(pid, list, err);
+}
+
+enum status trial_record_telemetry(struct trial_record *record, const char *part,
+                                   const struct telemetry_log *log, struct error *err)
+{
+    enum status status = open_batch(record, err);
+
+    return status == STATUS_OK ? telemetry_record(record->store, record->trial, part,
+                                                  record->started_ns, log, err)
+                               : status;
 }
 
 uint64_t trial_record_samples(const struct trial_record *record, const char *series)

@@ -12,6 +12,7 @@
 #include "harness/core/status.h"
 #include "harness/runner/maps.h"
 #include "harness/runner/message.h"
+#include "harness/runner/telemetry_watch.h"
 #include "results/store.h"
 
 struct trial_request;
@@ -55,6 +56,10 @@ enum status trial_record_commit(struct trial_record *record, struct error *err);
 /* Notes which files the worker has mapped now. `at` is the sync's name. */
 enum status trial_record_mapped(struct trial_record *record, const char *at, pid_t pid,
                                 struct error *err);
+
+/* Stores what was sampled beside it as `part`, "host" or "device". */
+enum status trial_record_telemetry(struct trial_record *record, const char *part,
+                                   const struct telemetry_log *log, struct error *err);
 
 /* Samples stored of a series so far. */
 uint64_t trial_record_samples(const struct trial_record *record, const char *series);

@@ -197,6 +197,39 @@ static enum status add_subject(struct store *store, int64_t trial, struct error 
     return status;
 }
 
+static enum status add_telemetry(struct store *store, int64_t trial, struct error *err)
+{
+    static const int64_t times[] = {1000, 2000, 3000, 4000}, power[] = {50000, 0, 51000};
+    static const int64_t moments[] = {0, 1, 3};
+    json_t *channels = json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s, s:s}]", "name", "power_mw",
+                                 "kind", "gauge", "source", "a call", "name", "energy_uj", "kind",
+                                 "counter", "source", "a file", "reason", "permission is missing");
+    json_t *readings = json_pack("{s:{s:s, s:i, s:s}}", "device.power_limit", "status", "measured",
+                                 "value", 300, "source", "a call");
+    struct store_telemetry telemetry = {.part = "device",
+                                        .status = "ok",
+                                        .channels = channels,
+                                        .interval_ns = 1000,
+                                        .ticks = 4,
+                                        .cpu_ns = 12,
+                                        .reading_ns = -1,
+                                        .begin = readings,
+                                        .dump = "all that the vendor tells"};
+    enum status status = channels && readings ? STATUS_OK : STATUS_NO_MEMORY;
+
+    if (status == STATUS_OK)
+        status = store_add_telemetry(store, trial, &telemetry, err);
+    if (status == STATUS_OK)
+        status = store_add_samples(store, trial, "telemetry:device.time_ns", 0, times, 4, err);
+    if (status == STATUS_OK)
+        status = store_add_samples(store, trial, "telemetry:device.power_mw", 0, power, 3, err);
+    if (status == STATUS_OK)
+        status = store_add_samples(store, trial, "telemetry:device.power_mw#", 0, moments, 3, err);
+    json_decref(channels);
+    json_decref(readings);
+    return status;
+}
+
 static enum status add_samples(struct store *store, int64_t trial, size_t count, struct error *err)
 {
     int64_t *values = malloc((count ? count : 1) * sizeof(*values));
@@ -240,6 +273,8 @@ enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t seq
         status = store_add_check(store, trial, &check, err);
     if (status == STATUS_OK)
         status = add_samples(store, trial, samples, err);
+    if (status == STATUS_OK)
+        status = add_telemetry(store, trial, err);
     if (status == STATUS_OK)
         status = store_end_trial(store, trial, &end, err);
     if (status == STATUS_OK && ret_trial)

@@ -2,3 +2,12 @@ foreach(name message channel sampler maps child_environment lease)
     assay_add_test(NAME test_runner_${name} SOURCES unit/test_runner_${name}.c
         LIBS assay_runner LABELS unit)
 endforeach()
+
+# Readings of machines that are not here: tests/data/machines.
+foreach(name telemetry_host)
+    assay_add_test(NAME test_runner_${name}
+        SOURCES unit/test_runner_${name}.c support/recorded_machine.c
+        LIBS assay_runner LABELS unit)
+    target_compile_definitions(test_runner_${name} PRIVATE
+        MACHINES_DIRECTORY="${PROJECT_SOURCE_DIR}/tests/data/machines")
+endforeach()

@@ -1,0 +1,335 @@
+#include "harness/runner/telemetry_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/telemetry.h"
+#include "harness/core/canonical.h"
+#include "harness/core/clock.h"
+#include "harness/core/text.h"
+#include "harness/runner/telemetry_child.h"
+#include "harness/runner/tool.h"
+
+#define END_GRACE_NS (2 * (int64_t)1000000000)
+#define DUMP_GRACE_NS (10 * (int64_t)1000000000)
+#define WORDS_MAX ((size_t)16 << 20)
+#define ROWS_MAX ((size_t)256 << 20) /* a day of 64 channels at 5 Hz; memory is taken as it fills  \
+                                      */
+
+/* Of fixed size, so that a child cannot fill the machine's memory. */
+static int open_memory(const char *name, size_t bytes)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd >= 0 && (ftruncate(fd, (off_t)bytes) < 0 ||
+                    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void close_all(struct telemetry_watch *watch)
+{
+    int *fds[] = {&watch->control_fd, &watch->words_fd, &watch->rows_fd};
+
+    for (size_t i = 0; i < 3; i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
+}
+
+enum status telemetry_watch_start(const struct telemetry_watch_options *options,
+                                  struct telemetry_watch *ret, struct error *err)
+{
+    struct telemetry_watch watch = {.control_fd = -1, .words_fd = -1, .rows_fd = -1};
+    char interval[32], worker[32];
+    char *path = NULL;
+    int control[2] = {-1, -1};
+    enum status status = tool_path(&path, err);
+
+    if (status != STATUS_OK)
+        return status;
+    snprintf(interval, sizeof(interval), "%" PRId64, options->interval_ns);
+    snprintf(worker, sizeof(worker), "%d", (int)options->worker);
+    watch.words_fd = open_memory("assay-telemetry-words", WORDS_MAX);
+    watch.rows_fd = open_memory("assay-telemetry-rows", ROWS_MAX);
+    if (watch.words_fd < 0 || watch.rows_fd < 0 || pipe2(control, O_CLOEXEC | O_NONBLOCK) < 0) {
+        status = error_set_errno(err, errno, "memory and a pipe for telemetry");
+    } else {
+        char *argv[] = {path,
+                        (char *)"telemetry",
+                        (char *)options->part,
+                        interval,
+                        worker,
+                        (char *)(options->dump ? "dump" : "-"),
+                        NULL};
+        struct process_fd fds[] = {{control[0], TELEMETRY_CONTROL_FD},
+                                   {watch.words_fd, TELEMETRY_WORDS_FD},
+                                   {watch.rows_fd, TELEMETRY_ROWS_FD}};
+        struct process_options process = {.path = path,
+                                          .argv = argv,
+                                          .envp = options->envp,
+                                          .root = options->root,
+                                          .fds = fds,
+                                          .fd_count = sizeof(fds) / sizeof(fds[0])};
+
+        watch.control_fd = control[1];
+        watch.dump = options->dump;
+        status = process_spawn(&process, &watch.process, err);
+    }
+    if (control[0] >= 0)
+        close(control[0]);
+    free(path);
+    if (status == STATUS_OK)
+        *ret = watch;
+    else
+        close_all(&watch);
+    return status;
+}
+
+void telemetry_watch_mark(struct telemetry_watch *watch)
+{
+    /* A full pipe belongs to a child that hangs; there is nothing to add. */
+    if (watch->control_fd >= 0 && write(watch->control_fd, "!", 1) < 0)
+        return;
+}
+
+/* ---- what is left ---- */
+
+/* What was written so far: the offset is shared with the child. Heap, NUL-terminated. */
+static char *read_memory(int fd, size_t max, size_t *ret_length)
+{
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    size_t length = end > 0 ? (size_t)end : 0, got = 0;
+    char *bytes;
+
+    if (length > max)
+        length = max;
+    bytes = malloc(length + 1);
+    while (bytes && got < length) {
+        ssize_t part = pread(fd, bytes + got, length - got, (off_t)got);
+
+        if (part <= 0)
+            break;
+        got += (size_t)part;
+    }
+    if (bytes)
+        bytes[got] = '\0';
+    *ret_length = got;
+    return bytes;
+}
+
+static bool is_short_text(const json_t *json)
+{
+    return json_is_string(json) && json_string_length(json) < TELEMETRY_WORD_MAX;
+}
+
+/* Only names that can be part of a series' name, each once. */
+static bool is_channel(const json_t *channel)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.-";
+    const char *name = json_string_value(json_object_get(channel, "name"));
+    const char *kind = json_string_value(json_object_get(channel, "kind"));
+    const json_t *reason = json_object_get(channel, "reason");
+    const json_t *wraps_at = json_object_get(channel, "wraps_at");
+
+    return name && name[0] && strlen(name) < TELEMETRY_WORD_MAX && !name[strspn(name, letters)] &&
+           kind && (!strcmp(kind, "gauge") || !strcmp(kind, "counter") || !strcmp(kind, "mask")) &&
+           is_short_text(json_object_get(channel, "source")) &&
+           (!reason || is_short_text(reason)) &&
+           (!wraps_at || (json_is_integer(wraps_at) && json_integer_value(wraps_at) > 0));
+}
+
+static bool are_channels(const json_t *channels)
+{
+    size_t count = json_array_size(channels);
+
+    if (!json_is_array(channels) || count > TELEMETRY_CHANNELS_MAX)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *channel = json_array_get(channels, i);
+
+        if (!is_channel(channel))
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (json_equal(json_object_get(channel, "name"),
+                           json_object_get(json_array_get(channels, k), "name")))
+                return false;
+    }
+    return true;
+}
+
+static bool are_readings(const json_t *readings)
+{
+    struct reading_list list;
+
+    if (reading_list_from_json(readings, &list, NULL) != STATUS_OK)
+        return false;
+    reading_list_finish(&list);
+    return true;
+}
+
+static void set_message(struct telemetry_log *log, enum status status, const char *message)
+{
+    if (log->message)
+        return; /* the first reason counts */
+    log->status = status;
+    log->message = strdup(message);
+}
+
+static void take_failure(struct telemetry_log *log, const json_t *words)
+{
+    const char *name = json_string_value(json_object_get(words, "failed"));
+    const char *message = json_string_value(json_object_get(words, "message"));
+    enum status status = name ? status_from_name(name) : STATUS_COUNT;
+
+    if (!message || status == STATUS_OK || status == STATUS_COUNT)
+        set_message(log, STATUS_PROTOCOL, "the telemetry process says nonsense");
+    else
+        set_message(log, status, message);
+}
+
+static void take_line(struct telemetry_log *log, const char *line, size_t length)
+{
+    json_t *words = NULL, *readings, *channels;
+    const char *dump;
+
+    if (canonical_parse(line, length, "telemetry", &words, NULL) != STATUS_OK) {
+        set_message(log, STATUS_PROTOCOL, "the telemetry process says nonsense");
+        return;
+    }
+    channels = json_object_get(words, "channels");
+    readings = json_object_get(words, "readings");
+    dump = json_string_value(json_object_get(words, "dump"));
+    if (channels && are_channels(channels) && json_array_size(log->channels) == 0) {
+        json_decref(log->channels);
+        log->channels = json_incref(channels);
+    } else if (channels) {
+        set_message(log, STATUS_PROTOCOL, "the telemetry process describes impossible channels");
+    }
+    if (readings && are_readings(readings)) {
+        if (log->begin) {
+            json_decref(log->end);
+            log->end = json_incref(readings);
+        } else {
+            log->begin = json_incref(readings);
+        }
+    }
+    if (dump && !log->dump)
+        log->dump = strdup(dump);
+    if (json_object_get(words, "failed"))
+        take_failure(log, words);
+    if (json_is_integer(json_object_get(words, "lost")) && !log->message)
+        log->message = text_format("%lld readings failed: %s",
+                                   (long long)json_integer_value(json_object_get(words, "lost")),
+                                   json_is_string(json_object_get(words, "message"))
+                                       ? json_string_value(json_object_get(words, "message"))
+                                       : "not told why");
+    json_decref(words);
+}
+
+static void take_words(struct telemetry_log *log, const char *bytes, size_t length)
+{
+    const char *end;
+
+    while ((end = memchr(bytes, '\n', length))) {
+        take_line(log, bytes, (size_t)(end - bytes));
+        length -= (size_t)(end - bytes) + 1;
+        bytes = end + 1;
+    }
+}
+
+/* Whole rows whose times go forward; the first that does not ends them. */
+static void take_rows(struct telemetry_log *log, const int64_t *values, size_t length)
+{
+    size_t width = TELEMETRY_ROW_HEAD + log->channel_count;
+    size_t count = log->channel_count ? length / (width * sizeof(*values)) : 0;
+    int64_t before = INT64_MIN;
+
+    for (size_t i = 0; i < count; i++) {
+        const int64_t *row = values + i * width;
+
+        if (row[0] < 0 || row[0] < before || row[1] < row[0]) {
+            set_message(log, STATUS_PROTOCOL, "the telemetry's times run backwards");
+            break;
+        }
+        before = row[1];
+        log->row_count++;
+    }
+}
+
+static void explain_end(struct telemetry_log *log, const struct process_exit *end, bool ended)
+{
+    char words[160];
+
+    log->cpu_ns = end->user_ns + end->system_ns;
+    if (!ended) {
+        set_message(
+            log, STATUS_TIMEOUT,
+            "the telemetry process did not end when asked (a vendor library hangs?) and was "
+            "killed; what it had sampled is kept");
+    } else if (!end->exited) {
+        snprintf(words, sizeof(words),
+                 "the telemetry process was ended by signal %d (%s); what it had sampled is kept",
+                 end->signal, strsignal(end->signal));
+        set_message(log, STATUS_CRASHED, words);
+    } else if (end->code != 0) {
+        snprintf(words, sizeof(words), "the telemetry process exited with status %d", end->code);
+        set_message(log, STATUS_CRASHED, words);
+    }
+}
+
+enum status telemetry_watch_stop(struct telemetry_watch *watch, int64_t interval_ns,
+                                 struct telemetry_log *ret, struct error *err)
+{
+    struct telemetry_log log = {.interval_ns = interval_ns, .cpu_ns = -1};
+    struct process_exit end = {0};
+    size_t words_length = 0, rows_length = 0;
+    char *words, *rows;
+    bool ended;
+
+    close(watch->control_fd);
+    watch->control_fd = -1;
+    ended = process_wait(&watch->process,
+                         clock_monotonic_ns() + (watch->dump ? DUMP_GRACE_NS : END_GRACE_NS), &end,
+                         NULL) == STATUS_OK;
+    if (!ended)
+        process_stop(&watch->process, 0, &end);
+    log.channels = json_array();
+    words = read_memory(watch->words_fd, WORDS_MAX, &words_length);
+    rows = read_memory(watch->rows_fd, ROWS_MAX, &rows_length);
+    close_all(watch);
+    if (!log.channels || !words || !rows) {
+        free(words);
+        free(rows);
+        telemetry_log_finish(&log);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a trial's telemetry");
+    }
+    take_words(&log, words, words_length);
+    free(words);
+    log.channel_count = json_array_size(log.channels);
+    log.rows = (int64_t *)(void *)rows;
+    take_rows(&log, log.rows, rows_length);
+    explain_end(&log, &end, ended);
+    *ret = log;
+    return STATUS_OK;
+}
+
+void telemetry_log_finish(struct telemetry_log *log)
+{
+    free(log->message);
+    json_decref(log->channels);
+    json_decref(log->begin);
+    json_decref(log->end);
+    free(log->dump);
+    free(log->rows);
+    memset(log, 0, sizeof(*log));
+}

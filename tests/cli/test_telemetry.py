@@ -1,0 +1,128 @@
+"""What is sampled beside a trial: stored when it can be had, told when it cannot, and never the
+trial's end."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+NULL = "launch_ns=200000,seed=1"
+
+
+class Telemetry(CliTest):
+    FAST = CliTest.FAST + "telemetry: {interval: 20ms}\n"
+
+    def channels(self, trial=1, part="device"):
+        return {row[0]: row[1:] for row in self.query(
+            "SELECT channel, kind, samples, wraps_at, reason FROM sensors WHERE trial = ? AND "
+            "part = ?", trial, part)}
+
+    def values(self, channel, trial=1):
+        return [row[0] for row in self.query(
+            "SELECT value FROM samples WHERE trial = ? AND series = ? ORDER BY number", trial,
+            f"telemetry:{channel}")]
+
+    def part(self, part, trial=1):
+        return self.query("SELECT status, message, ticks, cpu_ns, reading_ns FROM telemetry "
+                          "WHERE trial = ? AND part = ?", trial, part)[0]
+
+    def test_device_and_host_beside_a_trial(self):
+        call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_wraps_at=9000000")
+        self.assertEqual(call.status, 0, call.err)
+        channels = self.channels()
+        self.assertEqual(channels["energy_uj"][2], 9000000)
+        # Nothing to be had is told with its reason, and has no values, not zeros.
+        self.assertEqual(channels["clock_memory_khz"][1], 0)
+        self.assertIn("no memory clock", channels["clock_memory_khz"][3])
+        self.assertEqual(set(self.values("device.power_mw")), {150000})
+        times = self.values("device.time_ns")
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(len(times), channels["power_mw"][1])
+        # The window's edges were asked for: a moment lies close to each.
+        window = self.query("SELECT begin_ns, end_ns FROM phase WHERE trial = 1 AND "
+                            "name = 'window'")[0]
+        for edge in window:
+            self.assertLess(min(abs(t - edge) for t in times), 20_000_000)
+        status, message, ticks, cpu_ns, reading_ns = self.part("device")
+        self.assertEqual((status, message, ticks), ("ok", None, len(times)))
+        self.assertGreater(cpu_ns, 0)
+        self.assertGreater(reading_ns, 0)
+        busy = self.values("host.cpu_busy_ms")
+        self.assertEqual(busy, sorted(busy))
+        self.assertEqual(self.part("host")[0], "ok")
+        # Readings at both ends, and what the vendor tells, once for the campaign.
+        self.assertEqual(self.query("SELECT count(*) FROM telemetry WHERE part = 'device' AND "
+                                    "readings_begin = readings_end")[0][0], 2)
+        self.assertEqual(self.query("SELECT count(*) FROM telemetry WHERE dump IS NOT NULL"), [(1,)])
+        self.assert_sound()
+
+    def test_none_when_the_protocol_says_so(self):
+        self.FAST = self.FAST.replace("20ms", "0s")
+        call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(self.query("SELECT count(*) FROM telemetry"), [(0,)])
+
+    def test_impossible_interval_is_refused(self):
+        self.FAST = self.FAST.replace("20ms", "1ms")
+        call = self.run_synthetic()
+        self.assertEqual(call.status, 2)
+        self.assertIn("telemetry.interval", call.err)
+
+    def test_no_telemetry_is_told(self):
+        call = self.run_synthetic()
+        self.assertEqual(call.status, 0, call.err)
+        status, message, ticks, _, reading_ns = self.part("device")
+        self.assertEqual((status, ticks, reading_ns), ("unavailable", 0, None))
+        self.assertIn("power_mw", message)
+        self.assertEqual(self.part("host")[0], "ok")
+
+    def test_faults_of_the_vendors_library_leave_the_trial_alone(self):
+        faults = {"telemetry_open@1": "device", "telemetry_crash@2": "crashed",
+                  "telemetry_hang@2": "timeout"}
+        for fault, status in faults.items():
+            with self.subTest(fault=fault):
+                self.new_db()
+                self.FAST = self.FAST.replace("trials: 2", "trials: 1")
+                call = self.run_synthetic(ASSAY_NULL=f"{NULL},power_mw=1000,fault={fault}")
+                self.assertEqual(call.status, 0, call.err)
+                self.assertEqual(self.query("SELECT status FROM trial_end"), [("ok",)])
+                part = self.part("device")
+                self.assertEqual(part[0], status)
+                self.assertTrue(part[1])
+                if "open" not in fault:  # what was sampled before stays
+                    self.assertEqual(self.values("device.power_mw"), [1000])
+                self.assertEqual(self.part("host")[0], "ok")
+                self.assert_sound()
+
+    def test_a_reading_that_fails_is_a_gap(self):
+        call = self.run_synthetic(ASSAY_NULL=f"{NULL},power_mw=0,fault=telemetry_read@2")
+        self.assertEqual(call.status, 0, call.err)
+        status, message, ticks, _, _ = self.part("device")
+        self.assertEqual(status, "ok")
+        self.assertIn("1 readings failed", message)
+        self.assertEqual(len(self.values("device.power_mw")), ticks - 1)
+        self.assertEqual(set(self.values("device.power_mw")), {0})
+        self.assertNotIn(1, self.values("device.power_mw#"))
+
+    def test_a_worker_cannot_write_telemetry(self):
+        worker = self.write("worker.py", FALSE_WORKER)
+        os.chmod(worker, 0o755)
+        call = self.run_synthetic(ASSAY_WORKER=worker)
+        self.assertEqual(call.status, 1, call.err)
+        self.assertIn("are the harness's", self.query("SELECT message FROM trial_end")[0][0])
+
+
+FALSE_WORKER = """#!/usr/bin/env python3
+import json, os
+def say(**words):
+    os.write(4, (json.dumps(words) + "\\n").encode())
+say(type="hello", protocol=1, worker="false")
+os.read(3, 1 << 20)
+say(type="samples", series="telemetry:device.power_mw", first=0, values=[1, 2])
+os.read(3, 1)
+"""
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,132 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/runner/telemetry_host.h"
+#include "tests/support/recorded_machine.h"
+
+#define CHANNELS 128
+
+static struct telemetry *open_host(void)
+{
+    struct telemetry *telemetry = NULL;
+    struct error err = ERROR_INIT;
+
+    assert_int_equal(telemetry_host_open(0, &telemetry, &err), STATUS_OK);
+    assert_true(telemetry->channel_count < CHANNELS);
+    return telemetry;
+}
+
+static const struct telemetry_channel *find(const struct telemetry *telemetry, const char *name,
+                                            size_t *ret)
+{
+    for (size_t i = 0; i < telemetry->channel_count; i++) {
+        if (!strcmp(telemetry->channels[i].name, name)) {
+            *ret = i;
+            return &telemetry->channels[i];
+        }
+    }
+    fail_msg("there is no channel %s", name);
+    return NULL;
+}
+
+static int64_t value_of(struct telemetry *telemetry, const char *name)
+{
+    int64_t values[CHANNELS];
+    size_t at = 0;
+
+    find(telemetry, name, &at);
+    assert_int_equal(telemetry_read(telemetry, values, NULL), STATUS_OK);
+    return values[at];
+}
+
+static void test_server(void **state)
+{
+    const struct telemetry_channel *package;
+    struct telemetry *host;
+    size_t at;
+
+    (void)state;
+    recorded_machine_use("tuned_server");
+    host = open_host();
+    package = find(host, "rapl_0_package-0_energy_uj", &at);
+    assert_int_equal(package->kind, TELEMETRY_COUNTER);
+    assert_true(package->wraps_at == UINT64_C(262143328850));
+    assert_int_equal(value_of(host, "rapl_0_package-0_energy_uj"), 123456789);
+    assert_int_equal(value_of(host, "rapl_0.0_dram_energy_uj"), 5000);
+    assert_int_equal(value_of(host, "rapl_1_package-1_energy_uj"), 99);
+    assert_int_equal(value_of(host, "cpu3_clock_khz"), 2000003);
+    assert_int_equal(value_of(host, "hwmon0_coretemp.package_id_0_mc"), 41000);
+    assert_int_equal(value_of(host, "hwmon1_power_meter.power1_mw"), 312000);
+    assert_int_equal(value_of(host, "cpu_stall_us"), 1200);
+    /* A 0 is a value. */
+    assert_int_equal(value_of(host, "cgroup_throttled_us"), 0);
+    assert_int_equal(value_of(host, "cpu_steal_ms"), 0);
+    /* user 4000, nice 20, system 300, irq 5, softirq 6; idle and iowait do not count. */
+    assert_int_equal(value_of(host, "cpu_busy_ms"), 4331 * 1000 / sysconf(_SC_CLK_TCK));
+    /* What is read anew is new. */
+    recorded_machine_write("/sys/class/powercap/intel-rapl:1/energy_uj", "150\n");
+    assert_int_equal(value_of(host, "rapl_1_package-1_energy_uj"), 150);
+    recorded_machine_write("/sys/class/powercap/intel-rapl:1/energy_uj", "nonsense\n");
+    assert_true(value_of(host, "rapl_1_package-1_energy_uj") == TELEMETRY_MISSING);
+    telemetry_close(host);
+    recorded_machine_remove();
+}
+
+/* Version 1 of cgroups counts nanoseconds, and each controller has a folder of its own. */
+static void test_guest(void **state)
+{
+    struct telemetry *host;
+    size_t at;
+
+    (void)state;
+    recorded_machine_use("cloud_guest");
+    host = open_host();
+    assert_int_equal(value_of(host, "cgroup_throttled_us"), 7000);
+    assert_int_equal(value_of(host, "cgroup_throttled_periods"), 30);
+    assert_int_equal(value_of(host, "cpu_steal_ms"), 4000 * 1000 / sysconf(_SC_CLK_TCK));
+    assert_true(strstr(find(host, "rapl_0_package-0_energy_uj", &at)->reason, "virtual machine"));
+    assert_true(value_of(host, "rapl_0_package-0_energy_uj") == TELEMETRY_MISSING);
+    assert_true(value_of(host, "cpu0_clock_khz") == TELEMETRY_MISSING);
+    assert_true(strstr(find(host, "cpu_stall_us", &at)->reason, "pressure"));
+    telemetry_close(host);
+    recorded_machine_remove();
+}
+
+/* A counter that only root may read says so, and is not 0. */
+static void test_denied(void **state)
+{
+    struct telemetry *host;
+    size_t at;
+
+    (void)state;
+    if (geteuid() == 0 && (setegid(65534) < 0 || seteuid(65534) < 0))
+        skip();
+    recorded_machine_use("tuned_server");
+    assert_int_equal(chmod(recorded_machine_path("/sys/class/powercap/intel-rapl:0/energy_uj"), 0),
+                     0);
+    host = open_host();
+    assert_true(strstr(find(host, "rapl_0_package-0_energy_uj", &at)->reason, "permission"));
+    assert_true(value_of(host, "rapl_0_package-0_energy_uj") == TELEMETRY_MISSING);
+    telemetry_close(host);
+    recorded_machine_remove();
+    if (getuid() == 0 && (seteuid(0) < 0 || setegid(0) < 0))
+        fail();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_server),
+        cmocka_unit_test(test_guest),
+        cmocka_unit_test(test_denied),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
