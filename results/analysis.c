@@ -194,11 +194,16 @@ static void divide_times(struct estimate *estimate, int64_t iterations)
         divide_interval(&estimate->percentiles[i].interval, (double)iterations);
 }
 
+/* A bound that lies beyond the numbers is not told; there is no JSON for it. */
+static json_t *real_or_null(bool known, double value)
+{
+    return known && isfinite(value) ? json_real(value) : json_null();
+}
+
 static json_t *interval_json(bool has_value, double value, bool has_interval, double lo, double hi)
 {
-    return json_pack("{s:o, s:o, s:o}", "value", has_value ? json_real(value) : json_null(), "lo",
-                     has_interval ? json_real(lo) : json_null(), "hi",
-                     has_interval ? json_real(hi) : json_null());
+    return json_pack("{s:o, s:o, s:o}", "value", real_or_null(has_value, value), "lo",
+                     real_or_null(has_interval, lo), "hi", real_or_null(has_interval, hi));
 }
 
 static json_t *rate_json(const struct estimate_interval *time, int64_t work)
@@ -220,8 +225,7 @@ static json_t *result_json(const struct estimate *estimate, const struct parts *
         const struct estimate_interval *mean = &estimate->trials[i].mean_ns;
 
         failures += json_array_append_new(ids, json_integer(parts->items[i].trial)) != 0;
-        failures += json_array_append_new(means, mean->has_value ? json_real(mean->value)
-                                                                 : json_null()) != 0;
+        failures += json_array_append_new(means, real_or_null(mean->has_value, mean->value)) != 0;
     }
     failures += json_object_set_new(object, "trial_mean_ns", means) != 0;
     failures += json_object_set_new(object, "trial_ids", ids) != 0;
