@@ -27,6 +27,37 @@ CREATE TABLE telemetry (
     UNIQUE (trial, part)
 ) STRICT;
 
+-- The package that a file came from, as the package manager told when the file was first seen. A file
+-- without a row belongs to no package, or no package manager was there.
+CREATE TABLE component_package (
+    component INTEGER NOT NULL PRIMARY KEY REFERENCES component (id),
+    manager   TEXT NOT NULL, -- 'dpkg' or 'rpm'
+    package   TEXT NOT NULL, -- 'libc6:amd64'
+    version   TEXT NOT NULL -- '2.36-9+deb12u10'
+) STRICT, WITHOUT ROWID;
+
+-- What `assay doctor` found on the machine before a campaign's trials, once a start or resume.
+CREATE TABLE doctor (
+    id       INTEGER PRIMARY KEY,
+    campaign INTEGER NOT NULL REFERENCES campaign (id),
+    utc_ns   INTEGER NOT NULL, -- when
+    worst    TEXT NOT NULL, -- of its findings: 'spoils', 'disturbs', 'note' or 'none'
+    body     BLOB NOT NULL REFERENCES content (digest) -- the object that `assay doctor --json` prints
+) STRICT;
+CREATE INDEX doctor_by_campaign ON doctor (campaign);
+
+CREATE TRIGGER component_package_no_update BEFORE UPDATE ON component_package BEGIN
+    SELECT RAISE(ABORT, 'component_package is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER component_package_no_delete BEFORE DELETE ON component_package BEGIN
+    SELECT RAISE(ABORT, 'component_package is evidence: rows are added, never deleted');
+END;
+CREATE TRIGGER doctor_no_update BEFORE UPDATE ON doctor BEGIN
+    SELECT RAISE(ABORT, 'doctor is evidence: rows are added, never changed');
+END;
+CREATE TRIGGER doctor_no_delete BEFORE DELETE ON doctor BEGIN
+    SELECT RAISE(ABORT, 'doctor is evidence: rows are added, never deleted');
+END;
 CREATE TRIGGER telemetry_no_update BEFORE UPDATE ON telemetry BEGIN
     SELECT RAISE(ABORT, 'telemetry is evidence: rows are added, never changed');
 END;
@@ -50,3 +81,12 @@ SELECT t.trial, t.part, json_extract(c.value, '$.name') AS channel,
 FROM telemetry t
 JOIN content x ON x.digest = t.channels
 JOIN json_each(x.body) c;
+
+-- What was found wrong with the machine, one row a finding.
+CREATE VIEW findings AS
+SELECT d.campaign, d.utc_ns / 1e9 AS at, json_extract(f.value, '$.check') AS 'check',
+       json_extract(f.value, '$.severity') AS severity, json_extract(f.value, '$.observed') AS observed,
+       json_extract(f.value, '$.spoils') AS spoils, json_extract(f.value, '$.remedy') AS remedy
+FROM doctor d
+JOIN content x ON x.digest = d.body
+JOIN json_each(x.body, '$.findings') f;

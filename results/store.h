@@ -111,6 +111,13 @@ enum status store_add_choice(struct store *store, int64_t cell, const json_t *ch
 enum status store_add_campaign_event(struct store *store, int64_t campaign, const char *event,
                                      const char *detail, struct error *err);
 
+/*
+ * What `assay doctor` found before the campaign's trials: the object that it prints as JSON, with
+ * "worst", "findings" and more.
+ */
+enum status store_add_doctor(struct store *store, int64_t campaign, const json_t *report,
+                             struct error *err);
+
 /* ---- what was done ---- */
 
 struct store_device {
@@ -167,6 +174,7 @@ struct store_component {
     struct digest digest;
     bool has_digest;
     const char *missing_reason; /* why there is no digest */
+    const char *manager, *package, *package_version; /* "dpkg", "libc6:amd64", ...; NULL: none */
 };
 enum status store_add_component(struct store *store, int64_t trial, const char *at,
                                 const struct store_component *component, struct error *err);

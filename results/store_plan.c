@@ -166,3 +166,28 @@ enum status store_add_campaign_event(struct store *store, int64_t campaign, cons
     }
     return store_change_end(store, status, err);
 }
+
+enum status store_add_doctor(struct store *store, int64_t campaign, const json_t *report,
+                             struct error *err)
+{
+    const char *worst = json_string_value(json_object_get(report, "worst"));
+    struct statement statement;
+    struct digest digest;
+    enum status status = store_change_begin(store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = store_insert_json(store, "doctor", report, &digest, err);
+    if (status == STATUS_OK)
+        status = statement_begin(
+            store, "INSERT INTO doctor (campaign, utc_ns, worst, body) VALUES (?1, ?2, ?3, ?4)",
+            &statement, err);
+    if (status == STATUS_OK) {
+        statement_i64(&statement, campaign);
+        statement_i64(&statement, clock_utc_ns());
+        statement_text(&statement, worst ? worst : "none");
+        statement_digest(&statement, &digest);
+        status = statement_run(&statement, NULL, err);
+    }
+    return store_change_end(store, status, err);
+}

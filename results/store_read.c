@@ -203,8 +203,10 @@ static enum status fill_trial(struct store *store, json_t *trial, struct error *
     if (status == STATUS_OK)
         status = set_rows(store, trial, "components",
                           "SELECT DISTINCT s.at, c.path, c.kind, c.version, c.build_id, c.size,"
-                          " c.sha256, c.missing_reason FROM trial_stack s JOIN stack_member m"
+                          " c.sha256, c.missing_reason, p.package, p.version AS package_version, p.manager"
+                          " FROM trial_stack s JOIN stack_member m"
                           " ON m.stack = s.stack JOIN component c ON c.id = m.component"
+                          " LEFT JOIN component_package p ON p.component = c.id"
                           " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
                           id, err);
     if (status == STATUS_OK)
@@ -357,6 +359,12 @@ static enum status fill_campaign(struct store *store, int64_t campaign, json_t *
                       "SELECT utc_ns, utc_ns AS 'at:iso', event, detail FROM campaign_event"
                       " WHERE campaign = ?1 ORDER BY id",
                       campaign, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, object, "doctor",
+                          "SELECT d.utc_ns, d.utc_ns AS 'at:iso', c.body AS 'report:json'"
+                          " FROM doctor d JOIN content c ON c.digest = d.body"
+                          " WHERE d.campaign = ?1 ORDER BY d.id",
+                          campaign, err);
     if (status == STATUS_OK)
         status = set_rows(
             store, object, "cells",

@@ -285,7 +285,20 @@ static enum status insert_component(struct store *store, const struct store_comp
     statement_u64(&statement, component->size);
     statement_digest(&statement, component->has_digest ? &component->digest : NULL);
     statement_text(&statement, component->missing_reason);
-    return statement_run(&statement, ret, err);
+    status = statement_run(&statement, ret, err);
+    if (status != STATUS_OK || !component->package)
+        return status;
+    status = statement_begin(store,
+                             "INSERT INTO component_package (component, manager, package, version)"
+                             " VALUES (?1, ?2, ?3, ?4)",
+                             &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, *ret);
+    statement_text(&statement, component->manager);
+    statement_text(&statement, component->package);
+    statement_text(&statement, component->package_version);
+    return statement_run(&statement, NULL, err);
 }
 
 static int compare_digests(const void *a, const void *b)

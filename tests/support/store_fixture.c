@@ -150,6 +150,14 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
                                 FIXTURE_CELLS * FIXTURE_TRIALS, ret_campaign, ret_cells, err);
     json_decref((json_t *)(uintptr_t)campaign.plan);
     if (status == STATUS_OK) {
+        json_t *report = json_pack("{s:s, s:[{s:s, s:s, s:s}]}", "worst", "disturbs", "findings",
+                                   "check", "governor", "severity", "disturbs", "observed",
+                                   "powersave");
+
+        status = report ? store_add_doctor(store, *ret_campaign, report, err) : STATUS_NO_MEMORY;
+        json_decref(report);
+    }
+    if (status == STATUS_OK) {
         json_t *choice =
             json_pack("{s:i, s:{s:i}}", "iterations_per_sample", 1, "workload", "lanes", 1);
 
@@ -167,7 +175,10 @@ static enum status add_subject(struct store *store, int64_t trial, struct error 
          .version = "1.2",
          .build_id = "ab12",
          .size = 1000,
-         .has_digest = true},
+         .has_digest = true,
+         .manager = "dpkg",
+         .package = "libfoo1:amd64",
+         .package_version = "1.2-3"},
         {.path = "/usr/lib/gone.so", .kind = "library", .missing_reason = "deleted"},
     };
     json_t *readings =
