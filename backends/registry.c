@@ -4,6 +4,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cuda/cuda.h"
+#include "backends/hip/hip.h"
 #include "backends/null/null.h"
 #include "backends/opencl/opencl.h"
 
@@ -13,6 +14,7 @@
  */
 static struct backend compiled_in[] = {
     {.ops = &cuda_backend_ops},
+    {.ops = &hip_backend_ops},
     {.ops = &cpu_backend_ops}, /* before opencl: see same_processor of harness/runner/probe.c */
     {.ops = &opencl_backend_ops},
     {.ops = &null_backend_ops},

@@ -1,0 +1,117 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/hip/hip.h"
+#include "backends/hip/internal.h"
+
+/* A runtime without a device most often lacks the kernel's driver or the right to open it. */
+static enum status no_device(const struct hip_state *state, const char *function, int code,
+                             struct error *err)
+{
+    const char *hint = "";
+
+    if (state->runtime.assay_simulated == NULL) {
+        if (access("/dev/kfd", F_OK) != 0)
+            hint = "; there is no /dev/kfd, so the amdgpu kernel driver is not loaded or this "
+                   "container was not given it";
+        else if (access("/dev/kfd", R_OK | W_OK) != 0)
+            hint = "; /dev/kfd is there but may not be opened: add the user to the group render";
+    }
+    if (code == HIP_Success)
+        return error_set(err, STATUS_UNAVAILABLE, "the HIP runtime (%s) finds no device%s",
+                         state->runtime_lib.path, hint);
+    return error_set(err, STATUS_UNAVAILABLE, "the HIP runtime (%s) finds no device: %s: %s (%d)%s",
+                     state->runtime_lib.path, function, hip_runtime_error_name(code), code, hint);
+}
+
+static void read_versions(struct hip_state *state)
+{
+    int version = 0, minor = 0;
+
+    if (state->runtime.hipRuntimeGetVersion(&version) == HIP_Success && version > 0)
+        snprintf(state->runtime_version, sizeof(state->runtime_version), "HIP %d.%d.%d",
+                 version / 10000000, version / 100000 % 100, version % 100000);
+    if (state->rtc_open && state->rtc.hiprtcVersion(&version, &minor) == HIP_RTC_SUCCESS)
+        snprintf(state->rtc_version, sizeof(state->rtc_version), "HIPRTC %d.%d%s%s", version, minor,
+                 state->runtime_version[0] != '\0' ? " of " : "", state->runtime_version);
+    else if (state->rtc_open)
+        snprintf(state->rtc_version, sizeof(state->rtc_version), "HIPRTC (it tells no version)");
+}
+
+static enum status probe(struct backend *backend, uint32_t *ret_device_count, struct error *err)
+{
+    struct hip_state *state = calloc(1, sizeof(*state));
+    enum status status;
+    int count = 0, code;
+
+    if (state == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    backend->state = state;
+    status = hip_runtime_open(&state->runtime_lib, &state->runtime, err);
+    if (status != STATUS_OK)
+        return status;
+    state->rtc_open = hip_rtc_open(state->runtime_lib.path, &state->rtc_lib, &state->rtc,
+                                   &state->rtc_error) == STATUS_OK;
+    read_versions(state);
+    code = state->runtime.hipInit(0);
+    /* 5.2 says "invalid device" where there is none. */
+    if (code == HIP_ErrorNoDevice || code == HIP_ErrorInvalidDevice)
+        return no_device(state, "hipInit", code, err);
+    if (code != HIP_Success)
+        return hip_runtime_fail(err, state->runtime_lib.path, "hipInit", code);
+    code = state->runtime.hipGetDeviceCount(&count);
+    if (code == HIP_ErrorNoDevice || (code == HIP_Success && count == 0))
+        return no_device(state, "hipGetDeviceCount", code, err);
+    if (code != HIP_Success)
+        return hip_runtime_fail(err, state->runtime_lib.path, "hipGetDeviceCount", code);
+    if (count < 0 || count > HIP_DEVICES_MAX)
+        return error_set(err, STATUS_DEVICE, "hipGetDeviceCount: it gave %d devices", count);
+    state->device_count = (uint32_t)count;
+    *ret_device_count = state->device_count;
+    return STATUS_OK;
+}
+
+static struct backend_library library(const char *name, const struct dynlib *lib,
+                                      const char *version)
+{
+    return (struct backend_library){.name = name,
+                                    .path = lib->path,
+                                    .tried = lib->path == NULL ? lib->tried : NULL,
+                                    .version =
+                                        version != NULL && version[0] != '\0' ? version : NULL};
+}
+
+/* The optional ones are opened for this list, so that it is complete. */
+static size_t libraries(struct backend *backend, struct backend_library *ret, size_t capacity)
+{
+    struct hip_state *state = backend->state;
+    size_t count = 0;
+
+    if (state == NULL)
+        return 0;
+    if (count < capacity)
+        ret[count++] = library("hip", &state->runtime_lib, state->runtime_version);
+    if (state->runtime_lib.path == NULL)
+        return count;
+    hip_rocblas_open(state);
+    hip_hipblaslt_open(state);
+    if (count < capacity)
+        ret[count++] = library("hiprtc", &state->rtc_lib, state->rtc_version);
+    if (count < capacity)
+        ret[count++] = library("hipblaslt", &state->hipblaslt_lib.lib, NULL);
+    if (count < capacity)
+        ret[count++] = library("rocblas", &state->rocblas_lib.lib, NULL);
+    return count + hip_telemetry_libraries(ret + count, capacity - count);
+}
+
+const struct backend_ops hip_backend_ops = {
+    .name = "hip",
+    .description = "AMD GPUs through HIP, compiled for by HIPRTC",
+    .probe = probe,
+    .device_info = hip_device_info,
+    .device_open = hip_device_open,
+    .libraries = libraries,
+    .telemetry_open = hip_telemetry_open,
+};

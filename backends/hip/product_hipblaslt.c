@@ -1,0 +1,265 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/hip/product.h"
+
+#define WORKSPACE_MOST ((uint64_t)64 << 20)
+
+static enum status fail(struct error *err, const char *function, int code)
+{
+    const enum status status = code == HIPBLAS_NOT_SUPPORTED || code == HIPBLAS_ARCH_MISMATCH ||
+                                       code == HIPBLAS_INVALID_ENUM || code == HIPBLAS_INVALID_VALUE
+                                   ? STATUS_UNSUPPORTED
+                               : code == HIPBLAS_ALLOC_FAILED ? STATUS_DEVICE_MEMORY
+                                                              : STATUS_DEVICE;
+
+    if (code == HIPBLAS_SUCCESS)
+        return error_set(err, STATUS_DEVICE, "%s: succeeded, but gave nothing", function);
+    return error_set(err, status, "%s: %s (%d)", function, hipblaslt_status_name(code), code);
+}
+
+/* The device's handle, made once; an old library's types have other numbers. */
+static enum status open_handle(struct hip_device *device, int *ret_version, struct error *err)
+{
+    struct hip_state *state = device->state;
+    void *handle = NULL;
+    int code;
+
+    hip_hipblaslt_open(state);
+    if (state->hipblaslt_lib.status != STATUS_OK)
+        return error_set(err, STATUS_UNAVAILABLE, "hipBLASLt: %s",
+                         state->hipblaslt_lib.error.message);
+    if (device->hipblaslt == NULL) {
+        code = state->hipblaslt.hipblasLtCreate(&handle);
+        if (code != HIPBLAS_SUCCESS || handle == NULL)
+            return fail(err, "hipblasLtCreate", code);
+        device->hipblaslt = handle;
+    }
+    code = state->hipblaslt.hipblasLtGetVersion(device->hipblaslt, ret_version);
+    if (code != HIPBLAS_SUCCESS)
+        return fail(err, "hipblasLtGetVersion", code);
+    if (*ret_version < HIPBLASLT_VERSION_LEAST)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "hipBLASLt: its version is %d; 0.6.0 (%d, of ROCm 6.0) is the least",
+                         *ret_version, HIPBLASLT_VERSION_LEAST);
+    return STATUS_OK;
+}
+
+/* -1: the library has no such type. */
+static int type_of(enum dtype type)
+{
+    switch (type) {
+    case DTYPE_F64:
+        return HIP_R_64F;
+    case DTYPE_F32:
+        return HIP_R_32F;
+    case DTYPE_BF16:
+        return HIP_R_16BF;
+    case DTYPE_F16:
+        return HIP_R_16F;
+    case DTYPE_E4M3:
+        return HIP_R_8F_E4M3;
+    case DTYPE_E5M2:
+        return HIP_R_8F_E5M2;
+    case DTYPE_E4M3_FNUZ:
+        return HIP_R_8F_E4M3_FNUZ;
+    case DTYPE_E5M2_FNUZ:
+        return HIP_R_8F_E5M2_FNUZ;
+    case DTYPE_I8:
+        return HIP_R_8I;
+    case DTYPE_I32:
+        return HIP_R_32I;
+    default:
+        return -1;
+    }
+}
+
+static enum status create_desc(const struct hip_hipblaslt *api, struct hip_product *product,
+                               struct error *err)
+{
+    const struct product_shape *shape = &product->shape;
+    const int compute = shape->precision == PRECISION_INT8   ? HIPBLAS_COMPUTE_32I
+                        : shape->precision == PRECISION_TF32 ? HIPBLAS_COMPUTE_32F_FAST_TF32
+                                                             : HIPBLAS_COMPUTE_32F;
+    const int scale = shape->precision == PRECISION_INT8 ? HIP_R_32I : HIP_R_32F;
+    const int32_t transpose_a = shape->b.transpose ? HIPBLAS_OP_T : HIPBLAS_OP_N;
+    const int32_t transpose_b = shape->a.transpose ? HIPBLAS_OP_T : HIPBLAS_OP_N;
+    const uint32_t epilogue = HIPBLASLT_EPILOGUE_BIAS;
+    const int32_t bias_type = type_of(shape->bias_type);
+    int code = api->hipblasLtMatmulDescCreate(&product->desc, compute, scale);
+
+    if (code != HIPBLAS_SUCCESS || product->desc == NULL)
+        return fail(err, "hipblasLtMatmulDescCreate", code);
+    code = api->hipblasLtMatmulDescSetAttribute(product->desc, HIPBLASLT_DESC_TRANSA, &transpose_a,
+                                                sizeof(transpose_a));
+    if (code == HIPBLAS_SUCCESS)
+        code = api->hipblasLtMatmulDescSetAttribute(product->desc, HIPBLASLT_DESC_TRANSB,
+                                                    &transpose_b, sizeof(transpose_b));
+    if (code == HIPBLAS_SUCCESS && shape->bias)
+        code = api->hipblasLtMatmulDescSetAttribute(product->desc, HIPBLASLT_DESC_EPILOGUE,
+                                                    &epilogue, sizeof(epilogue));
+    if (code == HIPBLAS_SUCCESS && shape->bias)
+        code = api->hipblasLtMatmulDescSetAttribute(product->desc, HIPBLASLT_DESC_BIAS_TYPE,
+                                                    &bias_type, sizeof(bias_type));
+    return code == HIPBLAS_SUCCESS ? STATUS_OK : fail(err, "hipblasLtMatmulDescSetAttribute", code);
+}
+
+/* A matrix that lies in lines of `length` elements, `lines` of them, read by columns. */
+static enum status create_layout(const struct hip_hipblaslt *api,
+                                 const struct product_matrix *matrix, uint64_t rows,
+                                 uint64_t columns, uint64_t count, uint64_t step, void **ret,
+                                 struct error *err)
+{
+    const uint64_t lines = matrix->transpose ? columns : rows;
+    const uint64_t length = matrix->transpose ? rows : columns;
+    const int32_t batch = (int32_t)count;
+    const int64_t stride = (int64_t)step;
+    const int type = type_of(matrix->type);
+    int code;
+
+    if (type < 0)
+        return error_set(err, STATUS_UNSUPPORTED, "hipBLASLt has no type %s",
+                         dtype_name(matrix->type));
+    code = api->hipblasLtMatrixLayoutCreate(ret, type, length, lines, (int64_t)matrix->stride);
+    if (code != HIPBLAS_SUCCESS || *ret == NULL)
+        return fail(err, "hipblasLtMatrixLayoutCreate", code);
+    if (count == 1)
+        return STATUS_OK;
+    code = api->hipblasLtMatrixLayoutSetAttribute(*ret, HIPBLASLT_LAYOUT_BATCH_COUNT, &batch,
+                                                  sizeof(batch));
+    if (code == HIPBLAS_SUCCESS)
+        code = api->hipblasLtMatrixLayoutSetAttribute(*ret, HIPBLASLT_LAYOUT_BATCH_STRIDE, &stride,
+                                                      sizeof(stride));
+    return code == HIPBLAS_SUCCESS ? STATUS_OK
+                                   : fail(err, "hipblasLtMatrixLayoutSetAttribute", code);
+}
+
+static enum status create_layouts(const struct hip_hipblaslt *api, struct hip_product *product,
+                                  struct error *err)
+{
+    const struct product_shape *shape = &product->shape;
+    const struct hip_batch *batch = &product->batch;
+    enum status status;
+
+    status = create_layout(api, &shape->b, shape->k, shape->n, batch->count, batch->b_step,
+                           &product->layout_a, err);
+    if (status == STATUS_OK)
+        status = create_layout(api, &shape->a, shape->m, shape->k, batch->count, batch->a_step,
+                               &product->layout_b, err);
+    if (status == STATUS_OK)
+        status = create_layout(api, &shape->c, shape->m, shape->n, batch->count, batch->c_step,
+                               &product->layout_c, err);
+    return status;
+}
+
+/* The first of the library's list that fits: it is ordered by the time that it expects. */
+static enum status choose(struct hip_device *device, struct hip_product *product, struct error *err)
+{
+    const struct hip_hipblaslt *api = &device->state->hipblaslt;
+    /* One result is asked for; the room behind it is for a library whose result is longer. */
+    struct hipblaslt_result results[4];
+    const uint64_t most = WORKSPACE_MOST;
+    void *preference = NULL;
+    int count = 0, solution = 0;
+    int code = api->hipblasLtMatmulPreferenceCreate(&preference);
+
+    if (code != HIPBLAS_SUCCESS || preference == NULL)
+        return fail(err, "hipblasLtMatmulPreferenceCreate", code);
+    memset(results, 0, sizeof(results));
+    code = api->hipblasLtMatmulPreferenceSetAttribute(preference, HIPBLASLT_PREF_WORKSPACE, &most,
+                                                      sizeof(most));
+    if (code != HIPBLAS_SUCCESS) {
+        api->hipblasLtMatmulPreferenceDestroy(preference);
+        return fail(err, "hipblasLtMatmulPreferenceSetAttribute", code);
+    }
+    code = api->hipblasLtMatmulAlgoGetHeuristic(device->hipblaslt, product->desc, product->layout_a,
+                                                product->layout_b, product->layout_c,
+                                                product->layout_c, preference, 1, results, &count);
+    api->hipblasLtMatmulPreferenceDestroy(preference);
+    if (code != HIPBLAS_SUCCESS)
+        return fail(err, "hipblasLtMatmulAlgoGetHeuristic", code);
+    if (count < 1 || results[0].state != HIPBLAS_SUCCESS)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "hipblasLtMatmulAlgoGetHeuristic: it knows no algorithm for this product");
+    if (results[0].workspace_bytes > WORKSPACE_MOST)
+        return error_set(err, STATUS_DEVICE,
+                         "hipblasLtMatmulAlgoGetHeuristic: it wants %zu bytes of workspace",
+                         results[0].workspace_bytes);
+    product->algo = results[0].algo;
+    product->workspace_bytes = results[0].workspace_bytes;
+    memcpy(&solution, product->algo.data, sizeof(solution));
+    snprintf(product->info.algorithm, sizeof(product->info.algorithm), "solution %d", solution);
+    snprintf(product->info.method, sizeof(product->info.method),
+             "hipblasLtMatmulAlgoGetHeuristic gave an algorithm");
+    return STATUS_OK;
+}
+
+static void destroy(struct hip_device *device, struct hip_product *product)
+{
+    const struct hip_hipblaslt *api = &device->state->hipblaslt;
+    void *layouts[] = {product->layout_a, product->layout_b, product->layout_c};
+
+    for (size_t i = 0; i < 3; i++)
+        if (layouts[i] != NULL)
+            api->hipblasLtMatrixLayoutDestroy(layouts[i]);
+    if (product->desc != NULL)
+        api->hipblasLtMatmulDescDestroy(product->desc);
+    if (product->workspace != 0)
+        device->base.driver->memory_free(&device->base, product->workspace);
+}
+
+static enum status create(struct hip_device *device, struct hip_product *product, struct error *err)
+{
+    const struct hip_hipblaslt *api = &device->state->hipblaslt;
+    int version = 0;
+    enum status status = open_handle(device, &version, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = create_desc(api, product, err);
+    if (status == STATUS_OK)
+        status = create_layouts(api, product, err);
+    if (status == STATUS_OK)
+        status = choose(device, product, err);
+    if (status == STATUS_OK && product->workspace_bytes > 0)
+        status = device->base.driver->memory_alloc(&device->base, product->workspace_bytes,
+                                                   &product->workspace, err);
+    if (status != STATUS_OK) {
+        destroy(device, product);
+        return status;
+    }
+    snprintf(product->info.library, sizeof(product->info.library), "hipBLASLt");
+    snprintf(product->info.version, sizeof(product->info.version), "%d.%d.%d", version / 100000,
+             version / 100 % 1000, version % 100);
+    product->info.workspace_bytes = product->workspace_bytes;
+    product->info.support = SUPPORT_NATIVE;
+    return STATUS_OK;
+}
+
+static enum status run(struct hip_device *device, struct hip_product *product,
+                       const struct hip_call *call, struct error *err)
+{
+    const struct hip_hipblaslt *api = &device->state->hipblaslt;
+    const bool integer = product->shape.precision == PRECISION_INT8;
+    const float alpha = product->shape.alpha, beta = product->shape.add ? 1.0f : 0.0f;
+    const int32_t one = 1, zero = 0;
+    const void *bias = (const void *)(uintptr_t)call->bias;
+    int code;
+
+    if (product->shape.bias && product->bias != call->bias) {
+        code = api->hipblasLtMatmulDescSetAttribute(product->desc, HIPBLASLT_DESC_BIAS_POINTER,
+                                                    &bias, sizeof(bias));
+        if (code != HIPBLAS_SUCCESS)
+            return fail(err, "hipblasLtMatmulDescSetAttribute", code);
+        product->bias = call->bias;
+    }
+    code = api->hipblasLtMatmul(
+        device->hipblaslt, product->desc, integer ? (const void *)&one : &alpha,
+        (const void *)(uintptr_t)call->b, product->layout_a, (const void *)(uintptr_t)call->a,
+        product->layout_b, integer ? (const void *)&zero : &beta, (const void *)(uintptr_t)call->d,
+        product->layout_c, (void *)(uintptr_t)call->c, product->layout_c, &product->algo,
+        (void *)(uintptr_t)product->workspace, product->workspace_bytes, device->stream);
+    return code == HIPBLAS_SUCCESS ? STATUS_OK : fail(err, "hipblasLtMatmul", code);
+}
+
+const struct hip_library_ops hip_product_hipblaslt = {create, destroy, run};

@@ -1,0 +1,89 @@
+#include "backends/hip/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct dynlib_symbol symbols[] = {
+#define REQUIRED(name, parameters) DYNLIB_REQUIRED(struct hip_runtime, name),
+#define OPTIONAL(name, parameters) DYNLIB_OPTIONAL(struct hip_runtime, name),
+    HIP_RUNTIME_REQUIRED_MAP(REQUIRED) HIP_RUNTIME_OPTIONAL_MAP(OPTIONAL)
+#undef REQUIRED
+#undef OPTIONAL
+        DYNLIB_OPTIONAL(struct hip_runtime, assay_simulated),
+};
+
+enum status hip_runtime_open(struct dynlib *lib, struct hip_runtime *ret, struct error *err)
+{
+    static const char *const sonames[] = {"libamdhip64.so.7", "libamdhip64.so.6",
+                                          "libamdhip64.so.5", NULL};
+    static const struct dynlib_spec spec = {
+        .name = "hip",
+        .sonames = sonames,
+        .symbols = symbols,
+        .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
+    };
+
+    memset(ret, 0, sizeof(*ret));
+    return dynlib_open(&spec, lib, ret, err);
+}
+
+const char *hip_runtime_error_name(int code)
+{
+    switch (code) {
+#define NAME(name, value)                                                                          \
+    case value:                                                                                    \
+        return "hip" #name;
+        HIP_RUNTIME_ERROR_MAP(NAME)
+#undef NAME
+    default:
+        return "unknown code";
+    }
+}
+
+static enum status status_of(int code)
+{
+    switch (code) {
+    case HIP_ErrorOutOfMemory:
+    case HIP_ErrorRuntimeMemory:
+    case HIP_ErrorLaunchOutOfResources:
+        return STATUS_DEVICE_MEMORY;
+    case HIP_ErrorNoDevice:
+    case HIP_ErrorInsufficientDriver:
+        return STATUS_UNAVAILABLE;
+    case HIP_ErrorNotSupported:
+    case HIP_ErrorNoBinaryForGpu:
+        return STATUS_UNSUPPORTED;
+    case HIP_ErrorDeinitialized:
+    case HIP_ErrorECCNotCorrectable:
+    case HIP_ErrorIllegalAddress:
+    case HIP_ErrorLaunchTimeOut:
+    case HIP_ErrorContextIsDestroyed:
+    case HIP_ErrorAssert:
+    case HIP_ErrorLaunchFailure:
+        return STATUS_DEVICE_LOST;
+    default:
+        return STATUS_DEVICE;
+    }
+}
+
+enum status hip_runtime_fail(struct error *err, const char *context, const char *function, int code)
+{
+    const char *colon = context != NULL ? ": " : "";
+
+    if (context == NULL)
+        context = "";
+    if (code == HIP_Success)
+        return error_set(err, STATUS_DEVICE,
+                         "%s%s%s: succeeded, but what it gave cannot be; the library is defective",
+                         context, colon, function);
+    return error_set(err, status_of(code), "%s%s%s: %s (%d)", context, colon, function,
+                     hip_runtime_error_name(code), code);
+}
+
+int hip_runtime_major(const char *path)
+{
+    const char *found = path != NULL ? strstr(path, "libamdhip64.so.") : NULL;
+    long major = found != NULL ? strtol(found + strlen("libamdhip64.so."), NULL, 10) : 0;
+
+    return major > 0 && major < 1000 ? (int)major : 0;
+}

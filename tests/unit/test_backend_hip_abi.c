@@ -1,0 +1,148 @@
+/*
+ * Our declarations of the HIP runtime, HIPRTC, rocBLAS and ROCm SMI against the real headers: every
+ * constant, offset and function type. What is not installed is left out, visibly; with none of them
+ * (Debian package libamdhip64-dev) the whole is skipped. Compiled once for the headers of this
+ * machine and once for those under ASSAY_ROCM_ROOT (see tests/unit/hip.cmake).
+ */
+#define __HIP_PLATFORM_AMD__ 1
+#define ROCM_MATHLIBS_API_USE_HIP_COMPLEX 1
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "backends/hip/rocblas.h"
+#include "backends/hip/rtc.h"
+#include "backends/hip/runtime.h"
+
+static int failures, checks;
+
+static void check(int good, const char *what, const char *name)
+{
+    checks++;
+    if (!good) {
+        failures++;
+        printf("FAIL %s of %s differs from the headers\n", what, name);
+    }
+}
+
+#define SAME_TYPE(a, b) __builtin_types_compatible_p(__typeof__(a), __typeof__(b))
+
+#if __has_include(<hip/hip_runtime_api.h>)
+#pragma GCC diagnostic ignored "-Wundef"
+#pragma GCC diagnostic ignored "-Wstrict-prototypes"
+#include <hip/hip_runtime_api.h>
+#include <hip/hiprtc.h>
+
+static void check_runtime(void)
+{
+    struct hip_runtime api;
+
+    printf("HIP %d.%d.%d\n", HIP_VERSION_MAJOR, HIP_VERSION_MINOR, HIP_VERSION_PATCH);
+#define VALUE(name, value) check(hip##name == (value), "the value", "hip" #name);
+    HIP_RUNTIME_ERROR_MAP(VALUE)
+#undef VALUE
+#define VALUE(name, value)                                                                         \
+    check(hipDeviceAttribute##name == (value), "the value", "hipDeviceAttribute" #name);
+    HIP_ATTRIBUTE_MAP(VALUE)
+#undef VALUE
+    check(HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK == HIP_FUNCTION_MAX_THREADS, "the value",
+          "HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK");
+    check(HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES == HIP_FUNCTION_SHARED_BYTES, "the value",
+          "HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES");
+    check(HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES == HIP_FUNCTION_LOCAL_BYTES, "the value",
+          "HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES");
+    check(HIP_FUNC_ATTRIBUTE_NUM_REGS == HIP_FUNCTION_REGISTERS, "the value",
+          "HIP_FUNC_ATTRIBUTE_NUM_REGS");
+    check(hipStreamNonBlocking == HIP_STREAM_NON_BLOCKING, "the value", "hipStreamNonBlocking");
+    check(hipEventDefault == HIP_EVENT_DEFAULT, "the value", "hipEventDefault");
+    check(sizeof(hipUUID) == sizeof(struct hip_uuid), "the size", "hipUUID");
+    check(sizeof(hipDeviceProp_t) ==
+              (HIP_VERSION_MAJOR < 6 ? HIP_PROPERTIES_BYTES : HIP_PROPERTIES_R0600_BYTES),
+          "the size", "hipDeviceProp_t");
+    check(offsetof(hipDeviceProp_t, gcnArchName) ==
+              (HIP_VERSION_MAJOR < 6 ? HIP_PROPERTIES_ARCH : HIP_PROPERTIES_R0600_ARCH),
+          "the offset", "hipDeviceProp_t.gcnArchName");
+    check(sizeof(((hipDeviceProp_t *)0)->gcnArchName) == HIP_ARCH_SIZE, "the size",
+          "hipDeviceProp_t.gcnArchName");
+#define FUNCTION(name, parameters) check(SAME_TYPE(&name, api.name), "the type", #name);
+    HIP_RUNTIME_REQUIRED_MAP(FUNCTION)
+#undef FUNCTION
+    /* Those whose structure is ours: the rest of the type still has to be right. */
+    check(SAME_TYPE(&hipDeviceGetUuid, hipError_t(*)(hipUUID *, int)), "the type",
+          "hipDeviceGetUuid");
+    check(SAME_TYPE(&hipGetDeviceProperties, hipError_t(*)(hipDeviceProp_t *, int)), "the type",
+          "hipGetDeviceProperties");
+}
+
+static void check_rtc(void)
+{
+    struct hip_rtc api;
+
+#define VALUE(name, value) check(HIPRTC_##name == (value), "the value", "HIPRTC_" #name);
+    HIP_RTC_ERROR_MAP(VALUE)
+#undef VALUE
+#define FUNCTION(name, parameters) check(SAME_TYPE(&name, api.name), "the type", #name);
+    HIP_RTC_REQUIRED_MAP(FUNCTION)
+#undef FUNCTION
+}
+#else
+static void check_runtime(void)
+{
+    printf("SKIP HIP: hip/hip_runtime_api.h is not here (Debian package libamdhip64-dev)\n");
+}
+static void check_rtc(void)
+{
+}
+#endif
+
+#if __has_include(<rocblas/rocblas.h>) && __has_include(<hip/hip_runtime_api.h>)
+#include <rocblas/rocblas.h>
+
+static void check_rocblas(void)
+{
+    struct hip_rocblas api;
+
+    printf("rocBLAS %d.%d.%d\n", ROCBLAS_VERSION_MAJOR, ROCBLAS_VERSION_MINOR,
+           ROCBLAS_VERSION_PATCH);
+#define VALUE(name, value) check(rocblas_status_##name == (value), "the value", #name);
+    ROCBLAS_STATUS_MAP(VALUE)
+#if ROCBLAS_VERSION_MAJOR >= 3
+    ROCBLAS_STATUS_3_MAP(VALUE)
+#endif
+#undef VALUE
+#define TYPE(name)                                                                                 \
+    check((int)rocblas_datatype_##name == (int)ROCBLAS_##name, "the value",                        \
+          "rocblas_datatype_" #name);
+    TYPE(f16_r)
+    TYPE(f32_r)
+    TYPE(f64_r)
+    TYPE(i8_r)
+    TYPE(i32_r)
+    TYPE(bf16_r)
+#undef TYPE
+    check(rocblas_operation_none == ROCBLAS_OPERATION_NONE, "the value", "rocblas_operation_none");
+    check(rocblas_operation_transpose == ROCBLAS_OPERATION_TRANSPOSE, "the value",
+          "rocblas_operation_transpose");
+    check(rocblas_gemm_algo_standard == ROCBLAS_ALGO_STANDARD, "the value",
+          "rocblas_gemm_algo_standard");
+    /* A macro that warns of arguments of old stands before the function. */
+#undef rocblas_gemm_strided_batched_ex
+#define FUNCTION(name, parameters) check(SAME_TYPE(&name, api.name), "the type", #name);
+    ROCBLAS_REQUIRED_MAP(FUNCTION)
+#undef FUNCTION
+}
+#else
+static void check_rocblas(void)
+{
+    printf("SKIP rocBLAS: rocblas/rocblas.h is not here (Debian 13: librocblas-dev)\n");
+}
+#endif
+
+int main(void)
+{
+    check_runtime();
+    check_rtc();
+    check_rocblas();
+    printf("%d checks, %d failed\n", checks, failures);
+    return failures > 0 ? 1 : checks == 0 ? 77 : 0;
+}
