@@ -24,13 +24,12 @@ extern const struct embed_file conformance_kernels[];
 extern const size_t conformance_kernels_count;
 
 static const char *const known_names[] = {
-    "gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx90a:sramecc+:xnack-",
-    "gfx942",  "gfx950",  "gfx1010", "gfx1030", "gfx1100",
-    "gfx1101", "gfx1151", "gfx1200", "gfx1201",
+    "gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx942",  "gfx950",  "gfx1010",
+    "gfx1030", "gfx1100", "gfx1101", "gfx1151", "gfx1200", "gfx1201",
 };
 
-/* Wavefronts of 64 and of 32 lanes: on these, wide groups are compiled too. */
-static const char *const thorough[] = {"gfx90a", "gfx1030"};
+/* On this one wide groups are compiled too. */
+static const char thorough[] = "gfx90a";
 
 /* What a child's compiling came to. */
 struct report {
@@ -195,10 +194,8 @@ static void check_refusal(const char *arch, struct report *report)
 static void compile_all(const char *arch, const struct kernel_variants *variants,
                         struct report *report)
 {
-    bool wide = false;
+    const bool wide = strcmp(arch, thorough) == 0;
 
-    for (size_t i = 0; i < sizeof(thorough) / sizeof(thorough[0]); i++)
-        wide = wide || strcmp(arch, thorough[i]) == 0;
     for (size_t i = 0; i < variants->count; i++)
         if (wide || variants->items[i].source.lanes == 64)
             compile_and_check(arch, &variants->items[i].source, report);
@@ -214,6 +211,9 @@ static void compile_all(const char *arch, const struct kernel_variants *variants
     check_contraction(arch, report);
     check_denormals(arch, report);
     check_refusal(arch, report);
+    /* With its features named, as a device tells its arch. */
+    if (wide && variants->count > 0)
+        compile_and_check("gfx90a:sramecc+:xnack-", &variants->items[0].source, report);
 }
 
 /* The child's work: NULL variants ask only whether the arch is known. */

@@ -64,6 +64,7 @@ static void test_compiled_in(void **state)
     /* The order of `assay devices`: accelerators first; cpu before opencl, which a plain run then leaves out. */
     static const char *const names[] = {
         "cuda",
+        "hip",
         "cpu",
         "opencl",
         "null",
