@@ -61,13 +61,10 @@ static enum status no_open(struct backend *backend, uint32_t index,
 
 static void test_compiled_in(void **state)
 {
-    /* The order of `assay devices`: accelerators first; cpu before opencl, which a plain run then leaves out. */
+    /* The order of `assay devices`: accelerators first; cpu before opencl, which a plain run then
+     * leaves out. */
     static const char *const names[] = {
-        "cuda",
-        "hip",
-        "cpu",
-        "opencl",
-        "null",
+        "cuda", "hip", "cpu", "opencl", "null",
     };
     const size_t count = sizeof(names) / sizeof(names[0]);
 
