@@ -11,3 +11,7 @@ assay_add_test(NAME test_workload_memory_device SOURCES unit/test_workload_memor
     LIBS assay_workloads LABELS unit TIMEOUT 600)
 assay_add_test(NAME test_workload_synthetic SOURCES unit/test_workload_synthetic.c
     LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_workload_element SOURCES unit/test_workload_element.c
+    LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_workload_matmul SOURCES unit/test_workload_matmul.c
+    LIBS assay_workloads LABELS unit TIMEOUT 600)

@@ -34,10 +34,12 @@ static json_int_t cap_of(const char *key)
 static void shrink(json_t *object)
 {
     const char *key;
-    json_t *value;
+    json_t *value, *item;
+    size_t i;
 
     json_object_foreach(object, key, value)
     {
+        json_array_foreach(value, i, item) shrink(item);
         if (json_is_object(value))
             shrink(value);
         else if (json_is_integer(value) && json_integer_value(value) > cap_of(key))

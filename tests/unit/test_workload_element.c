@@ -1,0 +1,115 @@
+/* Numbers of every storage type: patterns, ties, limits, and agreement with workloads/storage.h. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "workloads/matmul/element.h"
+#include "workloads/storage.h"
+
+static const enum dtype narrow[] = {DTYPE_BF16, DTYPE_F16,       DTYPE_E4M3,
+                                    DTYPE_E5M2, DTYPE_E4M3_FNUZ, DTYPE_E5M2_FNUZ};
+
+/* Every pattern decodes to a number that encodes to it again; between two, the nearer one wins. */
+static void test_patterns(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < sizeof(narrow) / sizeof(narrow[0]); t++) {
+        const unsigned half = 1u << (dtype_bits(narrow[t]) - 1);
+        uint16_t cell = 0, back = 0;
+        unsigned finite = 0;
+
+        for (unsigned bits = 0; bits < 2 * half; bits++) {
+            double value, next;
+
+            if (dtype_bits(narrow[t]) == 8)
+                *(uint8_t *)&cell = (uint8_t)bits;
+            else
+                cell = (uint16_t)bits;
+            value = element_decode(narrow[t], &cell, 0);
+            if (!isfinite(value))
+                continue;
+            finite++;
+            back = 0;
+            element_encode(narrow[t], value, &back, 0);
+            assert_int_equal(back, bits);
+            cell = (uint16_t)(bits + 1);
+            next = element_decode(narrow[t], &cell, 0);
+            if (bits % half == half - 1 || !isfinite(next))
+                continue;
+            back = 0;
+            element_encode(narrow[t], value + 0.5 * (next - value), &back, 0); /* a tie: to even */
+            assert_int_equal(back, bits + (bits & 1));
+            back = 0;
+            element_encode(narrow[t], value + 0.50001 * (next - value), &back, 0);
+            assert_int_equal(back, bits + 1);
+        }
+        assert_true(finite > half);
+    }
+}
+
+/* The numbers of the specifications: largest, smallest, and the special ones. */
+static void test_limits(void **state)
+{
+    static const struct {
+        enum dtype type;
+        uint16_t largest;
+        double value, smallest;
+        uint16_t nan;
+    } rows[] = {
+        {DTYPE_E4M3, 0x7e, 448.0, 0x1p-9, 0x7f},
+        {DTYPE_E5M2, 0x7b, 57344.0, 0x1p-16, 0x7d},
+        {DTYPE_E4M3_FNUZ, 0x7f, 240.0, 0x1p-10, 0x80},
+        {DTYPE_E5M2_FNUZ, 0x7f, 57344.0, 0x1p-17, 0x80},
+        {DTYPE_F16, 0x7bff, 65504.0, 0x1p-24, 0x7c01},
+        {DTYPE_BF16, 0x7f7f, 0x1.fep127, 0x1p-133, 0x7f81},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const uint16_t one = 1;
+        uint16_t cell = 0;
+
+        assert_true(element_decode(rows[i].type, &rows[i].largest, 0) == rows[i].value);
+        assert_true(element_decode(rows[i].type, &one, 0) == rows[i].smallest);
+        assert_true(element_underflow(rows[i].type) == rows[i].smallest / 2.0);
+        element_encode(rows[i].type, 1e300, &cell, 0);
+        assert_int_equal(cell, rows[i].largest);
+        cell = 0;
+        element_encode(rows[i].type, NAN, &cell, 0);
+        assert_int_equal(cell, rows[i].nan);
+        assert_true(isnan(element_decode(rows[i].type, &rows[i].nan, 0)));
+    }
+}
+
+/* Two implementations of bf16 and f16 in one room agree. */
+static void test_storage_agrees(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        const float value = (float)ldexp((double)(i * 7919 % 65537) - 32768.0, i % 60 - 45);
+        uint16_t mine = 0, other = 0;
+
+        if (fabsf(value) < 65504.0f) {
+            element_encode(DTYPE_F16, (double)value, &mine, 0);
+            storage_encode(DTYPE_F16, &value, 1, &other);
+            assert_int_equal(mine & 0x7fff, other & 0x7fff);
+        }
+        element_encode(DTYPE_BF16, (double)value, &mine, 0);
+        storage_encode(DTYPE_BF16, &value, 1, &other);
+        assert_int_equal(mine & 0x7fff, other & 0x7fff);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_storage_agrees),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,540 @@
+/*
+ * Matrix products: costs, wrong declarations, both arms on a real device against the reference, and
+ * that damage and a library that lies are found. The library is a stand-in that computes on the
+ * host, since what is tested here is our side of it.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "workloads/matmul/element.h"
+#include "workloads/matmul/matmul.h"
+#include "workloads/ops/product_internal.h"
+
+static struct device *device;
+
+/* ---- declarations ---- */
+
+static char *declaration(const char *precisions, const char *more, const char *section)
+{
+    return text_format("workload: mine\nversion: 1\nkind: matmul\ndescription: d\n"
+                       "precisions: [%s]\n%smatmul:\n  %s\n",
+                       precisions, more, section);
+}
+
+static void test_errors(void **state)
+{
+    static const struct {
+        const char *precisions, *more, *section, *message;
+    } rows[] = {
+        {"fp4", "", "shapes: [{m: 1, n: 1, k: 1}]", "mine.yaml:5: matmul does not run in fp4"},
+        {"fp32", "", "shapes: [{m: 0, n: 1, k: 1}]", "mine.yaml:7: "},
+        {"fp32", "", "shapes: [{m: 1, n: 1, k: 16777217}]", "mine.yaml:7: "},
+        {"fp32", "", "shapes: [{m: 16777216, n: 16777216, k: 1}]",
+         "mine.yaml:7: `m` times `n` is more than"},
+        {"fp32", "batches: [1, 100000]\n", "shapes: [{m: 1000, n: 1, k: 1}]",
+         "mine.yaml:6: a batch multiplies the rows of A"},
+        {"fp32", "", "shapes: []", "mine.yaml:"},
+        {"fp32", "", "distribution: normal", "mine.yaml:"},
+        {"fp32", "", "shapes: [{m: 1, n: 1}]", "mine.yaml:"},
+        {"fp32", "", "shapes: [{m: 1, n: 1, k: 1}]\n  distribution: zeros", "mine.yaml:8"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct workload workload;
+        struct error err = ERROR_INIT;
+        char *yaml = declaration(rows[i].precisions, rows[i].more, rows[i].section);
+
+        assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &workload, &err),
+                         STATUS_INVALID);
+        if (!strstr(err.message, rows[i].message))
+            fail_msg("%s\nlacks: %s", err.message, rows[i].message);
+        free(yaml);
+    }
+}
+
+static void test_cost(void **state)
+{
+    struct workload workload;
+    struct workload_case work = {.workload = &workload, .precision = PRECISION_BF16, .batch = 3};
+    struct workload_cost cost;
+    char *yaml = declaration("bf16, int8", "batches: [3]\n",
+                             "shapes: [{m: 5, n: 7, k: 11}, {m: 2, n: 2, k: 2}]");
+
+    (void)state;
+    assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &workload, NULL), STATUS_OK);
+    assert_int_equal(workload.kind->cost(&work, &cost, NULL), STATUS_OK);
+    assert_int_equal(cost.flops, 2 * 15 * 7 * 11 + 2 * 6 * 2 * 2);
+    assert_int_equal(cost.items, 2);
+    assert_string_equal(cost.headline, "flops");
+    assert_int_equal(cost.device_memory_bytes,
+                     2 * (15 * 11 + 7 * 11 + 15 * 7 + 6 * 2 + 2 * 2 + 6 * 2));
+    work.precision = PRECISION_INT8; /* i8 operands, i32 result */
+    assert_int_equal(workload.kind->cost(&work, &cost, NULL), STATUS_OK);
+    assert_int_equal(cost.device_memory_bytes,
+                     15 * 11 + 7 * 11 + 6 * 2 + 2 * 2 + 4 * (15 * 7 + 6 * 2));
+    workload_finish(&workload);
+    free(yaml);
+}
+
+/* ---- on a device ---- */
+
+struct running {
+    struct workload workload;
+    struct workload_case work;
+    struct workload_instance *instance;
+};
+
+static enum status try_start(struct running *running, const char *section, enum precision precision,
+                             enum arm arm, bool emulate, struct error *err)
+{
+    char *yaml = declaration(precision_name(precision), "", section);
+
+    if (workload_parse("mine.yaml", yaml, strlen(yaml), &running->workload, err) != STATUS_OK)
+        fail_msg("%s", err->message);
+    free(yaml);
+    running->work = (struct workload_case){.workload = &running->workload,
+                                           .precision = precision,
+                                           .batch = 1,
+                                           .scenario = SCENARIO_OFFLINE,
+                                           .arm = arm,
+                                           .seed = 99,
+                                           .emulate = emulate};
+    running->instance = NULL;
+    return running->workload.kind->create(&running->work, device, &running->instance, err);
+}
+
+static void start(struct running *running, const char *section, enum precision precision,
+                  enum arm arm, bool emulate)
+{
+    struct error err = ERROR_INIT;
+
+    if (try_start(running, section, precision, arm, emulate, &err) != STATUS_OK)
+        fail_msg("%s: %s", precision_name(precision), err.message);
+}
+
+static void stop(struct running *running)
+{
+    if (running->instance)
+        running->workload.kind->destroy(running->instance);
+    workload_finish(&running->workload);
+}
+
+struct tally {
+    size_t reported, failed;
+};
+
+static void count_check(void *context, const struct workload_check *check)
+{
+    struct tally *tally = context;
+
+    tally->reported++;
+    tally->failed += !check->passed;
+    assert_int_equal(check->passed, check->error <= check->tolerance);
+    assert_true(check->compared > 0);
+    assert_non_null(check->reason);
+}
+
+static void verify_ok(struct running *running, size_t checks)
+{
+    struct tally tally = {0};
+    struct error err = ERROR_INIT;
+
+    if (running->workload.kind->verify(running->instance, count_check, &tally, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(tally.reported, checks);
+    assert_int_equal(tally.failed, 0);
+}
+
+static bool has_f64(void)
+{
+    const struct reading *reading = reading_find(&device->info.readings, "device.fp64");
+
+    return reading && reading->status == READING_MEASURED;
+}
+
+static const char odd_shapes[] = "shapes: [{m: 37, n: 53, k: 700}, {m: 1, n: 1, k: 1},"
+                                 " {m: 257, n: 129, k: 3}, {m: 3, n: 1, k: 513}]";
+
+/* Every type of our text, every group size, and the results that it can store. */
+static void test_portable(void **state)
+{
+    static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PRECISION_BF16,
+                                                PRECISION_FP16, PRECISION_INT8};
+    static const char *const more[] = {"", "\n  weights: plain", "\n  result: sum",
+                                       "\n  distribution: uniform"};
+    uint32_t lanes[8];
+    size_t count;
+
+    (void)state;
+    if (!device)
+        skip();
+    count = device_lane_candidates(device, lanes, 8);
+    for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++) {
+        for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+            struct running running;
+            char *section = text_format("%s%s", odd_shapes, more[i]);
+
+            if (precisions[p] == PRECISION_FP64 && !has_f64())
+                continue;
+            start(&running, section, precisions[p], ARM_PORTABLE, true);
+            verify_ok(&running, 8);
+            for (size_t l = 0; l < count && i == 0; l++) {
+                struct products *products = ((struct matmul_instance *)running.instance)->products;
+                const uint32_t across = lanes[l] < 16 ? lanes[l] : 16;
+
+                products->tile = lanes[l] == 1
+                                     ? (struct ops_tile){1, 6, 1, 24, 32, 16}
+                                     : (struct ops_tile){lanes[l],   4, 4, 4 * (lanes[l] / across),
+                                                         4 * across, 16};
+                for (size_t v = 0; v < products->variant_count; v++)
+                    device_module_unload(device, products->variants[v].module);
+                products->variant_count = 0;
+                products->sealed = false;
+                verify_ok(&running, 8);
+            }
+            stop(&running);
+            free(section);
+        }
+    }
+}
+
+static void assert_refused(enum precision precision, enum arm arm, const char *message)
+{
+    struct running running;
+    struct error err = ERROR_INIT;
+
+    assert_int_equal(try_start(&running, odd_shapes, precision, arm, false, &err),
+                     STATUS_UNSUPPORTED);
+    if (!strstr(err.message, message))
+        fail_msg("%s\nlacks: %s", err.message, message);
+    assert_null(strchr(err.message, '\n'));
+    stop(&running);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    if (!device)
+        skip();
+    assert_refused(PRECISION_BF16, ARM_PORTABLE, "--emulate");
+    assert_refused(PRECISION_FP16, ARM_PORTABLE, "--emulate");
+    assert_refused(PRECISION_INT8, ARM_PORTABLE, "computed in i32");
+    assert_refused(PRECISION_TF32, ARM_PORTABLE, "--arm vendor");
+    assert_refused(PRECISION_FP8_E4M3, ARM_PORTABLE, "--arm vendor");
+    if (!device_has_products(device))
+        assert_refused(PRECISION_FP32, ARM_VENDOR, "no vendor matrix product");
+}
+
+/* One element changed by more than its bound is found and named, and so is one never written. */
+static void test_damage(void **state)
+{
+    struct running running;
+    struct matmul_instance *instance;
+    struct error err = ERROR_INIT;
+    struct tally tally = {0};
+    float value;
+
+    (void)state;
+    if (!device)
+        skip();
+    start(&running, odd_shapes, PRECISION_FP32, ARM_PORTABLE, false);
+    instance = (struct matmul_instance *)running.instance;
+    assert_int_equal(matmul_iterate(running.instance, NULL), STATUS_OK);
+    assert_int_equal(
+        device_download(instance->layers[0].c, (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
+        STATUS_OK);
+    value += 0.5f; /* the bound is 700 * 2^-24 of sums of some 450: 0.02 */
+    assert_int_equal(
+        device_upload(instance->layers[0].c, (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
+        STATUS_OK);
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+    assert_non_null(strstr(err.message, "output c[0][20, 7]: got"));
+    assert_int_equal(tally.reported, 8); /* all are told, the wrong one among them */
+    assert_true(tally.failed >= 1);
+    stop(&running);
+
+    start(&running, odd_shapes, PRECISION_FP32, ARM_PORTABLE, false);
+    instance = (struct matmul_instance *)running.instance;
+    instance->unchecked = 1; /* as if it had run */
+    err = (struct error)ERROR_INIT;
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+    assert_non_null(strstr(err.message, "never written?"));
+    stop(&running);
+}
+
+/* The data does not depend on order, and is neither zero nor constant. */
+static void test_data(void **state)
+{
+    struct matmul_data data = {.seed = 5, .type = DTYPE_I8};
+    double sum = 0.0, squares = 0.0;
+
+    (void)state;
+    for (uint64_t i = 0; i < 20000; i++) {
+        const double x = matmul_exact(&data, MATMUL_A, i);
+
+        assert_true(x == matmul_exact(&data, MATMUL_A, i) && x != 0.0);
+        assert_true(x != matmul_exact(&data, MATMUL_B, i));
+        assert_true(fabs(matmul_stored(&data, x) - x) <= 0.5 * matmul_scale(&data) + 1e-12 ||
+                    fabs(x) > MATMUL_NORMAL_RANGE);
+        sum += x;
+        squares += x * x;
+    }
+    assert_true(fabs(sum / 20000) < 0.05);
+    assert_true(fabs(squares / 20000 - 1.0) < 0.05);
+}
+
+/* ---- a library ---- */
+
+static struct {
+    enum support support;
+    bool lies;
+    size_t created, run;
+    bool only_fnuz;
+} library;
+
+static enum status library_create(struct device *base, const struct product_shape *shape,
+                                  struct product **ret, struct error *err)
+{
+    (void)base;
+    if (library.only_fnuz && shape->a.type == DTYPE_E4M3)
+        return error_set(err, STATUS_UNSUPPORTED, "stand-in: no e4m3");
+    *ret = calloc(1, sizeof(**ret));
+    library.created++;
+    return *ret ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static void library_destroy(struct device *base, struct product *product)
+{
+    (void)base;
+    library.created--;
+    free(product);
+}
+
+static enum status library_run(struct device *base, struct product *product,
+                               const struct product_operands *at, struct error *err)
+{
+    const struct product_shape *s = &product->shape;
+    void *a = malloc(at->a.buffer->bytes), *b = malloc(at->b.buffer->bytes);
+    void *c = malloc(at->c.buffer->bytes);
+
+    (void)base;
+    library.run++;
+    device_download(at->a.buffer, 0, a, at->a.buffer->bytes, err);
+    device_download(at->b.buffer, 0, b, at->b.buffer->bytes, err);
+    for (uint64_t i = 0; i < s->m; i++) {
+        for (uint64_t j = 0; j < s->n; j++) {
+            double sum = 0.0;
+
+            for (uint64_t p = 0; p < s->k; p++)
+                sum += element_decode(s->a.type, a, i * s->a.stride + p) *
+                       element_decode(s->b.type, b,
+                                      s->b.transpose ? j * s->b.stride + p : p * s->b.stride + j);
+            if (library.lies && i == s->m - 1 && j == s->n / 2)
+                sum = -sum;
+            element_encode(s->c.type, sum, c, i * s->c.stride + j);
+        }
+    }
+    device_upload(at->c.buffer, 0, c, at->c.buffer->bytes, err);
+    free(a);
+    free(b);
+    free(c);
+    return STATUS_OK;
+}
+
+static enum status library_describe(struct device *base, const struct product *product,
+                                    struct product_info *ret, struct error *err)
+{
+    (void)base;
+    (void)product;
+    (void)err;
+    *ret = (struct product_info){.library = "stand-in",
+                                 .version = "1.2",
+                                 .algorithm = "host",
+                                 .workspace_bytes = 64,
+                                 .support = library.support,
+                                 .method = "asked itself"};
+    return STATUS_OK;
+}
+
+static struct device_ops with_library;
+static const struct device_ops *without_library;
+
+static int add_library(void **state)
+{
+    (void)state;
+    if (!device)
+        return 0;
+    memset(&library, 0, sizeof(library));
+    library.support = SUPPORT_NATIVE;
+    without_library = device->ops;
+    with_library = *device->ops;
+    with_library.product_create = library_create;
+    with_library.product_destroy = library_destroy;
+    with_library.product_run = library_run;
+    with_library.product_describe = library_describe;
+    device->ops = &with_library;
+    return 0;
+}
+
+static int remove_library(void **state)
+{
+    (void)state;
+    if (device) {
+        device->ops = without_library;
+        assert_int_equal(library.created, 0); /* none is left behind */
+    }
+    return 0;
+}
+
+static const char *fact(const json_t *facts, const char *name)
+{
+    return json_string_value(json_object_get(json_object_get(facts, "product"), name));
+}
+
+static void test_vendor(void **state)
+{
+    (void)state;
+    if (!device)
+        skip();
+    for (int p = 0; p < PRECISION_COUNT; p++) {
+        struct running running;
+        size_t run;
+        json_t *facts;
+
+        if (p == PRECISION_FP4)
+            continue;
+        start(&running, odd_shapes, (enum precision)p, ARM_VENDOR, false);
+        assert_int_equal(library.created, 4);
+        run = library.run;
+        verify_ok(&running, 8);
+        assert_int_equal(library.created, 4); /* prepared once, at creation */
+        assert_int_equal(library.run, run + 4);
+        facts = running.workload.kind->facts(running.instance);
+        assert_string_equal(fact(facts, "library"), "stand-in");
+        assert_string_equal(fact(facts, "version"), "1.2");
+        assert_string_equal(fact(facts, "support"), "native");
+        assert_string_equal(fact(facts, "arm"), "vendor");
+        assert_int_equal(json_array_size(json_object_get(facts, "products")), 4);
+        assert_null(json_object_get(facts, "gemm_tile"));
+        json_decref(facts);
+        stop(&running);
+    }
+}
+
+static void test_vendor_lies(void **state)
+{
+    struct running running;
+    struct error err = ERROR_INIT;
+    struct tally tally = {0};
+
+    (void)state;
+    if (!device)
+        skip();
+    library.lies = true;
+    start(&running, "shapes: [{m: 9, n: 10, k: 64}]", PRECISION_FP8_E4M3, ARM_VENDOR, false);
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+    assert_non_null(strstr(err.message, "output c[8, 5]: got"));
+    stop(&running);
+}
+
+static void test_vendor_emulated(void **state)
+{
+    struct running running;
+    json_t *facts;
+
+    (void)state;
+    if (!device)
+        skip();
+    library.support = SUPPORT_EMULATED;
+    assert_refused(PRECISION_BF16, ARM_VENDOR, "stand-in emulates bf16 on");
+    start(&running, odd_shapes, PRECISION_BF16, ARM_VENDOR, true);
+    facts = running.workload.kind->facts(running.instance);
+    assert_string_equal(fact(facts, "support"), "emulated");
+    json_decref(facts);
+    stop(&running);
+}
+
+static void test_vendor_fnuz(void **state)
+{
+    struct running running;
+
+    (void)state;
+    if (!device)
+        skip();
+    library.only_fnuz = true;
+    start(&running, odd_shapes, PRECISION_FP8_E4M3, ARM_VENDOR, false);
+    assert_int_equal(((struct matmul_instance *)running.instance)->operand_type, DTYPE_E4M3_FNUZ);
+    verify_ok(&running, 8);
+    stop(&running);
+}
+
+/* Nothing new is prepared while time is taken. */
+static void test_sealed(void **state)
+{
+    struct running running;
+    struct matmul_instance *instance;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    if (!device)
+        skip();
+    start(&running, odd_shapes, PRECISION_FP32, ARM_VENDOR, false);
+    instance = (struct matmul_instance *)running.instance;
+    instance->layers[0].m--;
+    assert_int_equal(matmul_iterate(running.instance, &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "while measuring"));
+    stop(&running);
+}
+
+static int open_device(void **state)
+{
+    struct backend *backend = backend_find("opencl");
+    const struct device_options options = {0};
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    if (backend_probe(backend, &err) != STATUS_OK ||
+        backend_device_open(backend, 0, &options, &device, &err) != STATUS_OK) {
+        print_message("no device: %s\n", err.message);
+        device = NULL;
+    }
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_close(device);
+    return 0;
+}
+
+int main(void)
+{
+#define LIBRARY(test) cmocka_unit_test_setup_teardown(test, add_library, remove_library)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_portable),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_damage),
+        LIBRARY(test_vendor),
+        LIBRARY(test_vendor_lies),
+        LIBRARY(test_vendor_emulated),
+        LIBRARY(test_vendor_fnuz),
+        LIBRARY(test_sealed),
+    };
+
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}

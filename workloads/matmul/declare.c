@@ -1,0 +1,229 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/declaration.h"
+#include "workloads/matmul/element.h"
+#include "workloads/matmul/matmul.h"
+
+struct section {
+    struct matmul_shape *shapes;
+    uint32_t shapes_count;
+    int64_t distribution, weights, result;
+};
+
+struct matmul_declaration {
+    struct workload_declaration common;
+    struct section matmul;
+};
+
+static const cyaml_strval_t distributions[] = {{"normal", MATMUL_NORMAL},
+                                               {"uniform", MATMUL_UNIFORM}};
+static const cyaml_strval_t weights[] = {{"transposed", MATMUL_TRANSPOSED},
+                                         {"plain", MATMUL_PLAIN}};
+static const cyaml_strval_t results[] = {{"storage", MATMUL_RESULT_STORAGE},
+                                         {"sum", MATMUL_RESULT_SUM}};
+
+static const cyaml_schema_field_t shape_fields[] = {
+    CYAML_FIELD_INT("m", CYAML_FLAG_DEFAULT, struct matmul_shape, m),
+    CYAML_FIELD_INT("n", CYAML_FLAG_DEFAULT, struct matmul_shape, n),
+    CYAML_FIELD_INT("k", CYAML_FLAG_DEFAULT, struct matmul_shape, k),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t shape_entry = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct matmul_shape, shape_fields)};
+
+static const cyaml_schema_field_t section_fields[] = {
+    CYAML_FIELD_SEQUENCE("shapes", CYAML_FLAG_POINTER, struct section, shapes, &shape_entry, 1,
+                         MATMUL_SHAPES_MAX),
+    CYAML_FIELD_ENUM("distribution", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section,
+                     distribution, distributions, 2),
+    CYAML_FIELD_ENUM("weights", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, weights,
+                     weights, 2),
+    CYAML_FIELD_ENUM("result", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, result,
+                     results, 2),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t fields[] = {
+    WORKLOAD_DECLARATION_FIELDS(struct matmul_declaration),
+    CYAML_FIELD_MAPPING("matmul", CYAML_FLAG_DEFAULT, struct matmul_declaration, matmul,
+                        section_fields),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct matmul_declaration, fields)};
+
+static enum status check_shape(const struct declaration *declaration, uint32_t index,
+                               const struct matmul_shape *shape, struct error *err)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } sides[] = {{"m", shape->m}, {"n", shape->n}, {"k", shape->k}};
+
+    for (size_t i = 0; i < 3; i++) {
+        char path[48];
+        enum status status;
+
+        snprintf(path, sizeof(path), "matmul.shapes[%u].%s", index, sides[i].key);
+        status = workload_declaration_check_count(declaration, path, sides[i].value,
+                                                  MATMUL_SIDE_MAX, "elements", err);
+        if (status != STATUS_OK)
+            return status;
+        if (sides[i].value > MATMUL_ELEMENTS_MAX / sides[(i + 1) % 3].value)
+            return declaration_error(declaration, path, err,
+                                     "`%s` times `%s` is more than %lld elements; write a smaller "
+                                     "shape",
+                                     sides[i].key, sides[(i + 1) % 3].key,
+                                     (long long)MATMUL_ELEMENTS_MAX);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_common(const struct declaration *declaration,
+                                const struct workload_declaration *common,
+                                const struct section *section, struct error *err)
+{
+    for (uint32_t i = 0; i < common->precisions_count; i++) {
+        char path[32];
+
+        snprintf(path, sizeof(path), "precisions[%u]", i);
+        if (!element_is_known(precision_dtype(common->precisions[i])))
+            return declaration_error(declaration, path, err,
+                                     "matmul does not run in %s, whose operands need scales that "
+                                     "it does not declare; leave it out",
+                                     precision_name(common->precisions[i]));
+    }
+    for (uint32_t i = 0; i < common->batches_count; i++) {
+        char path[32];
+
+        snprintf(path, sizeof(path), "batches[%u]", i);
+        for (uint32_t s = 0; s < section->shapes_count; s++)
+            if (common->batches[i] > MATMUL_SIDE_MAX / section->shapes[s].m)
+                return declaration_error(declaration, path, err,
+                                         "a batch multiplies the rows of A: %lld times m = %lld is "
+                                         "more than %lld rows; write a smaller one",
+                                         (long long)common->batches[i],
+                                         (long long)section->shapes[s].m,
+                                         (long long)MATMUL_SIDE_MAX);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_declaration(const struct declaration *declaration,
+                                     struct workload *workload, struct error *err)
+{
+    const struct matmul_declaration *data = declaration->data;
+    const struct section *section = &data->matmul;
+    struct matmul_parameters *parameters;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < section->shapes_count && status == STATUS_OK; i++)
+        status = check_shape(declaration, i, &section->shapes[i], err);
+    if (status == STATUS_OK)
+        status = check_common(declaration, &data->common, section, err);
+    if (status != STATUS_OK)
+        return status;
+    parameters = calloc(1, sizeof(*parameters));
+    if (parameters)
+        parameters->shapes = calloc(section->shapes_count, sizeof(*parameters->shapes));
+    if (!parameters || !parameters->shapes) {
+        free(parameters);
+        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+    }
+    memcpy(parameters->shapes, section->shapes,
+           section->shapes_count * sizeof(*parameters->shapes));
+    parameters->shape_count = section->shapes_count;
+    parameters->distribution = (enum matmul_distribution)section->distribution;
+    parameters->weights = (enum matmul_weights)section->weights;
+    parameters->result = (enum matmul_result)section->result;
+    workload->parameters = parameters;
+    return STATUS_OK;
+}
+
+enum status matmul_load(struct workload *workload, const char *origin, const char *yaml,
+                        size_t length, struct error *err)
+{
+    return workload_declaration_load(workload, origin, yaml, length, &schema, check_declaration,
+                                     err);
+}
+
+void matmul_unload(struct workload *workload)
+{
+    struct matmul_parameters *parameters = workload->parameters;
+
+    if (parameters)
+        free(parameters->shapes);
+    free(parameters);
+    workload->parameters = NULL;
+}
+
+enum dtype matmul_result_type(const struct matmul_parameters *parameters, enum precision precision)
+{
+    if (parameters->result == MATMUL_RESULT_SUM)
+        return product_sum_type(precision);
+    switch (precision) {
+    case PRECISION_BF16:
+    case PRECISION_FP8_E4M3:
+    case PRECISION_FP8_E5M2:
+        return DTYPE_BF16;
+    case PRECISION_FP16:
+        return DTYPE_F16;
+    default:
+        return product_sum_type(precision);
+    }
+}
+
+enum status matmul_cost(const struct workload_case *work, struct workload_cost *ret,
+                        struct error *err)
+{
+    const struct matmul_parameters *parameters = work->workload->parameters;
+    const uint64_t in = dtype_bits(precision_dtype(work->precision)) / 8;
+    const uint64_t out = dtype_bits(matmul_result_type(parameters, work->precision)) / 8;
+    unsigned __int128 flops = 0, memory = 0;
+
+    for (size_t i = 0; i < parameters->shape_count; i++) {
+        const struct matmul_shape *shape = &parameters->shapes[i];
+        const unsigned __int128 m = (unsigned __int128)shape->m * (uint64_t)work->batch;
+        const unsigned __int128 n = (uint64_t)shape->n, k = (uint64_t)shape->k;
+
+        flops += 2 * m * n * k;
+        memory += (m * k + n * k) * in + m * n * out;
+    }
+    if (flops > INT64_MAX || memory > INT64_MAX)
+        return error_set(err, STATUS_INVALID, "%s: an iteration is more than 2^63 operations",
+                         work->workload->name);
+    *ret = (struct workload_cost){
+        .flops = (uint64_t)flops,
+        .flops_formula = "2*m*n*k a product, one multiplication and one addition a term",
+        .items = parameters->shape_count,
+        .item_name = "product",
+        .device_memory_bytes = (uint64_t)memory,
+        .working_set_bytes = (uint64_t)memory,
+        .headline = "flops",
+    };
+    return STATUS_OK;
+}
+
+void matmul_describe(const struct workload *workload, struct text *ret)
+{
+    const struct matmul_parameters *parameters = workload->parameters;
+
+    for (size_t i = 0; i < parameters->shape_count; i++)
+        text_append_format(ret, "product: (%lld, %lld) = (%lld, %lld) times (%lld, %lld)\n",
+                           (long long)parameters->shapes[i].m, (long long)parameters->shapes[i].n,
+                           (long long)parameters->shapes[i].m, (long long)parameters->shapes[i].k,
+                           (long long)parameters->shapes[i].k, (long long)parameters->shapes[i].n);
+    text_append_format(ret, "operands: %s, weights %s\n",
+                       parameters->distribution == MATMUL_NORMAL ? "normal, mean 0, variance 1"
+                                                                 : "uniform in (-1, 1)",
+                       parameters->weights == MATMUL_PLAIN ? "as (k, n)"
+                                                           : "as (n, k), as a linear layer's are");
+    text_append_format(ret, "result: %s\n",
+                       parameters->result == MATMUL_RESULT_SUM
+                           ? "in the type that sums are kept in"
+                           : "in the operands' type; bf16 for fp8, i32 for int8");
+}
