@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A worker in another language, to show that the worker protocol does not depend on our code.
 
-FOREIGN_MODE chooses how it behaves: "good", or one of many ways to break the rules.
+FOREIGN_MODE chooses how it behaves: "good", or one of many ways to break the rules. FOREIGN_NS is
+what its samples take, so that a test can know what comes of them.
 """
 
 import json
@@ -10,6 +11,9 @@ import sys
 import time
 
 MODE = os.environ.get("FOREIGN_MODE", "good")
+SAMPLE_NS = int(os.environ.get("FOREIGN_NS", "1000000"))
+WINDOW = 200 if "FOREIGN_NS" in os.environ else 20
+DRIVER = {"status": "declared", "value": "1", "unit": None, "source": "foreign", "reason": None}
 READ = os.fdopen(3, "r", encoding="utf-8")
 WRITE = os.fdopen(4, "w", encoding="utf-8")
 
@@ -29,14 +33,15 @@ def now():
     return time.monotonic_ns()
 
 
-def end(status="ok", message=None, window_first=5, samples=25):
+def end(status="ok", message=None, window_first=5, samples=5 + WINDOW):
     say(type="end", status=status, message=message, iterations_per_sample=1,
         window_first=window_first, samples=samples)
 
 
 def sample(first, count):
     say(type="samples", series="wall_ns", first=first,
-        values=[1000000 + 1000 * ((i * 7919) % 13) for i in range(first, first + count)])
+        values=[SAMPLE_NS + os.getpid() % 7 * SAMPLE_NS // 10000 + SAMPLE_NS // 1000 *
+                ((i * 7919) % 13) for i in range(first, first + count)])
 
 
 def main():
@@ -65,7 +70,7 @@ def main():
     begin = now()
     say(type="device", device={"backend": "foreign", "index": 0, "name": "a <b> & \u202e device",
                                "vendor": "v", "uuid": None, "type": "cpu", "simulated": True,
-                               "readings": {}})
+                               "readings": {"device.driver_version": DRIVER}})
     say(type="phase", name="setup", begin_ns=begin, end_ns=now())
     say(type="check", phase="verify_before", output="y", metric="max", error=0.0, tolerance=1e-6,
         reason="exact", compared=10, passed=MODE != "failed_check")
@@ -84,7 +89,7 @@ def main():
     if MODE != "no_sync":
         say(type="sync", at="window_start")
         hear("go")
-    sample(5, 20)
+    sample(5, WINDOW)
     if MODE != "no_sync":
         say(type="sync", at="window_end")
         hear("go")
@@ -97,7 +102,7 @@ def main():
         sys.stderr.write("the fan fell off\n")
         end("device_lost", "the device has gone")
     else:
-        end(samples=30 if MODE == "miscount" else 25)
+        end(samples=30 if MODE == "miscount" else 5 + WINDOW)
     if MODE == "lingers":
         time.sleep(60)
 
