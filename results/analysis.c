@@ -87,21 +87,23 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
     return status;
 }
 
-static enum status list_parts(struct store *store, int64_t cell, struct parts *parts,
-                              struct error *err)
+static enum status list_parts(struct store *store, int64_t cell, int64_t last_trial,
+                              struct parts *parts, struct error *err)
 {
     sqlite3_stmt *select = NULL;
-    enum status status = select_cell(
-        store,
-        "SELECT t.id, e.iterations_per_sample, e.window_first FROM trial t"
-        " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
-        " AND t.attempt = (SELECT max(l.attempt) FROM trial l"
-        " WHERE l.campaign = t.campaign AND l.sequence = t.sequence) ORDER BY t.sequence",
-        cell, &select, err);
+    enum status status =
+        select_cell(store,
+                    "SELECT t.id, e.iterations_per_sample, e.window_first FROM trial t"
+                    " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
+                    " AND t.id <= ?2 AND t.attempt = (SELECT max(l.attempt) FROM trial l"
+                    " WHERE l.campaign = t.campaign AND l.sequence = t.sequence AND l.id <= ?2)"
+                    " ORDER BY t.sequence",
+                    cell, &select, err);
     int rc;
 
     if (status != STATUS_OK)
         return status;
+    sqlite3_bind_int64(select, 2, last_trial);
     while ((rc = sqlite3_step(select)) == SQLITE_ROW) {
         struct part part = {.trial = sqlite3_column_int64(select, 0),
                             .iterations = sqlite3_column_int64(select, 1),
@@ -281,6 +283,12 @@ static enum status read_options(struct store *store, const struct digest *digest
 enum status analysis_estimate_cell(struct store *store, int64_t cell, json_t **ret,
                                    struct error *err)
 {
+    return analysis_estimate_until(store, cell, INT64_MAX, ret, err);
+}
+
+enum status analysis_estimate_until(struct store *store, int64_t cell, int64_t last_trial,
+                                    json_t **ret, struct error *err)
+{
     struct parts parts = {0};
     struct estimate_options options = {0};
     struct estimate *estimate = NULL;
@@ -293,7 +301,7 @@ enum status analysis_estimate_cell(struct store *store, int64_t cell, json_t **r
     if (status == STATUS_OK)
         status = read_options(store, &protocol, &options, err);
     if (status == STATUS_OK)
-        status = list_parts(store, cell, &parts, err);
+        status = list_parts(store, cell, last_trial, &parts, err);
     if (status == STATUS_OK)
         status = load_parts(store, &parts, err);
     if (status != STATUS_OK)

@@ -32,4 +32,8 @@
 enum status analysis_estimate_cell(struct store *store, int64_t cell, json_t **ret,
                                    struct error *err);
 
+/* The same as it was when trial row `last_trial` was the newest. */
+enum status analysis_estimate_until(struct store *store, int64_t cell, int64_t last_trial,
+                                    json_t **ret, struct error *err);
+
 #endif

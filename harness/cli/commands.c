@@ -17,6 +17,7 @@ static const struct command *const commands[] = {
     &command_analyze,
     &command_power,
     &command_calibrate,
+    &command_verify,
     &command_checkpoint,
     &command_amend,
     &command_key,

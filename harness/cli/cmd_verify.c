@@ -1,0 +1,232 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/comparison_view.h"
+#include "harness/cli/output.h"
+#include "harness/cli/stored_comparison.h"
+#include "harness/core/log.h"
+#include "results/verify.h"
+
+enum { KEY_HEAD = 0x100, KEY_PUBLIC = 'k', KEY_NONCE = 0x101, KEY_FAST, KEY_THREADS };
+
+#define KEYS_MAX 16
+
+/* What the verifier's calls come back with. */
+struct report {
+    json_t *findings;
+    bool json, progress;
+    int64_t told;
+};
+
+static void found(void *context, const struct verify_finding *finding)
+{
+    struct report *report = context;
+    const char *level = finding->level == VERIFY_WRONG ? "wrong" : "note";
+    struct text line;
+
+    if (report->json) {
+        struct text message;
+
+        text_init(&message);
+        text_append_printable(&message, finding->message, strlen(finding->message));
+        json_array_append_new(report->findings,
+                              json_pack("{s:s, s:s, s:s?, s:s?, s:s}", "level", level, "check",
+                                        verify_check_name(finding->check), "table", finding->table,
+                                        "key", finding->key, "message",
+                                        text_ok(&message) ? message.data : ""));
+        text_finish(&message);
+        return;
+    }
+    text_init(&line);
+    text_append_format(&line, "%s: %s: %s%s%s%s", level, verify_check_name(finding->check),
+                       finding->table ? finding->table : "", finding->key ? " " : "",
+                       finding->key ? finding->key : "", finding->table ? ": " : "");
+    text_append_printable(&line, finding->message, strlen(finding->message));
+    text_append_char(&line, '\n');
+    if (text_ok(&line))
+        fputs(line.data, stdout);
+    text_finish(&line);
+    report->told++;
+}
+
+static bool progress(void *context, const struct verify_progress *progress)
+{
+    const struct report *report = context;
+
+    if (report->progress && progress->total > 0)
+        fprintf(stderr, "\r%-12s %3d %%", progress->doing,
+                (int)(100 * (double)progress->done / (double)progress->total));
+    return true;
+}
+
+/* A paired comparison is made of its campaign alone; the others stand on more than is stored. */
+static enum status compare(void *context, struct store *store, const char *kind, int64_t a,
+                           int64_t b, const json_t *body, json_t **ret, struct error *err)
+{
+    struct compare_options options = compare_options_default();
+    const json_t *margin = json_object_get(body, "margin");
+    const char *id = json_string_value(json_object_get(body, "a"));
+    struct stored_comparison comparison;
+    char campaign[16] = "";
+    enum status status;
+
+    (void)context;
+    (void)a;
+    (void)b;
+    if (strcmp(kind, "ab") != 0)
+        return error_set(
+            err, STATUS_UNSUPPORTED,
+            "a %s tells of this machine's clock at the time, and is not worked out again",
+            strcmp(kind, "calibration") == 0 ? "calibration" : "comparison of its kind");
+    if (json_is_number(margin))
+        options.margin = json_number_value(margin);
+    if (!id || strlen(id) < 8)
+        return error_set(err, STATUS_CORRUPT, "it names no result");
+    memcpy(campaign, id, 8);
+    status = stored_comparison_make(store, campaign, NULL, &options, &comparison, err);
+    if (status != STATUS_OK)
+        return status;
+    *ret = comparison_view_json(
+        &(struct comparison_view){.a = comparison.a,
+                                  .b = comparison.b,
+                                  .judgement = comparison.judgement,
+                                  .numbers = comparison.has_numbers ? &comparison.numbers : NULL,
+                                  .why_no_numbers = comparison.why.message,
+                                  .note = comparison.note});
+    stored_comparison_finish(&comparison);
+    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+}
+
+static json_t *summary_json(const struct verify_summary *summary, struct report *report,
+                            const char *path)
+{
+    char root[DIGEST_HEX_SIZE];
+
+    return json_pack(
+        "{s:s, s:b, s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
+        "s:O}",
+        "file", path, "verified", summary->wrong == 0, "schema_version",
+        (json_int_t)summary->schema_version, "origin", summary->origin, "leaves",
+        (json_int_t)summary->leaves, "root", digest_hex(&summary->root, root), "rows",
+        (json_int_t)summary->rows, "bytes", (json_int_t)summary->bytes, "checkpoints",
+        (json_int_t)summary->checkpoints, "signatures", (json_int_t)summary->signatures,
+        "trusted_signatures", (json_int_t)summary->trusted_signatures, "signed_leaves",
+        (json_int_t)summary->signed_leaves, "estimates", (json_int_t)summary->estimates,
+        "comparisons", (json_int_t)summary->comparisons, "wrong", (json_int_t)summary->wrong,
+        "notes", (json_int_t)summary->notes, "seconds", summary->seconds, "findings",
+        report->findings);
+}
+
+static int show(const struct verify_summary *summary, struct report *report, const char *path)
+{
+    char root[DIGEST_HEX_SIZE];
+    struct text out;
+    int result;
+
+    if (report->json) {
+        result = output_json(summary_json(summary, report, path));
+    } else {
+        text_init(&out);
+        text_append_format(&out, "%s: %s: %lld rows in a ledger of %lld", path,
+                           summary->wrong ? "NOT VERIFIED" : "verified", (long long)summary->rows,
+                           (long long)summary->leaves);
+        if (summary->leaves > 0)
+            text_append_format(&out, " with root %s", digest_hex(&summary->root, root));
+        text_append_format(&out,
+                           "; %lld estimates and %lld comparisons worked out again; %lld wrong\n",
+                           (long long)summary->estimates, (long long)summary->comparisons,
+                           (long long)summary->wrong);
+        result = output_text(&out);
+    }
+    return result != ASSAY_EXIT_OK ? result : summary->wrong ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_OK;
+}
+
+static enum status read_options(const struct command_line *line, struct key_public *keys,
+                                struct verify_options *options, struct error *err)
+{
+    const char *threads = command_value(line, KEY_THREADS), *word;
+    int64_t count = 0;
+
+    for (; (word = command_value_at(line, KEY_PUBLIC, options->key_count)); options->key_count++) {
+        enum status status;
+
+        if (options->key_count == KEYS_MAX)
+            return error_set(err, STATUS_INVALID, "--key: at most %d of them", KEYS_MAX);
+        status = key_public_read(word, &keys[options->key_count], err);
+        if (status != STATUS_OK)
+            return error_set(err, STATUS_INVALID, "%s", err->message);
+    }
+    if (threads && (!text_parse_i64(threads, &count) || count < 1 || count > 64))
+        return error_set(err, STATUS_INVALID, "--threads %s: write a number from 1 to 64", threads);
+    options->threads = (int)count;
+    options->keys = keys;
+    options->expect_head = command_value(line, KEY_HEAD);
+    options->nonce = command_value(line, KEY_NONCE);
+    options->skip_estimates = command_has(line, KEY_FAST);
+    return STATUS_OK;
+}
+
+static int run(const struct command_line *line)
+{
+    const char *path = line->argument_count ? line->arguments[0] : command_database(line);
+    struct key_public keys[KEYS_MAX];
+    struct report report = {.json = command_has(line, KEY_JSON),
+                            .progress = isatty(STDERR_FILENO) && !command_has(line, KEY_QUIET)};
+    struct verify_options options = {
+        .context = &report, .found = found, .progress = progress, .compare = compare};
+    struct verify_summary summary;
+    struct error err = ERROR_INIT;
+    enum status status;
+    int result;
+
+    if (read_options(line, keys, &options, &err) != STATUS_OK)
+        return command_fail(&err);
+    report.findings = json_array();
+    status = verify_file(path, &options, &summary, &err);
+    if (report.progress)
+        fprintf(stderr, "\r%20s\r", "");
+    if (status == STATUS_OK) {
+        result = show(&summary, &report, path);
+    } else {
+        log_error("%s", err.message);
+        result = status == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
+    }
+    json_decref(report.findings);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"expect-head", KEY_HEAD, "ROOT", 0,
+     "the ledger must have had this head: ROOT or SIZE:ROOT, as `assay checkpoint` printed it", 0},
+    {"key", KEY_PUBLIC, "PUBLIC", 0,
+     "every campaign must be signed by this public key, or a file that holds it; may be given "
+     "several "
+     "times: any of them",
+     0},
+    {"nonce", KEY_NONCE, "TEXT", 0, "every campaign must answer this nonce", 0},
+    {"no-estimates", KEY_FAST, NULL, 0, "do not work estimates out again", 0},
+    {"threads", KEY_THREADS, "N", 0, "threads to use (default: one a processor)", 0},
+    {0}};
+
+const struct command command_verify = {
+    .name = "verify",
+    .arguments = "[FILE]",
+    .summary = "Check that a database is what it claims to be",
+    .text = "Reads the file and changes nothing: its structure and schema, every row against the "
+            "ledger, the ledger's tree against its checkpoints and signatures, what was planned "
+            "against what is there, and every estimate again from the raw samples. One line a "
+            "finding; `wrong` is what fails, `note` what a reader should know. Exit status 0: "
+            "verified; 1: something is wrong; 4: it is no database of assay.\n"
+            "\n"
+            "Somebody who owns the file can rewrite all of it, ledger included. That is found by a "
+            "head "
+            "that was published (--expect-head) or by a key that he has not (--key).",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_QUIET,
+    .arguments_max = 1,
+    .completes = "file",
+    .run = run,
+};

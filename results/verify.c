@@ -1,0 +1,296 @@
+#include "results/verify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/core/clock.h"
+#include "results/verify_internal.h"
+
+/* Operations that any file may take, and per byte of it. */
+#define WORK_BASE 20000000
+#define WORK_PER_BYTE 300
+
+#define MESSAGE_MAX 1024
+
+const char *verify_check_name(enum verify_check check)
+{
+    static const char *const names[] = {
+#define VERIFY_NAME(code, name, meaning) name,
+        VERIFY_CHECK_MAP(VERIFY_NAME)
+#undef VERIFY_NAME
+    };
+
+    return (unsigned)check < VERIFY_CHECK_COUNT ? names[check] : "unknown";
+}
+
+/* ---- findings ---- */
+
+static void tell(struct verify *verify, const struct verify_finding *finding)
+{
+    if (finding->level == VERIFY_WRONG)
+        verify->summary->wrong++;
+    else
+        verify->summary->notes++;
+    if (verify->options->found)
+        verify->options->found(verify->options->context, finding);
+}
+
+void verify_tell(struct verify *verify, enum verify_level level, enum verify_check check,
+                 const char *table, const char *key, const char *format, ...)
+{
+    char message[MESSAGE_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    tell(verify, &(struct verify_finding){level, check, table, key, message});
+}
+
+void verify_tell_damage(struct verify *verify, enum verify_check check, const char *table,
+                        sqlite3 *db)
+{
+    if (sqlite3_errcode(db) == SQLITE_INTERRUPT && verify->stopped)
+        return;
+    verify_tell(verify, VERIFY_WRONG, check, table, NULL, "cannot be read: %s",
+                sqlite3_errcode(db) == SQLITE_INTERRUPT
+                    ? "it asks for more work than a file of this size explains"
+                    : sqlite3_errmsg(db));
+}
+
+void verify_findings_add(struct verify_findings *findings, enum verify_level level,
+                         enum verify_check check, const char *table, const char *key,
+                         const char *format, ...)
+{
+    char message[MESSAGE_MAX];
+    struct verify_note *note;
+    va_list args;
+
+    if (findings->count == findings->capacity) {
+        size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
+        struct verify_note *grown = NULL;
+
+        if (findings->count < VERIFY_FINDINGS_MAX)
+            grown = realloc(findings->items, capacity * sizeof(*grown));
+        if (!grown) {
+            findings->untold++;
+            return;
+        }
+        findings->items = grown;
+        findings->capacity = capacity;
+    }
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    note = &findings->items[findings->count++];
+    note->finding = (struct verify_finding){level, check, table ? strdup(table) : NULL,
+                                            key ? strdup(key) : NULL, strdup(message)};
+}
+
+void verify_findings_tell(struct verify *verify, struct verify_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        struct verify_finding *finding = &findings->items[i].finding;
+
+        if (!finding->message)
+            finding->message = "out of memory";
+        tell(verify, finding);
+        free((void *)(uintptr_t)finding->table);
+        free((void *)(uintptr_t)finding->key);
+        if (strcmp(finding->message, "out of memory") != 0)
+            free((void *)(uintptr_t)finding->message);
+    }
+    if (findings->untold > 0)
+        verify_tell(verify, VERIFY_WRONG, VERIFY_ROW, NULL, NULL, "and %" PRId64 " more",
+                    findings->untold);
+    free(findings->items);
+    *findings = (struct verify_findings){0};
+}
+
+bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total)
+{
+    struct verify_progress progress = {doing, done, total};
+
+    if (verify->options->progress &&
+        !verify->options->progress(verify->options->context, &progress))
+        verify->stopped = true;
+    return !verify->stopped;
+}
+
+/* ---- statements ---- */
+
+sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql,
+                             enum verify_check check, const char *table)
+{
+    sqlite3_stmt *select = NULL;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &select, NULL) == SQLITE_OK)
+        return select;
+    verify_tell_damage(verify, check, table, db);
+    sqlite3_finalize(select);
+    return NULL;
+}
+
+bool verify_step(struct verify *verify, sqlite3_stmt *select, enum verify_check check,
+                 const char *table)
+{
+    int rc = sqlite3_step(select);
+
+    if (rc == SQLITE_ROW)
+        return true;
+    if (rc != SQLITE_DONE)
+        verify_tell_damage(verify, check, table, sqlite3_db_handle(select));
+    return false;
+}
+
+int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, int64_t missing,
+                   enum verify_check check)
+{
+    sqlite3_stmt *select = verify_prepare(verify, verify->db, sql, check, NULL);
+    int64_t value = missing;
+
+    if (!select)
+        return missing;
+    if (sqlite3_bind_parameter_count(select) > 0)
+        sqlite3_bind_int64(select, 1, parameter);
+    if (verify_step(verify, select, check, NULL) && sqlite3_column_type(select, 0) != SQLITE_NULL)
+        value = sqlite3_column_int64(select, 0);
+    sqlite3_finalize(select);
+    return value;
+}
+
+/* ---- the file ---- */
+
+/* Size of file and log; whether a log lies beside it. */
+static enum status look_at_file(struct verify *verify, struct error *err)
+{
+    char *log = text_format("%s-wal", verify->path);
+    struct stat st, log_st;
+    bool has_log;
+
+    if (!log)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    has_log = stat(log, &log_st) == 0;
+    free(log);
+    if (stat(verify->path, &st) != 0)
+        return error_set_errno(err, errno, "%s", verify->path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, STATUS_INVALID, "%s: is not a regular file", verify->path);
+    if (access(verify->path, R_OK) != 0)
+        return error_set_errno(err, errno, "%s", verify->path);
+    verify->immutable = !has_log;
+    verify->summary->bytes = st.st_size + (has_log ? log_st.st_size : 0);
+    verify->work_max = WORK_BASE + WORK_PER_BYTE * verify->summary->bytes;
+    return STATUS_OK;
+}
+
+static int64_t pragma(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *select = NULL;
+    int64_t value = -1;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &select, NULL) == SQLITE_OK &&
+        sqlite3_step(select) == SQLITE_ROW)
+        value = sqlite3_column_int64(select, 0);
+    sqlite3_finalize(select);
+    return value;
+}
+
+static enum status identify(struct verify *verify, struct error *err)
+{
+    sqlite3 *db = verify->db;
+    int64_t application = pragma(db, "PRAGMA application_id");
+    int64_t version = pragma(db, "PRAGMA user_version");
+    int64_t pages = pragma(db, "PRAGMA page_count"), page_size = pragma(db, "PRAGMA page_size");
+    int newest;
+
+    store_migrations(&newest);
+    if (application < 0)
+        return error_set(err, STATUS_CORRUPT, "%s: is not a database: %s", verify->path,
+                         sqlite3_errmsg(db));
+    if (application != STORE_APPLICATION_ID)
+        return error_set(err, STATUS_CORRUPT, "%s: is not a database of assay", verify->path);
+    if (version < 1 || version > newest)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: has schema version %" PRId64 ", this assay knows 1 to %d",
+                         verify->path, version, newest);
+    verify->summary->schema_version = version;
+    if (verify->immutable && pages * page_size > verify->summary->bytes)
+        verify_tell(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                    "the file has been cut short: %" PRId64 " of %" PRId64 " bytes",
+                    verify->summary->bytes, pages * page_size);
+    return STATUS_OK;
+}
+
+static enum status check_all(struct verify *verify, struct error *err)
+{
+    static enum status (*const steps[])(struct verify *, struct error *) = {
+        verify_rows,     verify_tree,      verify_signatures, verify_content,
+        verify_complete, verify_estimates, verify_comparisons};
+    enum status status = identify(verify, err);
+
+    if (status == STATUS_OK)
+        status = verify_schema(verify, err);
+    if (status == STATUS_OK)
+        status = verify_structure(verify, err);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        if (status != STATUS_OK || !verify->readable || verify->stopped)
+            break;
+        status = steps[i](verify, err);
+    }
+    return status;
+}
+
+static void finish(struct verify *verify)
+{
+    store_close(verify->store);
+    sqlite3_close(verify->model);
+    for (size_t i = 0; i < verify->table_count; i++) {
+        free(verify->tables[i].name);
+        free(verify->tables[i].select);
+        free(verify->tables[i].scan);
+    }
+    while (verify->budgets) {
+        struct verify_budget *next = verify->budgets->next;
+
+        free(verify->budgets);
+        verify->budgets = next;
+    }
+    free(verify);
+}
+
+enum status verify_file(const char *path, const struct verify_options *options,
+                        struct verify_summary *ret, struct error *err)
+{
+    struct verify_summary summary = {0};
+    struct verify *verify = calloc(1, sizeof(*verify));
+    int64_t start = clock_monotonic_ns();
+    enum status status;
+
+    if (!verify)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    verify->options = options;
+    verify->summary = &summary;
+    verify->path = path;
+    status = look_at_file(verify, err);
+    if (status == STATUS_OK)
+        status = verify_open(verify, &verify->store, err);
+    if (status == STATUS_OK) {
+        verify->db = verify->store->db;
+        /* What is read in several steps is one state. */
+        sqlite3_exec(verify->db, "BEGIN", NULL, NULL, NULL);
+        status = check_all(verify, err);
+    }
+    if (status == STATUS_OK && verify->stopped)
+        status = error_set(err, STATUS_INTERRUPTED, "%s: not checked to the end", path);
+    finish(verify);
+    summary.seconds = (double)(clock_monotonic_ns() - start) / 1e9;
+    if (status == STATUS_OK)
+        *ret = summary;
+    return status;
+}

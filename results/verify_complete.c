@@ -1,0 +1,180 @@
+/* Nothing planned is missing without a reason, and nothing is there without its owner. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "results/verify_internal.h"
+
+/*
+ * Each gives rows (key, sentence) for what is wrong or worth knowing. `level` of the finding;
+ * `table` it is told of.
+ */
+static const struct rule {
+    enum verify_level level;
+    const char *table;
+    const char *sql;
+} rules[] = {
+    {VERIFY_WRONG, "cell",
+     "SELECT id, 'cell ' || ordinal || ' stands where cell ' || place || ' is expected: one is"
+     " missing' FROM (SELECT id, ordinal, row_number() OVER (PARTITION BY campaign ORDER BY "
+     "ordinal)"
+     " AS place FROM cell) WHERE ordinal <> place"},
+    {VERIFY_WRONG, "planned_trial",
+     "SELECT campaign || '/' || sequence, 'stands where trial ' || place || ' is expected: one is"
+     " missing' FROM (SELECT campaign, sequence, row_number() OVER (PARTITION BY campaign"
+     " ORDER BY sequence) AS place FROM planned_trial) WHERE sequence <> place"},
+    {VERIFY_WRONG, "planned_trial",
+     "SELECT p.campaign || '/' || p.sequence, 'is of a cell of another campaign'"
+     " FROM planned_trial p LEFT JOIN cell c ON c.id = p.cell"
+     " WHERE c.campaign IS NOT p.campaign"},
+    {VERIFY_WRONG, "cell",
+     "SELECT c.id, c.trials || ' trials were planned, ' || count(p.sequence) || ' stand in the "
+     "order'"
+     " FROM cell c LEFT JOIN planned_trial p ON p.cell = c.id AND p.campaign = c.campaign"
+     " GROUP BY c.id HAVING count(p.sequence) <> c.trials"},
+    {VERIFY_WRONG, "trial",
+     "SELECT t.id, 'attempt ' || t.attempt || ' stands where attempt ' || place || ' is expected'"
+     " FROM (SELECT id, attempt, row_number() OVER (PARTITION BY campaign, sequence ORDER BY "
+     "attempt)"
+     " AS place FROM trial) t WHERE t.attempt <> place"},
+    {VERIFY_WRONG, "trial",
+     "SELECT t.id, 'is of another cell than the trial that was planned' FROM trial t"
+     " LEFT JOIN planned_trial p ON p.campaign = t.campaign AND p.sequence = t.sequence"
+     " WHERE p.cell IS NOT t.cell"},
+    {VERIFY_WRONG, "trial",
+     "SELECT t.id, 'was tried again although attempt ' || e.attempt || ' ended ''' || e.status ||"
+     " '''' FROM trial t JOIN (SELECT f.*, x.status, x.orphan FROM trial f JOIN trial_end x ON"
+     " x.trial = f.id) e ON e.campaign = t.campaign AND e.sequence = t.sequence AND e.attempt ="
+     " t.attempt - 1 WHERE e.orphan = 0 AND e.status <> 'interrupted'"},
+    {VERIFY_WRONG, "campaign",
+     "SELECT g.id, 'it is finished, but trial ' || p.sequence || ' was never run' FROM campaign g"
+     " JOIN planned_trial p ON p.campaign = g.id WHERE NOT EXISTS (SELECT 1 FROM trial t WHERE"
+     " t.campaign = g.id AND t.sequence = p.sequence) AND (SELECT event FROM campaign_event e WHERE"
+     " e.campaign = g.id ORDER BY e.id DESC LIMIT 1) = 'finished'"},
+    {VERIFY_WRONG, "trial",
+     "SELECT t.id, 'has no end, although its campaign is finished' FROM trial t WHERE NOT EXISTS"
+     " (SELECT 1 FROM trial_end e WHERE e.trial = t.id) AND (SELECT event FROM campaign_event e"
+     " WHERE e.campaign = t.campaign ORDER BY e.id DESC LIMIT 1) = 'finished'"},
+    {VERIFY_NOTE, "campaign",
+     "SELECT g.id, 'campaign ' || substr(g.uid, 1, 8) || ' is not finished (' || coalesce((SELECT"
+     " event FROM campaign_event e WHERE e.campaign = g.id ORDER BY e.id DESC LIMIT 1), 'never"
+     " started') || '): ' || (SELECT count(*) FROM planned_trial p WHERE p.campaign = g.id AND NOT"
+     " EXISTS (SELECT 1 FROM trial t JOIN trial_end x ON x.trial = t.id WHERE t.campaign = g.id AND"
+     " t.sequence = p.sequence)) || ' of ' || (SELECT count(*) FROM planned_trial p WHERE "
+     "p.campaign"
+     " = g.id) || ' planned trials have no end' FROM campaign g WHERE coalesce((SELECT event FROM"
+     " campaign_event e WHERE e.campaign = g.id ORDER BY e.id DESC LIMIT 1), '') <> 'finished'"},
+    {VERIFY_WRONG, "series",
+     "SELECT id, 'the series ' || name || ' of trial ' || trial || ' goes on at sample ' || first "
+     "||"
+     " ' where ' || place || ' is expected: samples are missing' FROM (SELECT id, trial, name, "
+     "first,"
+     " coalesce(sum(count) OVER (PARTITION BY trial, name ORDER BY first ROWS BETWEEN UNBOUNDED"
+     " PRECEDING AND 1 PRECEDING), 0) AS place FROM series) WHERE first <> place"},
+    {VERIFY_WRONG, "trial_end",
+     "SELECT e.trial, 'tells of ' || e.samples || ' samples, ' || coalesce(sum(s.count), 0) ||"
+     " ' are stored' FROM trial_end e LEFT JOIN series s ON s.trial = e.trial AND s.name = "
+     "'wall_ns'"
+     " WHERE e.samples IS NOT NULL AND e.status = 'ok' GROUP BY e.trial"
+     " HAVING coalesce(sum(s.count), 0) <> e.samples"},
+};
+
+static const char *text_at(sqlite3_stmt *select, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(select, column);
+
+    return text ? text : "";
+}
+
+static void check_rule(struct verify *verify, const struct rule *rule)
+{
+    sqlite3_stmt *row = verify_prepare(verify, verify->db, rule->sql, VERIFY_COMPLETE, rule->table);
+    int told = 0;
+
+    while (row && told++ < VERIFY_FINDINGS_MAX &&
+           verify_step(verify, row, VERIFY_COMPLETE, rule->table))
+        verify_tell(verify, rule->level, VERIFY_COMPLETE, rule->table, text_at(row, 0), "%s",
+                    text_at(row, 1));
+    sqlite3_finalize(row);
+}
+
+static void check_owners(struct verify *verify)
+{
+    sqlite3_stmt *row =
+        verify_prepare(verify, verify->db, "PRAGMA foreign_key_check", VERIFY_COMPLETE, NULL);
+    int told = 0;
+
+    while (row && told++ < VERIFY_FINDINGS_MAX && verify_step(verify, row, VERIFY_COMPLETE, NULL))
+        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, text_at(row, 0),
+                    sqlite3_column_type(row, 1) == SQLITE_NULL ? NULL : text_at(row, 1),
+                    "belongs to a row of %s that is not there", text_at(row, 2));
+    sqlite3_finalize(row);
+}
+
+/* The order in the plan's own text against the rows. */
+static void check_plan(struct verify *verify, int64_t campaign, const char *key, const json_t *plan)
+{
+    const json_t *order = json_object_get(plan, "order");
+    const char *nonce = json_string_value(json_object_get(plan, "nonce"));
+    sqlite3_stmt *row;
+    size_t i = 0;
+
+    if (verify->options->nonce && (!nonce || strcmp(nonce, verify->options->nonce) != 0))
+        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key,
+                    "its plan carries %s%s, not the nonce that was asked for: it is an answer to "
+                    "another question",
+                    nonce ? "the nonce " : "no nonce", nonce ? nonce : "");
+    if (!json_is_array(order))
+        return;
+    row = verify_prepare(verify, verify->db,
+                         "SELECT c.ordinal FROM planned_trial p JOIN cell c ON c.id = p.cell"
+                         " WHERE p.campaign = ?1 ORDER BY p.sequence",
+                         VERIFY_COMPLETE, "planned_trial");
+    if (row)
+        sqlite3_bind_int64(row, 1, campaign);
+    for (; row && verify_step(verify, row, VERIFY_COMPLETE, "planned_trial"); i++)
+        if (json_integer_value(json_array_get(order, i)) != sqlite3_column_int64(row, 0))
+            break;
+    if (row && i != json_array_size(order))
+        verify_tell(
+            verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key,
+            "the plan that was recorded has another trial number %zu than the order that is "
+            "stored",
+            i + 1);
+    sqlite3_finalize(row);
+}
+
+static void check_plans(struct verify *verify)
+{
+    sqlite3_stmt *row = verify_prepare(verify, verify->db,
+                                       "SELECT g.id, c.body FROM campaign g JOIN content c ON"
+                                       " c.digest = g.plan ORDER BY g.id",
+                                       VERIFY_COMPLETE, "campaign");
+
+    while (row && !verify->stopped && verify_step(verify, row, VERIFY_COMPLETE, "campaign")) {
+        struct error err = ERROR_INIT;
+        json_t *plan = NULL;
+        char key[24];
+
+        snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
+        if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan", &plan,
+                            &err) != STATUS_OK)
+            verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key, "%s", err.message);
+        else
+            check_plan(verify, sqlite3_column_int64(row, 0), key, plan);
+        json_decref(plan);
+    }
+    sqlite3_finalize(row);
+}
+
+enum status verify_complete(struct verify *verify, struct error *err)
+{
+    const size_t count = sizeof(rules) / sizeof(rules[0]);
+
+    (void)err;
+    check_owners(verify);
+    for (size_t i = 0; i < count && verify_progress(verify, "completeness", i, count); i++)
+        check_rule(verify, &rules[i]);
+    check_plans(verify);
+    return STATUS_OK;
+}

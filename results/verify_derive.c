@@ -1,0 +1,260 @@
+/* Estimates and comparisons, worked out again from what is stored. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "protocols/estimate.h"
+#include "results/analysis.h"
+#include "results/verify_internal.h"
+
+#define ESTIMATES_STEP 16
+
+/*
+ * Mathematical functions of the C library differ in the last bit from one version and processor to
+ * the next. What differs by no more than this is the same number.
+ */
+#define SAME_WITHIN 1e-9
+
+enum likeness { SAME_BYTES, SAME_NUMBERS, DIFFERENT };
+
+static bool close_enough(const json_t *a, const json_t *b);
+
+static bool close_objects(const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *member;
+
+    if (json_object_size(a) != json_object_size(b))
+        return false;
+    json_object_foreach((json_t *)(uintptr_t)a, key, member)
+    {
+        const json_t *other = json_object_get(b, key);
+
+        if (!other || !close_enough(member, other))
+            return false;
+    }
+    return true;
+}
+
+static bool close_enough(const json_t *a, const json_t *b)
+{
+    if (json_is_number(a) && json_is_number(b)) {
+        double x = json_number_value(a), y = json_number_value(b);
+
+        if (json_is_integer(a) && json_is_integer(b))
+            return json_integer_value(a) == json_integer_value(b);
+        return x == y || fabs(x - y) <= SAME_WITHIN * fmax(fabs(x), fabs(y));
+    }
+    if (json_typeof(a) != json_typeof(b))
+        return false;
+    if (json_is_object(a))
+        return close_objects(a, b);
+    if (json_is_array(a)) {
+        if (json_array_size(a) != json_array_size(b))
+            return false;
+        for (size_t i = 0; i < json_array_size(a); i++)
+            if (!close_enough(json_array_get(a, i), json_array_get(b, i)))
+                return false;
+        return true;
+    }
+    return json_is_string(a) ? strcmp(json_string_value(a), json_string_value(b)) == 0 : true;
+}
+
+static enum likeness compare(const char *stored, size_t length, const json_t *again)
+{
+    char *bytes = NULL;
+    json_t *parsed = NULL;
+    enum likeness likeness = DIFFERENT;
+
+    if (canonical_dump(again, &bytes, NULL) != STATUS_OK)
+        return DIFFERENT;
+    if (strlen(bytes) == length && memcmp(bytes, stored, length) == 0)
+        likeness = SAME_BYTES;
+    else if (canonical_parse(stored, length, "stored", &parsed, NULL) == STATUS_OK &&
+             close_enough(parsed, again))
+        likeness = SAME_NUMBERS;
+    json_decref(parsed);
+    free(bytes);
+    return likeness;
+}
+
+static const char *text_at(sqlite3_stmt *select, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(select, column);
+
+    return text ? text : "";
+}
+
+/* ---- estimates ---- */
+
+/* The largest of "trial_ids": the estimate knew of the trials up to there. */
+static int64_t last_trial(const char *body, size_t length)
+{
+    json_t *json = NULL, *id;
+    int64_t last = 0;
+    size_t i;
+
+    if (canonical_parse(body, length, "estimate", &json, NULL) != STATUS_OK)
+        return 0;
+    json_array_foreach(json_object_get(json, "trial_ids"), i, id) if (json_integer_value(id) > last)
+        last = json_integer_value(id);
+    json_decref(json);
+    return last;
+}
+
+static bool verdict_fits(sqlite3_stmt *row)
+{
+    json_t *json = NULL;
+    const char *verdict;
+    bool fits;
+
+    if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "estimate", &json,
+                        NULL) != STATUS_OK)
+        return false;
+    verdict = json_string_value(json_object_get(json, "verdict"));
+    fits = verdict && strcmp(verdict, text_at(row, 3)) == 0;
+    json_decref(json);
+    return fits;
+}
+
+/* columns: 0 id, 1 cell, 2 version, 3 verdict, 4 body, 5 is the cell's newest, 6 campaign finished
+ */
+static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
+{
+    struct verify_findings *findings = &worker->findings;
+    const char *body = text_at(row, 4);
+    size_t length = (size_t)sqlite3_column_bytes(row, 4);
+    int64_t cell = sqlite3_column_int64(row, 1);
+    struct error err = ERROR_INIT;
+    enum likeness likeness = DIFFERENT;
+    json_t *again = NULL;
+    bool all = sqlite3_column_int(row, 5) != 0;
+    char key[24];
+
+    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
+    if (!verdict_fits(row))
+        verify_findings_add(findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", key,
+                            "its verdict is not the one in its body");
+    if (sqlite3_column_int64(row, 2) != ESTIMATE_VERSION) {
+        verify_findings_add(
+            findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
+            "was made by analysis version %lld; this assay has %d and did not work it "
+            "out again",
+            (long long)sqlite3_column_int64(row, 2), ESTIMATE_VERSION);
+        return;
+    }
+    if (all && analysis_estimate_cell(worker->store, cell, &again, &err) == STATUS_OK)
+        likeness = compare(body, length, again);
+    if (likeness == DIFFERENT && (!all || !sqlite3_column_int(row, 6))) {
+        json_decref(again);
+        again = NULL;
+        if (analysis_estimate_until(worker->store, cell, last_trial(body, length), &again, &err) ==
+            STATUS_OK)
+            likeness = compare(body, length, again);
+    }
+    json_decref(again);
+    if (likeness == DIFFERENT)
+        verify_findings_add(findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", key,
+                            "does not follow from the samples of cell %lld%s%s", (long long)cell,
+                            err.message[0] ? ": " : "", err.message);
+    else if (likeness == SAME_NUMBERS)
+        verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
+                            "comes out within 1e-9 but not in the same bytes: another C library or "
+                            "processor rounds differently");
+    if (likeness != DIFFERENT)
+        worker->done++;
+}
+
+static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
+{
+    sqlite3_stmt *row = NULL;
+    int rc = sqlite3_prepare_v2(
+        worker->db,
+        "SELECT e.id, e.cell, e.version, e.verdict, e.body, NOT EXISTS (SELECT 1 FROM estimate l"
+        " WHERE l.cell = e.cell AND l.id > e.id), coalesce((SELECT event FROM campaign_event v JOIN"
+        " cell c ON c.id = e.cell WHERE v.campaign = c.campaign ORDER BY v.id DESC LIMIT 1), '') ="
+        " 'finished' FROM estimate e WHERE e.id > ?1 AND e.id <= ?2 ORDER BY e.id",
+        -1, &row, NULL);
+
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_int64(row, 1, first);
+        sqlite3_bind_int64(row, 2, end);
+        while (!worker->verify->stopped && (rc = sqlite3_step(row)) == SQLITE_ROW)
+            check_estimate(worker, row);
+    }
+    if (rc != SQLITE_DONE && !worker->verify->stopped)
+        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", NULL,
+                            "cannot be read: %s", sqlite3_errmsg(worker->db));
+    sqlite3_finalize(row);
+}
+
+enum status verify_estimates(struct verify *verify, struct error *err)
+{
+    int64_t most = verify_ask(verify, "SELECT max(id) FROM estimate", 0, 0, VERIFY_ESTIMATE);
+    int64_t count = verify_ask(verify, "SELECT count(*) FROM estimate", 0, 0, VERIFY_ESTIMATE);
+
+    if (verify->options->skip_estimates || count == 0)
+        return STATUS_OK;
+    if (most > count * 1000 + 1000) {
+        verify_tell(verify, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", NULL,
+                    "has row %" PRId64 ", and only %" PRId64 " rows", most, count);
+        return STATUS_OK;
+    }
+    return verify_share(verify, "estimates", most, ESTIMATES_STEP, check_part,
+                        &verify->summary->estimates, err);
+}
+
+/* ---- comparisons ---- */
+
+/* columns: 0 id, 1 kind, 2 a, 3 b, 4 version, 5 body */
+static void check_comparison(struct verify *verify, sqlite3_stmt *row)
+{
+    struct error err = ERROR_INIT;
+    json_t *body = NULL, *again = NULL;
+    enum status status;
+    enum likeness likeness = DIFFERENT;
+    char key[24];
+
+    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
+    status = canonical_parse(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), "comparison",
+                             &body, &err);
+    if (status == STATUS_OK && sqlite3_column_int64(row, 4) != ESTIMATE_VERSION)
+        status = error_set(&err, STATUS_UNSUPPORTED, "was made by another version of the analysis");
+    else if (status == STATUS_OK && !verify->options->compare)
+        status = error_set(&err, STATUS_UNSUPPORTED, "was not worked out again");
+    else if (status == STATUS_OK)
+        status = verify->options->compare(verify->options->context, verify->store, text_at(row, 1),
+                                          sqlite3_column_int64(row, 2),
+                                          sqlite3_column_int64(row, 3), body, &again, &err);
+    if (status == STATUS_OK)
+        likeness = compare(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again);
+    if (status == STATUS_UNSUPPORTED)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key, "%s", err.message);
+    else if (likeness == DIFFERENT)
+        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
+                    "does not follow from what is stored%s%s", err.message[0] ? ": " : "",
+                    err.message);
+    else
+        verify->summary->comparisons++;
+    json_decref(body);
+    json_decref(again);
+}
+
+enum status verify_comparisons(struct verify *verify, struct error *err)
+{
+    sqlite3_stmt *row;
+
+    (void)err;
+    if (verify->options->skip_estimates)
+        return STATUS_OK;
+    row = verify_prepare(verify, verify->db,
+                         "SELECT id, kind, coalesce(a, 0), coalesce(b, 0), version, body"
+                         " FROM comparison ORDER BY id",
+                         VERIFY_COMPARISON, "comparison");
+    while (row && !verify->stopped && verify_step(verify, row, VERIFY_COMPARISON, "comparison"))
+        check_comparison(verify, row);
+    sqlite3_finalize(row);
+    return STATUS_OK;
+}

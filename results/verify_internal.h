@@ -1,0 +1,126 @@
+/* verify_internal - what the files of the verifier share. For results/verify*.c alone. */
+#ifndef ASSAY_RESULTS_VERIFY_INTERNAL_H
+#define ASSAY_RESULTS_VERIFY_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <sqlite3.h>
+
+#include "harness/core/text.h"
+#include "results/store_internal.h"
+#include "results/verify.h"
+
+#define VERIFY_TABLES_MAX 128
+#define VERIFY_KEY_PARTS_MAX 8
+#define VERIFY_FINDINGS_MAX 1000 /* of one step; more are counted, not told */
+
+/* A table of evidence as this version defines it. */
+struct verify_table {
+    char *name;   /* heap */
+    char *select; /* heap: leaf hash and key of the row with a key; ?1 leaf, ?2.. key parts */
+    char *scan;   /* heap: the key of every row */
+    char parts[VERIFY_KEY_PARTS_MAX]; /* types of the key's columns: 'I', 'T' or 'B' */
+    int part_count;
+    bool counted;   /* its key is a number that SQLite counts up */
+    int64_t leaves; /* in the ledger */
+    int64_t last;   /* counted: largest key so far */
+};
+
+struct verify_note {
+    struct verify_finding finding; /* strings are heap */
+};
+
+/* Findings of one worker, told when its step is over. */
+struct verify_findings {
+    struct verify_note *items;
+    size_t count, capacity;
+    int64_t untold;
+};
+
+/* What the statements of one connection may still take. */
+struct verify_budget {
+    struct verify *verify;
+    int64_t left;
+    struct verify_budget *next;
+};
+
+struct verify {
+    const struct verify_options *options;
+    struct verify_summary *summary;
+    const char *path;
+    bool immutable;   /* no log lies beside the file */
+    int64_t work_max; /* SQLite operations that one connection may take */
+    struct verify_budget *budgets;
+    struct store *store; /* on the main connection */
+    sqlite3 *db;         /* its connection */
+    sqlite3 *model;      /* an empty database of the same version */
+    bool has_ledger;
+    bool readable; /* tables and indices are ours, so they can be asked */
+    struct verify_table tables[VERIFY_TABLES_MAX];
+    size_t table_count;
+    int64_t leaves; /* rows in the ledger */
+    atomic_bool stopped;
+};
+
+/* verify_open.c: a connection that trusts nothing; `store` is made around it. */
+enum status verify_open(struct verify *verify, struct store **ret, struct error *err);
+
+/* ---- findings ---- */
+
+void verify_tell(struct verify *verify, enum verify_level level, enum verify_check check,
+                 const char *table, const char *key, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+/* A statement failed on evidence: the file is damaged there. */
+void verify_tell_damage(struct verify *verify, enum verify_check check, const char *table,
+                        sqlite3 *db);
+void verify_findings_add(struct verify_findings *findings, enum verify_level level,
+                         enum verify_check check, const char *table, const char *key,
+                         const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* Tells them and empties the list. */
+void verify_findings_tell(struct verify *verify, struct verify_findings *findings);
+
+/* False when the user wants to stop. */
+bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total);
+
+/* ---- work shared out to threads ---- */
+
+struct verify_worker {
+    struct verify *verify;
+    struct store *store; /* its own */
+    sqlite3 *db;
+    struct verify_findings findings;
+    int64_t done; /* of whatever the step counts */
+    sqlite3_stmt *statements[VERIFY_TABLES_MAX];
+};
+typedef void verify_work_fn(struct verify_worker *worker, int64_t first, int64_t end);
+/*
+ * Calls `work` with parts of [0, total), at most `step` long, in as many threads as asked. Findings
+ * are told in the order of their parts' workers. Returns the workers' `done` in sum.
+ */
+enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
+                         verify_work_fn *work, int64_t *ret_done, struct error *err);
+
+/* ---- the steps ---- */
+
+enum status verify_schema(struct verify *verify, struct error *err);
+enum status verify_structure(struct verify *verify, struct error *err);
+enum status verify_rows(struct verify *verify, struct error *err);
+enum status verify_tree(struct verify *verify, struct error *err);
+enum status verify_signatures(struct verify *verify, struct error *err);
+enum status verify_content(struct verify *verify, struct error *err);
+enum status verify_complete(struct verify *verify, struct error *err);
+enum status verify_estimates(struct verify *verify, struct error *err);
+enum status verify_comparisons(struct verify *verify, struct error *err);
+
+/* Prepares on a connection; NULL after telling the damage. */
+sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql,
+                             enum verify_check check, const char *table);
+/* Steps: true for a row. Damage is told, and ends like the last row. */
+bool verify_step(struct verify *verify, sqlite3_stmt *select, enum verify_check check,
+                 const char *table);
+/* The single number that `sql` gives, with up to one parameter; `missing` when there is none. */
+int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, int64_t missing,
+                   enum verify_check check);
+
+#endif

@@ -1,0 +1,94 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "results/ledger_leaf.h"
+#include "results/verify_internal.h"
+
+/* Virtual machine steps between two looks at the budget. */
+#define WORK_STEP 100000
+
+/* A file cannot ask for more work than its size explains; nor goes it on when the user has had
+ * enough. */
+static int on_work(void *context)
+{
+    struct verify_budget *budget = context;
+
+    budget->left -= WORK_STEP;
+    return budget->left < 0 || budget->verify->stopped;
+}
+
+/* "file:..." with what means something else in a URI written as %XX. */
+static char *uri_of(const char *path, const char *query)
+{
+    struct text name;
+
+    text_init(&name);
+    text_append(&name, *path == '/' ? "file://" : "file:");
+    for (const char *c = path; *c; c++) {
+        if (strchr("?#%", *c))
+            text_append_format(&name, "%%%02X", *c);
+        else
+            text_append_char(&name, *c);
+    }
+    text_append(&name, query);
+    return text_steal(&name);
+}
+
+static void harden(sqlite3 *db, struct verify_budget *budget)
+{
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, STORE_VALUE_MAX);
+    sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, 1000000);
+    sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 200);
+    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_limit(db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
+    sqlite3_progress_handler(db, WORK_STEP, on_work, budget);
+    sqlite3_busy_timeout(db, 10000);
+    sqlite3_exec(db,
+                 "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA query_only=ON;"
+                 "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384",
+                 NULL, NULL, NULL);
+}
+
+enum status verify_open(struct verify *verify, struct store **ret, struct error *err)
+{
+    struct store *store = calloc(1, sizeof(*store));
+    char *name = uri_of(verify->path, verify->immutable ? "?immutable=1" : "?mode=ro");
+    struct verify_budget *budget = calloc(1, sizeof(*budget));
+    enum status status = STATUS_OK;
+    int rc;
+
+    if (budget) {
+        *budget = (struct verify_budget){verify, verify->work_max, verify->budgets};
+        verify->budgets = budget;
+    }
+    if (store)
+        store->path = strdup(verify->path);
+    if (!store || !name || !budget || !store->path) {
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        goto done;
+    }
+    store->mode = STORE_READ;
+    rc = sqlite3_open_v2(name, &store->db,
+                         SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    if (rc == SQLITE_OK)
+        rc = ledger_leaf_register(store->db);
+    if (rc != SQLITE_OK) {
+        status = store_error(store, rc, "opening", err);
+        goto done;
+    }
+    harden(store->db, budget);
+    *ret = store;
+    store = NULL;
+done:
+    store_close(store);
+    free(name);
+    return status;
+}

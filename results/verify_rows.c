@@ -1,0 +1,227 @@
+/* Each leaf of the ledger against its row, and each row against the ledger. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "results/ledger_leaf.h"
+#include "results/verify_internal.h"
+
+#define LEAVES_STEP 20000
+
+static struct verify_table *find_table(struct verify *verify, const char *name)
+{
+    for (size_t i = 0; name && i < verify->table_count; i++)
+        if (strcmp(verify->tables[i].name, name) == 0)
+            return &verify->tables[i];
+    return NULL;
+}
+
+/* The key's text for messages; `ret` has 80 bytes. */
+static const char *key_text(sqlite3_stmt *select, int column, char *ret)
+{
+    const char *text = (const char *)sqlite3_column_text(select, column);
+    struct text shown;
+
+    text_init(&shown);
+    if (text)
+        text_append_printable(&shown, text, strlen(text));
+    snprintf(ret, 80, "%s", text_ok(&shown) ? shown.data : "");
+    text_finish(&shown);
+    return ret;
+}
+
+/* Binds one part of a composite key, the bytes [at, end). */
+static bool bind_part(sqlite3_stmt *select, int number, char type, const char *at, const char *end)
+{
+    size_t length = (size_t)(end - at);
+    unsigned char bytes[64];
+    char digits[24];
+    int64_t value;
+
+    if (type == 'T')
+        return sqlite3_bind_text(select, number, at, (int)length, SQLITE_TRANSIENT) == SQLITE_OK;
+    if (type == 'B') {
+        size_t got = 0;
+
+        return length <= 2 * sizeof(bytes) &&
+               sodium_hex2bin(bytes, sizeof(bytes), at, length, NULL, &got, NULL) == 0 &&
+               sqlite3_bind_blob(select, number, bytes, (int)got, SQLITE_TRANSIENT) == SQLITE_OK;
+    }
+    if (length >= sizeof(digits))
+        return false;
+    memcpy(digits, at, length);
+    digits[length] = '\0';
+    return text_parse_i64(digits, &value) && sqlite3_bind_int64(select, number, value) == SQLITE_OK;
+}
+
+/*
+ * Binds the key's parts from ?2 on. Numbers have no '/', so those before a text are split off from
+ * the front and those behind it from the end. False: such a key names no row.
+ */
+static bool bind_key(sqlite3_stmt *select, const struct verify_table *table, sqlite3_stmt *ledger,
+                     int column)
+{
+    const char *at, *end;
+    int first = 0, last = table->part_count - 1;
+
+    if (sqlite3_column_type(ledger, column) == SQLITE_INTEGER)
+        return table->part_count == 1 && table->parts[0] == 'I' &&
+               sqlite3_bind_int64(select, 2, sqlite3_column_int64(ledger, column)) == SQLITE_OK;
+    if (sqlite3_column_type(ledger, column) != SQLITE_TEXT)
+        return false;
+    at = (const char *)sqlite3_column_text(ledger, column);
+    if (!at || (table->part_count == 1 && table->parts[0] == 'I'))
+        return false;
+    end = at + sqlite3_column_bytes(ledger, column);
+    for (; first < last && table->parts[first] != 'T'; first++) {
+        const char *slash = memchr(at, '/', (size_t)(end - at));
+
+        if (!slash || !bind_part(select, 2 + first, table->parts[first], at, slash))
+            return false;
+        at = slash + 1;
+    }
+    for (; last > first; last--) {
+        const char *slash = memrchr(at, '/', (size_t)(end - at));
+
+        if (!slash || !bind_part(select, 2 + last, table->parts[last], slash + 1, end))
+            return false;
+        end = slash;
+    }
+    return bind_part(select, 2 + first, table->parts[first], at, end);
+}
+
+static bool same_key(sqlite3_stmt *row, int a, sqlite3_stmt *ledger, int b)
+{
+    int type = sqlite3_column_type(row, a);
+
+    if (type != sqlite3_column_type(ledger, b))
+        return false;
+    if (type == SQLITE_INTEGER)
+        return sqlite3_column_int64(row, a) == sqlite3_column_int64(ledger, b);
+    return sqlite3_column_bytes(row, a) == sqlite3_column_bytes(ledger, b) &&
+           memcmp(sqlite3_column_blob(row, a), sqlite3_column_blob(ledger, b),
+                  (size_t)sqlite3_column_bytes(row, a)) == 0;
+}
+
+static void tell_reading(struct verify_worker *worker, const char *table, const char *key)
+{
+    bool work = sqlite3_errcode(worker->db) == SQLITE_INTERRUPT;
+
+    if (work && worker->verify->stopped)
+        return;
+    verify_findings_add(
+        &worker->findings, VERIFY_WRONG, VERIFY_ROW, table, key, "cannot be read: %s",
+        work ? "the file asks for more work than its size explains" : sqlite3_errmsg(worker->db));
+}
+
+/* columns of the ledger: 0 leaf, 1 table_name, 2 key, 3 digest */
+static void check_leaf(struct verify_worker *worker, sqlite3_stmt *ledger)
+{
+    struct verify *verify = worker->verify;
+    int64_t leaf = sqlite3_column_int64(ledger, 0);
+    const char *name = (const char *)sqlite3_column_text(ledger, 1);
+    struct verify_table *table = find_table(verify, name);
+    sqlite3_stmt **select;
+    const void *stored, *found;
+    char key[80];
+    int rc;
+
+    if (!table) {
+        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, "ledger", NULL,
+                            "leaf %" PRId64 " is of a table that does not exist", leaf);
+        return;
+    }
+    select = &worker->statements[table - verify->tables];
+    if (!*select && sqlite3_prepare_v3(worker->db, table->select, -1, SQLITE_PREPARE_PERSISTENT,
+                                       select, NULL) != SQLITE_OK) {
+        tell_reading(worker, table->name, NULL);
+        return;
+    }
+    sqlite3_bind_int64(*select, 1, leaf);
+    if (!bind_key(*select, table, ledger, 2)) {
+        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, "ledger", NULL,
+                            "leaf %" PRId64 " (%s %s) names no row", leaf, table->name,
+                            key_text(ledger, 2, key));
+        sqlite3_reset(*select);
+        return;
+    }
+    rc = sqlite3_step(*select);
+    worker->done++;
+    if (rc == SQLITE_DONE) {
+        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name,
+                            key_text(ledger, 2, key),
+                            "the row that entered the ledger as leaf %" PRId64 " is gone", leaf);
+    } else if (rc != SQLITE_ROW) {
+        tell_reading(worker, table->name, key_text(ledger, 2, key));
+    } else {
+        stored = sqlite3_column_blob(ledger, 3);
+        found = sqlite3_column_blob(*select, 0);
+        if (!stored || !found || sqlite3_column_bytes(ledger, 3) != DIGEST_SIZE ||
+            sqlite3_column_bytes(*select, 0) != DIGEST_SIZE ||
+            memcmp(stored, found, DIGEST_SIZE) != 0 || !same_key(*select, 1, ledger, 2))
+            verify_findings_add(
+                &worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name, key_text(ledger, 2, key),
+                "the row is not the one that entered the ledger as leaf %" PRId64, leaf);
+    }
+    sqlite3_reset(*select);
+}
+
+static void check_leaves(struct verify_worker *worker, int64_t first, int64_t end)
+{
+    sqlite3_stmt *ledger = NULL;
+    int rc = sqlite3_prepare_v2(worker->db,
+                                "SELECT leaf, table_name, key, digest FROM ledger"
+                                " WHERE leaf >= ?1 AND leaf < ?2 ORDER BY leaf",
+                                -1, &ledger, NULL);
+
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_int64(ledger, 1, first);
+        sqlite3_bind_int64(ledger, 2, end);
+        while (!worker->verify->stopped && (rc = sqlite3_step(ledger)) == SQLITE_ROW)
+            check_leaf(worker, ledger);
+    }
+    if (rc != SQLITE_DONE)
+        tell_reading(worker, "ledger", NULL);
+    sqlite3_finalize(ledger);
+}
+
+/* Leaves outside 0 .. count - 1, so that no row is looked at twice or not at all. */
+static void check_numbers(struct verify *verify)
+{
+    int64_t least = verify_ask(verify, "SELECT min(leaf) FROM ledger", 0, 0, VERIFY_TREE);
+    int64_t most = verify_ask(verify, "SELECT max(leaf) FROM ledger", 0, -1, VERIFY_TREE);
+    int64_t gap;
+
+    if (least == 0 && most == verify->leaves - 1)
+        return;
+    gap = verify_ask(verify,
+                     "SELECT coalesce((SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE leaf ="
+                     " 0)), (SELECT min(l.leaf) + 1 FROM ledger l WHERE NOT EXISTS (SELECT 1 FROM"
+                     " ledger n WHERE n.leaf = l.leaf + 1)))",
+                     0, -1, VERIFY_TREE);
+    verify_tell(verify, VERIFY_WRONG, VERIFY_TREE, "ledger", NULL,
+                "leaf %" PRId64 " is missing: there are %" PRId64 " leaves, numbered %" PRId64
+                " to %" PRId64,
+                gap, verify->leaves, least, most);
+    /* What has a number beyond is looked at by number all the same. */
+    if (most < INT64_MAX && most >= verify->leaves && most < verify->leaves + 1000000)
+        verify->leaves = most + 1;
+}
+
+enum status verify_rows(struct verify *verify, struct error *err)
+{
+    if (!verify->has_ledger) {
+        verify_tell(verify, VERIFY_NOTE, VERIFY_ROW, NULL, NULL,
+                    "schema version %" PRId64 " has no ledger: whether rows were changed, added or "
+                    "taken away cannot be told; any command that writes brings the file up to date",
+                    verify->summary->schema_version);
+        return STATUS_OK;
+    }
+    verify->leaves = verify_ask(verify, "SELECT count(*) FROM ledger", 0, 0, VERIFY_TREE);
+    verify->summary->leaves = verify->leaves;
+    check_numbers(verify);
+    return verify_share(verify, "rows", verify->leaves, LEAVES_STEP, check_leaves,
+                        &verify->summary->rows, err);
+}

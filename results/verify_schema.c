@@ -1,0 +1,228 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/embed.h"
+#include "results/ledger_leaf.h"
+#include "results/verify_internal.h"
+
+#define LEDGER_VERSION 3
+
+/* An empty database of the same version, made by our own scripts. */
+static enum status make_model(struct verify *verify, struct error *err)
+{
+    int count;
+    const struct embed_file *scripts = store_migrations(&count);
+    int version = (int)verify->summary->schema_version;
+    enum status status = STATUS_OK;
+
+    if (sqlite3_open(":memory:", &verify->model) != SQLITE_OK ||
+        ledger_leaf_register(verify->model) != SQLITE_OK)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    for (int i = 0; i < version && i < count; i++)
+        if (sqlite3_exec(verify->model, scripts[i].text, NULL, NULL, NULL) != SQLITE_OK)
+            return error_set(err, STATUS_INTERNAL, "schema version %d: %s", i + 1,
+                             sqlite3_errmsg(verify->model));
+    verify->has_ledger = version >= LEDGER_VERSION;
+    if (verify->has_ledger)
+        status = ledger_install(verify->model, ":memory:", err);
+    return status;
+}
+
+static const char *text_at(sqlite3_stmt *select, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(select, column);
+
+    return text ? text : "";
+}
+
+/* The statement of `name` of this type in a database; heap, NULL when there is none. */
+static char *sql_of(sqlite3 *db, const char *type, const char *name)
+{
+    sqlite3_stmt *select = NULL;
+    char *sql = NULL;
+
+    if (sqlite3_prepare_v2(db,
+                           "SELECT tbl_name || char(10) || coalesce(sql, '') FROM sqlite_schema"
+                           " WHERE type = ?1 AND name = ?2",
+                           -1, &select, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(select, 1, type, -1, SQLITE_STATIC);
+        sqlite3_bind_text(select, 2, name, -1, SQLITE_STATIC);
+        if (sqlite3_step(select) == SQLITE_ROW)
+            sql = strdup(text_at(select, 0));
+    }
+    sqlite3_finalize(select);
+    return sql;
+}
+
+static bool is_structure(const char *type)
+{
+    return strcmp(type, "table") == 0 || strcmp(type, "index") == 0;
+}
+
+/* Every object of ours must be there as we make it. */
+static void compare_ours(struct verify *verify)
+{
+    sqlite3_stmt *ours =
+        verify_prepare(verify, verify->model, "SELECT type, name FROM sqlite_schema ORDER BY rowid",
+                       VERIFY_SCHEMA, NULL);
+
+    while (ours && verify_step(verify, ours, VERIFY_SCHEMA, NULL)) {
+        const char *type = text_at(ours, 0), *name = text_at(ours, 1);
+        char *expected = sql_of(verify->model, type, name);
+        char *found = sql_of(verify->db, type, name);
+
+        if (!found || !expected || strcmp(found, expected) != 0) {
+            verify_tell(verify, VERIFY_WRONG, VERIFY_SCHEMA, name, NULL, "the %s %s %s", type, name,
+                        found ? "is not the one that assay makes" : "is missing");
+            if (is_structure(type))
+                verify->readable = false;
+        }
+        free(expected);
+        free(found);
+    }
+    sqlite3_finalize(ours);
+}
+
+/* And nothing else. */
+static void compare_theirs(struct verify *verify)
+{
+    sqlite3_stmt *theirs =
+        verify_prepare(verify, verify->db, "SELECT type, name FROM sqlite_schema ORDER BY rowid",
+                       VERIFY_SCHEMA, NULL);
+    int told = 0;
+
+    while (theirs && told < 100 && verify_step(verify, theirs, VERIFY_SCHEMA, NULL)) {
+        const char *type = text_at(theirs, 0), *name = text_at(theirs, 1);
+        char *expected = sql_of(verify->model, type, name);
+
+        if (!expected) {
+            verify_tell(verify, VERIFY_WRONG, VERIFY_SCHEMA, name, NULL,
+                        "the %s %s does not belong here: somebody added it", type, name);
+            told++;
+        }
+        free(expected);
+    }
+    sqlite3_finalize(theirs);
+}
+
+static enum status describe_key(struct verify *verify, struct verify_table *table,
+                                struct error *err)
+{
+    sqlite3_stmt *columns = verify_prepare(verify, verify->model,
+                                           "SELECT type FROM pragma_table_info(?1) WHERE pk > 0"
+                                           " ORDER BY pk",
+                                           VERIFY_SCHEMA, NULL);
+
+    if (columns)
+        sqlite3_bind_text(columns, 1, table->name, -1, SQLITE_STATIC);
+    while (columns && table->part_count < VERIFY_KEY_PARTS_MAX &&
+           verify_step(verify, columns, VERIFY_SCHEMA, NULL))
+        table->parts[table->part_count++] = text_at(columns, 0)[0];
+    sqlite3_finalize(columns);
+    return table->part_count > 0 ? STATUS_OK
+                                 : error_set(err, STATUS_INTERNAL, "%s has no key", table->name);
+}
+
+/* WHERE that finds a row by the parts of its key, in the parameters from ?2 on. */
+static enum status append_where(struct verify *verify, const char *name, struct text *sql,
+                                struct error *err)
+{
+    struct text columns;
+    char *rest = NULL;
+    int number = 2;
+    enum status status;
+
+    text_init(&columns);
+    status = ledger_leaf_columns(verify->model, name, &columns, err);
+    for (char *column = status == STATUS_OK ? strtok_r(columns.data, ", ", &rest) : NULL; column;
+         column = strtok_r(NULL, ", ", &rest))
+        text_append_format(sql, "%s%s = ?%d", number == 2 ? " WHERE " : " AND ", column, number),
+            number++;
+    text_finish(&columns);
+    return status;
+}
+
+static enum status add_table(struct verify *verify, const char *name, struct error *err)
+{
+    struct verify_table *table = &verify->tables[verify->table_count];
+    struct text select, scan;
+    enum status status;
+
+    if (verify->table_count == VERIFY_TABLES_MAX)
+        return error_set(err, STATUS_INTERNAL, "too many tables");
+    text_init(&select);
+    text_init(&scan);
+    table->name = strdup(name);
+    if (!table->name)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    verify->table_count++;
+    status = describe_key(verify, table, err);
+    text_append(&select, "SELECT ");
+    text_append(&scan, "SELECT ");
+    if (status == STATUS_OK)
+        status = ledger_leaf_call(verify->model, "assay_leaf", name, "?1", "", &select, err);
+    text_append(&select, ", ");
+    if (status == STATUS_OK)
+        status = ledger_leaf_key(verify->model, name, "", &select, err);
+    if (status == STATUS_OK)
+        status = ledger_leaf_key(verify->model, name, "", &scan, err);
+    text_append_format(&select, " FROM %s", name);
+    text_append_format(&scan, " FROM %s NOT INDEXED", name);
+    if (status == STATUS_OK)
+        status = append_where(verify, name, &select, err);
+    table->counted = table->part_count == 1 && table->parts[0] == 'I' &&
+                     strstr(scan.data, "SELECT id FROM") != NULL;
+    table->last = INT64_MIN;
+    table->select = text_steal(&select);
+    table->scan = text_steal(&scan);
+    if (status == STATUS_OK && (!table->select || !table->scan))
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return status;
+}
+
+static enum status list_tables(struct verify *verify, struct error *err)
+{
+    sqlite3_stmt *tables = verify_prepare(verify, verify->model,
+                                          "SELECT name FROM sqlite_schema WHERE type = 'table'"
+                                          " ORDER BY rowid",
+                                          VERIFY_SCHEMA, NULL);
+    enum status status = STATUS_OK;
+
+    while (tables && status == STATUS_OK && verify_step(verify, tables, VERIFY_SCHEMA, NULL))
+        if (!ledger_is_outside(text_at(tables, 0)))
+            status = add_table(verify, text_at(tables, 0), err);
+    sqlite3_finalize(tables);
+    return status;
+}
+
+enum status verify_schema(struct verify *verify, struct error *err)
+{
+    enum status status = make_model(verify, err);
+
+    if (status == STATUS_OK)
+        status = list_tables(verify, err);
+    if (status != STATUS_OK)
+        return status;
+    verify->readable = true;
+    compare_ours(verify);
+    compare_theirs(verify);
+    if (!verify->readable)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_SCHEMA, NULL, NULL,
+                    "what follows the schema is not checked, because tables are not as expected");
+    return STATUS_OK;
+}
+
+/* One line of PRAGMA integrity_check or foreign_key_check is one finding. */
+enum status verify_structure(struct verify *verify, struct error *err)
+{
+    sqlite3_stmt *check =
+        verify_prepare(verify, verify->db, "PRAGMA integrity_check(20)", VERIFY_FILE, NULL);
+
+    (void)err;
+    while (check && verify_step(verify, check, VERIFY_FILE, NULL)) {
+        if (strcmp(text_at(check, 0), "ok") != 0)
+            verify_tell(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL, "%s", text_at(check, 0));
+    }
+    sqlite3_finalize(check);
+    return STATUS_OK;
+}

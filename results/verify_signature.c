@@ -1,0 +1,170 @@
+/* Signatures and time stamps of checkpoints. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "results/note.h"
+#include "results/timestamp.h"
+#include "results/verify_internal.h"
+
+static const char *text_at(sqlite3_stmt *select, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(select, column);
+
+    return text ? text : "";
+}
+
+static const struct key_public *trusted_key(const struct verify *verify, const uint8_t *bytes)
+{
+    for (size_t i = 0; i < verify->options->key_count; i++)
+        if (memcmp(verify->options->keys[i].bytes, bytes, KEY_PUBLIC_SIZE) == 0)
+            return &verify->options->keys[i];
+    return NULL;
+}
+
+/*
+ * columns: 0 id, 1 name, 2 public_key, 3 signature, 4 role, 5 checkpoint, 6 size, 7 root, 8 kind,
+ * 9 utc_ns, 10 uid, 11 origin
+ */
+static void check_signature(struct verify *verify, sqlite3_stmt *row)
+{
+    const uint8_t *public_key = sqlite3_column_blob(row, 2),
+                  *signature = sqlite3_column_blob(row, 3);
+    const void *root = sqlite3_column_blob(row, 7);
+    struct note note = {.origin = text_at(row, 11),
+                        .size = sqlite3_column_int64(row, 6),
+                        .kind = text_at(row, 8),
+                        .utc_ns = sqlite3_column_int64(row, 9),
+                        .campaign =
+                            sqlite3_column_type(row, 10) == SQLITE_NULL ? NULL : text_at(row, 10)};
+    const struct key_public *trusted;
+    char key[24];
+
+    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
+    verify->summary->signatures++;
+    if (!public_key || sqlite3_column_bytes(row, 2) != KEY_PUBLIC_SIZE || !signature ||
+        sqlite3_column_bytes(row, 3) != KEY_SIGNATURE_SIZE || !root ||
+        sqlite3_column_bytes(row, 7) != DIGEST_SIZE) {
+        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
+                    "is of no checkpoint, or has not the form of a signature");
+        return;
+    }
+    memcpy(note.root.bytes, root, DIGEST_SIZE);
+    if (!note_verify(&note, public_key, signature)) {
+        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
+                    "does not fit checkpoint %lld", (long long)sqlite3_column_int64(row, 5));
+        return;
+    }
+    trusted = trusted_key(verify, public_key);
+    if (trusted)
+        verify->summary->trusted_signatures++;
+    if ((trusted || verify->options->key_count == 0) && note.size > verify->summary->signed_leaves)
+        verify->summary->signed_leaves = note.size;
+}
+
+static void check_stamps(struct verify *verify)
+{
+    sqlite3_stmt *row = verify_prepare(verify, verify->db,
+                                       "SELECT t.id, t.token, c.root FROM timestamp_token t"
+                                       " LEFT JOIN checkpoint c ON c.id = t.checkpoint"
+                                       " ORDER BY t.id",
+                                       VERIFY_SIGNATURE, "timestamp_token");
+
+    while (row && verify_step(verify, row, VERIFY_SIGNATURE, "timestamp_token")) {
+        const void *token = sqlite3_column_blob(row, 1), *bytes = sqlite3_column_blob(row, 2);
+        struct error err = ERROR_INIT;
+        struct digest root = {{0}};
+        char key[24];
+
+        snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
+        if (bytes && sqlite3_column_bytes(row, 2) == DIGEST_SIZE)
+            memcpy(root.bytes, bytes, DIGEST_SIZE);
+        if (timestamp_check(token ? token : "", token ? (size_t)sqlite3_column_bytes(row, 1) : 0,
+                            &root, &err) != STATUS_OK)
+            verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "timestamp_token", key, "%s",
+                        err.message);
+        else
+            verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
+                        "is of the right root; that the authority signed it is checked by openssl "
+                        "ts -verify");
+    }
+    sqlite3_finalize(row);
+}
+
+/* With keys given, every campaign must be covered by one of them. */
+static void check_cover(struct verify *verify)
+{
+    sqlite3_stmt *row = verify_prepare(
+        verify, verify->db,
+        "SELECT g.id, substr(g.uid, 1, 8), (SELECT max(c.size) FROM checkpoint c WHERE c.campaign ="
+        " g.id) FROM campaign g ORDER BY g.id",
+        VERIFY_SIGNATURE, "campaign");
+
+    while (row && verify_step(verify, row, VERIFY_SIGNATURE, "campaign")) {
+        char key[24];
+
+        snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
+        if (sqlite3_column_type(row, 2) == SQLITE_NULL ||
+            sqlite3_column_int64(row, 2) > verify->summary->signed_leaves)
+            verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", key,
+                        "campaign %s is not covered by a signature of the key that you named",
+                        text_at(row, 1));
+    }
+    sqlite3_finalize(row);
+}
+
+static void tell_cover(struct verify *verify)
+{
+    const struct verify_summary *summary = verify->summary;
+    int64_t rest = summary->leaves - summary->signed_leaves;
+
+    if (verify->options->key_count > 0 && summary->trusted_signatures == 0)
+        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
+                    "nothing is signed by the key that you named");
+    else if (summary->signatures == 0)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
+                    "nothing is signed: somebody who rewrites the whole file is found only by "
+                    "--expect-head");
+    else if (rest > 0)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
+                    "the last %" PRId64 " rows came after what %s covers", rest,
+                    verify->options->key_count ? "that key" : "the newest signature");
+    if (verify->options->key_count == 0 && summary->signatures > 0)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
+                    "signatures fit the keys stored beside them; whose keys these are is checked "
+                    "by --key");
+}
+
+enum status verify_signatures(struct verify *verify, struct error *err)
+{
+    sqlite3_stmt *row;
+
+    (void)err;
+    if (!verify->has_ledger) {
+        if (verify->options->key_count > 0)
+            verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
+                        "a signature is asked for, and this file has no ledger");
+        return STATUS_OK;
+    }
+    row = verify_prepare(verify, verify->db, "SELECT name FROM ledger_origin WHERE id = 1",
+                         VERIFY_SIGNATURE, "ledger_origin");
+    if (row && verify_step(verify, row, VERIFY_SIGNATURE, "ledger_origin"))
+        snprintf(verify->summary->origin, sizeof(verify->summary->origin), "%s", text_at(row, 0));
+    else
+        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "ledger_origin", NULL,
+                    "the ledger has no origin");
+    sqlite3_finalize(row);
+    row = verify_prepare(verify, verify->db,
+                         "SELECT s.id, s.name, s.public_key, s.signature, s.role, s.checkpoint,"
+                         " c.size, c.root, c.kind, c.utc_ns, g.uid, (SELECT name FROM ledger_origin"
+                         " WHERE id = 1) FROM signature s LEFT JOIN checkpoint c ON c.id ="
+                         " s.checkpoint LEFT JOIN campaign g ON g.id = c.campaign ORDER BY s.id",
+                         VERIFY_SIGNATURE, "signature");
+    while (row && verify_step(verify, row, VERIFY_SIGNATURE, "signature"))
+        check_signature(verify, row);
+    sqlite3_finalize(row);
+    check_stamps(verify);
+    if (verify->options->key_count > 0)
+        check_cover(verify);
+    tell_cover(verify);
+    return STATUS_OK;
+}
