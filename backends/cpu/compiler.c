@@ -132,13 +132,13 @@ static void append_file(struct text *text, const char *path)
 
 static char *make_identity(const struct cpu_compiler *compiler)
 {
-    char file[PATH_MAX], *proper = NULL;
+    char *proper = NULL;
     struct text text;
 
     text_init(&text);
     text_append(&text, compiler->version);
-    if (find_file(compiler->command, file))
-        append_file(&text, file);
+    if (compiler->path != NULL)
+        append_file(&text, compiler->path);
     /* A driver runs the compiler proper; clang is both and answers with a bare name. */
     if (ask(compiler->command, "-print-prog-name=cc1", &proper, NULL) == STATUS_OK &&
         proper[0] == '/')
@@ -154,6 +154,7 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
     const char *only[] = {chosen, NULL};
     const char *const *candidates = chosen != NULL && chosen[0] != '\0' ? only : names;
     enum status status = STATUS_UNAVAILABLE;
+    char file[PATH_MAX];
     struct text tried;
 
     memset(ret, 0, sizeof(*ret));
@@ -169,8 +170,11 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
             text_append_format(&tried, "%s%s", tried.length > 0 ? "; " : "", error.message);
         }
     }
-    if (status == STATUS_OK && ret->command != NULL)
+    if (status == STATUS_OK && ret->command != NULL) {
+        if (find_file(ret->command, file))
+            ret->path = strdup(file);
         ret->identity = make_identity(ret);
+    }
     ret->tried = text_steal(&tried);
     if (ret->tried == NULL || (status == STATUS_OK && ret->identity == NULL))
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
@@ -185,6 +189,7 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
 void cpu_compiler_finish(struct cpu_compiler *compiler)
 {
     free(compiler->command);
+    free(compiler->path);
     free(compiler->version);
     free(compiler->identity);
     free(compiler->tried);

@@ -10,6 +10,7 @@
 /* Strings are owned by the struct (cpu_compiler_finish). */
 struct cpu_compiler {
     char *command;  /* as found: "cc", or what ASSAY_CC says */
+    char *path;     /* the file behind it; NULL where it cannot be told */
     char *version;  /* first line of --version, printable */
     char *identity; /* version, files and build-ids of driver and compiler proper: provenance */
     char *tried;    /* when none was found: what was tried and why it failed */

@@ -135,8 +135,15 @@ static void close_device(struct device *base)
     .event_create = event_create, .event_destroy = event_destroy, .event_record = event_record,    \
     .event_elapsed_ns = event_elapsed_ns
 
-static const struct device_ops plain_ops = {COMMON_HOOKS};
-static const struct device_ops event_ops = {COMMON_HOOKS, EVENT_HOOKS};
+#define PRODUCT_HOOKS                                                                              \
+    .product_create = cpu_product_create, .product_destroy = cpu_product_destroy,                  \
+    .product_run = cpu_product_run, .product_describe = cpu_product_describe
+
+/* By what was asked for, and whether oneDNN is here. */
+static const struct device_ops ops_of[2][2] = {
+    {{COMMON_HOOKS}, {COMMON_HOOKS, PRODUCT_HOOKS}},
+    {{COMMON_HOOKS, EVENT_HOOKS}, {COMMON_HOOKS, EVENT_HOOKS, PRODUCT_HOOKS}},
+};
 
 enum status cpu_device_open(struct backend *backend, uint32_t index,
                             const struct device_options *options, struct device **ret,
@@ -148,9 +155,9 @@ enum status cpu_device_open(struct backend *backend, uint32_t index,
 
     if (device == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    device->base.ops = options->profile ? &event_ops : &plain_ops;
-    device->base.backend = backend;
     device->state = backend->state;
+    device->base.ops = &ops_of[options->profile][device->state->has_dnnl];
+    device->base.backend = backend;
     device->flush_denormals = options->flush_denormals;
     device->threads = cpu_threads_count();
     cpu_threads_start(device->threads);

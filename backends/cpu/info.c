@@ -215,6 +215,11 @@ static void add_stack(const struct cpu_state *state, struct reading_list *list)
     else
         reading_add_missing(list, "device.kernel_cache", READING_UNAVAILABLE,
                             "XDG_CACHE_HOME or HOME", state->cache.reason);
+    if (state->has_dnnl)
+        reading_add_text(list, "device.products", state->dnnl.version, "oneDNN, dnnl_version");
+    else
+        reading_add_missing(list, "device.products", READING_UNAVAILABLE, "libdnnl",
+                            state->dnnl_reason);
     reading_add_text(list, "device.fp32", "denormals inf_nan round_nearest fma exact_divide_sqrt",
                      "IEEE 754 by -ffp-contract=off and no -ffast-math");
     reading_add_text(list, "device.fp64", "denormals inf_nan round_nearest fma exact_divide_sqrt",

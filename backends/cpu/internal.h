@@ -5,6 +5,7 @@
 #include "backends/backend.h"
 #include "backends/cpu/cache.h"
 #include "backends/cpu/compiler.h"
+#include "backends/cpu/dnnl_api.h"
 #include "backends/cpu/source.h"
 
 /* The backend's state. Kept for the life of the process, like the libraries. */
@@ -12,6 +13,9 @@ struct cpu_state {
     struct cpu_compiler compiler;
     struct cpu_cache cache;
     struct digest target;
+    struct onednn dnnl;
+    bool has_dnnl;
+    char *dnnl_reason; /* why not, when it has not */
 };
 
 struct cpu_device {
@@ -50,5 +54,14 @@ enum status cpu_module_describe(struct device *device, const struct module *modu
                                 struct module_artifact *ret, struct error *err);
 enum status cpu_kernel_launch(struct device *device, const struct kernel_launch *launch,
                               struct error *err);
+
+/* product.c: only with the library */
+enum status cpu_product_create(struct device *device, const struct product_shape *shape,
+                               struct product **ret, struct error *err);
+void cpu_product_destroy(struct device *device, struct product *product);
+enum status cpu_product_run(struct device *device, struct product *product,
+                            const struct product_operands *operands, struct error *err);
+enum status cpu_product_describe(struct device *device, const struct product *product,
+                                 struct product_info *ret, struct error *err);
 
 #endif

@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/internal.h"
@@ -6,6 +7,7 @@
 static enum status probe(struct backend *backend, uint32_t *ret_device_count, struct error *err)
 {
     struct cpu_state *state = calloc(1, sizeof(*state));
+    struct error reason = ERROR_INIT;
     enum status status;
 
     if (state == NULL)
@@ -18,14 +20,43 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     if (status != STATUS_OK)
         return status;
     state->target = cpu_compiler_target();
+    /* Without it there are no vendor products, and that is all. */
+    state->has_dnnl = onednn_open(&state->dnnl, &reason) == STATUS_OK;
+    if (!state->has_dnnl) {
+        state->dnnl_reason = strdup(reason.message);
+        if (state->dnnl_reason == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    }
     *ret_device_count = 1;
     return STATUS_OK;
 }
 
+static size_t libraries(struct backend *backend, struct backend_library *ret, size_t capacity)
+{
+    const struct cpu_state *state = backend->state;
+
+    if (state == NULL || capacity < 2)
+        return 0;
+    ret[0] = (struct backend_library){
+        .name = "cc",
+        .path = state->compiler.path,
+        .tried = state->compiler.tried,
+        .version = state->compiler.version,
+    };
+    ret[1] = (struct backend_library){
+        .name = "dnnl",
+        .path = state->has_dnnl ? state->dnnl.lib.path : NULL,
+        .tried = state->has_dnnl ? state->dnnl.lib.tried : state->dnnl_reason,
+        .version = state->has_dnnl ? state->dnnl.version : NULL,
+    };
+    return 2;
+}
+
 const struct backend_ops cpu_backend_ops = {
     .name = "cpu",
-    .description = "this processor, through the C compiler",
+    .description = "this processor, through the C compiler and oneDNN",
     .probe = probe,
     .device_info = cpu_device_info,
     .device_open = cpu_device_open,
+    .libraries = libraries,
 };

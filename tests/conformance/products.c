@@ -1,0 +1,563 @@
+/*
+ * The vendor library's matrix product, wherever a device has one, against fp64.
+ *
+ * The bound of an element that is the sum of k terms, kept in a type with unit roundoff u in any
+ * order, is (k + 4) u S, where S is the sum of the absolute values of all that is added (Higham,
+ * Accuracy and Stability of Numerical Algorithms, 2002, section 3.1, to first order; 4 for alpha,
+ * bias, D and the conversions); storing it adds the unit roundoff of C's type times the value. A
+ * product of two bf16, f16 or fp8 is exact in f32. tf32 may round each factor to 11 bits first.
+ * Integers are exact.
+ */
+#include "tests/conformance/conformance.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/random.h"
+#include "tests/conformance/reference.h"
+
+/* One operand: what it is in fp64, and the same in its type, with whatever stands in the gaps. */
+struct array {
+    enum dtype type;
+    uint64_t offset, count; /* elements; the first `offset` are not the operand's */
+    double *values;
+    unsigned char *bytes;
+    struct buffer *buffer;
+};
+
+struct task {
+    struct product_shape shape;
+    struct array a, b, c, bias, d;
+    bool in_place; /* D is C */
+};
+
+/* Small values that every fp8 type has: code in e4m3 and in e5m2 (bias 7 and 15). */
+static const struct {
+    double value;
+    uint8_t e4m3, e5m2;
+} eights[] = {{0, 0x00, 0x00}, {0.5, 0x30, 0x38}, {1, 0x38, 0x3c},  {1.5, 0x3c, 0x3e},
+              {2, 0x40, 0x40}, {3, 0x44, 0x42},   {-1, 0xb8, 0xbc}, {-2, 0xc0, 0xc0}};
+
+/* Stores `value` as near as the type can, and puts what was stored back into values. */
+static void put(struct array *array, uint64_t at, double value)
+{
+    unsigned char *to = array->bytes + at * (dtype_bits(array->type) / 8);
+    uint16_t half;
+    float single;
+    int32_t whole;
+
+    switch (array->type) {
+    case DTYPE_F64:
+        memcpy(to, &value, 8);
+        break;
+    case DTYPE_F32:
+        single = (float)value;
+        memcpy(to, &single, 4);
+        value = (double)single;
+        break;
+    case DTYPE_BF16:
+    case DTYPE_F16: {
+        const struct small_float *format =
+            array->type == DTYPE_BF16 ? &reference_bf16 : &reference_f16;
+
+        half = reference_encode(format, value);
+        memcpy(to, &half, 2);
+        value = reference_decode(format, half);
+        break;
+    }
+    case DTYPE_I8:
+        *(int8_t *)to = (int8_t)value;
+        break;
+    case DTYPE_I32:
+        whole = (int32_t)value;
+        memcpy(to, &whole, 4);
+        break;
+    default: {
+        const size_t pick = (size_t)(fabs(value) * 4096) % (sizeof(eights) / sizeof(eights[0]));
+
+        *to = array->type == DTYPE_E5M2 ? eights[pick].e5m2 : eights[pick].e4m3;
+        value = eights[pick].value;
+    }
+    }
+    array->values[at] = value;
+}
+
+static double get(const struct array *array, uint64_t at)
+{
+    const unsigned char *from = array->bytes + at * (dtype_bits(array->type) / 8);
+    uint16_t half;
+    double value;
+    float single;
+    int32_t whole;
+
+    switch (array->type) {
+    case DTYPE_F64:
+        memcpy(&value, from, 8);
+        return value;
+    case DTYPE_F32:
+        memcpy(&single, from, 4);
+        return (double)single;
+    case DTYPE_I32:
+        memcpy(&whole, from, 4);
+        return whole;
+    default:
+        memcpy(&half, from, 2);
+        return reference_decode(array->type == DTYPE_BF16 ? &reference_bf16 : &reference_f16, half);
+    }
+}
+
+static uint64_t extent(const struct product_shape *shape, const struct product_matrix *matrix,
+                       uint64_t rows, uint64_t columns)
+{
+    return (shape->outer - 1) * matrix->outer_stride + (shape->inner - 1) * matrix->inner_stride +
+           ((matrix->transpose ? columns : rows) - 1) * matrix->stride +
+           (matrix->transpose ? rows : columns);
+}
+
+static struct array make_array(struct conformance *c, enum dtype type, uint64_t count,
+                               uint64_t offset, uint64_t stream)
+{
+    struct array array = {.type = type, .offset = offset, .count = count + offset + 3};
+    const uint64_t bytes = array.count * dtype_bits(type) / 8;
+    struct random random;
+
+    array.values = calloc(array.count, sizeof(double));
+    array.bytes = calloc(1, bytes);
+    assert_true(array.values != NULL && array.bytes != NULL);
+    random_init(&random, 31, stream);
+    for (uint64_t i = 0; i < array.count; i++) {
+        const double u = random_next_unit(&random);
+
+        put(&array, i, type == DTYPE_I8 ? floor(u * 256) - 128 : 2 * u - 1);
+    }
+    array.buffer = conformance_buffer(c, array.bytes, bytes);
+    return array;
+}
+
+static void free_array(struct array *array)
+{
+    device_buffer_free(array->buffer);
+    free(array->values);
+    free(array->bytes);
+}
+
+static void upload_array(struct conformance *c, struct array *array)
+{
+    expect_ok(c, device_upload(array->buffer, 0, array->bytes,
+                               array->count * dtype_bits(array->type) / 8, &c->err));
+}
+
+static struct task make_task(struct conformance *c, const struct product_shape *shape,
+                             bool in_place)
+{
+    struct task task = {.shape = *shape, .in_place = in_place};
+    const uint64_t size = extent(shape, &shape->c, shape->m, shape->n);
+
+    task.a = make_array(c, shape->a.type, extent(shape, &shape->a, shape->m, shape->k), 5, 1);
+    task.b = make_array(c, shape->b.type, extent(shape, &shape->b, shape->k, shape->n), 3, 2);
+    task.c = make_array(c, shape->c.type, size, 7, 3);
+    if (shape->bias)
+        task.bias = make_array(c, shape->bias_type, shape->n, 1, 4);
+    if (shape->add && !in_place)
+        task.d = make_array(c, shape->c.type, size, 2, 5);
+    return task;
+}
+
+static void free_task(struct task *task)
+{
+    free_array(&task->a);
+    free_array(&task->b);
+    free_array(&task->c);
+    if (task->bias.buffer != NULL)
+        free_array(&task->bias);
+    if (task->d.buffer != NULL)
+        free_array(&task->d);
+}
+
+static double unit_roundoff(enum dtype type)
+{
+    return type == DTYPE_F64    ? 0x1p-53
+           : type == DTYPE_F32  ? 0x1p-24
+           : type == DTYPE_F16  ? 0x1p-11
+           : type == DTYPE_BF16 ? 0x1p-8
+                                : 0;
+}
+
+static uint64_t index_of(const struct product_matrix *matrix, const struct array *array,
+                         uint64_t outer, uint64_t inner, uint64_t row, uint64_t column)
+{
+    return array->offset + outer * matrix->outer_stride + inner * matrix->inner_stride +
+           (matrix->transpose ? column * matrix->stride + row : row * matrix->stride + column);
+}
+
+/* One element: its value, and in `ret_sum` the absolute values of all that is added. */
+static double element(const struct task *task, uint64_t outer, uint64_t inner, uint64_t row,
+                      uint64_t column, double *ret_sum)
+{
+    const struct product_shape *shape = &task->shape;
+    const double alpha = shape->alpha != 0.0f ? (double)shape->alpha : 1;
+    double value = 0, sum = 0;
+
+    for (uint64_t p = 0; p < shape->k; p++) {
+        const double term = task->a.values[index_of(&shape->a, &task->a, outer, inner, row, p)] *
+                            task->b.values[index_of(&shape->b, &task->b, outer, inner, p, column)];
+
+        value += term;
+        sum += fabs(term);
+    }
+    value *= alpha;
+    sum *= fabs(alpha);
+    if (shape->bias) {
+        value += task->bias.values[task->bias.offset + column];
+        sum += fabs(task->bias.values[task->bias.offset + column]);
+    }
+    if (shape->add) {
+        const struct array *d = task->in_place ? &task->c : &task->d;
+        const double term = d->values[index_of(&shape->c, d, outer, inner, row, column)];
+
+        value += term;
+        sum += fabs(term);
+    }
+    *ret_sum = sum;
+    return value;
+}
+
+static void describe(const struct product_shape *shape, char ret[160])
+{
+    snprintf(ret, 160, "%s %llux%llux%llu, %llu x %llu, A%s B%s to %s%s%s, alpha %g",
+             precision_name(shape->precision), (unsigned long long)shape->m,
+             (unsigned long long)shape->n, (unsigned long long)shape->k,
+             (unsigned long long)shape->outer, (unsigned long long)shape->inner,
+             shape->a.transpose ? "'" : "", shape->b.transpose ? "'" : "",
+             dtype_name(shape->c.type), shape->bias ? " + bias" : "", shape->add ? " + D" : "",
+             (double)shape->alpha);
+}
+
+/* Runs once and compares all of C; what does not belong to C must not have changed. */
+static void check_task(struct conformance *c, struct task *task, struct product *product)
+{
+    const struct product_shape *shape = &task->shape;
+    const struct product_operands operands = {
+        .a = {task->a.buffer, task->a.offset},
+        .b = {task->b.buffer, task->b.offset},
+        .c = {task->c.buffer, task->c.offset},
+        .bias = {task->bias.buffer, task->bias.offset},
+        .d = {task->in_place ? task->c.buffer : task->d.buffer,
+              task->in_place ? task->c.offset : task->d.offset},
+    };
+    const double u = shape->precision == PRECISION_FP64 ? 0x1p-53 : 0x1p-24;
+    const double round = shape->precision == PRECISION_TF32 ? 0x1p-10 : 0;
+    const uint64_t bytes = task->c.count * dtype_bits(task->c.type) / 8;
+    bool *written = calloc(task->c.count, 1);
+    unsigned char *before = malloc(bytes);
+    char what[160];
+
+    assert_true(written != NULL && before != NULL);
+    describe(shape, what);
+    memcpy(before, task->c.bytes, bytes);
+    expect_ok(c, device_product_run(product, &operands, &c->err));
+    expect_ok(c, device_synchronize(c->device, &c->err));
+    expect_ok(c, device_download(task->c.buffer, 0, task->c.bytes, bytes, &c->err));
+    for (uint64_t o = 0; o < shape->outer; o++)
+        for (uint64_t i = 0; i < shape->inner; i++)
+            for (uint64_t r = 0; r < shape->m; r++)
+                for (uint64_t s = 0; s < shape->n; s++) {
+                    const uint64_t at = index_of(&shape->c, &task->c, o, i, r, s);
+                    const double got = get(&task->c, at);
+                    double sum, exact = element(task, o, i, r, s, &sum);
+                    double bound = ((double)shape->k + 4) * u * sum + round * sum +
+                                   unit_roundoff(shape->c.type) * fabs(exact) + 0x1p-140;
+
+                    if (shape->precision == PRECISION_INT8)
+                        bound = 0;
+                    written[at] = true;
+                    if (isfinite(exact) ? !(fabs(got - exact) <= bound)
+                        : isnan(exact)  ? !isnan(got)
+                                        : got != exact)
+                        fail_msg("%s: C[%llu][%llu] of matrix %llu, %llu is %a, expected %a +- %a",
+                                 what, (unsigned long long)r, (unsigned long long)s,
+                                 (unsigned long long)o, (unsigned long long)i, got, exact, bound);
+                }
+    for (uint64_t at = 0; at < task->c.count; at++)
+        if (!written[at] && memcmp(before + at * dtype_bits(task->c.type) / 8,
+                                   task->c.bytes + at * dtype_bits(task->c.type) / 8,
+                                   dtype_bits(task->c.type) / 8) != 0)
+            fail_msg("%s: element %llu, which is not C's, was overwritten", what,
+                     (unsigned long long)at);
+    free(written);
+    free(before);
+}
+
+/* False where the library does not do this shape: that must be said, and by UNSUPPORTED alone. */
+static bool try_shape(struct conformance *c, const struct product_shape *shape, bool in_place)
+{
+    struct product *product = NULL;
+    struct task task;
+    char what[160];
+
+    c->err = (struct error)ERROR_INIT;
+    if (device_product_create(c->device, shape, &product, &c->err) != STATUS_OK) {
+        describe(shape, what);
+        if (c->err.code != STATUS_UNSUPPORTED || c->err.message[0] == '\0')
+            fail_msg("%s: %s (%s)", what, c->err.message, status_name(c->err.code));
+        return false;
+    }
+    task = make_task(c, shape, in_place);
+    check_task(c, &task, product);
+    free_task(&task);
+    device_product_destroy(product);
+    return true;
+}
+
+static enum dtype sum_type(enum precision precision)
+{
+    return precision == PRECISION_FP64   ? DTYPE_F64
+           : precision == PRECISION_INT8 ? DTYPE_I32
+                                         : DTYPE_F32;
+}
+
+/* Matrices one behind the other, rows `pad` apart. */
+static struct product_shape plain_shape(enum precision precision, uint64_t m, uint64_t n,
+                                        uint64_t k, uint64_t pad)
+{
+    const enum dtype type = precision_dtype(precision);
+
+    return (struct product_shape){
+        .precision = precision,
+        .m = m,
+        .n = n,
+        .k = k,
+        .outer = 1,
+        .inner = 1,
+        .a = {.type = type, .stride = k + pad},
+        .b = {.type = type, .stride = n + pad},
+        .c = {.type = sum_type(precision), .stride = n + pad},
+        .alpha = 1,
+    };
+}
+
+static bool is_there(struct conformance *c, enum precision precision)
+{
+    struct product_info info;
+
+    device_product_support(c->device, precision, &info);
+    return info.support != SUPPORT_ABSENT;
+}
+
+/* Every precision answers, and what it answers is what create does. */
+static void test_support(void **state)
+{
+    struct conformance *c = *state;
+
+    if (!device_has_products(c->device))
+        skip();
+    for (int p = 0; p < PRECISION_COUNT; p++) {
+        const enum precision precision = (enum precision)p;
+        struct product_info info;
+
+        device_product_support(c->device, precision, &info);
+        print_message("  %-9s %s, %s %s %s: %s\n", precision_name(precision),
+                      support_name(info.support), info.library, info.version, info.algorithm,
+                      info.method);
+        assert_true(info.method[0] != '\0');
+        if (info.support == SUPPORT_ABSENT)
+            continue;
+        assert_true(info.library[0] != '\0' && info.version[0] != '\0');
+    }
+}
+
+static void test_sizes(void **state)
+{
+    static const uint64_t sizes[][3] = {{1, 1, 1},    {1, 7, 3},     {13, 1, 5},    {17, 31, 29},
+                                        {64, 64, 64}, {33, 127, 65}, {3, 257, 100}, {97, 2, 211}};
+    struct conformance *c = *state;
+    int ran = 0;
+
+    if (!device_has_products(c->device))
+        skip();
+    for (int p = 0; p < PRECISION_COUNT; p++) {
+        if (!is_there(c, (enum precision)p) || p == PRECISION_FP4)
+            continue;
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+            for (int t = 0; t < 8; t++) {
+                struct product_shape shape = plain_shape((enum precision)p, sizes[i][0],
+                                                         sizes[i][1], sizes[i][2], t & 4 ? 5 : 0);
+
+                if (t & 1) {
+                    shape.a.transpose = true;
+                    shape.a.stride = shape.m + (t & 4 ? 3 : 0);
+                }
+                if (t & 2) {
+                    shape.b.transpose = true;
+                    shape.b.stride = shape.k + (t & 4 ? 9 : 0);
+                }
+                ran += try_shape(c, &shape, false);
+            }
+    }
+    print_message("  %d products\n", ran);
+    assert_true(ran > 0);
+}
+
+/* Heads inside rows as attention has them, one operand for all, and a plain batch. */
+static void test_batches(void **state)
+{
+    struct conformance *c = *state;
+    int ran = 0;
+
+    if (!device_has_products(c->device))
+        skip();
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        for (int kind = 0; kind < 4; kind++) {
+            struct product_shape shape = plain_shape((enum precision)p, 11, 13, 16, 0);
+
+            if (!is_there(c, (enum precision)p) || p == PRECISION_FP4)
+                continue;
+            shape.outer = 2;
+            shape.inner = kind == 2 ? 1 : 3;
+            shape.a.inner_stride = 11 * 16;
+            shape.b.inner_stride = 16 * 13;
+            shape.c.inner_stride = 11 * 13;
+            shape.a.outer_stride = shape.inner * shape.a.inner_stride;
+            shape.b.outer_stride = shape.inner * shape.b.inner_stride;
+            shape.c.outer_stride = shape.inner * shape.c.inner_stride;
+            if (kind == 1) {
+                shape.a.stride = 3 * 16;
+                shape.a.inner_stride = 16;
+                shape.a.outer_stride = 11 * 48 + 7;
+                shape.b.transpose = true;
+                shape.b.stride = 3 * 16;
+                shape.b.inner_stride = 16;
+                shape.b.outer_stride = 13 * 48;
+            }
+            if (kind == 3)
+                shape.b.inner_stride = shape.b.outer_stride = 0;
+            ran += try_shape(c, &shape, false);
+        }
+    print_message("  %d products\n", ran);
+    assert_true(ran > 0);
+}
+
+static void test_extras(void **state)
+{
+    static const enum dtype types[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64};
+    struct conformance *c = *state;
+    int ran = 0, asked = 0;
+
+    if (!device_has_products(c->device))
+        skip();
+    for (int p = 0; p < PRECISION_COUNT; p++) {
+        if (p == PRECISION_INT8 || p == PRECISION_FP4 || !is_there(c, (enum precision)p))
+            continue;
+        for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+            if ((types[t] == DTYPE_F64) != (p == PRECISION_FP64))
+                continue;
+            for (int extra = 0; extra < 12; extra++) {
+                struct product_shape shape = plain_shape((enum precision)p, 19, 37, 23, 2);
+
+                shape.c.type = types[t];
+                shape.bias = extra & 1;
+                shape.bias_type = p == PRECISION_FP64 ? DTYPE_F64 : DTYPE_F32;
+                shape.alpha = extra & 2 ? -0.375f : 1.0f;
+                shape.add = extra >= 4;
+                asked++;
+                ran += try_shape(c, &shape, extra >= 8);
+            }
+        }
+    }
+    print_message("  %d products of %d that were asked for\n", ran, asked);
+    assert_true(ran > 0);
+}
+
+/* What is not a number, or not finite, stays visible in its row and column, and nowhere else. */
+static void test_special_values(void **state)
+{
+    struct conformance *c = *state;
+
+    if (!device_has_products(c->device))
+        skip();
+    for (int p = 0; p < PRECISION_COUNT; p++) {
+        struct product_shape shape = plain_shape((enum precision)p, 9, 33, 17, 0);
+        struct product *product = NULL;
+        struct task task;
+
+        if (p == PRECISION_INT8 || p == PRECISION_FP4 || p == PRECISION_FP8_E4M3 ||
+            p == PRECISION_FP8_E5M2 || !is_there(c, (enum precision)p))
+            continue;
+        expect_ok(c, device_product_create(c->device, &shape, &product, &c->err));
+        task = make_task(c, &shape, false);
+        put(&task.a, task.a.offset + 2 * 17 + 4, (double)NAN);
+        put(&task.a, task.a.offset + 5 * 17 + 16, (double)INFINITY);
+        put(&task.b, task.b.offset + 3 * 33 + 32, (double)-INFINITY);
+        for (int r = 0; r < 9; r++) /* infinity times zero */
+            if (r != 2)
+                put(&task.a, task.a.offset + (uint64_t)r * 17 + 3, r == 7 ? 0 : 1);
+        upload_array(c, &task.a);
+        upload_array(c, &task.b);
+        check_task(c, &task, product);
+        free_task(&task);
+        device_product_destroy(product);
+    }
+}
+
+/* The same product on other arrays, again and again, and two products in turns. */
+static void test_again(void **state)
+{
+    struct conformance *c = *state;
+    struct product_shape shape = plain_shape(PRECISION_FP32, 31, 29, 37, 0);
+    struct product *first = NULL, *second = NULL;
+
+    if (!device_has_products(c->device))
+        skip();
+    expect_ok(c, device_product_create(c->device, &shape, &first, &c->err));
+    expect_ok(c, device_product_create(c->device, &shape, &second, &c->err));
+    for (int i = 0; i < 5; i++) {
+        struct task one = make_task(c, &shape, false), other = make_task(c, &shape, false);
+
+        check_task(c, &one, first);
+        check_task(c, &other, i % 2 ? first : second);
+        free_task(&one);
+        free_task(&other);
+    }
+    device_product_destroy(first);
+    device_product_destroy(second);
+    device_product_destroy(NULL);
+}
+
+static void test_refused(void **state)
+{
+    struct conformance *c = *state;
+    const struct product_shape good = plain_shape(PRECISION_FP32, 4, 5, 6, 0);
+    struct product_shape bad = good;
+    struct product *product = NULL;
+    struct buffer *small;
+    struct product_operands operands;
+
+    if (!device_has_products(c->device))
+        skip();
+    bad.m = 0;
+    expect_status(c, STATUS_INVALID, device_product_create(c->device, &bad, &product, &c->err));
+    bad = good;
+    bad.a.stride = 5;
+    expect_status(c, STATUS_INVALID, device_product_create(c->device, &bad, &product, &c->err));
+    bad = good;
+    bad.c.transpose = true;
+    expect_status(c, STATUS_INVALID, device_product_create(c->device, &bad, &product, &c->err));
+    bad = good;
+    bad.b.type = DTYPE_BF16;
+    expect_status(c, STATUS_INVALID, device_product_create(c->device, &bad, &product, &c->err));
+    assert_null(product);
+    expect_ok(c, device_product_create(c->device, &good, &product, &c->err));
+    small = conformance_buffer(c, NULL, 4 * 6 * 4);
+    operands = (struct product_operands){.a = {small, 0}, .b = {small, 0}, .c = {small, 0}};
+    expect_status(c, STATUS_INVALID, device_product_run(product, &operands, &c->err));
+    device_buffer_free(small);
+    device_product_destroy(product);
+}
+
+CONFORMANCE_AREA(conformance_products, {"every precision is answered", test_support, true},
+                 {"odd sizes, transposed and padded", test_sizes, true},
+                 {"batches", test_batches, true}, {"bias, D, alpha and types", test_extras, true},
+                 {"NaN and infinity", test_special_values, true},
+                 {"again and again", test_again, true},
+                 {"what cannot be is refused", test_refused, true});
