@@ -117,6 +117,7 @@ INLINE f32 assay_float(u32 bits)
 }
 
 #define F_FMA(a, b, c) __builtin_fmaf((f32)(a), (f32)(b), (f32)(c))
+#define D_FMA(a, b, c) __builtin_fma((f64)(a), (f64)(b), (f64)(c))
 #define F_SQRT(x) __builtin_sqrtf((f32)(x))
 #define F_FABS(x) __builtin_fabsf((f32)(x))
 #define F_MAX(a, b) assay_max((f32)(a), (f32)(b))

@@ -7,13 +7,15 @@
 
 static const char head[] = "assay_kernel";
 
-/* Scalars of the dialect: the letter of the signature and the member of the argument. */
-static const struct {
-    const char *name;
-    char letter;
-} scalars[] = {{"i32", 'i'}, {"u32", 'u'}, {"i64", 'l'}, {"u64", 'L'}, {"f32", 'f'}, {"f64", 'd'}};
-
-#define SCALAR_COUNT (sizeof(scalars) / sizeof(scalars[0]))
+/*
+ * The compiler says which of the dialect's scalars a parameter is, since its type may go by another
+ * name: the letter of the signature and the member of the argument.
+ */
+#define LETTER(type)                                                                               \
+    "_Generic((" type ")0, i32: 'i', u32: 'u', i64: 'l', u64: 'L', f32: 'f', f64: 'd')"
+#define MEMBER(type, argument)                                                                     \
+    "_Generic((" type ")0, i32: " argument ".i32_, u32: " argument ".u32_, i64: " argument         \
+    ".i64_, u64: " argument ".u64_, f32: " argument ".f32_, f64: " argument ".f64_)"
 
 void cpu_source_join(const struct module_source *source, const char *prelude, size_t prelude_length,
                      struct text *ret)
@@ -108,37 +110,19 @@ static const char *split(const char *at, struct piece *ret, size_t capacity, siz
     return NULL;
 }
 
-static bool piece_is(struct piece piece, const char *word)
+static bool is_pointer(struct piece parameter)
 {
-    return (size_t)(piece.end - piece.begin) == strlen(word) &&
-           strncmp(piece.begin, word, strlen(word)) == 0;
+    return memchr(parameter.begin, '*', (size_t)(parameter.end - parameter.begin)) != NULL;
 }
 
-/* Letter of one parameter, 0 when it is neither a pointer nor a scalar of the dialect. */
-static char letter_of(struct piece parameter)
+/* What stands before the parameter's name. */
+static struct piece type_of(struct piece parameter)
 {
     const char *name = parameter.end;
-    struct piece type;
 
-    if (memchr(parameter.begin, '*', (size_t)(parameter.end - parameter.begin)) != NULL)
-        return CPU_PARAMETER_POINTER;
     while (name > parameter.begin && is_word(name[-1]))
         name--;
-    type = trim(parameter.begin, name);
-    if (type.end - type.begin > 6 && strncmp(type.begin, "const ", 6) == 0)
-        type = trim(type.begin + 6, type.end);
-    for (size_t i = 0; i < SCALAR_COUNT; i++)
-        if (piece_is(type, scalars[i].name))
-            return scalars[i].letter;
-    return 0;
-}
-
-static const char *member_of(char letter)
-{
-    for (size_t i = 0; i < SCALAR_COUNT; i++)
-        if (scalars[i].letter == letter)
-            return scalars[i].name;
-    return "pointer";
+    return trim(parameter.begin, name);
 }
 
 #define PIECES_MAX (KERNEL_ARGS_MAX + 1)
@@ -147,13 +131,26 @@ static const char *member_of(char letter)
  * The function that runs a range of groups, and the signature. Every name in it is reserved, since
  * a kernel may be called anything else.
  */
-static void append_runner(struct text *text, struct piece name, const char *letters)
+static void append_runner(struct text *text, struct piece name, const struct piece *parameters,
+                          size_t count)
 {
     const int length = (int)(name.end - name.begin);
 
     text_append_format(text,
                        "extern const char " CPU_SIGNATURE "%.*s[];\n"
-                       "const char " CPU_SIGNATURE "%.*s[] = \"%s\";\n"
+                       "const char " CPU_SIGNATURE "%.*s[] = {",
+                       length, name.begin, length, name.begin);
+    for (size_t i = 0; i < count; i++) {
+        const struct piece type = type_of(parameters[i]);
+        const int size = (int)(type.end - type.begin);
+
+        if (is_pointer(parameters[i]))
+            text_append_format(text, "'%c', ", CPU_PARAMETER_POINTER);
+        else
+            text_append_format(text, LETTER("%.*s") ", ", size, type.begin);
+    }
+    text_append_format(text,
+                       "0};\n"
                        "void " CPU_RUN "%.*s(const u64 *assay_groups, const union assay_argument "
                        "*assay_arguments, u64 assay_begin, u64 assay_end)\n{\n"
                        "    struct assay_geometry assay_at = assay_first(assay_groups, "
@@ -161,10 +158,19 @@ static void append_runner(struct text *text, struct piece name, const char *lett
                        "    for (; assay_begin < assay_end; assay_begin++) {\n"
                        "        assay_place = assay_at;\n"
                        "        %.*s(assay_at",
-                       length, name.begin, length, name.begin, letters, length, name.begin, length,
-                       name.begin);
-    for (size_t i = 0; letters[i] != '\0'; i++)
-        text_append_format(text, ", assay_arguments[%zu].%s_", i, member_of(letters[i]));
+                       length, name.begin, length, name.begin);
+    for (size_t i = 0; i < count; i++) {
+        const struct piece type = type_of(parameters[i]);
+        const int size = (int)(type.end - type.begin);
+
+        if (is_pointer(parameters[i])) {
+            text_append_format(text, ", assay_arguments[%zu].pointer_", i);
+            continue;
+        }
+        text_append_format(text, ", ({ const union assay_argument assay_a = assay_arguments[%zu]; ",
+                           i);
+        text_append_format(text, MEMBER("%.*s", "assay_a") "; })", size, type.begin);
+    }
     text_append(text, ");\n        assay_next(&assay_at);\n    }\n}\n");
 }
 
@@ -172,7 +178,6 @@ static enum status expand_head(const char **at, struct text *body, struct text *
                                struct error *err)
 {
     struct piece pieces[PIECES_MAX];
-    char letters[KERNEL_ARGS_MAX + 1] = "";
     size_t count = 0, parameters;
     const char *behind = split(*at + strlen(head), pieces, PIECES_MAX, &count);
 
@@ -189,21 +194,12 @@ static enum status expand_head(const char **at, struct text *body, struct text *
                        "static __attribute__((noinline)) void %.*s(const struct "
                        "assay_geometry assay_place",
                        (int)(pieces[0].end - pieces[0].begin), pieces[0].begin);
-    for (size_t i = 0; i < parameters; i++) {
-        const struct piece parameter = pieces[i + 1];
-
-        letters[i] = letter_of(parameter);
-        if (letters[i] == 0)
-            return error_set(err, STATUS_COMPILE,
-                             "kernel %.*s: parameter \"%.*s\" is neither a GLOBAL pointer nor one "
-                             "of i32 u32 i64 u64 f32 f64",
-                             (int)(pieces[0].end - pieces[0].begin), pieces[0].begin,
-                             (int)(parameter.end - parameter.begin), parameter.begin);
+    for (size_t i = 1; i <= parameters; i++) {
         text_append(body, ", ");
-        text_append_bytes(body, parameter.begin, (size_t)(parameter.end - parameter.begin));
+        text_append_bytes(body, pieces[i].begin, (size_t)(pieces[i].end - pieces[i].begin));
     }
     text_append(body, ")");
-    append_runner(runners, pieces[0], letters);
+    append_runner(runners, pieces[0], pieces + 1, parameters);
     *at = behind;
     return STATUS_OK;
 }

@@ -38,8 +38,9 @@ void cpu_source_join(const struct module_source *source, const char *prelude, si
 
 /*
  * Turns the KERNEL heads of preprocessed text into functions and appends, for each, a function that
- * runs a range of groups (cpu_kernel_run) and its signature. COMPILE: a head that is no list of
- * pointers and the dialect's scalars, or a name twice.
+ * runs a range of groups (cpu_kernel_run) and its signature. COMPILE: a head that is no name and
+ * list of parameters, or too long a one. That parameters are pointers or scalars of the dialect is
+ * for the compiler to find.
  */
 enum status cpu_source_expand(const char *preprocessed, struct text *ret, struct error *err);
 
