@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "backends/hip/rocblas.h"
+#include "backends/hip/rocm_smi.h"
 #include "backends/hip/rtc.h"
 #include "backends/hip/runtime.h"
 
@@ -138,11 +139,75 @@ static void check_rocblas(void)
 }
 #endif
 
+#if __has_include(<rocm_smi/rocm_smi.h>)
+#include <rocm_smi/rocm_smi.h>
+
+static void check_rocm_smi(void)
+{
+    struct rocm_smi api;
+
+    printf("ROCm SMI, lists of %d frequencies\n", RSMI_MAX_NUM_FREQUENCIES);
+#define VALUE(name, value) check(RSMI_STATUS_##name == (value), "the value", "RSMI_STATUS_" #name);
+    ROCM_SMI_STATUS_MAP(VALUE)
+#undef VALUE
+#define SAME(theirs, ours) check((unsigned)(theirs) == (ours), "the value", #theirs);
+    SAME(RSMI_CLK_TYPE_SYS, ROCM_SMI_CLOCK_SYS)
+    SAME(RSMI_CLK_TYPE_MEM, ROCM_SMI_CLOCK_MEM)
+    SAME(RSMI_TEMP_TYPE_EDGE, ROCM_SMI_TEMPERATURE_EDGE)
+    SAME(RSMI_TEMP_TYPE_JUNCTION, ROCM_SMI_TEMPERATURE_JUNCTION)
+    SAME(RSMI_TEMP_TYPE_MEMORY, ROCM_SMI_TEMPERATURE_MEMORY)
+    SAME(RSMI_TEMP_CURRENT, ROCM_SMI_TEMPERATURE_CURRENT)
+    SAME(RSMI_GPU_BLOCK_UMC, ROCM_SMI_BLOCK_UMC)
+    SAME(RSMI_SW_COMP_DRIVER, ROCM_SMI_COMPONENT_DRIVER)
+    SAME(RSMI_MEM_TYPE_VRAM, 0u)
+#undef SAME
+#if RSMI_MAX_NUM_FREQUENCIES < 33
+#define LAYOUT rocm_smi_frequencies_5
+#else
+#define LAYOUT rocm_smi_frequencies_6
+    check(SAME_TYPE(&rsmi_dev_current_socket_power_get, api.rsmi_dev_current_socket_power_get),
+          "the type", "rsmi_dev_current_socket_power_get");
+#endif
+    check(sizeof(rsmi_frequencies_t) == sizeof(struct LAYOUT), "the size", "rsmi_frequencies_t");
+    check(offsetof(rsmi_frequencies_t, num_supported) == offsetof(struct LAYOUT, count),
+          "the offset", "rsmi_frequencies_t.num_supported");
+    check(offsetof(rsmi_frequencies_t, current) == offsetof(struct LAYOUT, current), "the offset",
+          "rsmi_frequencies_t.current");
+    check(offsetof(rsmi_frequencies_t, frequency) == offsetof(struct LAYOUT, hertz), "the offset",
+          "rsmi_frequencies_t.frequency");
+    check(offsetof(rsmi_error_count_t, uncorrectable_err) ==
+              offsetof(struct rocm_smi_errors, uncorrected),
+          "the offset", "rsmi_error_count_t.uncorrectable_err");
+#define FUNCTION(name, parameters) check(SAME_TYPE(&name, api.name), "the type", #name);
+    ROCM_SMI_REQUIRED_MAP(FUNCTION)
+    FUNCTION(rsmi_dev_power_ave_get, )
+    FUNCTION(rsmi_dev_energy_count_get, )
+    FUNCTION(rsmi_dev_power_cap_get, )
+    FUNCTION(rsmi_dev_power_cap_default_get, )
+    FUNCTION(rsmi_dev_temp_metric_get, )
+    FUNCTION(rsmi_dev_busy_percent_get, )
+    FUNCTION(rsmi_dev_memory_busy_percent_get, )
+    FUNCTION(rsmi_dev_memory_usage_get, )
+    FUNCTION(rsmi_dev_pci_replay_counter_get, )
+    FUNCTION(rsmi_dev_unique_id_get, )
+    FUNCTION(rsmi_dev_serial_number_get, )
+    FUNCTION(rsmi_dev_vbios_version_get, )
+    FUNCTION(rsmi_version_str_get, )
+#undef FUNCTION
+}
+#else
+static void check_rocm_smi(void)
+{
+    printf("SKIP ROCm SMI: rocm_smi/rocm_smi.h is not here (Debian package librocm-smi-dev)\n");
+}
+#endif
+
 int main(void)
 {
     check_runtime();
     check_rtc();
     check_rocblas();
+    check_rocm_smi();
     printf("%d checks, %d failed\n", checks, failures);
     return failures > 0 ? 1 : checks == 0 ? 77 : 0;
 }
