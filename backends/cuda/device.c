@@ -20,6 +20,12 @@ static enum status check(struct gpu_device *device, const char *function, unsign
 #define CALL(device, err, function, ...)                                                           \
     check(device, #function, cuda_device(device)->api->function(__VA_ARGS__), err)
 
+/* It says that it succeeded, and there is no object. */
+static enum status gave_nothing(struct gpu_device *device, const char *function, struct error *err)
+{
+    return cuda_fail(cuda_device(device)->api, err, NULL, function, CUDA_DRIVER_SUCCESS);
+}
+
 static enum status bind(struct gpu_device *device, struct error *err)
 {
     return CALL(device, err, cuCtxSetCurrent, cuda_device(device)->context);
@@ -63,7 +69,7 @@ static enum status function_find(struct gpu_device *device, void *module, const 
     enum status status = CALL(device, err, cuModuleGetFunction, &function, module, name);
 
     if (status == STATUS_OK && function == NULL)
-        status = check(device, "cuModuleGetFunction", CUDA_DRIVER_ERROR_UNKNOWN, err);
+        status = gave_nothing(device, "cuModuleGetFunction", err);
     if (status == STATUS_OK)
         *ret = function;
     return status;
@@ -111,7 +117,7 @@ static enum status memory_alloc(struct gpu_device *device, uint64_t bytes, uint6
     enum status status = CALL(device, err, cuMemAlloc, &address, (size_t)bytes);
 
     if (status == STATUS_OK && address == 0)
-        status = cuda_fail(cuda_device(device)->api, err, NULL, "cuMemAlloc", CUDA_DRIVER_SUCCESS);
+        status = gave_nothing(device, "cuMemAlloc", err);
     if (status == STATUS_OK)
         *ret = address;
     return status;
@@ -157,6 +163,8 @@ static enum status event_create(struct gpu_device *device, void **ret, struct er
     struct CUevent_st *event = NULL;
     enum status status = CALL(device, err, cuEventCreate, &event, CUDA_EVENT_DEFAULT);
 
+    if (status == STATUS_OK && event == NULL)
+        status = gave_nothing(device, "cuEventCreate", err);
     if (status == STATUS_OK)
         *ret = event;
     return status;
@@ -267,12 +275,16 @@ static enum status open_context(struct cuda_device *device, struct error *err)
     enum status status =
         CALL(base, err, cuDevicePrimaryCtxRetain, &device->context, device->ordinal);
 
+    if (status == STATUS_OK && device->context == NULL)
+        status = gave_nothing(base, "cuDevicePrimaryCtxRetain", err);
     if (status != STATUS_OK)
         return status;
     device->retained = true;
     status = gpu_bind(base, err);
     if (status == STATUS_OK)
         status = CALL(base, err, cuStreamCreate, &device->stream, CUDA_STREAM_NON_BLOCKING);
+    if (status == STATUS_OK && device->stream == NULL)
+        status = gave_nothing(base, "cuStreamCreate", err);
     return status;
 }
 
@@ -321,6 +333,7 @@ enum status cuda_device_open(struct backend *backend, uint32_t index,
     if (status == STATUS_OK)
         status = open_cublaslt(device, err);
     if (status == STATUS_OK) {
+        gpu_choose_events(&device->base, options);
         add_compiler_reading(device, arch);
         if (device->base.base.info.readings.failed)
             status = error_set(err, STATUS_NO_MEMORY, "out of memory");

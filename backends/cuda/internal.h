@@ -74,6 +74,13 @@ enum status cuda_device_open(struct backend *backend, uint32_t index,
 /* cubin.c: names of the kernels in a CUBIN (its sections ".text.NAME"); 0 for anything else. */
 size_t cuda_cubin_kernels(const struct gpu_binary *binary, char (*ret)[64], size_t capacity);
 
+/*
+ * product_algorithm.c: UNSUPPORTED, DEVICE_MEMORY or DEVICE, by the library's status;
+ * LT_STATUS_SUCCESS: it gave nothing.
+ */
+enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, unsigned code,
+                         struct error *err);
+
 /* product.c */
 enum status cuda_product_create(struct device *device, const struct product_shape *shape,
                                 struct product **ret, struct error *err);

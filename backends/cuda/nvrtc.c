@@ -33,23 +33,29 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
+static enum status unusable(const struct nvrtc *nvrtc, const char *function, unsigned code,
+                            struct error *err)
+{
+    if (code == CUDA_NVRTC_SUCCESS)
+        return error_set(err, STATUS_UNAVAILABLE, "%s: %s: what it tells cannot be",
+                         nvrtc->lib.path, function);
+    return error_set(err, STATUS_UNAVAILABLE, "%s: %s: %s (%u)", nvrtc->lib.path, function,
+                     nvrtc->api.nvrtcGetErrorString(code), code);
+}
+
 static enum status ask(struct nvrtc *nvrtc, struct error *err)
 {
     int count = 0;
     unsigned code = nvrtc->api.nvrtcVersion(&nvrtc->major, &nvrtc->minor);
 
-    if (code != CUDA_NVRTC_SUCCESS)
-        return error_set(err, STATUS_UNAVAILABLE, "%s: nvrtcVersion: %s (%u)", nvrtc->lib.path,
-                         nvrtc->api.nvrtcGetErrorString(code), code);
+    if (code != CUDA_NVRTC_SUCCESS || nvrtc->major <= 0)
+        return unusable(nvrtc, "nvrtcVersion", code, err);
     code = nvrtc->api.nvrtcGetNumSupportedArchs(&count);
     if (code != CUDA_NVRTC_SUCCESS || count < 1 || count > NVRTC_ARCHS_MAX)
-        return error_set(err, STATUS_UNAVAILABLE,
-                         "%s: nvrtcGetNumSupportedArchs: code %u, %d architectures",
-                         nvrtc->lib.path, code, count);
+        return unusable(nvrtc, "nvrtcGetNumSupportedArchs", code, err);
     code = nvrtc->api.nvrtcGetSupportedArchs(nvrtc->archs);
     if (code != CUDA_NVRTC_SUCCESS)
-        return error_set(err, STATUS_UNAVAILABLE, "%s: nvrtcGetSupportedArchs: %s (%u)",
-                         nvrtc->lib.path, nvrtc->api.nvrtcGetErrorString(code), code);
+        return unusable(nvrtc, "nvrtcGetSupportedArchs", code, err);
     nvrtc->arch_count = (size_t)count;
     qsort(nvrtc->archs, nvrtc->arch_count, sizeof(nvrtc->archs[0]), by_number);
     return STATUS_OK;

@@ -112,7 +112,7 @@ static enum status make_layout(const struct cublaslt_api *api, const struct prod
     if (batch->count > INT32_MAX || matrix->stride > INT64_MAX)
         return error_set(err, STATUS_UNSUPPORTED, "a batch of %" PRIu64 " matrices is too many",
                          batch->count);
-    LT(cublasLtMatrixLayoutCreate, ret, type, length, lines, (int64_t)matrix->stride);
+    LT_MAKE(*ret, cublasLtMatrixLayoutCreate, ret, type, length, lines, (int64_t)matrix->stride);
     if (batch->count > 1) {
         LT(cublasLtMatrixLayoutSetAttribute, *ret, LT_LAYOUT_BATCH_COUNT, &count, sizeof(count));
         LT(cublasLtMatrixLayoutSetAttribute, *ret, LT_LAYOUT_STRIDED_BATCH_OFFSET, &offset,
@@ -130,7 +130,7 @@ static enum status make_desc(const struct cublaslt_api *api, const struct produc
     unsigned compute, scale, bias_type = 0;
 
     compute_of(shape->precision, &compute, &scale);
-    LT(cublasLtMatmulDescCreate, &product->desc, compute, scale);
+    LT_MAKE(product->desc, cublasLtMatmulDescCreate, &product->desc, compute, scale);
     LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_TRANSA, &transpose_a,
        sizeof(transpose_a));
     LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_TRANSB, &transpose_b,

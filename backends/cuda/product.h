@@ -24,15 +24,19 @@ struct cuda_product {
     enum support support;
 };
 
-/* UNSUPPORTED, DEVICE_MEMORY or DEVICE, by the library's status. */
-enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, unsigned code,
-                         struct error *err);
-
 #define LT(function, ...)                                                                          \
     do {                                                                                           \
         const unsigned code_ = api->function(__VA_ARGS__);                                         \
         if (code_ != LT_STATUS_SUCCESS)                                                            \
             return cuda_lt_fail(api, #function, code_, err);                                       \
+    } while (0)
+
+/* The same for what makes an object, which must then be there. */
+#define LT_MAKE(object, function, ...)                                                             \
+    do {                                                                                           \
+        LT(function, __VA_ARGS__);                                                                 \
+        if ((object) == NULL)                                                                      \
+            return cuda_lt_fail(api, #function, LT_STATUS_SUCCESS, err);                           \
     } while (0)
 
 /*

@@ -14,6 +14,10 @@ enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, u
 {
     enum status status;
 
+    if (code == LT_STATUS_SUCCESS)
+        return error_set(err, STATUS_DEVICE,
+                         "%s: succeeded, but what it gave cannot be; the library is defective",
+                         function);
     switch (code) {
     case LT_STATUS_NOT_SUPPORTED:
     case LT_STATUS_INVALID_VALUE:
@@ -124,7 +128,7 @@ enum status cuda_product_choose(struct cuda_device *device, struct cuda_product 
     LT_PREFERENCE preference = NULL;
     enum status status;
 
-    LT(cublasLtMatmulPreferenceCreate, &preference);
+    LT_MAKE(preference, cublasLtMatmulPreferenceCreate, &preference);
     status = ask(device, product, shape, preference, alignment, ret, ret_workspace, ret_flags, err);
     api->cublasLtMatmulPreferenceDestroy(preference);
     return status;

@@ -140,6 +140,18 @@ enum status gpu_event_elapsed_ns(struct device *base, const struct event *start,
     return status;
 }
 
+void gpu_choose_events(struct gpu_device *device, const struct device_options *options)
+{
+    device->ops = *device->base.ops;
+    device->base.ops = &device->ops;
+    if (options->profile)
+        return;
+    device->ops.event_create = NULL;
+    device->ops.event_destroy = NULL;
+    device->ops.event_record = NULL;
+    device->ops.event_elapsed_ns = NULL;
+}
+
 enum status gpu_synchronize(struct device *base, struct error *err)
 {
     struct gpu_device *device = gpu_device(base);

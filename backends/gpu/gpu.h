@@ -93,6 +93,7 @@ struct gpu_driver {
 
 struct gpu_device {
     struct device base;
+    struct device_ops ops; /* what base.ops points to after gpu_choose_events */
     const struct gpu_driver *driver;
     bool flush_denormals; /* for the compiler's options */
 };
@@ -141,6 +142,9 @@ enum status gpu_synchronize(struct device *device, struct error *err);
 size_t gpu_lane_candidates(struct device *device, uint32_t *ret, size_t capacity);
 /* driver->close, then frees the struct: also for a device whose opening failed. */
 void gpu_close(struct device *device);
+
+/* At the end of opening: base.ops without device times where none were asked for. */
+void gpu_choose_events(struct gpu_device *device, const struct device_options *options);
 
 #define GPU_DEVICE_HOOKS                                                                           \
     .buffer_alloc = gpu_buffer_alloc, .buffer_free = gpu_buffer_free, .upload = gpu_upload,        \

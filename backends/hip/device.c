@@ -108,6 +108,8 @@ static void close_device(struct gpu_device *base)
 {
     struct hip_device *device = hip_device(base);
 
+    if (device->stream != NULL && gpu_bind(base, NULL) == STATUS_OK)
+        device->api->hipStreamSynchronize(device->stream);
     hip_products_close(device);
     if (device->stream != NULL)
         device->api->hipStreamDestroy(device->stream);
@@ -185,6 +187,7 @@ enum status hip_device_open(struct backend *backend, uint32_t index,
     if (status == STATUS_OK) {
         struct reading_list *list = &device->base.base.info.readings;
 
+        gpu_choose_events(&device->base, options);
         gpu_add_option_readings(list, options->flush_denormals, "options of hiprtcCompileProgram");
         if (list->failed)
             status = error_set(err, STATUS_NO_MEMORY, "out of memory");

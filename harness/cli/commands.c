@@ -4,7 +4,6 @@
 /* clang-format off */
 static const struct command *const commands[] = {
     &command_devices,
-    &command_doctor,
     &command_list,
     &command_describe,
     &command_run,

@@ -5,7 +5,6 @@
 #include "harness/cli/command.h"
 
 extern const struct command command_devices;
-extern const struct command command_doctor;
 extern const struct command command_list;
 extern const struct command command_describe;
 extern const struct command command_run;

@@ -38,7 +38,9 @@ static void test_geometry(void **state)
     size_t count = device_lane_candidates(c->device, lanes, 16), k;
 
     assert_true(count >= 1);
-    assert_int_equal(lanes[0], 1);
+    /* Groups of a GPU are whole warps; elsewhere one lane a group is always worth a try. */
+    if (strcmp(c->backend->ops->name, "cuda") != 0 && strcmp(c->backend->ops->name, "hip") != 0)
+        assert_int_equal(lanes[0], 1);
     for (k = 0; k < count; k++) {
         assert_true(k == 0 || lanes[k] > lanes[k - 1]);
         check_geometry(c, lanes[k], 1, 1, 1);

@@ -1,0 +1,384 @@
+/*
+ * A stand-in for cuBLASLt, of what a Hopper device does: 8-bit operands only with A transposed and
+ * B plain, fp64 to int8, tf32 by tensor units.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/cublaslt.h"
+#include "tests/support/gpu_shim/core.h"
+#include "tests/support/gpu_shim/cuda.h"
+
+#define PROTOTYPE(result, name, parameters) SHIM_EXPORT result name parameters;
+CUBLASLT_REQUIRED_MAP(PROTOTYPE)
+CUBLASLT_OPTIONAL_MAP(PROTOTYPE)
+#undef PROTOTYPE
+
+#define ALGORITHM 42u
+#define WORKSPACE ((size_t)1 << 16)
+
+struct cublasLtContext {
+    int unused;
+};
+struct cublaslt_desc {
+    unsigned compute, scale;
+    int32_t transpose_a, transpose_b;
+    uint32_t epilogue;
+    uint64_t bias;
+    int32_t bias_type; /* -1: as D */
+};
+struct cublaslt_layout {
+    unsigned type;
+    uint64_t rows, columns;
+    int64_t stride, batch_stride;
+    int32_t batch;
+};
+struct cublaslt_preference {
+    uint64_t workspace;
+};
+
+static bool type_of(unsigned type, enum core_type *ret)
+{
+    switch (type) {
+    case LT_R_64F:
+        *ret = CORE_F64;
+        return true;
+    case LT_R_32F:
+        *ret = CORE_F32;
+        return true;
+    case LT_R_16F:
+        *ret = CORE_F16;
+        return true;
+    case LT_R_16BF:
+        *ret = CORE_BF16;
+        return true;
+    case LT_R_8F_E4M3:
+        *ret = CORE_E4M3;
+        return true;
+    case LT_R_8F_E5M2:
+        *ret = CORE_E5M2;
+        return true;
+    case LT_R_8I:
+        *ret = CORE_I8;
+        return true;
+    case LT_R_32I:
+        *ret = CORE_I32;
+        return true;
+    default:
+        return false;
+    }
+}
+
+#define CREATE(ret)                                                                                \
+    do {                                                                                           \
+        *(ret) = calloc(1, sizeof(**(ret)));                                                       \
+        if (*(ret) == NULL)                                                                        \
+            return LT_STATUS_ALLOC_FAILED;                                                         \
+        shim_live_add(1);                                                                          \
+    } while (0)
+
+#define DESTROY(function, object)                                                                  \
+    do {                                                                                           \
+        int code_;                                                                                 \
+        const bool failing_ = shim_fails(#function, &code_);                                       \
+                                                                                                   \
+        free(object);                                                                              \
+        shim_live_add(-1);                                                                         \
+        return failing_ ? (unsigned)code_ : LT_STATUS_SUCCESS;                                     \
+    } while (0)
+
+unsigned cublasLtCreate(struct cublasLtContext **handle)
+{
+    SHIM_FAULT(unsigned, cublasLtCreate);
+    CREATE(handle);
+    return 0;
+}
+
+unsigned cublasLtDestroy(struct cublasLtContext *handle)
+{
+    DESTROY(cublasLtDestroy, handle);
+}
+
+size_t cublasLtGetVersion(void)
+{
+    return 130000;
+}
+
+const char *cublasLtGetStatusName(unsigned status)
+{
+    return status == LT_STATUS_NOT_SUPPORTED    ? "CUBLAS_STATUS_NOT_SUPPORTED"
+           : status == LT_STATUS_INVALID_VALUE  ? "CUBLAS_STATUS_INVALID_VALUE"
+           : status == LT_STATUS_ALLOC_FAILED   ? "CUBLAS_STATUS_ALLOC_FAILED"
+           : status == LT_STATUS_INTERNAL_ERROR ? "CUBLAS_STATUS_INTERNAL_ERROR"
+                                                : "CUBLAS_STATUS unknown";
+}
+
+unsigned cublasLtMatmulDescCreate(struct cublaslt_desc **desc, unsigned compute, unsigned scale)
+{
+    SHIM_FAULT(unsigned, cublasLtMatmulDescCreate);
+    CREATE(desc);
+    (*desc)->compute = compute;
+    (*desc)->scale = scale;
+    (*desc)->bias_type = -1;
+    return 0;
+}
+
+unsigned cublasLtMatmulDescDestroy(struct cublaslt_desc *desc)
+{
+    DESTROY(cublasLtMatmulDescDestroy, desc);
+}
+
+#define TAKE(field)                                                                                \
+    do {                                                                                           \
+        if (size != sizeof(field))                                                                 \
+            return LT_STATUS_INVALID_VALUE;                                                        \
+        memcpy(&(field), value, size);                                                             \
+        return 0;                                                                                  \
+    } while (0)
+
+unsigned cublasLtMatmulDescSetAttribute(struct cublaslt_desc *desc, unsigned attribute,
+                                        const void *value, size_t size)
+{
+    SHIM_FAULT(unsigned, cublasLtMatmulDescSetAttribute);
+    switch (attribute) {
+    case LT_DESC_TRANSA:
+        TAKE(desc->transpose_a);
+    case LT_DESC_TRANSB:
+        TAKE(desc->transpose_b);
+    case LT_DESC_EPILOGUE:
+        TAKE(desc->epilogue);
+    case LT_DESC_BIAS_POINTER:
+        TAKE(desc->bias);
+    case LT_DESC_BIAS_DATA_TYPE:
+        TAKE(desc->bias_type);
+    default:
+        return LT_STATUS_INVALID_VALUE;
+    }
+}
+
+unsigned cublasLtMatrixLayoutCreate(struct cublaslt_layout **layout, unsigned type, uint64_t rows,
+                                    uint64_t columns, int64_t stride)
+{
+    SHIM_FAULT(unsigned, cublasLtMatrixLayoutCreate);
+    CREATE(layout);
+    **layout = (struct cublaslt_layout){type, rows, columns, stride, 0, 1};
+    return 0;
+}
+
+unsigned cublasLtMatrixLayoutDestroy(struct cublaslt_layout *layout)
+{
+    DESTROY(cublasLtMatrixLayoutDestroy, layout);
+}
+
+unsigned cublasLtMatrixLayoutSetAttribute(struct cublaslt_layout *layout, unsigned attribute,
+                                          const void *value, size_t size)
+{
+    SHIM_FAULT(unsigned, cublasLtMatrixLayoutSetAttribute);
+    switch (attribute) {
+    case LT_LAYOUT_BATCH_COUNT:
+        TAKE(layout->batch);
+    case LT_LAYOUT_STRIDED_BATCH_OFFSET:
+        TAKE(layout->batch_stride);
+    default:
+        return LT_STATUS_INVALID_VALUE;
+    }
+}
+
+unsigned cublasLtMatmulPreferenceCreate(struct cublaslt_preference **preference)
+{
+    SHIM_FAULT(unsigned, cublasLtMatmulPreferenceCreate);
+    CREATE(preference);
+    return 0;
+}
+
+unsigned cublasLtMatmulPreferenceDestroy(struct cublaslt_preference *preference)
+{
+    DESTROY(cublasLtMatmulPreferenceDestroy, preference);
+}
+
+unsigned cublasLtMatmulPreferenceSetAttribute(struct cublaslt_preference *preference,
+                                              unsigned attribute, const void *value, size_t size)
+{
+    uint32_t alignment = 0;
+
+    SHIM_FAULT(unsigned, cublasLtMatmulPreferenceSetAttribute);
+    if (attribute == LT_PREF_MAX_WORKSPACE_BYTES)
+        TAKE(preference->workspace);
+    if (attribute < LT_PREF_MIN_ALIGNMENT_A_BYTES || attribute > LT_PREF_MIN_ALIGNMENT_D_BYTES)
+        return LT_STATUS_INVALID_VALUE;
+    TAKE(alignment);
+}
+
+static bool is_fp8(unsigned type)
+{
+    return type == LT_R_8F_E4M3 || type == LT_R_8F_E5M2;
+}
+
+static bool does(const struct cublaslt_desc *desc, const struct cublaslt_layout *a,
+                 const struct cublaslt_layout *b, const struct cublaslt_layout *d)
+{
+    const bool tn = desc->transpose_a == LT_OP_T && desc->transpose_b == LT_OP_N;
+
+    switch (desc->compute) {
+    case LT_COMPUTE_64F:
+        return a->type == LT_R_64F && b->type == LT_R_64F && d->type == LT_R_64F;
+    case LT_COMPUTE_32I:
+        return a->type == LT_R_8I && b->type == LT_R_8I && d->type == LT_R_32I && tn;
+    case LT_COMPUTE_32F_FAST_TF32:
+        return a->type == LT_R_32F && b->type == LT_R_32F && d->type == LT_R_32F;
+    case LT_COMPUTE_32F:
+        if (is_fp8(a->type) && is_fp8(b->type))
+            return tn && !(a->type == LT_R_8F_E5M2 && b->type == LT_R_8F_E5M2) &&
+                   (d->type == LT_R_32F || d->type == LT_R_16BF || d->type == LT_R_16F);
+        return a->type == b->type && (d->type == a->type || d->type == LT_R_32F);
+    default:
+        return false;
+    }
+}
+
+static uint64_t flags_of(const struct cublaslt_desc *desc, const struct cublaslt_layout *a)
+{
+    const uint64_t tensor = 2, fma = LT_NUMERICAL_FMA;
+
+    if (desc->compute == LT_COMPUTE_32F_FAST_TF32)
+        return tensor | LT_NUMERICAL_INPUT_TF32;
+    switch (a->type) {
+    case LT_R_64F:
+        return fma | LT_NUMERICAL_INPUT_64F;
+    case LT_R_32F:
+        return fma | LT_NUMERICAL_INPUT_32F;
+    case LT_R_16F:
+        return tensor | LT_NUMERICAL_INPUT_16F;
+    case LT_R_16BF:
+        return tensor | LT_NUMERICAL_INPUT_16BF;
+    case LT_R_8F_E4M3:
+        return tensor | LT_NUMERICAL_INPUT_E4M3;
+    case LT_R_8F_E5M2:
+        return tensor | LT_NUMERICAL_INPUT_E5M2;
+    default:
+        return tensor | LT_NUMERICAL_INPUT_8I;
+    }
+}
+
+/* The first answer is an algorithm that narrows fp32, which a caller must not take. */
+unsigned cublasLtMatmulAlgoGetHeuristic(struct cublasLtContext *handle, struct cublaslt_desc *desc,
+                                        struct cublaslt_layout *a, struct cublaslt_layout *b,
+                                        struct cublaslt_layout *c, struct cublaslt_layout *d,
+                                        struct cublaslt_preference *preference, int wanted,
+                                        struct cublaslt_heuristic *results, int *count)
+{
+    int made = 0;
+
+    (void)handle;
+    (void)c;
+    SHIM_FAULT(unsigned, cublasLtMatmulAlgoGetHeuristic);
+    *count = 0;
+    if (!does(desc, a, b, d) || preference->workspace < WORKSPACE)
+        return LT_STATUS_NOT_SUPPORTED;
+    for (int i = 0; i < 2 && made < wanted; i++, made++) {
+        memset(&results[i], 0, sizeof(results[i]));
+        results[i].algorithm.data[0] = ALGORITHM + (unsigned)i;
+        results[i].algorithm.data[1] = flags_of(desc, a);
+        if (i == 0 && desc->compute == LT_COMPUTE_32F && a->type == LT_R_32F)
+            results[i].algorithm.data[1] = 2u | LT_NUMERICAL_INPUT_TF32;
+        results[i].workspace_bytes = WORKSPACE;
+        results[i].waves = 1.0f;
+    }
+    *count = made;
+    return 0;
+}
+
+unsigned cublasLtMatmulAlgoConfigGetAttribute(const struct cublaslt_algorithm *algorithm,
+                                              unsigned attribute, void *value, size_t size,
+                                              size_t *written)
+{
+    const uint32_t id = (uint32_t)algorithm->data[0];
+
+    SHIM_FAULT(unsigned, cublasLtMatmulAlgoConfigGetAttribute);
+    if (attribute != LT_CONFIG_ID || size != sizeof(id))
+        return LT_STATUS_INVALID_VALUE;
+    memcpy(value, &id, sizeof(id));
+    *written = sizeof(id);
+    return 0;
+}
+
+unsigned cublasLtMatmulAlgoCapGetAttribute(const struct cublaslt_algorithm *algorithm,
+                                           unsigned attribute, void *value, size_t size,
+                                           size_t *written)
+{
+    SHIM_FAULT(unsigned, cublasLtMatmulAlgoCapGetAttribute);
+    if (attribute != LT_CAP_NUMERICAL_IMPL_FLAGS || size != sizeof(algorithm->data[1]))
+        return LT_STATUS_INVALID_VALUE;
+    memcpy(value, &algorithm->data[1], size);
+    *written = size;
+    return 0;
+}
+
+static struct core_matrix matrix(const struct cublaslt_layout *layout, bool transpose,
+                                 const void *data)
+{
+    struct core_matrix made = {.transpose = transpose,
+                               .stride = (uint64_t)layout->stride,
+                               .batch_stride = (uint64_t)layout->batch_stride,
+                               .data = data};
+
+    type_of(layout->type, &made.type);
+    return made;
+}
+
+static double scalar(unsigned type, const void *value)
+{
+    double f64;
+    float f32;
+    int32_t i32;
+
+    if (type == LT_R_64F) {
+        memcpy(&f64, value, sizeof(f64));
+        return f64;
+    }
+    if (type == LT_R_32I) {
+        memcpy(&i32, value, sizeof(i32));
+        return i32;
+    }
+    memcpy(&f32, value, sizeof(f32));
+    return (double)f32;
+}
+
+unsigned cublasLtMatmul(struct cublasLtContext *handle, struct cublaslt_desc *desc,
+                        const void *alpha, const void *a, struct cublaslt_layout *a_layout,
+                        const void *b, struct cublaslt_layout *b_layout, const void *beta,
+                        const void *c, struct cublaslt_layout *c_layout, void *d,
+                        struct cublaslt_layout *d_layout,
+                        const struct cublaslt_algorithm *algorithm, void *workspace,
+                        size_t workspace_bytes, struct CUstream_st *stream)
+{
+    const bool at = desc->transpose_a == LT_OP_T, bt = desc->transpose_b == LT_OP_T;
+    struct core_product product = {
+        .m = d_layout->rows,
+        .n = d_layout->columns,
+        .k = at ? a_layout->rows : a_layout->columns,
+        .batch = (uint64_t)d_layout->batch,
+        .a = matrix(a_layout, at, a),
+        .b = matrix(b_layout, bt, b),
+        .c = matrix(c_layout, false, c),
+        .d = matrix(d_layout, false, d),
+        .alpha = scalar(desc->scale, alpha),
+        .beta = scalar(desc->scale, beta),
+    };
+
+    (void)handle;
+    SHIM_FAULT(unsigned, cublasLtMatmul);
+    if (stream == NULL || workspace_bytes < WORKSPACE || core_bytes_at(workspace) < WORKSPACE ||
+        (algorithm->data[0] != ALGORITHM && algorithm->data[0] != ALGORITHM + 1) ||
+        product.m != (at ? a_layout->columns : a_layout->rows) ||
+        product.n != (bt ? b_layout->rows : b_layout->columns) ||
+        product.k != (bt ? b_layout->columns : b_layout->rows))
+        return LT_STATUS_INVALID_VALUE;
+    if (desc->epilogue == LT_EPILOGUE_BIAS) {
+        product.bias = (const void *)(uintptr_t)desc->bias;
+        product.bias_type = product.d.type;
+        if (desc->bias_type >= 0 && !type_of((unsigned)desc->bias_type, &product.bias_type))
+            return LT_STATUS_INVALID_VALUE;
+    }
+    return core_product_run(&product) == CORE_OK ? 0 : LT_STATUS_INVALID_VALUE;
+}

@@ -1,0 +1,212 @@
+#include "tests/support/gpu_shim/journey.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/opencl/opencl.h"
+#include "backends/telemetry.h"
+#include "tests/support/gpu_shim/shim.h"
+
+#define SIDE 8
+#define BATCH 2
+#define COUNT (BATCH * SIDE * SIDE + 8)
+#define BYTES ((uint64_t)COUNT * 4)
+
+/* Backends keep their state for the life of the process: so must the tests', for LeakSanitizer. */
+#define RUNS_MAX 4000
+
+static __typeof__(&assay_shim_fail) shim_fail;
+static __typeof__(&assay_shim_calls) shim_calls;
+static __typeof__(&assay_shim_live) shim_live;
+static struct backend backends[RUNS_MAX];
+static size_t backend_used;
+
+static const char text[] = "KERNEL(twice, GLOBAL u32 *out, u32 k, u64 n)\n"
+                           "{\n"
+                           "    for (u64 i = LANE; i < n; i += LANES)\n"
+                           "        out[i] = out[i] * 2 + k;\n"
+                           "}\n";
+
+int journey_open(const char *path)
+{
+    struct backend opencl = {.ops = &opencl_backend_ops};
+    struct error err = ERROR_INIT;
+    void *shim;
+
+    if (backend_probe(&opencl, &err) != STATUS_OK) {
+        printf("SKIP: the stand-in runs on OpenCL: %s\n", err.message);
+        return 77;
+    }
+    shim = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (shim == NULL) {
+        printf("FAIL: %s\n", dlerror());
+        return 1;
+    }
+    *(void **)&shim_fail = dlsym(shim, "assay_shim_fail");
+    *(void **)&shim_calls = dlsym(shim, "assay_shim_calls");
+    *(void **)&shim_live = dlsym(shim, "assay_shim_live");
+    return shim_fail != NULL && shim_calls != NULL && shim_live != NULL ? 0 : 1;
+}
+
+int journey_calls(const char *function)
+{
+    return shim_calls(function);
+}
+
+#define NEXT(call)                                                                                 \
+    if (status == STATUS_OK)                                                                       \
+    status = call
+
+static enum status use_kernel(struct device *device, struct buffer *buffer, struct error *err)
+{
+    const struct module_source source = {.file = "twice.h", .text = text, .lanes = 1};
+    const uint32_t in[4] = {1, 2, 3, 4};
+    const struct kernel_arg args[3] = {{.type = KERNEL_ARG_BUFFER, .buffer = buffer},
+                                       {.type = KERNEL_ARG_U32, .u32 = 3},
+                                       {.type = KERNEL_ARG_U64, .u64 = 4}};
+    struct kernel_launch launch = {
+        .kernel = "twice", .groups = {1, 1, 1}, .args = args, .arg_count = 3};
+    struct module_artifact artifact;
+    struct event *start = NULL, *end = NULL;
+    uint32_t out[4] = {0};
+    int64_t ns = 0;
+    enum status status = device_upload(buffer, 0, in, sizeof(in), err);
+
+    NEXT(device_module_load(device, &source, &launch.module, err));
+    NEXT(device_event_create(device, &start, err));
+    NEXT(device_event_create(device, &end, err));
+    for (int i = 0; i < 2; i++) {
+        NEXT(device_event_record(device, start, err));
+        NEXT(device_kernel_launch(device, &launch, err));
+        NEXT(device_event_record(device, end, err));
+        NEXT(device_synchronize(device, err));
+        NEXT(device_event_elapsed_ns(device, start, end, &ns, err));
+    }
+    NEXT(device_module_describe(device, launch.module, &artifact, err));
+    if (status == STATUS_OK)
+        module_artifact_finish(&artifact);
+    NEXT(device_download(buffer, 0, out, sizeof(out), err));
+    if (status == STATUS_OK && (out[0] != 13 || out[3] != 25))
+        status = error_set(err, STATUS_CHECK_FAILED, "wrong result");
+    device_event_destroy(device, start);
+    device_event_destroy(device, end);
+    device_module_unload(device, launch.module);
+    return status;
+}
+
+/* C = A B' + bias + C, of ones, once in place and once at an odd offset. */
+static enum status use_product(struct device *device, struct buffer *a, struct buffer *c,
+                               struct error *err)
+{
+    const struct product_matrix matrix = {
+        .type = DTYPE_F32, .stride = SIDE, .inner_stride = SIDE * SIDE};
+    const struct product_shape shape = {
+        .precision = PRECISION_FP32,
+        .m = SIDE,
+        .n = SIDE,
+        .k = SIDE,
+        .inner = BATCH,
+        .a = matrix,
+        .b = {.type = DTYPE_F32, .stride = SIDE, .inner_stride = SIDE * SIDE, .transpose = true},
+        .c = matrix,
+        .add = true,
+        .bias = true,
+        .bias_type = DTYPE_F32,
+    };
+    float ones[COUNT], out[COUNT] = {0.0f};
+    struct product *product = NULL;
+    struct product_info info;
+    enum status status = device_product_create(device, &shape, &product, err);
+
+    for (size_t i = 0; i < COUNT; i++)
+        ones[i] = 1.0f;
+    NEXT(device_product_describe(product, &info, err));
+    for (uint64_t offset = 0; offset < 2; offset++) {
+        const struct product_operand shifted = {a, offset}, result = {c, offset};
+        const struct product_operands operands = {
+            .a = shifted, .b = shifted, .c = result, .bias = shifted, .d = result};
+
+        NEXT(device_upload(a, 0, ones, sizeof(ones), err));
+        NEXT(device_upload(c, 0, ones, sizeof(ones), err));
+        NEXT(device_product_run(product, &operands, err));
+        NEXT(device_download(c, 0, out, sizeof(out), err));
+        if (status == STATUS_OK &&
+            (out[offset] != SIDE + 2 || out[offset + BATCH * SIDE * SIDE - 1] != SIDE + 2 ||
+             out[offset + BATCH * SIDE * SIDE] != 1.0f))
+            status = error_set(err, STATUS_CHECK_FAILED, "wrong product: %g", (double)out[offset]);
+    }
+    device_product_destroy(product);
+    return status;
+}
+
+/* What cannot be told is missing; nothing else may go wrong. */
+static enum status use_telemetry(struct backend *backend, struct error *err)
+{
+    struct telemetry *telemetry = NULL;
+    struct reading_list list;
+    int64_t *values;
+    char *dump = NULL;
+    enum status status;
+
+    if (backend->ops->telemetry_open == NULL ||
+        backend_telemetry_open(backend, 0, &telemetry, NULL) != STATUS_OK)
+        return STATUS_OK;
+    values = calloc(telemetry->channel_count, sizeof(*values));
+    reading_list_init(&list);
+    status = values != NULL ? telemetry_read(telemetry, values, err) : STATUS_NO_MEMORY;
+    NEXT(telemetry_edges(telemetry, &list, err));
+    NEXT(telemetry_dump(telemetry, &dump, err));
+    free(dump);
+    reading_list_finish(&list);
+    free(values);
+    telemetry_close(telemetry);
+    return status;
+}
+
+static enum status use(struct device *device, struct journey_outcome *outcome)
+{
+    struct buffer *buffer = NULL, *other = NULL;
+    enum status status =
+        device_buffer_alloc(device, BYTES, BUFFER_READ_WRITE, &buffer, &outcome->err);
+
+    NEXT(device_buffer_alloc(device, BYTES, BUFFER_READ_ONLY, &other, &outcome->err));
+    NEXT(use_kernel(device, buffer, &outcome->err));
+    outcome->has_products = device_has_products(device);
+    if (outcome->has_products)
+        NEXT(use_product(device, buffer, other, &outcome->err));
+    NEXT(use_telemetry(device->backend, &outcome->err));
+    device_buffer_free(buffer);
+    device_buffer_free(other);
+    return status;
+}
+
+struct journey_outcome journey_run(const struct backend_ops *ops, const char *function, int n,
+                                   int code)
+{
+    const struct device_options options = {.profile = true};
+    struct journey_outcome outcome = {.err = ERROR_INIT};
+    struct backend_library libraries[16];
+    struct device *device = NULL;
+    struct backend *backend;
+    int before = shim_live();
+
+    assert_true(backend_used < RUNS_MAX);
+    backend = &backends[backend_used++];
+    backend->ops = ops;
+    shim_fail(function, n, code);
+    outcome.status = backend_device_open(backend, 0, &options, &device, &outcome.err);
+    if (outcome.status == STATUS_OK)
+        outcome.status = use(device, &outcome);
+    device_close(device);
+    backend_libraries(backend, libraries, 16);
+    if (shim_live() != before)
+        fail_msg("%s@%d:%d leaves %d objects in the driver", function != NULL ? function : "-", n,
+                 code, shim_live() - before);
+    return outcome;
+}

@@ -1,0 +1,33 @@
+/*
+ * journey - one short life with a GPU backend through its stand-in, in which any one vendor call
+ * fails: for test_cuda_faults.c and its like.
+ */
+#ifndef ASSAY_TESTS_GPU_SHIM_JOURNEY_H
+#define ASSAY_TESTS_GPU_SHIM_JOURNEY_H
+
+#include "backends/backend.h"
+
+struct journey_outcome {
+    enum status status;
+    struct error err;
+    bool has_products;
+};
+
+/*
+ * Opens the stand-in `path`, whose functions are counted and fail. 77: no OpenCL device for it to
+ * run on; 1 with a word on stdout: it cannot be opened.
+ */
+int journey_open(const char *path);
+
+int journey_calls(const char *function);
+
+/*
+ * Fresh backend with these ops: open device 0; memory, copies, a module and its description, a
+ * kernel twice between events, a product twice (bias, D, an odd offset), telemetry; close.
+ * `function` fails at its `n`-th call with `code`; NULL: nothing fails. cmocka's failure when an
+ * object is left in the driver.
+ */
+struct journey_outcome journey_run(const struct backend_ops *ops, const char *function, int n,
+                                   int code);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * shim - what a test asks of a stand-in for a vendor's libraries. Looked up with dlsym in the
+ * library, or given by the environment, which is read when the library is loaded:
+ *     ASSAY_SHIM_FAIL=FUNCTION@N:CODE   the N-th call (from 1) of FUNCTION gives CODE
+ * A failing call does nothing, except a release, so that nothing leaks. CODE 0 is a lie: success,
+ * with nothing given.
+ */
+#ifndef ASSAY_TESTS_GPU_SHIM_H
+#define ASSAY_TESTS_GPU_SHIM_H
+
+/* From now on; counting starts anew. NULL: nothing fails. */
+void assay_shim_fail(const char *function, int n, int code);
+
+/* Calls of a function since the last assay_shim_fail; 0 for one that was never called. */
+int assay_shim_calls(const char *function);
+
+/* Objects (contexts, streams, memory, modules, events ...) that were made and not released. */
+int assay_shim_live(void);
+
+#endif
