@@ -183,8 +183,8 @@ static void test_lanes(void **state)
             device_module_unload(device, ops->modules[m]);
             ops->modules[m] = NULL;
             ops->lanes[m] = lanes[i];
-            ASSERT_OK(ops_compile(device, (enum ops_module)m, DTYPE_F32, lanes[i],
-                                  &ops->modules[m], err));
+            ASSERT_OK(ops_compile(device, (enum ops_module)m, DTYPE_F32, lanes[i], &ops->modules[m],
+                                  err));
         }
         for (size_t v = 0; v < ops->products->variant_count; v++)
             device_module_unload(device, ops->products->variants[v].module);
@@ -292,7 +292,7 @@ static void test_choices(void **state)
     if (!device)
         skip();
     work.choices = choices = ops_choices(ops);
-    assert_int_equal(ops_create(device, &work, &again, &err), STATUS_OK);
+    assert_int_equal(ops_create(device, &work, DTYPE_F32, &again, &err), STATUS_OK);
     given = ops_choices(again);
     assert_true(json_equal(choices, given));
     ops_destroy(again);
@@ -300,7 +300,7 @@ static void test_choices(void **state)
     json_decref(choices);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         work.choices = given = json_loads(others[i], 0, NULL);
-        assert_int_equal(ops_create(device, &work, &again, &err), STATUS_INVALID);
+        assert_int_equal(ops_create(device, &work, DTYPE_F32, &again, &err), STATUS_INVALID);
         json_decref(given);
     }
 }
@@ -312,7 +312,7 @@ static int open_device(void **state)
 
     (void)state;
     device = model_fixture_open();
-    if (device && ops_create(device, &work, &ops, &err) != STATUS_OK) {
+    if (device && ops_create(device, &work, DTYPE_F32, &ops, &err) != STATUS_OK) {
         print_error("%s\n", err.message);
         return -1;
     }

@@ -220,7 +220,7 @@ static void check_break(const char *from, const char *to, const char *wanted)
 
     run(instance, 20); /* away from the start, where attention is nearly uniform */
     ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
-    break_kernel(((struct training_instance *)instance)->ops, from, to);
+    break_kernel(((struct training_instance *)instance)->gpt2.ops, from, to);
     run(instance, 1);
     if (workload.kind->verify(instance, note_check, &checks, &failure) != STATUS_CHECK_FAILED)
         fail_msg("\"%s\" for \"%s\" was not caught", to, from);
@@ -269,7 +269,7 @@ static void test_inference(void **state)
     assert_int_equal(stages.count, 2);
     assert_true(stages.ns[1] > 0);
     ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
-    assert_int_equal(checks.count, 4);
+    assert_int_equal(checks.count, 6);
     assert_int_equal(checks.failed, 0);
     facts = workload.kind->facts(instance);
     assert_true(json_integer_value(json_object_get(facts, "parameters")) > 0);
@@ -321,7 +321,7 @@ static void test_cost_is_what_is_allocated(void **state)
     if (!device)
         skip();
     instance = create(&workload, 1);
-    model = ((struct training_instance *)instance)->model;
+    model = ((struct training_instance *)instance)->gpt2.model;
     ASSERT_OK(workload.kind->cost(&instance->work, &cost, err));
     for (size_t i = 0; i < GPT2_BUFFERS; i++)
         bytes += model->buffers[i] ? model->buffers[i]->bytes : 0;

@@ -8,3 +8,5 @@ assay_add_test(NAME test_model_workloads SOURCES unit/test_model_workloads.c uni
     LIBS assay_workloads LABELS unit TIMEOUT 300)
 assay_add_test(NAME test_model_golden SOURCES unit/test_model_golden.c LIBS assay_workloads
     LABELS unit)
+assay_add_test(NAME test_model_precision SOURCES unit/test_model_precision.c unit/model_fixture.c
+    LIBS assay_workloads LABELS unit TIMEOUT 300)

@@ -6,6 +6,7 @@
 #include "workloads/kinds.h"
 
 static const char *const stage_names[INFERENCE_STAGES] = {"upload", "forward"};
+static const struct gpt2_stages stages = {stage_names, INFERENCE_STAGES, INFERENCE_FORWARD};
 
 struct verify_section {
     int64_t sequences;
@@ -117,6 +118,14 @@ static void describe(const struct workload *workload, struct text *ret)
                        "task: prefill, logits of every position; a sample is one batch's latency\n"
                        "verified: logits of %d positions in at most %llu sequences of a batch\n",
                        INFERENCE_POSITIONS, (unsigned long long)parameters->verify_sequences);
+    for (size_t i = 0; i < workload->precision_count; i++) {
+        const struct workload_case work = {.workload = workload,
+                                           .precision = workload->precisions[i],
+                                           .batch = workload->batches[0]};
+        const struct gpt2_device_plan plan = plan_of(&work);
+
+        gpt2_recipe_describe(work.precision, &plan, ret);
+    }
 }
 
 static void destroy(struct workload_instance *base)
@@ -125,10 +134,7 @@ static void destroy(struct workload_instance *base)
 
     if (!instance)
         return;
-    for (size_t i = 0; i < 2; i++)
-        device_event_destroy(base->device, instance->events[i]);
-    gpt2_device_destroy(instance->model);
-    ops_destroy(instance->ops);
+    gpt2_instance_finish(&instance->gpt2);
     json_decref(instance->source);
     free(instance->pool);
     free(instance);
@@ -136,32 +142,27 @@ static void destroy(struct workload_instance *base)
 
 int32_t *inference_batch(const struct inference_instance *instance, uint64_t index)
 {
-    const uint64_t rows = instance->model->plan.sequences * instance->model->plan.length;
+    const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
 
-    return instance->pool + index * OP_TOKENS_LENGTH(rows);
+    return instance->pool + index * OP_TOKENS_LENGTH(plan->sequences * plan->length);
 }
 
 static enum status fill_pool(struct inference_instance *instance, struct error *err)
 {
-    const uint64_t length = instance->model->plan.length;
-    const uint64_t sequences = instance->model->plan.sequences, rows = sequences * length;
+    const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
     struct token_source *source = NULL;
-    enum status status =
-        gpt2_task_open_source(&instance->parameters->task, instance->base.work.seed, &source, err);
+    enum status status = gpt2_task_open_source(&instance->parameters->task,
+                                               instance->gpt2.base.work.seed, &source, err);
 
     if (status != STATUS_OK)
         return status;
-    instance->pool = calloc(INFERENCE_POOL * OP_TOKENS_LENGTH(rows), sizeof(*instance->pool));
+    instance->pool = calloc(INFERENCE_POOL * OP_TOKENS_LENGTH(plan->sequences * plan->length),
+                            sizeof(*instance->pool));
     if (!instance->pool)
         status = error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
-    for (uint64_t i = 0; i < INFERENCE_POOL && status == STATUS_OK; i++) {
-        int32_t *batch = inference_batch(instance, i);
-
-        for (uint64_t s = 0; s < sequences; s++)
-            token_source_sequence(source, i * sequences + s, length, batch + s * length,
-                                  batch + rows + s * length);
-        status = op_tokens_index(batch, rows, &instance->unique[i], err);
-    }
+    for (uint64_t i = 0; i < INFERENCE_POOL && status == STATUS_OK; i++)
+        status = gpt2_make_batch(source, i * plan->sequences, plan->sequences, plan->length,
+                                 inference_batch(instance, i), &instance->unique[i], err);
     instance->source = gpt2_source_json(source);
     token_source_destroy(source);
     return status;
@@ -169,110 +170,78 @@ static enum status fill_pool(struct inference_instance *instance, struct error *
 
 static enum status build(struct inference_instance *instance, struct error *err)
 {
-    const struct gpt2_device_plan plan = plan_of(&instance->base.work);
-    struct device *device = instance->base.device;
-    enum status status = ops_create(device, &instance->base.work, &instance->ops, err);
+    const struct workload_case *work = &instance->gpt2.base.work;
+    const struct gpt2_device_plan plan = plan_of(work);
+    struct device *device = instance->gpt2.base.device;
+    enum status status = ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
 
     if (status == STATUS_OK)
-        status = gpt2_device_create(&plan, instance->ops, device, instance->base.work.seed,
-                                    &instance->model, err);
+        status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,
+                                    &instance->gpt2.model, err);
     if (status == STATUS_OK)
         status = fill_pool(instance, err);
-    for (size_t i = 0; i < 2 && status == STATUS_OK && device_has_events(device); i++)
-        status = device_event_create(device, &instance->events[i], err);
-    return status;
+    return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
 }
 
 static enum status create(const struct workload_case *work, struct device *device,
                           struct workload_instance **ret, struct error *err)
 {
-    struct inference_instance *instance = calloc(1, sizeof(*instance));
-    enum status status;
+    struct inference_instance *instance;
+    enum status status = gpt2_instance_create(&workload_batched_inference, work, device, &stages,
+                                              sizeof(*instance), &instance, err);
 
-    if (!instance)
-        return error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
-    instance->base.kind = &workload_batched_inference;
-    instance->base.work = *work;
-    instance->base.device = device;
+    if (status != STATUS_OK)
+        return status;
     instance->parameters = work->workload->parameters;
-    instance->host_ns[INFERENCE_UPLOAD] = instance->host_ns[INFERENCE_FORWARD] = -1;
     status = build(instance, err);
     if (status != STATUS_OK) {
-        destroy(&instance->base);
+        destroy(&instance->gpt2.base);
         return status;
     }
-    *ret = &instance->base;
+    *ret = &instance->gpt2.base;
     return STATUS_OK;
 }
 
 enum status inference_iterate(struct workload_instance *base, struct error *err)
 {
     struct inference_instance *instance = (struct inference_instance *)base;
+    struct gpt2_instance *gpt2 = &instance->gpt2;
     const int64_t start_ns = clock_monotonic_ns();
-    int64_t uploaded_ns;
     enum status status;
 
     instance->current = instance->iterations % INFERENCE_POOL;
-    status = gpt2_device_set_batch(instance->model, inference_batch(instance, instance->current),
-                                   instance->model->plan.sequences,
-                                   instance->unique[instance->current], err);
-    uploaded_ns = clock_monotonic_ns();
-    if (status == STATUS_OK && instance->events[0])
-        status = device_event_record(base->device, instance->events[0], err);
+    status = gpt2_device_set_batch(gpt2->model, inference_batch(instance, instance->current),
+                                   gpt2->model->plan.sequences, instance->unique[instance->current],
+                                   err);
+    gpt2->host_ns[INFERENCE_UPLOAD] = clock_monotonic_ns() - start_ns;
     if (status == STATUS_OK)
-        status = gpt2_device_forward(instance->model, 0, err);
-    if (status == STATUS_OK && instance->events[1])
-        status = device_event_record(base->device, instance->events[1], err);
-    else if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    instance->host_ns[INFERENCE_UPLOAD] = uploaded_ns - start_ns;
-    instance->host_ns[INFERENCE_FORWARD] = clock_monotonic_ns() - uploaded_ns;
+        status = gpt2_instance_mark(gpt2, INFERENCE_UPLOAD, err);
+    if (status == STATUS_OK)
+        status = gpt2_device_forward(gpt2->model, 0, err);
+    if (status == STATUS_OK)
+        status = gpt2_instance_mark(gpt2, INFERENCE_FORWARD, err);
     if (status == STATUS_OK)
         instance->iterations++;
     return status;
 }
 
-static enum status stages(struct workload_instance *base, struct workload_stages *ret,
-                          struct error *err)
-{
-    struct inference_instance *instance = (struct inference_instance *)base;
-
-    ret->names = stage_names;
-    ret->count = INFERENCE_STAGES;
-    for (size_t i = 0; i < INFERENCE_STAGES; i++) {
-        ret->ns[i] = instance->host_ns[i];
-        ret->host[i] = true;
-    }
-    if (!instance->events[0])
-        return STATUS_OK;
-    ret->host[INFERENCE_FORWARD] = false;
-    return device_event_elapsed_ns(base->device, instance->events[0], instance->events[1],
-                                   &ret->ns[INFERENCE_FORWARD], err);
-}
-
-static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
-                        size_t capacity)
-{
-    return ops_artifacts(((struct inference_instance *)base)->ops, ret, capacity);
-}
-
-static json_t *choices(struct workload_instance *base)
-{
-    return ops_choices(((struct inference_instance *)base)->ops);
-}
-
 static json_t *facts(struct workload_instance *base)
 {
     struct inference_instance *instance = (struct inference_instance *)base;
-    json_t *ret = ops_facts(instance->ops);
+    json_t *ret = gpt2_instance_facts(base);
 
     if (!ret)
         return NULL;
-    json_object_set_new(
-        ret, "parameters",
-        json_integer((json_int_t)gpt2_parameter_count(&instance->parameters->task.shape)));
+    json_object_set_new(ret, "recipe",
+                        gpt2_recipe_json(base->work.precision, &instance->gpt2.model->plan));
     json_object_set(ret, "data", instance->source);
     json_object_set_new(ret, "batches_in_pool", json_integer(INFERENCE_POOL));
+    if (instance->top1_positions > 0)
+        json_object_set_new(
+            ret, "top1",
+            json_pack("{s:I, s:I, s:f}", "positions", (json_int_t)instance->top1_positions,
+                      "agreed", (json_int_t)instance->top1_agreed, "agreement",
+                      (double)instance->top1_agreed / (double)instance->top1_positions));
     return ret;
 }
 
@@ -285,10 +254,10 @@ const struct workload_kind workload_batched_inference = {
     .describe = describe,
     .create = create,
     .iterate = inference_iterate,
-    .stages = stages,
+    .stages = gpt2_instance_stages,
     .verify = inference_verify,
-    .artifacts = artifacts,
-    .choices = choices,
+    .artifacts = gpt2_instance_artifacts,
+    .choices = gpt2_instance_choices,
     .facts = facts,
     .destroy = destroy,
 };

@@ -7,7 +7,8 @@
 #define ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 
 #include "workloads/models/declaration.h"
-#include "workloads/models/gpt2_device.h"
+#include "workloads/models/gpt2_instance.h"
+#include "workloads/models/gpt2_precision.h"
 
 #define INFERENCE_POOL 16      /* batches */
 #define INFERENCE_POSITIONS 16 /* of a checked sequence: the last, and others drawn by the seed */
@@ -20,17 +21,16 @@ struct inference_parameters {
 };
 
 struct inference_instance {
-    struct workload_instance base;
+    struct gpt2_instance gpt2;
     const struct inference_parameters *parameters;
-    struct ops *ops;
-    struct gpt2_device *model;
     int32_t *pool; /* INFERENCE_POOL batches of OP_TOKENS_LENGTH(rows) */
     uint64_t unique[INFERENCE_POOL];
     uint64_t iterations;
     uint64_t current; /* batch that is on the device */
     json_t *source;   /* facts of the data */
-    struct event *events[2];
-    int64_t host_ns[INFERENCE_STAGES];
+    /* Of the latest check: positions, and those where the device's first choice is the reference's
+     */
+    uint64_t top1_positions, top1_agreed;
 };
 
 /* Batch `index` of the pool, in the form of op_tokens. */

@@ -232,6 +232,25 @@ enum status gpt2_device_fetch(const struct gpt2_device *model, enum gpt2_buffer 
     return status;
 }
 
+enum status gpt2_device_gradients_finite(const struct gpt2_device *model, bool *ret,
+                                         struct error *err)
+{
+    float partial[OP_SCALING_PARTIALS];
+    uint64_t count = 0;
+    enum status status = op_gradients_check(model->ops, model->buffers[GPT2_SCALING_PARTIALS],
+                                            model->buffers[GPT2_GRADIENTS],
+                                            gpt2_array_length(&model->plan.shape), &count, err);
+
+    if (status == STATUS_OK)
+        status = gpt2_device_fetch(model, GPT2_SCALING_PARTIALS, 0, count, partial, err);
+    if (status != STATUS_OK)
+        return status;
+    *ret = true;
+    for (uint64_t i = 0; i < count; i++)
+        *ret = *ret && partial[i] == 0.0f; /* false for a NaN */
+    return STATUS_OK;
+}
+
 enum status gpt2_device_scaling(const struct gpt2_device *model, struct op_scaling_state *ret,
                                 struct error *err)
 {

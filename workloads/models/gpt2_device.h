@@ -22,21 +22,21 @@ enum gpt2_buffer {
     GPT2_GRADIENTS,  /* training only, as are the moments and all of D_ */
     GPT2_MOMENT1,    /* f32 */
     GPT2_MOMENT2,    /* f32 */
-    GPT2_TOKENS,   /* i32, OP_TOKENS_LENGTH(rows) */
-    GPT2_RESIDUAL, /* (2*layers+1, rows, width): before each half layer, and at the end */
-    GPT2_NORM,     /* outputs of the layer norms, likewise */
-    GPT2_MEAN,     /* (2*layers+1, rows), f32 */
-    GPT2_RSTD,     /* likewise */
-    GPT2_QKV,    /* (layers, rows, 3*width) */
-    GPT2_SCORES, /* (layers, sequences, heads, length, length): probabilities */
-    GPT2_VALUES, /* (layers, rows, width) */
-    GPT2_FC,     /* (layers, rows, mlp_width) */
+    GPT2_TOKENS,     /* i32, OP_TOKENS_LENGTH(rows) */
+    GPT2_RESIDUAL,   /* (2*layers+1, rows, width): before each half layer, and at the end */
+    GPT2_NORM,       /* outputs of the layer norms, likewise */
+    GPT2_MEAN,       /* (2*layers+1, rows), f32 */
+    GPT2_RSTD,       /* likewise */
+    GPT2_QKV,        /* (layers, rows, 3*width) */
+    GPT2_SCORES,     /* (layers, sequences, heads, length, length): probabilities */
+    GPT2_VALUES,     /* (layers, rows, width) */
+    GPT2_FC,         /* (layers, rows, mlp_width) */
     GPT2_GELU,
     GPT2_LOGITS, /* (rows, vocabulary); their gradient after the backward pass */
     GPT2_TOTAL,  /* (rows), f32, training only, as are the next two */
     GPT2_ROW_LOSS,
-    GPT2_LOSSES,     /* ring of mean losses, GPT2_LOSS_SLOTS */
-    GPT2_SCALING,    /* struct op_scaling_state; only with a loss scale, as is the next */
+    GPT2_LOSSES,  /* ring of mean losses, GPT2_LOSS_SLOTS */
+    GPT2_SCALING, /* struct op_scaling_state; only with a loss scale, as is the next */
     GPT2_SCALING_PARTIALS,
     GPT2_D_RESIDUAL, /* (rows, width) */
     GPT2_D_NARROW,   /* (rows, width) */
@@ -97,6 +97,9 @@ enum gpt2_buffer gpt2_device_weights(const struct gpt2_device *model);
 /* Sets all weights, and the parameters as their copy. Blocks. */
 enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
                                     struct error *err);
+/* Whether all gradients are finite, by the check that an update makes; only with a loss scale. */
+enum status gpt2_device_gradients_finite(const struct gpt2_device *model, bool *ret,
+                                         struct error *err);
 /* The loss scale and what became of the steps; only with a loss scale. Blocks. */
 enum status gpt2_device_scaling(const struct gpt2_device *model, struct op_scaling_state *ret,
                                 struct error *err);

@@ -65,22 +65,21 @@ enum status ops_launch(struct ops *ops, enum ops_module module, const char *kern
     return device_kernel_launch(ops->device, &launch, err);
 }
 
-enum status ops_create(struct device *device, const struct workload_case *work, struct ops **ret,
-                       struct error *err)
+enum status ops_create(struct device *device, const struct workload_case *work, enum dtype storage,
+                       struct ops **ret, struct error *err)
 {
     uint32_t units = device->info.compute_units ? device->info.compute_units : 1;
     struct ops *ops;
     enum status status;
 
-    if (work->precision != PRECISION_FP32)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "the transformer runs in fp32; %s is not built in yet",
-                         precision_name(work->precision));
+    if (!storage_is_known(storage))
+        return error_set(err, STATUS_UNSUPPORTED, "the transformer has no storage in %s",
+                         dtype_name(storage));
     ops = calloc(1, sizeof(*ops));
     if (!ops)
         return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
     ops->device = device;
-    ops->storage = precision_dtype(work->precision);
+    ops->storage = storage;
     ops->groups_max =
         units * (device->info.type == DEVICE_GPU ? GROUPS_PER_UNIT_GPU : GROUPS_PER_UNIT_CPU);
     ops->candidates = json_array();

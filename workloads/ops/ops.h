@@ -26,10 +26,10 @@ struct ops;
  * the device suggests (and each tile of the portable product) on a small task and keeps the
  * fastest; else it takes what ops_choices told before. Of the case count precision, arm, choices
  * and emulate, as products_create says. UNSUPPORTED for an arm or precision that is not there,
- * INVALID for choices that no measurement could have made.
+ * INVALID for choices that no measurement could have made. `storage`: f32, bf16 or f16.
  */
-enum status ops_create(struct device *device, const struct workload_case *work, struct ops **ret,
-                       struct error *err);
+enum status ops_create(struct device *device, const struct workload_case *work, enum dtype storage,
+                       struct ops **ret, struct error *err);
 void ops_destroy(struct ops *ops); /* takes NULL */
 
 /* From now on a product that was not asked for before is INTERNAL: call it when all has run once.
@@ -110,8 +110,14 @@ struct op_scaling_state {
 #define OP_SCALING_PARTIALS 8192 /* groups that a check of gradients never exceeds */
 
 /*
+ * `ret_count` numbers into `partial` (OP_SCALING_PARTIALS f32): each 0, or NaN where a gradient is
+ * infinite or NaN.
+ */
+enum status op_gradients_check(struct ops *ops, struct buffer *partial, struct buffer *gradients,
+                               uint64_t count, uint64_t *ret_count, struct error *err);
+/*
  * Before op_adamw: looks for an infinity or NaN among `count` gradients, decides on the step and
- * sets the next scale. `partial`: OP_SCALING_PARTIALS f32.
+ * sets the next scale. `partial` as above.
  */
 enum status op_scaling_step(struct ops *ops, struct buffer *scaling, struct buffer *partial,
                             struct buffer *gradients, uint64_t count, double beta1, double beta2,

@@ -1,5 +1,7 @@
 #include "workloads/training_step/training_step.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define STEPS_MAX 1000000000
@@ -10,14 +12,20 @@ struct optimizer_section {
 };
 
 struct verify_section {
-    int64_t sequences, loss_steps;
+    int64_t sequences, loss_steps, fp32_steps;
     double loss_margin;
+};
+
+struct loss_scaling_section {
+    double initial;
+    int64_t growth_interval;
 };
 
 struct training_declaration {
     struct workload_declaration common;
     struct gpt2_declaration gpt2;
     struct optimizer_section optimizer;
+    struct loss_scaling_section loss_scaling;
     struct verify_section verify;
 };
 
@@ -37,7 +45,15 @@ static const cyaml_schema_field_t optimizer_fields[] = {
 static const cyaml_schema_field_t verify_fields[] = {
     CYAML_FIELD_INT("sequences", CYAML_FLAG_OPTIONAL, struct verify_section, sequences),
     CYAML_FIELD_INT("loss_steps", CYAML_FLAG_OPTIONAL, struct verify_section, loss_steps),
+    CYAML_FIELD_INT("fp32_steps", CYAML_FLAG_OPTIONAL, struct verify_section, fp32_steps),
     CYAML_FIELD_FLOAT("loss_margin", CYAML_FLAG_OPTIONAL, struct verify_section, loss_margin),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t loss_scaling_fields[] = {
+    CYAML_FIELD_FLOAT("initial", CYAML_FLAG_OPTIONAL, struct loss_scaling_section, initial),
+    CYAML_FIELD_INT("growth_interval", CYAML_FLAG_OPTIONAL, struct loss_scaling_section,
+                    growth_interval),
     CYAML_FIELD_END,
 };
 
@@ -46,6 +62,8 @@ static const cyaml_schema_field_t fields[] = {
     GPT2_DECLARATION_FIELDS(struct training_declaration),
     CYAML_FIELD_MAPPING("optimizer", CYAML_FLAG_OPTIONAL, struct training_declaration, optimizer,
                         optimizer_fields),
+    CYAML_FIELD_MAPPING("loss_scaling", CYAML_FLAG_OPTIONAL, struct training_declaration,
+                        loss_scaling, loss_scaling_fields),
     CYAML_FIELD_MAPPING("verify", CYAML_FLAG_OPTIONAL, struct training_declaration, verify,
                         verify_fields),
     CYAML_FIELD_END,
@@ -76,6 +94,8 @@ static enum status check_reals(const struct declaration *declaration,
          "0 to 1, such as 0.1"},
         {"verify.loss_margin", &data->verify.loss_margin, 0.01, 0.0, 0.99,
          "the part of its first value by which the loss must fall, 0 to 0.99"},
+        {"loss_scaling.initial", &data->loss_scaling.initial, 65536.0, 1.0, 16777216.0,
+         "a power of two from 1 to 16777216, such as 65536"},
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -91,12 +111,26 @@ static enum status check_reals(const struct declaration *declaration,
 static enum status check_counts(const struct declaration *declaration,
                                 struct training_declaration *data, struct error *err)
 {
+    int exponent;
     enum status status;
 
     if (!declaration_has(declaration, "verify.sequences"))
         data->verify.sequences = 1;
     if (!declaration_has(declaration, "verify.loss_steps"))
         data->verify.loss_steps = 50;
+    if (!declaration_has(declaration, "verify.fp32_steps"))
+        data->verify.fp32_steps = 16;
+    if (!declaration_has(declaration, "loss_scaling.growth_interval"))
+        data->loss_scaling.growth_interval = 2000;
+    if (data->verify.fp32_steps < 0 || data->verify.fp32_steps > LOSS_HEAD)
+        return declaration_error(declaration, "verify.fp32_steps", err,
+                                 "`verify.fp32_steps` is %lld; write 0 (none) to %d",
+                                 (long long)data->verify.fp32_steps, LOSS_HEAD);
+    if (frexp(data->loss_scaling.initial, &exponent) != 0.5)
+        return declaration_error(declaration, "loss_scaling.initial", err,
+                                 "`loss_scaling.initial` is %g; write a power of two, so that "
+                                 "scaling rounds nothing",
+                                 data->loss_scaling.initial);
     if (data->optimizer.warmup_steps < 0 || data->optimizer.warmup_steps > STEPS_MAX)
         return declaration_error(declaration, "optimizer.warmup_steps", err,
                                  "`warmup_steps` is %lld; write 0 (none) to %d",
@@ -106,7 +140,29 @@ static enum status check_counts(const struct declaration *declaration,
     if (status == STATUS_OK)
         status = workload_declaration_check_count(declaration, "verify.loss_steps",
                                                   data->verify.loss_steps, STEPS_MAX, "steps", err);
+    if (status == STATUS_OK)
+        status = workload_declaration_check_count(declaration, "loss_scaling.growth_interval",
+                                                  data->loss_scaling.growth_interval, STEPS_MAX,
+                                                  "steps", err);
     return status;
+}
+
+static enum status check_precisions(const struct declaration *declaration,
+                                    const struct workload_declaration *common, struct error *err)
+{
+    for (uint32_t i = 0; i < common->precisions_count; i++) {
+        const enum precision precision = common->precisions[i];
+        char path[32];
+
+        snprintf(path, sizeof(path), "precisions[%u]", i);
+        if (precision != PRECISION_FP32 && precision != PRECISION_TF32 &&
+            precision != PRECISION_BF16 && precision != PRECISION_FP16)
+            return declaration_error(declaration, path, err,
+                                     "training_step does not run in %s; write fp32, tf32, bf16 or "
+                                     "fp16",
+                                     precision_name(precision));
+    }
+    return STATUS_OK;
 }
 
 static enum status check(const struct declaration *declaration, struct workload *workload,
@@ -114,8 +170,10 @@ static enum status check(const struct declaration *declaration, struct workload 
 {
     struct training_declaration *data = declaration->data;
     struct training_parameters *parameters;
-    enum status status = check_reals(declaration, data, err);
+    enum status status = check_precisions(declaration, &data->common, err);
 
+    if (status == STATUS_OK)
+        status = check_reals(declaration, data, err);
     if (status == STATUS_OK)
         status = check_counts(declaration, data, err);
     if (status != STATUS_OK)
@@ -135,6 +193,9 @@ static enum status check(const struct declaration *declaration, struct workload 
     parameters->verify_sequences = (uint64_t)data->verify.sequences;
     parameters->loss_steps = (uint64_t)data->verify.loss_steps;
     parameters->loss_margin = data->verify.loss_margin;
+    parameters->fp32_steps = (uint64_t)data->verify.fp32_steps;
+    parameters->scale = data->loss_scaling.initial;
+    parameters->scale_interval = (uint32_t)data->loss_scaling.growth_interval;
     workload->parameters = parameters;
     return STATUS_OK;
 }

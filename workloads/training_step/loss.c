@@ -12,7 +12,7 @@ static enum status download(struct training_instance *instance, float **ret, str
 
     if (!losses)
         return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-    status = device_download(instance->model->buffers[GPT2_LOSSES], 0, losses,
+    status = device_download(instance->gpt2.model->buffers[GPT2_LOSSES], 0, losses,
                              GPT2_LOSS_SLOTS * sizeof(*losses), err);
     if (status == STATUS_OK)
         *ret = losses;
@@ -52,17 +52,100 @@ enum status training_loss_ends(struct training_instance *instance, double *ret_f
     return status;
 }
 
+static enum status any_skipped(struct training_instance *instance, bool *ret, struct error *err)
+{
+    struct op_scaling_state state;
+    enum status status;
+
+    *ret = false;
+    if (instance->gpt2.model->plan.scale == 0.0)
+        return STATUS_OK;
+    status = gpt2_device_scaling(instance->gpt2.model, &state, err);
+    *ret = status == STATUS_OK && state.skipped > 0;
+    return status;
+}
+
+static void compare_fp32(const struct training_instance *instance, const float *losses,
+                         struct training_difference *ret)
+{
+    double low = INFINITY, high = 0.0;
+
+    ret->steps = training_fp32_comparable(instance);
+    for (uint64_t i = 0; i < ret->steps; i++) {
+        const double fp32 = (double)instance->fp32_losses[i];
+        const double absolute = fabs((double)losses[training_loss_slot(i)] - fp32);
+
+        low = fmin(low, fp32);
+        high = fmax(high, fp32);
+        if (absolute / fp32 > ret->relative || isnan(absolute)) {
+            ret->relative = isnan(absolute) ? INFINITY : absolute / fp32;
+            ret->absolute = absolute;
+            ret->at = i;
+        }
+    }
+    ret->moved = ret->steps > 0 ? (high - low) / low : 0.0;
+}
+
+enum status training_fp32_difference(struct training_instance *instance,
+                                     struct training_difference *ret, struct error *err)
+{
+    struct training_difference difference = {0};
+    float *losses = NULL;
+    bool skipped;
+    enum status status = any_skipped(instance, &skipped, err);
+
+    if (status == STATUS_OK && !skipped) {
+        status = download(instance, &losses, err);
+        if (status == STATUS_OK)
+            compare_fp32(instance, losses, &difference);
+        free(losses);
+    }
+    if (status == STATUS_OK)
+        *ret = difference;
+    return status;
+}
+
 /* A loss that is no number has no place in JSON; it is null. */
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* What fp32 gave at the same steps; NULL when this is fp32. */
+static json_t *fp32_json(struct training_instance *instance)
+{
+    struct training_difference difference = {0};
+    json_t *curve, *ret;
+
+    if (instance->gpt2.base.work.precision == PRECISION_FP32)
+        return NULL;
+    if (instance->fp32_missing)
+        return json_pack("{s:s}", "missing", instance->fp32_missing);
+    if (training_fp32_difference(instance, &difference, NULL) != STATUS_OK)
+        return json_pack("{s:s}", "missing", "the losses could not be downloaded");
+    curve = json_array();
+    for (uint64_t i = 0; i < instance->fp32_steps; i++)
+        json_array_append_new(
+            curve, json_pack("[I, o]", (json_int_t)i, number((double)instance->fp32_losses[i])));
+    ret = json_pack("{s:I, s:I, s:o}", "steps", (json_int_t)instance->fp32_steps, "compared",
+                    (json_int_t)difference.steps, "curve", curve);
+    if (ret && difference.steps > 0)
+        json_object_update_new(
+            ret, json_pack("{s:o, s:o, s:I}", "largest_difference_nats",
+                           number(difference.absolute), "largest_difference_relative",
+                           number(difference.relative), "at_step", (json_int_t)difference.at));
+    else if (ret && instance->fp32_steps > 0)
+        json_object_set_new(ret, "difference",
+                            json_string("not judged: a step was skipped, or the first step was "
+                                        "not the check's"));
+    return ret;
+}
+
 json_t *training_loss_json(struct training_instance *instance)
 {
     const uint64_t steps = instance->steps;
     const bool judged = steps >= instance->parameters->loss_steps;
-    json_t *ret, *curve;
+    json_t *ret, *curve, *fp32;
     float *losses = NULL;
     double first, last;
 
@@ -85,6 +168,9 @@ json_t *training_loss_json(struct training_instance *instance)
     free(losses);
     ret = json_pack("{s:I, s:o, s:o, s:o}", "steps", (json_int_t)steps, "first_nats", number(first),
                     "last_nats", number(last), "curve", curve);
+    fp32 = fp32_json(instance);
+    if (ret && fp32)
+        json_object_set_new(ret, "fp32", fp32);
     if (ret && !judged)
         json_object_set_new(ret, "fall",
                             json_sprintf("not judged: %llu steps ran, %llu are needed",

@@ -9,6 +9,7 @@ static const char *const stage_names[STAGES] = {
     [STAGE_DATA] = "data",         [STAGE_UPLOAD] = "upload",       [STAGE_FORWARD] = "forward",
     [STAGE_BACKWARD] = "backward", [STAGE_OPTIMIZER] = "optimizer",
 };
+static const struct gpt2_stages stages = {stage_names, STAGES, STAGE_FORWARD};
 
 uint64_t training_loss_slot(uint64_t step)
 {
@@ -24,7 +25,7 @@ struct adamw training_adamw(const struct training_parameters *parameters, uint64
     return adamw;
 }
 
-static struct gpt2_device_plan plan_of(const struct workload_case *work)
+struct gpt2_device_plan training_plan(const struct workload_case *work)
 {
     const struct training_parameters *parameters = work->workload->parameters;
 
@@ -34,13 +35,15 @@ static struct gpt2_device_plan plan_of(const struct workload_case *work)
         .length = parameters->task.length,
         .training = true,
         .storage = precision_dtype(work->precision),
+        .scale = work->precision == PRECISION_FP16 ? parameters->scale : 0.0,
+        .scale_interval = parameters->scale_interval,
     };
 }
 
 static enum status cost(const struct workload_case *work, struct workload_cost *ret,
                         struct error *err)
 {
-    const struct gpt2_device_plan plan = plan_of(work);
+    const struct gpt2_device_plan plan = training_plan(work);
     const uint64_t forward = gpt2_forward_flops(&plan.shape, plan.sequences, plan.length);
     const uint64_t bytes = gpt2_device_bytes(&plan, NULL);
 
@@ -70,11 +73,21 @@ static void describe(const struct workload *workload, struct text *ret)
                        "epsilon %g, weight decay %g on matrices and embeddings (not on biases and "
                        "norms)\n"
                        "verified: loss, gradients and an AdamW step on at most %llu sequences of a "
-                       "batch; after %llu steps the loss must have fallen by %g %%\n",
+                       "batch; after %llu steps the loss must have fallen by %g %%; below fp32 the "
+                       "first %llu losses are compared with those of the same training in fp32\n",
                        parameters->adamw.rate, (unsigned long long)parameters->warmup_steps,
                        parameters->adamw.beta1, parameters->adamw.beta2, parameters->adamw.epsilon,
                        parameters->adamw.decay, (unsigned long long)parameters->verify_sequences,
-                       (unsigned long long)parameters->loss_steps, 100.0 * parameters->loss_margin);
+                       (unsigned long long)parameters->loss_steps, 100.0 * parameters->loss_margin,
+                       (unsigned long long)parameters->fp32_steps);
+    for (size_t i = 0; i < workload->precision_count; i++) {
+        const struct workload_case work = {.workload = workload,
+                                           .precision = workload->precisions[i],
+                                           .batch = workload->batches[0]};
+        const struct gpt2_device_plan plan = training_plan(&work);
+
+        gpt2_recipe_describe(work.precision, &plan, ret);
+    }
 }
 
 static void destroy(struct workload_instance *base)
@@ -83,19 +96,18 @@ static void destroy(struct workload_instance *base)
 
     if (!instance)
         return;
-    for (size_t i = 0; i < sizeof(instance->events) / sizeof(instance->events[0]); i++)
-        device_event_destroy(base->device, instance->events[i]);
-    gpt2_device_destroy(instance->model);
-    ops_destroy(instance->ops);
+    gpt2_instance_finish(&instance->gpt2);
     token_source_destroy(instance->source);
+    free(instance->fp32_missing);
     free(instance->indices);
     free(instance);
 }
 
 static enum status build(struct training_instance *instance, struct error *err)
 {
-    const struct gpt2_device_plan plan = plan_of(&instance->base.work);
-    struct device *device = instance->base.device;
+    const struct workload_case *work = &instance->gpt2.base.work;
+    const struct gpt2_device_plan plan = training_plan(work);
+    struct device *device = instance->gpt2.base.device;
     enum status status;
 
     instance->sequences = plan.sequences;
@@ -103,158 +115,116 @@ static enum status build(struct training_instance *instance, struct error *err)
         calloc(OP_TOKENS_LENGTH(plan.sequences * plan.length), sizeof(*instance->indices));
     if (!instance->indices)
         return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-    status = gpt2_task_open_source(&instance->parameters->task, instance->base.work.seed,
-                                   &instance->source, err);
+    status = gpt2_task_open_source(&instance->parameters->task, work->seed, &instance->source, err);
     if (status == STATUS_OK)
-        status = ops_create(device, &instance->base.work, &instance->ops, err);
+        status = ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
+    if (status == STATUS_OK && work->precision != PRECISION_FP32)
+        status = training_run_fp32(instance, err);
     if (status == STATUS_OK)
-        status = gpt2_device_create(&plan, instance->ops, device, instance->base.work.seed,
-                                    &instance->model, err);
-    for (size_t i = 0; i < 4 && status == STATUS_OK && device_has_events(device); i++)
-        status = device_event_create(device, &instance->events[i], err);
-    return status;
+        status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,
+                                    &instance->gpt2.model, err);
+    return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
 }
 
 static enum status create(const struct workload_case *work, struct device *device,
                           struct workload_instance **ret, struct error *err)
 {
-    struct training_instance *instance = calloc(1, sizeof(*instance));
-    enum status status;
+    struct training_instance *instance;
+    enum status status = gpt2_instance_create(&workload_training_step, work, device, &stages,
+                                              sizeof(*instance), &instance, err);
 
-    if (!instance)
-        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-    instance->base.kind = &workload_training_step;
-    instance->base.work = *work;
-    instance->base.device = device;
+    if (status != STATUS_OK)
+        return status;
     instance->parameters = work->workload->parameters;
-    for (size_t i = 0; i < STAGES; i++)
-        instance->host_ns[i] = -1;
     status = build(instance, err);
     if (status != STATUS_OK) {
-        destroy(&instance->base);
+        destroy(&instance->gpt2.base);
         return status;
     }
-    *ret = &instance->base;
+    *ret = &instance->gpt2.base;
     return STATUS_OK;
 }
 
 enum status training_next_batch(struct training_instance *instance, struct error *err)
 {
-    const uint64_t length = instance->parameters->task.length;
-    const uint64_t rows = instance->sequences * length;
     const int64_t start_ns = clock_monotonic_ns();
     int64_t made_ns;
-    enum status status;
+    enum status status = gpt2_make_batch(instance->source, instance->next_sequence,
+                                         instance->sequences, instance->parameters->task.length,
+                                         instance->indices, &instance->unique, err);
 
-    for (uint64_t s = 0; s < instance->sequences; s++)
-        token_source_sequence(instance->source, instance->next_sequence + s, length,
-                              instance->indices + s * length,
-                              instance->indices + rows + s * length);
-    status = op_tokens_index(instance->indices, rows, &instance->unique, err);
     if (status != STATUS_OK)
         return status;
     instance->next_sequence += instance->sequences;
     made_ns = clock_monotonic_ns();
-    status = gpt2_device_set_batch(instance->model, instance->indices, instance->sequences,
+    status = gpt2_device_set_batch(instance->gpt2.model, instance->indices, instance->sequences,
                                    instance->unique, err);
-    instance->host_ns[STAGE_DATA] = made_ns - start_ns;
-    instance->host_ns[STAGE_UPLOAD] = clock_monotonic_ns() - made_ns;
+    instance->gpt2.host_ns[STAGE_DATA] = made_ns - start_ns;
+    instance->gpt2.host_ns[STAGE_UPLOAD] = clock_monotonic_ns() - made_ns;
     return status;
 }
 
-/*
- * Marks the boundary after stage `stage` (STAGE_UPLOAD: the start of forward). Without events the
- * host waits for the device and reads its own clock.
- */
-static enum status mark(struct training_instance *instance, int stage, int64_t *last_ns,
-                        struct error *err)
+void training_count_step(struct training_instance *instance, uint64_t first_sequence,
+                         uint64_t sequences)
 {
-    struct event *event = instance->events[stage - STAGE_UPLOAD];
-    enum status status;
-    int64_t now_ns;
-
-    if (event)
-        return device_event_record(instance->base.device, event, err);
-    status = device_synchronize(instance->base.device, err);
-    now_ns = clock_monotonic_ns();
-    if (stage != STAGE_UPLOAD)
-        instance->host_ns[stage] = now_ns - *last_ns;
-    *last_ns = now_ns;
-    return status;
+    if (instance->steps < LOSS_HEAD)
+        instance->history[instance->steps] = (struct training_batch){first_sequence, sequences};
+    instance->steps++;
 }
 
 static enum status iterate(struct workload_instance *base, struct error *err)
 {
     struct training_instance *instance = (struct training_instance *)base;
+    struct gpt2_instance *gpt2 = &instance->gpt2;
     const struct adamw adamw = training_adamw(instance->parameters, instance->steps + 1);
-    int64_t last_ns = 0;
     enum status status = training_next_batch(instance, err);
 
     if (status == STATUS_OK)
-        status = mark(instance, STAGE_UPLOAD, &last_ns, err);
+        status = gpt2_instance_mark(gpt2, STAGE_UPLOAD, err);
     if (status == STATUS_OK)
-        status = gpt2_device_forward(instance->model, training_loss_slot(instance->steps), err);
+        status = gpt2_device_forward(gpt2->model, training_loss_slot(instance->steps), err);
     if (status == STATUS_OK)
-        status = mark(instance, STAGE_FORWARD, &last_ns, err);
+        status = gpt2_instance_mark(gpt2, STAGE_FORWARD, err);
     if (status == STATUS_OK)
-        status = gpt2_device_backward(instance->model, err);
+        status = gpt2_device_backward(gpt2->model, err);
     if (status == STATUS_OK)
-        status = mark(instance, STAGE_BACKWARD, &last_ns, err);
+        status = gpt2_instance_mark(gpt2, STAGE_BACKWARD, err);
     if (status == STATUS_OK)
-        status = gpt2_device_update(instance->model, &adamw, instance->steps + 1, err);
+        status = gpt2_device_update(gpt2->model, &adamw, instance->steps + 1, err);
     if (status == STATUS_OK)
-        status = mark(instance, STAGE_OPTIMIZER, &last_ns, err);
+        status = gpt2_instance_mark(gpt2, STAGE_OPTIMIZER, err);
     if (status == STATUS_OK)
-        instance->steps++;
+        training_count_step(instance, instance->next_sequence - instance->sequences,
+                            instance->sequences);
     return status;
 }
 
-static enum status stages(struct workload_instance *base, struct workload_stages *ret,
-                          struct error *err)
+/* What became of the loss scale; null where the device does not tell. */
+static json_t *scaling_json(const struct gpt2_device *model)
 {
-    struct training_instance *instance = (struct training_instance *)base;
+    struct op_scaling_state state;
 
-    ret->names = stage_names;
-    ret->count = STAGES;
-    for (size_t i = 0; i < STAGES; i++) {
-        ret->ns[i] = instance->host_ns[i];
-        ret->host[i] = true;
-    }
-    for (size_t i = 0; i < 3 && instance->events[0]; i++) {
-        enum status status =
-            device_event_elapsed_ns(base->device, instance->events[i], instance->events[i + 1],
-                                    &ret->ns[STAGE_FORWARD + i], err);
-
-        if (status != STATUS_OK)
-            return status;
-        ret->host[STAGE_FORWARD + i] = false;
-    }
-    return STATUS_OK;
-}
-
-static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
-                        size_t capacity)
-{
-    return ops_artifacts(((struct training_instance *)base)->ops, ret, capacity);
-}
-
-static json_t *choices(struct workload_instance *base)
-{
-    return ops_choices(((struct training_instance *)base)->ops);
+    if (gpt2_device_scaling(model, &state, NULL) != STATUS_OK)
+        return json_null();
+    return json_pack("{s:f, s:f, s:I, s:I, s:I}", "initial", model->plan.scale, "last",
+                     (double)state.scale, "growth_interval", (json_int_t)model->plan.scale_interval,
+                     "steps_taken", (json_int_t)state.taken, "steps_skipped",
+                     (json_int_t)state.skipped);
 }
 
 static json_t *facts(struct workload_instance *base)
 {
     struct training_instance *instance = (struct training_instance *)base;
-    json_t *ret = ops_facts(instance->ops);
+    const struct gpt2_device *model = instance->gpt2.model;
+    json_t *ret = gpt2_instance_facts(base);
 
     if (!ret)
         return NULL;
-    json_object_set_new(
-        ret, "parameters",
-        json_integer((json_int_t)gpt2_parameter_count(&instance->parameters->task.shape)));
+    json_object_set_new(ret, "recipe", gpt2_recipe_json(base->work.precision, &model->plan));
     json_object_set_new(ret, "data", gpt2_source_json(instance->source));
     json_object_set_new(ret, "loss", training_loss_json(instance));
+    if (model->plan.scale > 0.0)
+        json_object_set_new(ret, "loss_scale", scaling_json(model));
     return ret;
 }
 
@@ -267,10 +237,10 @@ const struct workload_kind workload_training_step = {
     .describe = describe,
     .create = create,
     .iterate = iterate,
-    .stages = stages,
+    .stages = gpt2_instance_stages,
     .verify = training_verify,
-    .artifacts = artifacts,
-    .choices = choices,
+    .artifacts = gpt2_instance_artifacts,
+    .choices = gpt2_instance_choices,
     .facts = facts,
     .destroy = destroy,
 };

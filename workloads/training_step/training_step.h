@@ -8,7 +8,8 @@
 #define ASSAY_WORKLOADS_TRAINING_STEP_TRAINING_STEP_H
 
 #include "workloads/models/declaration.h"
-#include "workloads/models/gpt2_device.h"
+#include "workloads/models/gpt2_instance.h"
+#include "workloads/models/gpt2_precision.h"
 
 struct training_parameters {
     struct gpt2_task task;
@@ -17,6 +18,9 @@ struct training_parameters {
     uint64_t verify_sequences; /* at most this many of a batch are checked */
     uint64_t loss_steps;       /* the loss must have fallen after this many */
     double loss_margin;        /* by this part of its first value */
+    uint64_t fp32_steps;       /* of which the losses in fp32 are known; at most LOSS_HEAD */
+    double scale;              /* the loss scale that fp16 begins with */
+    uint32_t scale_interval;   /* good steps before it doubles */
 };
 
 enum { STAGE_DATA, STAGE_UPLOAD, STAGE_FORWARD, STAGE_BACKWARD, STAGE_OPTIMIZER, STAGES };
@@ -24,19 +28,26 @@ enum { STAGE_DATA, STAGE_UPLOAD, STAGE_FORWARD, STAGE_BACKWARD, STAGE_OPTIMIZER,
 #define LOSS_HEAD 64    /* first steps, whose losses are never overwritten */
 #define LOSS_AVERAGED 8 /* losses at either end that are averaged */
 
+/* What a step was trained on. */
+struct training_batch {
+    uint64_t first_sequence, sequences; /* of the source */
+};
+
 struct training_instance {
-    struct workload_instance base;
+    struct gpt2_instance gpt2;
     const struct training_parameters *parameters;
-    struct ops *ops;
-    struct gpt2_device *model;
     struct token_source *source;
     int32_t *indices; /* the batch, OP_TOKENS_LENGTH(rows) */
     uint64_t unique;
-    uint64_t sequences;     /* of a batch */
-    uint64_t next_sequence; /* of the source */
-    uint64_t steps;         /* AdamW steps done */
-    int64_t host_ns[STAGES];
-    struct event *events[4]; /* before forward, and after each device stage; NULL: host times */
+    uint64_t sequences;                       /* of a batch */
+    uint64_t next_sequence;                   /* of the source */
+    uint64_t steps;                           /* done, skipped ones counted */
+    struct training_batch history[LOSS_HEAD]; /* of the first steps */
+    /* The same model in fp32: what its first steps were trained on, and their losses. */
+    struct training_batch fp32_history[LOSS_HEAD];
+    float fp32_losses[LOSS_HEAD];
+    uint64_t fp32_steps;
+    char *fp32_missing; /* why there are none; heap */
 };
 
 /* declare.c */
@@ -50,19 +61,43 @@ uint64_t training_loss_slot(uint64_t step);
 struct adamw training_adamw(const struct training_parameters *parameters, uint64_t step);
 /* Makes the next batch of `sequences` and uploads it. */
 enum status training_next_batch(struct training_instance *instance, struct error *err);
+/* Notes that the step was done, on what. */
+void training_count_step(struct training_instance *instance, uint64_t first_sequence,
+                         uint64_t sequences);
+struct gpt2_device_plan training_plan(const struct workload_case *work);
+
+/* fp32.c */
+/*
+ * Trains the same model in fp32, with the same data and rates, for the declared number of steps and
+ * keeps the losses; then frees it. What keeps it from running (no room beside nothing else) is
+ * noted, not an error. Before the instance's own model is made.
+ */
+enum status training_run_fp32(struct training_instance *instance, struct error *err);
+/* How many of the first steps were trained on the same data in both. */
+uint64_t training_fp32_comparable(const struct training_instance *instance);
 
 /* verify.c */
 enum status training_verify(struct workload_instance *instance, workload_check_fn *report,
                             void *context, struct error *err);
 
 /* loss.c */
+/* Losses against those in fp32, over the first `steps`; none are compared after a skipped step. */
+struct training_difference {
+    uint64_t steps, at;        /* how many were compared; where the largest difference is */
+    double relative, absolute; /* the largest, of fp32's loss and in nats */
+    double moved;              /* largest less smallest of fp32's losses, of the smallest */
+};
+enum status training_fp32_difference(struct training_instance *instance,
+                                     struct training_difference *ret, struct error *err);
 /*
  * Downloads losses. `ret_first` and `ret_last` are means over LOSS_AVERAGED steps at the two ends
  * (fewer when there are fewer).
  */
 enum status training_loss_ends(struct training_instance *instance, double *ret_first,
                                double *ret_last, struct error *err);
-/* {"steps", "first_nats", "last_nats", "curve": [[step, loss] ...]}; new object, NULL on failure.
+/*
+ * {"steps", "first_nats", "last_nats", "curve": [[step, loss] ...], "fp32": {"steps", "curve",
+ * "largest_difference_nats"}}; new object, NULL on failure.
  */
 json_t *training_loss_json(struct training_instance *instance);
 

@@ -4,6 +4,7 @@
  * with the fp64 reference at the device's own parameters, then one AdamW step is compared element
  * by element. That step counts like any other.
  */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +12,29 @@
 
 #include "workloads/models/compare.h"
 #include "workloads/models/gpt2_reference.h"
+#include "workloads/storage.h"
 #include "workloads/training_step/training_step.h"
 
-#define LOSS_TOLERANCE 1e-5
-#define GRADIENT_TOLERANCE 1e-4
 #define UPDATE_TOLERANCE 2e-6
+#define SCALED_TOLERANCE                                                                           \
+    4e-6                    /* bias corrections carried on in fp32, kernels/transformer_scaling.h */
+#define BACKOFFS_MAX 24     /* from the largest scale to 1 */
 #define SMALLEST 1e-31      /* below this, squares and products leave fp32's normal range */
 #define UPDATE_WINDOW 65536 /* elements of each tensor whose update is checked */
 
-static const char gradient_reason[] =
-    "fp32 rounding (2^-24 an operation) through every layer's sums gives 1e-6; a wrong term gives "
-    "1e-2 and more";
 static const char update_reason[] =
     "a dozen fp32 roundings (2^-24 each) of the terms that a value is made of";
+static const char scaled_reason[] = "a dozen fp32 roundings of the terms that a value is made of, "
+                                    "and those of the bias corrections";
+
+/* For the batch that is set. */
+static struct gpt2_tolerance tolerance_of(const struct training_instance *instance)
+{
+    const struct gpt2_device *model = instance->gpt2.model;
+
+    return gpt2_tolerance_of(instance->gpt2.base.work.precision, model->plan.storage,
+                             &model->plan.shape, model->tokens.rows);
+}
 
 /* The part of the batch that is checked, uploaded. */
 struct subset {
@@ -53,8 +64,8 @@ static enum status take_subset(struct training_instance *instance, struct subset
            rows * sizeof(*subset.indices));
     status = op_tokens_index(subset.indices, rows, &subset.unique, err);
     if (status == STATUS_OK)
-        status =
-            gpt2_device_set_batch(instance->model, subset.indices, sequences, subset.unique, err);
+        status = gpt2_device_set_batch(instance->gpt2.model, subset.indices, sequences,
+                                       subset.unique, err);
     if (status == STATUS_OK)
         *ret = subset;
     else
@@ -65,26 +76,43 @@ static enum status take_subset(struct training_instance *instance, struct subset
 static enum status check_loss(struct training_instance *instance, double expected,
                               struct check_sink *sink, struct error *err)
 {
+    const struct gpt2_tolerance tolerance = tolerance_of(instance);
     struct comparison comparison = {0};
     float loss;
-    enum status status = device_download(instance->model->buffers[GPT2_LOSSES],
+    enum status status = device_download(instance->gpt2.model->buffers[GPT2_LOSSES],
                                          training_loss_slot(instance->steps) * sizeof(loss), &loss,
                                          sizeof(loss), err);
 
     if (status != STATUS_OK)
         return status;
     comparison_add(&comparison, &loss, &expected, 1);
-    check_sink_compare(sink, "loss", &comparison, LOSS_TOLERANCE,
-                       "a mean of fp32 logarithms: 1e-7 each, and what the logits carry in");
+    check_sink_compare(sink, "loss", &comparison, tolerance.loss, tolerance.loss_reason);
     return STATUS_OK;
+}
+
+/* What takes the loss scale out of the gradients as they lie now; 1 without one. */
+static enum status loss_scale_inverse(struct training_instance *instance, float *ret,
+                                      struct error *err)
+{
+    struct op_scaling_state state;
+    enum status status;
+
+    if (instance->gpt2.model->plan.scale == 0.0)
+        return STATUS_OK;
+    status = gpt2_device_scaling(instance->gpt2.model, &state, err);
+    if (status == STATUS_OK)
+        *ret = 1.0f / state.scale;
+    return status;
 }
 
 static enum status check_gradients(struct training_instance *instance, const double *expected,
                                    struct check_sink *sink, struct error *err)
 {
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
-    enum status status = STATUS_OK;
+    const struct gpt2_tolerance tolerance = tolerance_of(instance);
+    float inverse = 1.0f;
     float *got = NULL;
+    enum status status = loss_scale_inverse(instance, &inverse, err);
 
     for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
@@ -94,20 +122,49 @@ static enum status check_gradients(struct training_instance *instance, const dou
         got = malloc(tensor.count * sizeof(*got));
         if (!got)
             return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-        status =
-            device_download(instance->model->buffers[GPT2_GRADIENTS], tensor.offset * sizeof(*got),
-                            got, tensor.count * sizeof(*got), err);
+        status = gpt2_device_fetch(instance->gpt2.model, GPT2_GRADIENTS, tensor.offset,
+                                   tensor.count, got, err);
         if (status == STATUS_OK) {
+            for (uint64_t j = 0; j < tensor.count; j++)
+                got[j] *= inverse; /* a power of two */
             comparison_add(&comparison, got, expected + tensor.offset, tensor.count);
             strcat(name, tensor.name);
-            check_sink_compare(sink, name, &comparison, GRADIENT_TOLERANCE, gradient_reason);
+            check_sink_compare(sink, name, &comparison, tolerance.gradient, tolerance.reason);
         }
         free(got);
     }
     return status;
 }
 
-/* Forward and backward on the device and in the reference, at the same parameters. */
+/*
+ * Forward and backward on the device. Where the loss scale is too large for these gradients, the
+ * update skips and halves it, as in training, and the passes run again.
+ */
+static enum status run_passes(struct training_instance *instance, const struct subset *subset,
+                              struct error *err)
+{
+    struct gpt2_device *model = instance->gpt2.model;
+    const uint64_t first = instance->next_sequence - instance->sequences;
+    enum status status = STATUS_OK;
+
+    for (int i = 0; i <= BACKOFFS_MAX && status == STATUS_OK; i++) {
+        const struct adamw adamw = training_adamw(instance->parameters, instance->steps + 1);
+        bool finite = true;
+
+        status = gpt2_device_forward(model, training_loss_slot(instance->steps), err);
+        if (status == STATUS_OK)
+            status = gpt2_device_backward(model, err);
+        if (status == STATUS_OK && model->plan.scale > 0.0)
+            status = gpt2_device_gradients_finite(model, &finite, err);
+        if (status != STATUS_OK || finite)
+            break;
+        status = gpt2_device_update(model, &adamw, instance->steps + 1, err);
+        training_count_step(instance, first, subset->sequences);
+    }
+    return status == STATUS_OK ? device_synchronize(instance->gpt2.base.device, err) : status;
+}
+
+/* Forward and backward on the device and in the reference, at the same (master) weights. */
 static enum status check_passes(struct training_instance *instance, const struct subset *subset,
                                 struct check_sink *sink, struct error *err)
 {
@@ -121,16 +178,13 @@ static enum status check_passes(struct training_instance *instance, const struct
 
     if (!parameters)
         return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-    status = device_download(instance->model->buffers[GPT2_PARAMETERS], 0, parameters, bytes, err);
+    status = gpt2_device_fetch(instance->gpt2.model, gpt2_device_weights(instance->gpt2.model), 0,
+                               gpt2_array_length(&task->shape), parameters, err);
     if (status == STATUS_OK)
         status = gpt2_reference_create(&task->shape, subset->sequences, task->length, true,
                                        &reference, err);
     if (status == STATUS_OK)
-        status = gpt2_device_forward(instance->model, training_loss_slot(instance->steps), err);
-    if (status == STATUS_OK)
-        status = gpt2_device_backward(instance->model, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(instance->base.device, err);
+        status = run_passes(instance, subset, err);
     if (status == STATUS_OK)
         status = gpt2_reference_forward(reference, parameters, tokens, targets, err);
     if (status == STATUS_OK)
@@ -150,8 +204,8 @@ enum { WEIGHT, GRADIENT, MOMENT1, MOMENT2, ARRAYS };
 static enum status fetch_windows(struct training_instance *instance, float *ret, uint64_t room,
                                  struct error *err)
 {
-    static const enum gpt2_buffer buffers[ARRAYS] = {GPT2_PARAMETERS, GPT2_GRADIENTS, GPT2_MOMENT1,
-                                                     GPT2_MOMENT2};
+    const enum gpt2_buffer buffers[ARRAYS] = {gpt2_device_weights(instance->gpt2.model),
+                                              GPT2_GRADIENTS, GPT2_MOMENT1, GPT2_MOMENT2};
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
     enum status status = STATUS_OK;
 
@@ -162,8 +216,8 @@ static enum status fetch_windows(struct training_instance *instance, float *ret,
             const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
             const uint64_t count = tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
 
-            status = device_download(instance->model->buffers[buffers[a]],
-                                     tensor.offset * sizeof(*out), out, count * sizeof(*out), err);
+            status =
+                gpt2_device_fetch(instance->gpt2.model, buffers[a], tensor.offset, count, out, err);
             out += count;
         }
     }
@@ -187,16 +241,26 @@ static void note_error(struct update_errors *errors, int array, double got, doub
     }
 }
 
-static void compare_update(const struct adamw *adamw, uint64_t step, bool decays,
-                           const float *before, const float *after, uint64_t room, uint64_t count,
+/* The step that AdamW's formula counts, and what takes the loss scale out of the gradients. */
+struct update_step {
+    struct adamw adamw;
+    uint64_t step;
+    double inverse;
+};
+
+static void compare_update(const struct update_step *taken, bool decays, const float *before,
+                           const float *after, uint64_t room, uint64_t count,
                            struct update_errors *errors)
 {
+    const struct adamw *adamw = &taken->adamw;
+    const uint64_t step = taken->step;
     const double first = 1.0 - pow(adamw->beta1, (double)step);
     const double second = 1.0 - pow(adamw->beta2, (double)step);
     const double decay = decays ? adamw->decay : 0.0;
 
     for (uint64_t i = 0; i < count; i++) {
-        const double w = before[WEIGHT * room + i], g = before[GRADIENT * room + i];
+        const double w = before[WEIGHT * room + i];
+        const double g = before[GRADIENT * room + i] * taken->inverse;
         double m = before[MOMENT1 * room + i], v = before[MOMENT2 * room + i];
         /* Sums of absolute terms: those of m may cancel, and w carries their rounding on. */
         const double m_terms = adamw->beta1 * fabs(m) + (1.0 - adamw->beta1) * fabs(g);
@@ -214,7 +278,7 @@ static void compare_update(const struct adamw *adamw, uint64_t step, bool decays
     errors->compared += count;
 }
 
-static void report_update(const struct update_errors *errors, struct check_sink *sink)
+static void report_update(const struct update_errors *errors, bool scaled, struct check_sink *sink)
 {
     static const char *const names[ARRAYS] = {"adamw.parameters", NULL, "adamw.m", "adamw.v"};
     char detail[64];
@@ -223,9 +287,9 @@ static void report_update(const struct update_errors *errors, struct check_sink 
         const struct workload_check check = {
             .output = names[a],
             .error = errors->error[a],
-            .tolerance = UPDATE_TOLERANCE,
+            .tolerance = scaled ? SCALED_TOLERANCE : UPDATE_TOLERANCE,
             .metric = "max_scaled",
-            .reason = update_reason,
+            .reason = scaled ? scaled_reason : update_reason,
             .compared = errors->compared,
         };
 
@@ -237,12 +301,54 @@ static void report_update(const struct update_errors *errors, struct check_sink 
     }
 }
 
-static enum status check_update(struct training_instance *instance, struct check_sink *sink,
-                                struct error *err)
+/* The parameters are the master weights in `after`, rounded. */
+static enum status check_copy(struct training_instance *instance, const float *after,
+                              struct check_sink *sink, struct error *err)
 {
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
-    const uint64_t step = instance->steps + 1;
-    const struct adamw adamw = training_adamw(instance->parameters, step);
+    const enum dtype storage = instance->gpt2.model->plan.storage;
+    struct workload_check check = {
+        .output = "adamw.copy",
+        .metric = "max_absolute",
+        .reason = "the narrow parameters are the master weights, rounded to nearest even",
+    };
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
+        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
+        const uint64_t count = tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
+        float *got = malloc(count * sizeof(*got)), *wanted = malloc(count * sizeof(*wanted));
+
+        status = got && wanted ? gpt2_device_fetch(instance->gpt2.model, GPT2_PARAMETERS,
+                                                   tensor.offset, count, got, err)
+                               : error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+        for (uint64_t j = 0; j < count && status == STATUS_OK; j++) {
+            uint16_t narrow;
+
+            storage_encode(storage, &after[j], 1, &narrow);
+            storage_decode(storage, &narrow, 1, &wanted[j]);
+            check.error = fmax(check.error, fabs((double)got[j] - (double)wanted[j]));
+            if (isnan(got[j]) != isnan(wanted[j]))
+                check.error = DBL_MAX;
+        }
+        free(got);
+        free(wanted);
+        check.compared += count;
+        after += count;
+    }
+    if (status == STATUS_OK)
+        check_sink_report(sink, check, "a parameter is not its master weight, rounded");
+    return status;
+}
+
+static enum status check_update(struct training_instance *instance, uint64_t sequences,
+                                struct check_sink *sink, struct error *err)
+{
+    const struct gpt2_shape *shape = &instance->parameters->task.shape;
+    struct update_step step = {training_adamw(instance->parameters, instance->steps + 1),
+                               instance->steps + 1, 1.0};
+    const bool scaled = instance->gpt2.model->plan.scale > 0.0;
+    struct op_scaling_state state;
     struct update_errors errors = {0};
     uint64_t room = 0, at = 0;
     float *before, *after;
@@ -257,21 +363,28 @@ static enum status check_update(struct training_instance *instance, struct check
     after = malloc(ARRAYS * room * sizeof(*after));
     status = before && after ? fetch_windows(instance, before, room, err)
                              : error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+    if (status == STATUS_OK && scaled) {
+        status = gpt2_device_scaling(instance->gpt2.model, &state, err);
+        step.step = state.taken + 1;
+        step.inverse = 1.0 / (double)state.scale;
+    }
     if (status == STATUS_OK)
-        status = gpt2_device_update(instance->model, &adamw, step, err);
+        status = gpt2_device_update(instance->gpt2.model, &step.adamw, instance->steps + 1, err);
     if (status == STATUS_OK) {
-        instance->steps = step;
+        training_count_step(instance, instance->next_sequence - instance->sequences, sequences);
         status = fetch_windows(instance, after, room, err);
     }
     for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
         const uint64_t count = tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
 
-        compare_update(&adamw, step, tensor.decay, before + at, after + at, room, count, &errors);
+        compare_update(&step, tensor.decay, before + at, after + at, room, count, &errors);
         at += count;
     }
     if (status == STATUS_OK)
-        report_update(&errors, sink);
+        report_update(&errors, scaled, sink);
+    if (status == STATUS_OK && instance->gpt2.model->buffers[GPT2_MASTER])
+        status = check_copy(instance, after, sink, err);
     free(before);
     free(after);
     return status;
@@ -300,6 +413,35 @@ static enum status check_fall(struct training_instance *instance, struct check_s
     return STATUS_OK;
 }
 
+/*
+ * The losses of the first steps against those of fp32 at the same steps. Two causes part them: the
+ * loss's own error at given weights, and gradients whose errors have moved the weights; the second
+ * misplaces no more than that part of what training has changed.
+ */
+static enum status check_fp32(struct training_instance *instance, struct check_sink *sink,
+                              struct error *err)
+{
+    const struct gpt2_tolerance tolerance = tolerance_of(instance);
+    struct workload_check check = {
+        .output = "loss.fp32",
+        .metric = "max_relative",
+        .reason = "the loss's own tolerance, and the gradients' of what training has changed",
+    };
+    struct training_difference difference;
+    enum status status;
+
+    if (instance->fp32_steps == 0)
+        return STATUS_OK;
+    status = training_fp32_difference(instance, &difference, err);
+    if (status != STATUS_OK || difference.steps == 0)
+        return status; /* facts say why they are not compared */
+    check.error = difference.relative;
+    check.tolerance = tolerance.loss + tolerance.gradient * difference.moved;
+    check.compared = difference.steps;
+    check_sink_report(sink, check, "a loss is too far from fp32's at the same step");
+    return STATUS_OK;
+}
+
 enum status training_verify(struct workload_instance *base, workload_check_fn *report,
                             void *context, struct error *err)
 {
@@ -312,7 +454,9 @@ enum status training_verify(struct workload_instance *base, workload_check_fn *r
         return status;
     status = check_passes(instance, &subset, &sink, err);
     if (status == STATUS_OK)
-        status = check_update(instance, &sink, err);
+        status = check_update(instance, subset.sequences, &sink, err);
+    if (status == STATUS_OK)
+        status = check_fp32(instance, &sink, err);
     if (status == STATUS_OK)
         status = check_fall(instance, &sink, err);
     free(subset.indices);

@@ -12,6 +12,7 @@ static const struct {
     {"dimension", 35},  {"lookups", 41},   {"layers", 1},    {"heads", 2},
     {"width", 32},      {"context", 16},   {"mlp_ratio", 2}, {"sequence_length", 16},
     {"sequences", 1},   {"successors", 8},
+    {"fp32_steps", 1},
 };
 
 /* What no cap names may be a shape of a kind that this table does not know yet. */

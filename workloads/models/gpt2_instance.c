@@ -1,0 +1,118 @@
+#include "workloads/models/gpt2_instance.h"
+
+#include <stdlib.h>
+
+#include "harness/core/clock.h"
+
+enum status gpt2_instance_create(const struct workload_kind *kind, const struct workload_case *work,
+                                 struct device *device, const struct gpt2_stages *stages,
+                                 size_t size, void *ret, struct error *err)
+{
+    struct gpt2_instance *instance = calloc(1, size);
+
+    if (!instance)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kind->name);
+    instance->base.kind = kind;
+    instance->base.work = *work;
+    instance->base.device = device;
+    instance->stages = stages;
+    for (size_t i = 0; i < stages->count; i++)
+        instance->host_ns[i] = -1;
+    *(void **)ret = instance;
+    return STATUS_OK;
+}
+
+enum status gpt2_instance_add_events(struct gpt2_instance *instance, struct error *err)
+{
+    const size_t marks = instance->stages->count - instance->stages->host_count + 1;
+    enum status status = STATUS_OK;
+
+    if (!device_has_events(instance->base.device))
+        return STATUS_OK;
+    for (size_t i = 0; i < marks && status == STATUS_OK; i++)
+        status = device_event_create(instance->base.device, &instance->events[i], err);
+    return status;
+}
+
+void gpt2_instance_finish(struct gpt2_instance *instance)
+{
+    for (size_t i = 0; i < GPT2_MARKS_MAX; i++)
+        device_event_destroy(instance->base.device, instance->events[i]);
+    gpt2_device_destroy(instance->model);
+    ops_destroy(instance->ops);
+}
+
+enum status gpt2_instance_mark(struct gpt2_instance *instance, size_t stage, struct error *err)
+{
+    const size_t start = instance->stages->host_count - 1;
+    struct event *event = instance->events[stage - start];
+    enum status status;
+    int64_t now_ns;
+
+    if (event)
+        return device_event_record(instance->base.device, event, err);
+    status = device_synchronize(instance->base.device, err);
+    now_ns = clock_monotonic_ns();
+    if (stage != start)
+        instance->host_ns[stage] = now_ns - instance->mark_ns;
+    instance->mark_ns = now_ns;
+    return status;
+}
+
+enum status gpt2_make_batch(const struct token_source *source, uint64_t first, uint64_t sequences,
+                            uint64_t length, int32_t *indices, uint64_t *ret_unique,
+                            struct error *err)
+{
+    const uint64_t rows = sequences * length;
+
+    for (uint64_t s = 0; s < sequences; s++)
+        token_source_sequence(source, first + s, length, indices + s * length,
+                              indices + rows + s * length);
+    return op_tokens_index(indices, rows, ret_unique, err);
+}
+
+enum status gpt2_instance_stages(struct workload_instance *base, struct workload_stages *ret,
+                                 struct error *err)
+{
+    struct gpt2_instance *instance = (struct gpt2_instance *)base;
+    const struct gpt2_stages *stages = instance->stages;
+
+    ret->names = stages->names;
+    ret->count = stages->count;
+    for (size_t i = 0; i < stages->count; i++) {
+        ret->ns[i] = instance->host_ns[i];
+        ret->host[i] = i < stages->host_count || !instance->events[0];
+    }
+    for (size_t i = stages->host_count; i < stages->count && instance->events[0]; i++) {
+        struct event *const *ends = instance->events + (i - stages->host_count);
+        enum status status =
+            device_event_elapsed_ns(base->device, ends[0], ends[1], &ret->ns[i], err);
+
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+size_t gpt2_instance_artifacts(struct workload_instance *base, struct module_artifact *ret,
+                               size_t capacity)
+{
+    return ops_artifacts(((struct gpt2_instance *)base)->ops, ret, capacity);
+}
+
+json_t *gpt2_instance_choices(struct workload_instance *base)
+{
+    return ops_choices(((struct gpt2_instance *)base)->ops);
+}
+
+json_t *gpt2_instance_facts(struct workload_instance *base)
+{
+    struct gpt2_instance *instance = (struct gpt2_instance *)base;
+    json_t *ret = ops_facts(instance->ops);
+
+    if (ret)
+        json_object_set_new(
+            ret, "parameters",
+            json_integer((json_int_t)gpt2_parameter_count(&instance->model->plan.shape)));
+    return ret;
+}

@@ -1,0 +1,87 @@
+#include "workloads/models/gpt2_precision.h"
+
+#include <math.h>
+
+#include "workloads/storage.h"
+
+#define FP32_TOLERANCE 1e-4
+#define FP32_LOSS_TOLERANCE 1e-5
+#define TF32_ROUNDOFF 0x1p-11 /* 10 stored bits of an operand of a product */
+
+/* Arrays in narrow storage on the way from tokens to logits: 10 and 4 weights a layer, and 5. */
+static double roundings_of(const struct gpt2_shape *shape)
+{
+    return 14.0 * (double)shape->layers + 5.0;
+}
+
+struct gpt2_tolerance gpt2_tolerance_of(enum precision precision, enum dtype storage,
+                                        const struct gpt2_shape *shape, uint64_t tokens)
+{
+    const double narrow =
+        precision == PRECISION_TF32 ? TF32_ROUNDOFF : storage_unit_roundoff(storage);
+    const double root = narrow * sqrt(roundings_of(shape));
+    struct gpt2_tolerance ret = {
+        FP32_TOLERANCE,
+        FP32_LOSS_TOLERANCE,
+        FP32_TOLERANCE,
+        "fp32 rounding (2^-24 an operation) through every layer's sums gives 1e-6; a wrong term "
+        "gives 1e-2 and more",
+        "a mean of fp32 logarithms: 1e-7 each, and what the logits carry in",
+    };
+
+    if (precision == PRECISION_FP32)
+        return ret;
+    ret.logits += 1.6 * root;
+    ret.gradient += 2.0 * sqrt(2.0) * root;
+    ret.loss += 0.5 * narrow + 1.6 * root / sqrt((double)tokens);
+    ret.reason = "a few times the independent roundings of all narrow arrays on the way (14 a "
+                 "layer, twice for gradients), beside fp32's";
+    ret.loss_reason = "what the logits carry in, over the root of the number of tokens, and half a "
+                      "rounding";
+    return ret;
+}
+
+json_t *gpt2_recipe_json(enum precision precision, const struct gpt2_device_plan *plan)
+{
+    const char *storage = dtype_name(plan->storage);
+    json_t *ret = json_pack("{s:s, s:s, s:s, s:s}", "parameters", storage, "activations", storage,
+                            "products", precision_name(precision), "statistics_and_sums", "f32");
+
+    if (ret && plan->training) {
+        json_object_set_new(ret, "gradients", json_string(storage));
+        json_object_set_new(ret, "master_weights", json_string("f32"));
+        json_object_set_new(ret, "optimizer_moments", json_string("f32"));
+        json_object_set_new(ret, "losses", json_string("f32"));
+        json_object_set_new(ret, "loss_scaling",
+                            plan->scale > 0.0
+                                ? json_pack("{s:f, s:I}", "initial", plan->scale, "growth_interval",
+                                            (json_int_t)plan->scale_interval)
+                                : json_string("none"));
+    }
+    return ret;
+}
+
+void gpt2_recipe_describe(enum precision precision, const struct gpt2_device_plan *plan,
+                          struct text *ret)
+{
+    const char *storage = dtype_name(plan->storage);
+
+    text_append_format(ret, "%s: ", precision_name(precision));
+    if (plan->storage == DTYPE_F32 && precision == PRECISION_FP32) {
+        text_append(ret, "all in f32\n");
+        return;
+    }
+    if (precision == PRECISION_TF32) {
+        text_append(ret, "stored in f32, products in tf32\n");
+        return;
+    }
+    text_append_format(ret, "parameters and activations in %s, %s", storage,
+                       plan->training ? "gradients too, " : "");
+    if (plan->training)
+        text_append(ret, "master weights and optimizer moments in f32, ");
+    text_append(ret, "arithmetic, sums, norm statistics and losses in f32");
+    if (plan->scale > 0.0)
+        text_append_format(ret, ", dynamic loss scale from %g, doubled after %u good steps",
+                           plan->scale, plan->scale_interval);
+    text_append(ret, "\n");
+}
