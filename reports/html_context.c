@@ -113,6 +113,7 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
                             const struct html_appendix *appendix)
 {
     const json_t *json = cell->protocol_json;
+    struct view_product product;
 
     text_append(out, "<section><h4>How</h4><dl>\n");
     html_fact_begin(out, "Protocol");
@@ -144,6 +145,17 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
     html_fact_begin(out, "Arm");
     html_known(out, cell->arm);
     html_fact_end(out);
+    if (view_product(cell, &product)) {
+        struct text words;
+
+        text_init(&words);
+        view_product_words(&product, &words);
+        html_fact_begin(out, "Matrix products");
+        html_known(out, words.data);
+        html_fact_end(out);
+        out->failed |= words.failed;
+        text_finish(&words);
+    }
     html_fact_begin(out, "Seed of the data");
     html_known(out, cell->seed);
     html_fact_end(out);

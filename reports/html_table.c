@@ -65,7 +65,8 @@ static void append_row(struct text *out, const struct view_cell *cell,
     html_result_id(out, cell);
     text_append(out, "\">");
     escape_html_short(out, cell->workload ? cell->workload : "workload not recorded", 64);
-    text_append(out, "</a></th><td>");
+    text_append_format(out, "</a>%s%s</th><td>", view_is_vendor(cell) ? ", vendor" : "",
+                       view_is_emulated(cell) ? ", emulated" : "");
     html_known(out, cell->precision);
     text_append(out, "</td><td class=\"num\">");
     if (cell->batch.known)
@@ -77,7 +78,8 @@ static void append_row(struct text *out, const struct view_cell *cell,
         escape_html(out, unit);
         text_append_format(out, "</td><td class=\"spread\">%s", *spread ? spread : "no interval");
     } else {
-        text_append(out, "</td><td class=\"value care\">no result</td><td class=\"spread\">");
+        text_append_format(out, "</td><td class=\"value care\">%s</td><td class=\"spread\">",
+                           view_is_unsupported(cell) ? "unsupported" : "no result");
         escape_html(out, view_no_headline_reason(cell));
     }
     append_refs(out, remarks, index);

@@ -51,7 +51,7 @@ static char *result_of(const struct view_cell *cell, char **ret_spread)
 
     if (!headline) {
         *ret_spread = strdup("");
-        return strdup("no result");
+        return strdup(view_is_unsupported(cell) ? "unsupported" : "no result");
     }
     unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
     if (headline->has_interval)
@@ -85,7 +85,11 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
     set_field(row, ID,
               short_id ? text_format("%lld", (long long)cell->ordinal.value) : strdup(cell->result),
               out);
-    set_field(row, WORKLOAD, strdup(cell->workload ? cell->workload : "?"), out);
+    set_field(row, WORKLOAD,
+              text_format("%s%s%s", cell->workload ? cell->workload : "?",
+                          view_is_vendor(cell) ? ", vendor" : "",
+                          view_is_emulated(cell) ? ", emulated" : ""),
+              out);
     set_field(row, PRECISION, strdup(cell->precision ? cell->precision : "?"), out);
     set_field(row, BATCH,
               cell->batch.known ? text_format("%lld", (long long)cell->batch.value) : strdup("?"),

@@ -22,7 +22,8 @@ static void append_headline(const struct terminal *terminal, const struct view_c
     if (!headline) {
         const char *reason = view_no_headline_reason(cell);
 
-        terminal_tone(terminal, TONE_CARE, "no result");
+        terminal_tone(terminal, TONE_CARE,
+                      view_is_unsupported(cell) ? "unsupported" : "no result");
         text_append_format(terminal->out, ": %s\n", reason ? reason : "not told");
         return;
     }
@@ -260,6 +261,7 @@ static void append_identity(const struct terminal *terminal, const struct view_c
                             const struct view_cell *cell)
 {
     char version[32] = "";
+    struct view_product product;
     struct text line;
 
     terminal_heading(terminal, "How");
@@ -274,6 +276,11 @@ static void append_identity(const struct terminal *terminal, const struct view_c
     terminal_fact(terminal, "batch", cell->batch.known ? line.data : NULL);
     terminal_fact(terminal, "scenario", cell->scenario);
     terminal_fact(terminal, "arm", cell->arm);
+    if (view_product(cell, &product)) {
+        text_clear(&line);
+        view_product_words(&product, &line);
+        terminal_fact(terminal, "products", line.data);
+    }
     terminal_fact(terminal, "seed of the data", cell->seed);
     terminal_fact(terminal, "command", campaign->command);
     terminal_heading(terminal, "Device");

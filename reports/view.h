@@ -17,6 +17,7 @@
 
 #include "harness/core/reading.h"
 #include "harness/core/status.h"
+#include "harness/core/text.h"
 #include "results/store.h"
 
 /* A number that may be missing, with its interval where there is one. */
@@ -214,5 +215,23 @@ bool view_verdict_is_steady(const char *verdict);
  * fits in the cache, 0 it does not, -1 not known. `ret_cache` (may be NULL) gets the cache's bytes.
  */
 int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache);
+
+/* ---- view_product.c ---- */
+
+/* Of the matrix products, as the facts tell; what they do not tell is NULL. */
+struct view_product {
+    const char *support; /* "native", "emulated", "absent", "unknown" */
+    const char *method;  /* how that was learned */
+    const char *library, *version, *algorithm;
+    struct view_count workspace_bytes; /* the largest */
+};
+/* False: the cell has no matrix products, or no trial came so far. */
+bool view_product(const struct view_cell *cell, struct view_product *ret);
+/* "native (method); oneDNN 2.7.0, algorithm ..." */
+void view_product_words(const struct view_product *product, struct text *ret);
+bool view_is_emulated(const struct view_cell *cell);
+bool view_is_vendor(const struct view_cell *cell);
+/* Every trial ended because the device, its library or the arm lacks what was asked for. */
+bool view_is_unsupported(const struct view_cell *cell);
 
 #endif

@@ -175,7 +175,9 @@ const char *view_no_headline_reason(const struct view_cell *cell)
     const struct view_estimate *estimate = &cell->estimate;
 
     if (cell->ok_count == 0)
-        return cell->trial_count ? "no trial ended well" : "no trial was run";
+        return view_is_unsupported(cell) ? "not supported here"
+               : cell->trial_count       ? "no trial ended well"
+                                         : "no trial was run";
     if (!estimate->present)
         return "not analysed yet";
     if (!estimate->verdict)

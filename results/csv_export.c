@@ -11,12 +11,11 @@
 #include "harness/core/canonical.h"
 
 static const char *const result_keys[] = {
-    "id",        "workload",  "kind",       "precision",    "batch",
-    "scenario",  "arm",       "protocol",   "backend",      "device_spec",
-    "device",    "simulated", "trials_ok",  "trials_ended", "trials_planned",
-    "verdict",   "mean_ns",   "mean_ns_lo", "mean_ns_hi",   "headline",
-    "rate_unit", "rate",      "rate_lo",    "rate_hi",      "created_utc_ns",
-    "created",
+    "id",          "workload", "kind",       "precision",       "batch",        "scenario",
+    "arm",         "support",  "library",    "library_version", "protocol",     "backend",
+    "device_spec", "device",   "simulated",  "trials_ok",       "trials_ended", "trials_planned",
+    "verdict",     "mean_ns",  "mean_ns_lo", "mean_ns_hi",      "headline",     "rate_unit",
+    "rate",        "rate_lo",  "rate_hi",    "created_utc_ns",  "created",
 };
 
 static enum status check_file(FILE *file, struct error *err)

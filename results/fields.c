@@ -146,6 +146,16 @@ static void add_choices(struct fields *fields, const char *prefix, const json_t 
     }
 }
 
+/* Of facts.product: whose matrix products, and whether they are the precision's own. */
+static void add_product(struct fields *fields, const json_t *product)
+{
+    static const char *const names[] = {"library", "version", "support", "algorithm",
+                                        "workspace_bytes"};
+
+    for (size_t i = 0; product && i < sizeof(names) / sizeof(names[0]); i++)
+        set(fields, "product.", names[i], "", copy_or_null(json_object_get(product, names[i])));
+}
+
 static void add_trial(struct fields *fields, const json_t *trial)
 {
     const json_t *choices = json_object_get(json_object_get(trial, "facts"), "choices");
@@ -158,6 +168,7 @@ static void add_trial(struct fields *fields, const json_t *trial)
     json_array_foreach(json_object_get(trial, "components"), i, entry) add_component(fields, entry);
     json_array_foreach(json_object_get(trial, "artifacts"), i, entry)
         add_artifact(fields, json_object_get(entry, "artifact"));
+    add_product(fields, json_object_get(json_object_get(trial, "facts"), "product"));
     add_choices(fields, "choice.", json_object_get(choices, "workload"));
     if (choices)
         set(fields, "choice.", "iterations_per_sample", "",

@@ -281,8 +281,8 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
 
 /*
  * Rows of `assay results`, newest campaign first: an array of objects with the keys id, cell,
- * campaign, workload, kind, precision, batch, scenario, arm, protocol, backend, device_spec, device,
- * simulated, trials_ok, trials_ended, trials_planned, verdict, mean_ns, mean_ns_lo, mean_ns_hi,
+ * campaign, workload, kind, precision, batch, scenario, arm, support, library, library_version (of
+ * the matrix products, where there are any), protocol, backend, device_spec, device, simulated, trials_ok, trials_ended, trials_planned, verdict, mean_ns, mean_ns_lo, mean_ns_hi,
  * headline, rate_unit, rate, rate_lo, rate_hi, created_utc_ns, created. null where not known.
  * Filters that are NULL or 0 let everything pass.
  */

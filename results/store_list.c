@@ -9,6 +9,9 @@
 #define COLUMNS                                                                                    \
     "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS id, c.id AS cell, c.campaign,"              \
     " c.workload_name AS workload, c.kind, c.precision, c.batch, c.scenario, c.arm,"               \
+    " json_extract(f.facts, '$.product.support') AS support,"                                      \
+    " json_extract(f.facts, '$.product.library') AS library,"                                      \
+    " json_extract(f.facts, '$.product.version') AS library_version,"                              \
     " c.protocol_name AS protocol, c.backend, c.device_spec, d.name AS device,"                    \
     " d.simulated AS 'simulated:bool',"                                                            \
     " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"          \
@@ -30,6 +33,8 @@
     " LEFT JOIN device d ON d.id = (SELECT device FROM trial_device td WHERE td.trial ="           \
     " (SELECT max(t.id) FROM trial t WHERE t.cell = c.id AND EXISTS"                               \
     " (SELECT 1 FROM trial_device k WHERE k.trial = t.id)))"                                       \
+    " LEFT JOIN trial_end f ON f.trial = (SELECT max(t.id) FROM trial t JOIN trial_end x"          \
+    " ON x.trial = t.id WHERE t.cell = c.id AND x.status = 'ok')"                                  \
     " LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id)"
 
 #define FILTERS                                                                                    \

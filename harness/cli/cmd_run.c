@@ -18,6 +18,8 @@ enum {
     KEY_PROTOCOL = 'p',
     KEY_PRECISION = 0x100,
     KEY_BATCH,
+    KEY_ARM,
+    KEY_EMULATE,
     KEY_RESUME,
     KEY_DRY_RUN,
     KEY_ORDER_SEED,
@@ -32,6 +34,7 @@ struct request {
     const char *devices[LIST_MAX];
     enum precision precisions[LIST_MAX];
     int64_t batches[LIST_MAX];
+    enum arm arms[LIST_MAX];
 };
 
 static enum status too_many(struct error *err, const char *option)
@@ -95,6 +98,19 @@ static enum status take_batch(struct request *request, const char *word, struct 
     return STATUS_OK;
 }
 
+static enum status take_arm(struct request *request, const char *word, struct error *err)
+{
+    if (request->plan.arm_count == LIST_MAX)
+        return too_many(err, "arm");
+    if (!arm_from_name(word, &request->arms[request->plan.arm_count]))
+        return error_set(err, STATUS_INVALID,
+                         "--arm %s: write portable (our own kernels), vendor (the vendor's "
+                         "library) or portable,vendor",
+                         word);
+    request->plan.arm_count++;
+    return STATUS_OK;
+}
+
 static enum status read_request(const struct command_line *line, struct request *request,
                                 struct error *err)
 {
@@ -107,6 +123,8 @@ static enum status read_request(const struct command_line *line, struct request 
     request->plan.devices = request->devices;
     request->plan.precisions = request->precisions;
     request->plan.batches = request->batches;
+    request->plan.arms = request->arms;
+    request->plan.emulate = command_has(line, KEY_EMULATE);
     request->plan.protocol = command_has(line, KEY_PROTOCOL) ? command_value(line, KEY_PROTOCOL)
                                                              : "quick";
     request->plan.nonce = command_value(line, KEY_NONCE);
@@ -118,6 +136,8 @@ static enum status read_request(const struct command_line *line, struct request 
     status = each_word(line, KEY_PRECISION, take_precision, request, err);
     if (status == STATUS_OK)
         status = each_word(line, KEY_BATCH, take_batch, request, err);
+    if (status == STATUS_OK)
+        status = each_word(line, KEY_ARM, take_arm, request, err);
     value = command_value(line, KEY_ORDER_SEED);
     if (status == STATUS_OK && value) {
         int64_t seed;
@@ -158,10 +178,11 @@ static int show_plan(const struct command_line *line, const struct plan *plan)
 static json_t *summary_json(const struct campaign *campaign, const struct campaign_summary *summary,
                             json_t *results)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:o}", "campaign", campaign->uid,
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:o}", "campaign", campaign->uid,
                      "database", store_path(campaign->store), "resume_with", "assay run --resume",
                      "trials_ok", (json_int_t)summary->ok, "trials_failed",
-                     (json_int_t)summary->failed, "trials_left",
+                     (json_int_t)summary->failed, "trials_unsupported",
+                     (json_int_t)summary->unsupported, "trials_left",
                      (json_int_t)(summary->planned - summary->done), "interrupted",
                      summary->interrupted, "results", results);
 }
@@ -207,9 +228,15 @@ static int run_campaign(const struct command_line *line, struct store *store,
         log_info("campaign %.8s is in %s; a page of it: assay report --html report.html --db %s "
                  "%.8s",
                  campaign->uid, store_path(store), store_path(store), campaign->uid);
-    if (summary.failed > 0) {
-        log_error("%zu of %zu trials failed; `assay show ID` tells why", summary.failed,
-                  summary.done);
+    if (summary.unsupported > 0)
+        log_info("%zu of %zu trials asked for what their device does not support, and say what",
+                 summary.unsupported, summary.done);
+    if (summary.failed > 0 || (summary.ok == 0 && summary.unsupported > 0)) {
+        if (summary.failed > 0)
+            log_error("%zu of %zu trials failed; `assay show ID` tells why", summary.failed,
+                      summary.done);
+        else
+            log_error("nothing could be measured");
         return ASSAY_EXIT_TRIALS;
     }
     return result;
@@ -282,6 +309,10 @@ static const struct argp_option options[] = {
     {"protocol", KEY_PROTOCOL, "NAME|FILE", 0, "how to measure (default: quick)", 0},
     {"precision", KEY_PRECISION, "LIST", 0, "only these of the declared precisions: fp32,bf16", 0},
     {"batch", KEY_BATCH, "LIST", 0, "only these of the declared batch sizes: 1,8", 0},
+    {"arm", KEY_ARM, "LIST", 0,
+     "whose matrix products: portable (our own kernels, the default), vendor, or both", 0},
+    {"emulate", KEY_EMULATE, NULL, 0,
+     "run precisions that are only emulated, too; results are labelled so", 0},
     {"resume", KEY_RESUME, "ID", 0, "go on with an interrupted campaign (`last`: the newest)", 0},
     {"dry-run", KEY_DRY_RUN, NULL, 0, "show cells and order; run and store nothing", 0},
     {"order-seed", KEY_ORDER_SEED, "N", 0, "seed of the trials' order (default: drawn at random)",
@@ -296,7 +327,10 @@ const struct command command_run = {
     .text = "The plan is recorded before the first trial. Each trial is a fresh process; trials of "
             "all cells are interleaved in a seeded random order. Ctrl-C keeps what is finished.\n"
             "\n"
+            "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
+            "\n"
             "  assay run first-look\n"
+            "  assay run products --precision fp32,bf16 --arm portable,vendor\n"
             "  assay run triad my-model.yaml --protocol standard --db evidence.db\n"
             "  assay run --resume last",
     .options = options,

@@ -13,8 +13,8 @@
 
 /* Exit statuses; `assay --help` and the manual page print this list. */
 #define EXIT_MAP(X)                                                                                \
-    X(OK, 0, "done; every trial of it succeeded")                                                  \
-    X(TRIALS, 1, "at least one trial failed; gate: worse than the margin")                         \
+    X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")                                                  \
+    X(TRIALS, 1, "at least one trial failed, or none could run; gate: worse than the margin")                         \
     X(USAGE, 2, "wrong arguments or declarations; gate: the two do not compare")                   \
     X(DEVICE, 3, "no usable device; gate: inconclusive")                                           \
     X(STORE, 4, "the database cannot be used, or has no such result")                              \

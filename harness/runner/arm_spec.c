@@ -84,8 +84,20 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
         spec->has_precision = true;
         return STATUS_OK;
     }
+    if (!strncmp(setting, "arm=", 4)) {
+        if (!arm_from_name(setting + 4, &spec->arm))
+            return error_set(err, STATUS_INVALID, "\"%s\": write arm=portable or arm=vendor",
+                             setting);
+        spec->has_arm = true;
+        return STATUS_OK;
+    }
+    if (!strcmp(setting, "emulate")) {
+        spec->emulate = true;
+        return STATUS_OK;
+    }
     return error_set(err, STATUS_INVALID,
-                     "\"%s\": write device=D, backend=B, precision=P, workload=W, lib:NAME=PATH, "
+                     "\"%s\": write device=D, backend=B, precision=P, arm=portable or vendor, "
+                     "emulate, workload=W, lib:NAME=PATH, "
                      "env:NAME=VALUE or root=DIR",
                      setting);
 }
@@ -108,7 +120,9 @@ json_t *arm_spec_to_json(const struct arm_spec *spec)
 
     for (size_t i = 0; i < spec->change_count; i++)
         json_array_append_new(environment, json_string(spec->changes[i]));
-    return json_pack("{s:s?, s:s?, s:s?, s:s?, s:o}", "workload", spec->workload, "device",
+    return json_pack("{s:s*, s:o*, s:s?, s:s?, s:s?, s:s?, s:o}", "arm",
+                     spec->has_arm ? arm_name(spec->arm) : NULL, "emulate",
+                     spec->emulate ? json_true() : NULL, "workload", spec->workload, "device",
                      spec->device, "precision",
                      spec->has_precision ? precision_name(spec->precision) : NULL, "root",
                      spec->root, "environment", environment);
@@ -121,6 +135,7 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
     const char *workload = json_string_value(json_object_get(json, "workload"));
     const char *device = json_string_value(json_object_get(json, "device"));
     const char *precision = json_string_value(json_object_get(json, "precision"));
+    const char *arm = json_string_value(json_object_get(json, "arm"));
     enum status status = STATUS_OK;
     size_t i;
     json_t *change;
@@ -133,6 +148,9 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
         status = set_string(&spec.device, device, "device", err);
     if (precision)
         spec.has_precision = precision_from_name(precision, &spec.precision);
+    if (arm)
+        spec.has_arm = arm_from_name(arm, &spec.arm);
+    spec.emulate = json_is_true(json_object_get(json, "emulate"));
     json_array_foreach(json_object_get(json, "environment"), i, change)
     {
         if (status == STATUS_OK && !json_is_string(change))
@@ -170,8 +188,9 @@ static void vary(json_t *varied, const char *const *patterns, const char *factor
 /* Variables that only one arm sets so. A library override moves everything that it may bring. */
 static void vary_changes(json_t *varied, const struct arm_spec *spec, const struct arm_spec *other)
 {
-    static const char *const stack[] = {"library.*",        "device.*",       "kernel.*.compiler",
-                                        "kernel.*.options", "kernel.*.lanes", NULL};
+    static const char *const stack[] = {
+        "library.*", "device.*", "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes",
+        "product.*", NULL};
 
     for (size_t i = 0; i < spec->change_count; i++) {
         size_t length = strcspn(spec->changes[i], "=");
@@ -197,12 +216,16 @@ json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b)
         "worker.root",      "library.*",      "device.*", "kernel.*.compiler",
         "kernel.*.options", "kernel.*.lanes", NULL};
     static const char *const device[] = {
-        "device.*",         "library.*",      "kernel.*.compiler", "kernel.*.options",
-        "kernel.*.prelude", "kernel.*.lanes", "choice.*",          NULL};
-    static const char *const precision[] = {"identity.precision", "kernel.*.options",
-                                            "kernel.*.lanes", "choice.*", NULL};
+        "device.*",         "library.*",        "kernel.*.compiler",
+        "kernel.*.options", "kernel.*.prelude", "kernel.*.lanes",
+        "choice.*",         "product.*",        NULL};
+    static const char *const precision[] = {
+        "identity.precision", "kernel.*.options", "kernel.*.lanes", "choice.*", "product.*", NULL};
+    static const char *const arm[] = {"identity.arm", "kernel.*",  "jit.*", "library.*",
+                                      "choice.*",     "product.*", NULL};
     static const char *const workload[] = {"identity.workload_digest", "kernel.*", "jit.*",
                                            "choice.*", NULL};
+    static const char *const emulation[] = {"product.*", NULL};
     json_t *varied = json_object();
 
     if (!same_text(a->workload, b->workload))
@@ -213,6 +236,10 @@ json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b)
         vary(varied, device, "device");
     if (a->has_precision != b->has_precision || a->precision != b->precision)
         vary(varied, precision, "precision");
+    if (a->has_arm != b->has_arm || a->arm != b->arm)
+        vary(varied, arm, "arm");
+    if (a->emulate != b->emulate)
+        vary(varied, emulation, "emulation");
     vary_changes(varied, a, b);
     vary_changes(varied, b, a);
     return varied;

@@ -227,10 +227,13 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
     json_array_foreach(cells, i, cell)
     {
         const json_t *spec = json_object_get(json_array_get(planned, i), "spec");
+        const json_t *emulate = json_object_get(json_array_get(planned, i), "emulate");
 
         if (status == STATUS_OK)
             status =
                 cell_from_record(&campaign, json_integer_value(json_object_get(cell, "cell")), err);
+        if (status == STATUS_OK && json_is_true(emulate))
+            json_object_set_new(campaign.cells[i].message, "emulate", json_true());
         if (status == STATUS_OK && json_is_object(spec))
             status = arm_spec_from_json(spec, &campaign.cells[i].spec, err);
     }
@@ -405,12 +408,17 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
             summary->ok++;
         else if (outcome.status == STATUS_INTERRUPTED)
             summary->interrupted = true;
+        else if (outcome.status == STATUS_UNSUPPORTED)
+            summary->unsupported++;
         else
             summary->failed++;
-        if (outcome.status != STATUS_OK)
+        if (outcome.status == STATUS_UNSUPPORTED && !cell->refused)
+            note = text_format("%s: unsupported: %s", cell->label, outcome.error.message);
+        else if (outcome.status != STATUS_OK && outcome.status != STATUS_UNSUPPORTED)
             note =
                 text_format("%s: trial %lld: %s: %s", cell->label, (long long)pending[i].sequence,
                             status_name(outcome.status), outcome.error.message);
+        cell->refused |= outcome.status == STATUS_UNSUPPORTED;
         progress_advance(request->progress, note);
         free(note);
     }

@@ -22,6 +22,7 @@ struct campaign_cell {
     json_t *message;   /* body of the worker's "trial" message */
     struct arm_spec spec; /* how its worker starts */
     bool chosen;          /* its message has the choices, or there is nothing to hand over */
+    bool refused;         /* a trial of this call ended unsupported, and the user was told */
     json_t *environment;  /* fixed readings as its worker has them; set while running */
 };
 
@@ -46,6 +47,7 @@ struct campaign_options {
 /* What came of running. */
 struct campaign_summary {
     size_t planned, done, ok, failed; /* trials; done: of this call */
+    size_t unsupported;               /* neither ok nor failed: the device lacks what was asked for */
     bool interrupted;
 };
 

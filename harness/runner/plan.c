@@ -123,6 +123,28 @@ enum status plan_add_cell(struct plan *plan, const struct workload *workload,
     return workload->kind->cost(&cell->work, &cell->cost, err);
 }
 
+/* A cell for each arm that is wanted. */
+static enum status add_arms(struct plan *plan, const struct plan_request *request,
+                            const struct workload *workload, enum precision precision,
+                            int64_t batch, const json_t *device, struct error *err)
+{
+    const struct arm_spec *spec = request->spec;
+    const enum arm own = spec && spec->has_arm ? spec->arm : ARM_PORTABLE;
+    const enum arm *arms = request->arm_count > 0 ? request->arms : &own;
+    const size_t count = request->arm_count > 0 ? request->arm_count : 1;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = plan_add_cell(plan, workload, precision, batch, device, spec, err);
+        if (status == STATUS_OK) {
+            plan->cells[plan->cell_count - 1].work.arm = arms[i];
+            plan->cells[plan->cell_count - 1].work.emulate =
+                request->emulate || (spec && spec->emulate);
+        }
+    }
+    return status;
+}
+
 static enum status add_workload_cells(struct plan *plan, const struct plan_request *request,
                                       const char *name, const struct suite_entry *entry,
                                       const json_t *devices, struct error *err)
@@ -142,8 +164,8 @@ static enum status add_workload_cells(struct plan *plan, const struct plan_reque
             for (size_t b = 0; b < workload->batch_count; b++) {
                 if (!wants_batch(request, entry, workload->batches[b]))
                     continue;
-                status = plan_add_cell(plan, workload, workload->precisions[p],
-                                       workload->batches[b], device, request->spec, err);
+                status = add_arms(plan, request, workload, workload->precisions[p],
+                                  workload->batches[b], device, err);
                 if (status != STATUS_OK)
                     return status;
             }
@@ -270,13 +292,14 @@ static json_t *cell_json(const struct plan *plan, size_t index)
     const struct plan_cell *cell = &plan->cells[index];
     char workload[DIGEST_HEX_SIZE];
 
-    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I, s:s, s:O?}", "ordinal",
+    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I, s:s, s:O?, s:o*}", "ordinal",
                      (json_int_t)index + 1, "workload", cell->work.workload->name,
                      "workload_digest", digest_hex(&cell->work.workload->digest, workload),
                      "precision", precision_name(cell->work.precision), "batch",
                      (json_int_t)cell->work.batch, "scenario", scenario_name(cell->work.scenario),
                      "arm", arm_name(cell->work.arm), "seed", (json_int_t)cell->work.seed, "device",
-                     cell->device_spec, "spec", cell->spec);
+                     cell->device_spec, "spec", cell->spec, "emulate",
+                     cell->work.emulate ? json_true() : NULL);
 }
 
 static enum status describe(struct plan *plan, const struct plan_request *request,
@@ -429,20 +452,22 @@ void plan_finish(struct plan *plan)
 char *plan_cell_label(const struct plan_cell *cell)
 {
     const struct workload_case *work = &cell->work;
+    const char *vendor = work->arm == ARM_VENDOR ? " vendor" : "";
 
     if (work->workload->batch_count > 1 || work->batch != 1)
-        return text_format("%s %s batch %lld", work->workload->name,
-                           precision_name(work->precision), (long long)work->batch);
-    return text_format("%s %s", work->workload->name, precision_name(work->precision));
+        return text_format("%s %s%s batch %lld", work->workload->name,
+                           precision_name(work->precision), vendor, (long long)work->batch);
+    return text_format("%s %s%s", work->workload->name, precision_name(work->precision), vendor);
 }
 
 json_t *plan_trial_json(const struct plan *plan, const struct plan_cell *cell)
 {
     const struct workload_case *work = &cell->work;
 
-    return json_pack("{s:O, s:O, s:s, s:I, s:s, s:s, s:I, s:s}", "workload", work->workload->json,
+    return json_pack("{s:O, s:O, s:s, s:I, s:s, s:s, s:I, s:s, s:o*}", "workload",
+                     work->workload->json,
                      "protocol", plan->protocol.json, "precision", precision_name(work->precision),
                      "batch", (json_int_t)work->batch, "scenario", scenario_name(work->scenario),
                      "arm", arm_name(work->arm), "seed", (json_int_t)work->seed, "device",
-                     cell->device_spec);
+                     cell->device_spec, "emulate", work->emulate ? json_true() : NULL);
 }

@@ -34,6 +34,9 @@ struct plan_request {
     bool has_order_seed;
     uint64_t order_seed;
     const char *nonce; /* given by a buyer, kept in the plan; NULL: none */
+    const enum arm *arms; /* empty: that of `spec`, else the portable one */
+    size_t arm_count;
+    bool emulate;      /* what is not native may be emulated, and is labelled so */
     int64_t trials;    /* in place of the protocol's, whose identity changes; 0: its own */
     const struct arm_spec *spec; /* how the worker shall differ; NULL: not at all */
 };
@@ -69,7 +72,7 @@ struct plan {
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err);
 
 /*
- * Two arms of one cell: `a` and `b` differ in device, precision or spec, and each must come to
+ * Two arms of one cell: `a` and `b` differ in device, precision, arm or spec, and each must come to
  * exactly one cell. Every round of the order holds both, in random order: a pair.
  */
 enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,

@@ -68,15 +68,19 @@ static enum status find_device(const json_t *record, const char *device, json_t 
     return STATUS_OK;
 }
 
+static const json_t *planned_cell(const json_t *record, const json_t *planned)
+{
+    const json_int_t ordinal = json_integer_value(json_object_get(record, "ordinal"));
+
+    return ordinal >= 1 ? json_array_get(json_object_get(planned, "cells"), (size_t)ordinal - 1)
+                        : NULL;
+}
+
 /* How the worker of this cell was started: the arm of a pair may have had a root, or variables. */
 static enum status recorded_spec(const json_t *record, const json_t *planned, struct arm_spec *ret,
                                  bool *ret_any, struct error *err)
 {
-    const json_int_t ordinal = json_integer_value(json_object_get(record, "ordinal"));
-    const json_t *cell =
-        ordinal >= 1 ? json_array_get(json_object_get(planned, "cells"), (size_t)ordinal - 1)
-                     : NULL;
-    const json_t *spec = json_object_get(cell, "spec");
+    const json_t *spec = json_object_get(planned_cell(record, planned), "spec");
 
     *ret_any = json_is_object(spec);
     return *ret_any ? arm_spec_from_json(spec, ret, err) : STATUS_OK;
@@ -112,6 +116,7 @@ static enum status add_again(struct plan *plan, const json_t *record, const json
                          "this assay does not know the arm \"%s\" or the "
                          "scenario \"%s\"",
                          text_of(identity, "arm"), text_of(identity, "scenario"));
+    cell->work.emulate = json_is_true(json_object_get(planned_cell(record, planned), "emulate"));
     cell->work.seed = strtoull(text_of(identity, "seed"), NULL, 10);
     if (json_is_object(choices) &&
         !strcmp(text_of(json_object_get(record, "device"), "name"), text_of(device, "name")))

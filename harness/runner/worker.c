@@ -53,6 +53,7 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
         return bad_trial(err, "batch, seed and device are required");
     worker->work.batch = json_integer_value(batch);
     worker->work.seed = (uint64_t)json_integer_value(seed);
+    worker->work.emulate = json_is_true(json_object_get(trial, "emulate"));
     worker->device_spec = strdup(device);
     if (!worker->device_spec)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the trial");

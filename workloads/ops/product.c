@@ -147,7 +147,8 @@ static json_t *entry_json(const struct product_entry *entry)
 
 static json_t *variant_json(const struct product_variant *variant, enum precision precision)
 {
-    struct product_info info = {.library = "assay", .algorithm = "workloads/kernels/gemm.h"};
+    struct product_info info = {
+        .library = "assay", .version = "as assay itself", .algorithm = "workloads/kernels/gemm.h"};
     const char *method;
     json_t *json;
 
