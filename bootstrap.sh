@@ -30,7 +30,8 @@ results=${ASSAY_RESULTS:-$here/assay-results}
 run_packages=(gcc libc6-dev cmake ninja-build pkgconf libsqlite3-dev libcsv-dev libcyaml-dev
     libyaml-dev libjansson-dev libsodium-dev ocl-icd-libopencl1 pocl-opencl-icd)
 # shellcheck disable=SC2034  # by reference in install_by_apt
-test_packages=("${run_packages[@]}" libcmocka-dev sqlite3 python3 git shellcheck)
+test_packages=("${run_packages[@]}" libcmocka-dev sqlite3 python3
+    python3-cryptography git shellcheck)
 # Not in every release. oneDNN, whose package is named after its version, computes the vendor arm's
 # products on the CPU; the tests that want one of the others say "skipped" without it.
 # shellcheck disable=SC2034  # by reference in install_by_apt
@@ -148,13 +149,13 @@ explain_other_distribution() {
         echo "  dnf install gcc cmake ninja-build pkgconf-pkg-config sqlite-devel libcsv-devel \\"
         echo "      libcyaml-devel libyaml-devel jansson-devel libsodium-devel \\"
         echo "      ocl-icd pocl"
-        ! $test || echo "  dnf install libcmocka-devel sqlite python3 git ShellCheck chromium opencl-headers"
+        ! $test || echo "  dnf install libcmocka-devel sqlite python3 python3-cryptography git ShellCheck chromium opencl-headers"
         ;;
     *suse*)
         echo "  zypper install gcc cmake ninja pkgconf-pkg-config sqlite3-devel libcsv-devel \\"
         echo "      libcyaml-devel libyaml-devel libjansson-devel libsodium-devel \\"
         echo "      libOpenCL1 pocl"
-        ! $test || echo "  zypper install libcmocka-devel sqlite3 python3 git ShellCheck chromium opencl-headers"
+        ! $test || echo "  zypper install libcmocka-devel sqlite3 python3 python3-cryptography git ShellCheck chromium opencl-headers"
         ;;
     *arch*)
         echo "  pacman -S gcc cmake ninja pkgconf sqlite libyaml jansson libsodium ocl-icd pocl"
@@ -164,7 +165,7 @@ explain_other_distribution() {
     *)
         echo "  a C compiler with OpenMP, cmake 3.22, ninja, pkg-config; with their headers: sqlite3,"
         echo "  libcsv, libcyaml, libyaml, jansson, libsodium; an OpenCL loader and PoCL"
-        ! $test || echo "  cmocka, sqlite3, python3, git, shellcheck, chromium, the OpenCL headers"
+        ! $test || echo "  cmocka, sqlite3, python3 with cryptography, git, shellcheck, chromium, the OpenCL headers"
         ;;
     esac
 }

@@ -35,24 +35,27 @@ static const char *text_at(sqlite3_stmt *select, int column)
     return text ? text : "";
 }
 
-/* The statement of `name` of this type in a database; heap, NULL when there is none. */
-static char *sql_of(sqlite3 *db, const char *type, const char *name)
-{
-    sqlite3_stmt *select = NULL;
-    char *sql = NULL;
+/* Finds the statement of an object; ?1 its type, ?2 its name. */
+static const char find_sql[] = "SELECT tbl_name || char(10) || coalesce(sql, '') FROM sqlite_schema"
+                               " WHERE type = ?1 AND name = ?2";
 
-    if (sqlite3_prepare_v2(db,
-                           "SELECT tbl_name || char(10) || coalesce(sql, '') FROM sqlite_schema"
-                           " WHERE type = ?1 AND name = ?2",
-                           -1, &select, NULL) == SQLITE_OK) {
-        sqlite3_bind_text(select, 1, type, -1, SQLITE_STATIC);
-        sqlite3_bind_text(select, 2, name, -1, SQLITE_STATIC);
-        if (sqlite3_step(select) == SQLITE_ROW)
-            sql = strdup(text_at(select, 0));
-    }
-    sqlite3_finalize(select);
-    return sql;
+/* Whether the object of `row` (type, name, tbl_name and sql) is in a database, and the same there.
+ */
+static bool is_there(sqlite3_stmt *find, sqlite3_stmt *row, bool *ret_same)
+{
+    bool there;
+
+    sqlite3_bind_text(find, 1, text_at(row, 0), -1, SQLITE_STATIC);
+    sqlite3_bind_text(find, 2, text_at(row, 1), -1, SQLITE_STATIC);
+    there = sqlite3_step(find) == SQLITE_ROW;
+    *ret_same = there && strcmp(text_at(find, 0), text_at(row, 2)) == 0;
+    sqlite3_reset(find);
+    return there;
 }
+
+#define ALL_OBJECTS                                                                                \
+    "SELECT type, name, tbl_name || char(10) || coalesce(sql, '') FROM sqlite_schema ORDER BY "    \
+    "rowid"
 
 static bool is_structure(const char *type)
 {
@@ -62,47 +65,47 @@ static bool is_structure(const char *type)
 /* Every object of ours must be there as we make it. */
 static void compare_ours(struct verify *verify)
 {
-    sqlite3_stmt *ours =
-        verify_prepare(verify, verify->model, "SELECT type, name FROM sqlite_schema ORDER BY rowid",
-                       VERIFY_SCHEMA, NULL);
+    sqlite3_stmt *ours = verify_prepare(verify, verify->model, ALL_OBJECTS, VERIFY_SCHEMA, NULL);
+    sqlite3_stmt *find = verify_prepare(verify, verify->db, find_sql, VERIFY_SCHEMA, NULL);
 
-    while (ours && verify_step(verify, ours, VERIFY_SCHEMA, NULL)) {
+    verify->readable = ours && find;
+    while (ours && find && verify_step(verify, ours, VERIFY_SCHEMA, NULL)) {
         const char *type = text_at(ours, 0), *name = text_at(ours, 1);
-        char *expected = sql_of(verify->model, type, name);
-        char *found = sql_of(verify->db, type, name);
+        bool same, there = is_there(find, ours, &same);
 
-        if (!found || !expected || strcmp(found, expected) != 0) {
-            verify_tell(verify, VERIFY_WRONG, VERIFY_SCHEMA, name, NULL, "the %s %s %s", type, name,
-                        found ? "is not the one that assay makes" : "is missing");
-            if (is_structure(type))
-                verify->readable = false;
-        }
-        free(expected);
-        free(found);
+        if (same)
+            continue;
+        verify_tell(verify, VERIFY_WRONG, VERIFY_SCHEMA, name, NULL, "the %s %s %s", type, name,
+                    there ? "is not the one that assay makes" : "is missing");
+        if (is_structure(type))
+            verify->readable = false;
     }
     sqlite3_finalize(ours);
+    sqlite3_finalize(find);
 }
 
 /* And nothing else. */
 static void compare_theirs(struct verify *verify)
 {
-    sqlite3_stmt *theirs =
-        verify_prepare(verify, verify->db, "SELECT type, name FROM sqlite_schema ORDER BY rowid",
-                       VERIFY_SCHEMA, NULL);
+    sqlite3_stmt *theirs = verify_prepare(verify, verify->db, ALL_OBJECTS, VERIFY_SCHEMA, NULL);
+    sqlite3_stmt *find = verify_prepare(verify, verify->model, find_sql, VERIFY_SCHEMA, NULL);
     int told = 0;
 
-    while (theirs && told < 100 && verify_step(verify, theirs, VERIFY_SCHEMA, NULL)) {
-        const char *type = text_at(theirs, 0), *name = text_at(theirs, 1);
-        char *expected = sql_of(verify->model, type, name);
+    while (theirs && find && told < 100 && verify_step(verify, theirs, VERIFY_SCHEMA, NULL)) {
+        struct text name;
+        bool same;
 
-        if (!expected) {
-            verify_tell(verify, VERIFY_WRONG, VERIFY_SCHEMA, name, NULL,
-                        "the %s %s does not belong here: somebody added it", type, name);
-            told++;
-        }
-        free(expected);
+        if (is_there(find, theirs, &same))
+            continue;
+        text_init(&name);
+        text_append_printable(&name, text_at(theirs, 1), strlen(text_at(theirs, 1)));
+        verify_tell(verify, VERIFY_WRONG, VERIFY_SCHEMA, name.data, NULL,
+                    "does not belong here: somebody added it");
+        text_finish(&name);
+        told++;
     }
     sqlite3_finalize(theirs);
+    sqlite3_finalize(find);
 }
 
 static enum status describe_key(struct verify *verify, struct verify_table *table,
@@ -203,7 +206,6 @@ enum status verify_schema(struct verify *verify, struct error *err)
         status = list_tables(verify, err);
     if (status != STATUS_OK)
         return status;
-    verify->readable = true;
     compare_ours(verify);
     compare_theirs(verify);
     if (!verify->readable)

@@ -7,3 +7,8 @@ foreach(name io memory kill writers full flips)
 endforeach()
 target_link_options(store_memory PRIVATE
     -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup)
+assay_add_test(NAME verify_flips LIBS assay_results LABELS faults TIMEOUT 600
+    SOURCES ${CMAKE_CURRENT_LIST_DIR}/verify_flips.c
+        ${CMAKE_CURRENT_LIST_DIR}/../support/store_fixture.c)
+add_custom_target(verify_flips_all USES_TERMINAL
+    COMMAND ${CMAKE_COMMAND} -E env ASSAY_TEST_FLIPS=10000 $<TARGET_FILE:verify_flips>)

@@ -1,0 +1,421 @@
+"""A second verifier, written from results/FORMAT.md alone: verify.py [options] FILE
+
+Prints a line a finding, "wrong: CHECK: TABLE KEY: what", and exits with 0 (verified), 1 (something is
+wrong) or 4 (no such database). Estimates are not worked out again. Signatures need python3-cryptography.
+"""
+
+import argparse
+import base64
+import hashlib
+import hmac
+import json
+import os
+import re
+import sqlite3
+import struct
+import sys
+
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
+COMMITTED = set("""amendment.author amendment.reason campaign.command campaign_event.detail
+comparison.body component.digest component.path content.body declaration.origin device.digest device.name
+device.uuid ledger_origin.secret reading.body reading.hash reading_set.digest stack.digest trial_end.facts
+trial_end.message""".split())
+
+
+class Refused(Exception):
+    """Not a database of assay that this program knows."""
+
+
+def sha256(*parts):
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def canonical(value):
+    """JSON bytes; text keeps the bytes it has in the file, also those that are not UTF-8."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True,
+                      separators=(",", ":")).encode("utf-8", "surrogateescape")
+
+
+def typed(value):
+    if isinstance(value, float):
+        return {"ieee754": struct.pack(">d", value).hex()}
+    if isinstance(value, bytes):
+        return {"bytes": len(value), "sha256": hashlib.sha256(value).hexdigest()}
+    return value
+
+
+def node(left, right):
+    return sha256(b"\x01", left, right)
+
+
+class Tree:
+    """Roots of the perfect subtrees, largest first."""
+
+    def __init__(self):
+        self.size, self.nodes = 0, []
+
+    def add(self, leaf):
+        rest = self.size
+        while rest & 1:
+            leaf, rest = node(self.nodes.pop(), leaf), rest >> 1
+        self.nodes.append(leaf)
+        self.size += 1
+
+    def root(self):
+        if not self.nodes:
+            return sha256(b"")
+        root = self.nodes[-1]
+        for left in reversed(self.nodes[:-1]):
+            root = node(left, root)
+        return root
+
+
+def connect(path):
+    log = os.path.exists(path + "-wal")
+    db = sqlite3.connect("file:%s?%s" % (path.replace("%", "%25").replace("?", "%3f").replace("#", "%23"),
+                                         "mode=ro" if log else "immutable=1"), uri=True)
+    db.text_factory = lambda b: b.decode("utf-8", "surrogateescape")
+    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "mmap_size=0"):
+        db.execute("PRAGMA " + pragma)
+    return db
+
+
+def der(data):
+    """The elements of a DER sequence: (tag, content)."""
+    while data:
+        length, data, tag = data[1], data[2:], data[0]
+        if length & 0x80:
+            count = length & 0x7F
+            length, data = int.from_bytes(data[:count], "big"), data[count:]
+        if length > len(data):
+            raise ValueError("cut short")
+        yield tag, data[:length]
+        data = data[length:]
+
+
+def imprint(token):
+    """hashedMessage of an RFC 3161 token or response."""
+    parts = list(der(next(der(token))[1]))
+    if parts[0][0] == 0x30:
+        parts = list(der(parts[1][1]))
+    signed = list(der(next(der(parts[1][1]))[1]))
+    wrapped = list(der(signed[2][1]))[1][1]
+    info = list(der(next(der(next(der(wrapped))[1]))[1]))
+    algorithm, digest = list(der(info[2][1]))
+    if bytes.fromhex("608648016503040201") != next(der(algorithm[1]))[1]:
+        raise ValueError("not SHA-256")
+    return digest[1]
+
+
+class Verifier:
+    def __init__(self, path, keys=(), head=None, nonce=None):
+        self.path, self.keys, self.head, self.nonce = path, keys, head, nonce
+        self.findings = []
+
+    def wrong(self, check, table, key, message):
+        self.findings.append((check, table, None if key is None else str(key), message))
+
+    def run(self):
+        try:
+            self.db = connect(self.path)
+            application = self.db.execute("PRAGMA application_id").fetchone()[0]
+            self.version = self.db.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.Error as error:
+            raise Refused(str(error)) from error
+        if application != 0x41535359 or not 3 <= self.version <= self.newest():
+            raise Refused("no database of assay with a ledger")
+        for step in (self.schema, self.structure, self.rows, self.tree, self.signatures, self.content,
+                     self.complete):
+            try:
+                step()
+            except (sqlite3.Error, ValueError, TypeError, struct.error) as error:
+                self.wrong("file", None, None, "%s: %s" % (step.__name__, error))
+        return self.findings
+
+    def ask(self, sql, *parameters):
+        return self.db.execute(sql, parameters).fetchall()
+
+    # ---- schema
+
+    @staticmethod
+    def script(version):
+        return os.path.join(SCHEMA, "schema.sql" if version == 1 else "schema_%d.sql" % version)
+
+    def newest(self):
+        version = 1
+        while os.path.exists(self.script(version + 1)):
+            version += 1
+        return version
+
+    @staticmethod
+    def key_sql(info, prefix):
+        parts = [(pk, name, kind) for _, name, kind, _, _, pk in info if pk]
+        return " || '/' || ".join("lower(hex(%s%s))" % (prefix, n) if kind == "BLOB" else prefix + n
+                                  for _, n, kind in sorted(parts))
+
+    def schema(self):
+        model = sqlite3.connect(":memory:")
+        for version in range(1, self.version + 1):
+            with open(self.script(version), encoding="utf-8") as file:
+                model.executescript(file.read())
+        self.tables, expected = {}, {}
+        for (table,) in model.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name"
+                                      " <> 'ledger' AND name NOT LIKE 'sqlite_%'"):
+            info = model.execute("SELECT * FROM pragma_table_info(?)", (table,)).fetchall()
+            self.tables[table] = info
+            columns = sorted(row[1] for row in info)
+            expected["trigger", table + "_ledger"] = (
+                table, "CREATE TRIGGER {0}_ledger AFTER INSERT ON {0} BEGIN\n"
+                "    INSERT INTO ledger (leaf, table_name, key, digest)\n    SELECT n, '{0}', {1},\n"
+                "        assay_leaf(n, '{0}', {2})\n"
+                "    FROM (SELECT coalesce(max(leaf) + 1, 0) AS n FROM ledger);\nEND".format(
+                    table, self.key_sql(info, "NEW."),
+                    ", ".join("'%s', NEW.%s" % (c, c) for c in columns)))
+        query = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+        expected.update({row[:2]: row[2:] for row in model.execute(query)})
+        found = {row[:2]: row[2:] for row in self.ask(query)}
+        for kind, name in sorted(set(expected) | set(found)):
+            if expected.get((kind, name)) != found.get((kind, name)):
+                self.wrong("schema", name, None, "the %s is missing, changed or foreign" % kind)
+        self.readable = all(expected[o] == found.get(o) for o in expected
+                            if o[0] in ("table", "index"))
+        model.close()
+        if not self.readable:
+            self.rows = self.tree = self.signatures = self.content = self.complete = lambda: None
+
+    def structure(self):
+        for (line,) in self.ask("PRAGMA integrity_check(20)"):
+            if line != "ok":
+                self.wrong("file", None, None, line)
+
+    # ---- rows
+
+    def leaf(self, table, row, number):
+        fields = {}
+        for (_, name, *_rest), value in zip(self.tables[table], row):
+            if value is None:
+                continue
+            fields[name] = typed(value)
+            if table + "." + name in COMMITTED:
+                salt = hmac.new(self.secret, b"%d/%s" % (number, name.encode()), "sha256").digest()
+                fields[name] = {"commitment": sha256(salt, canonical(fields[name])).hex()}
+        return sha256(b"\0", canonical({"row": fields, "table": table}))
+
+    def rows(self):
+        origin = self.ask("SELECT name, secret FROM ledger_origin WHERE id = 1")
+        self.origin, self.secret = origin[0] if origin else ("", b"")
+        self.log = self.ask("SELECT leaf, table_name, key, digest FROM ledger ORDER BY leaf")
+        for expected, (leaf, *_rest) in enumerate(self.log):
+            if leaf != expected:
+                self.wrong("tree", "ledger", None, "leaf %d is missing" % expected)
+                break
+        places = {}
+        for leaf, table, key, digest in self.log:
+            if table not in self.tables:
+                self.wrong("row", "ledger", None, "leaf %d is of no table" % leaf)
+            elif places.setdefault(table, {}).setdefault(key, (leaf, digest))[0] != leaf:
+                self.wrong("row", table, key, "stands in the ledger twice")
+        for table, info in self.tables.items():
+            self.rows_of(table, info, places.get(table, {}))
+
+    def rows_of(self, table, info, places):
+        key_sql, seen, last = self.key_sql(info, ""), set(), -1
+        names = ", ".join(row[1] for row in info)
+        for key, *row in self.db.execute("SELECT %s, %s FROM %s NOT INDEXED" % (key_sql, names, table)):
+            seen.add(key)
+            if key not in places:
+                self.wrong("row", table, key, "is not in the ledger")
+            elif self.leaf(table, row, places[key][0]) != places[key][1]:
+                self.wrong("row", table, key, "is not the row that entered the ledger")
+        for key, (leaf, _) in places.items():
+            if key not in seen:
+                self.wrong("row", table, key, "is gone: leaf %d" % leaf)
+            if key_sql == "id":
+                if key <= last:
+                    self.wrong("tree", table, key, "stands in the ledger in another order")
+                last = key
+
+    # ---- tree, signatures
+
+    def tree(self):
+        tree, heads = Tree(), {0: sha256(b"")}
+        points = {}
+        for row in self.ask("SELECT size, id, root, frontier FROM checkpoint"):
+            points.setdefault(row[0], []).append(row[1:])
+        size, _, root = (self.head or "").rpartition(":")
+        for _, _, _, digest in self.log:
+            tree.add(digest)
+            if tree.size in points or tree.size == len(self.log) or str(tree.size) == size:
+                heads[tree.size] = tree.root()
+            for number, stored, frontier in points.pop(tree.size, []):
+                if stored != heads[tree.size]:
+                    self.wrong("tree", "checkpoint", number, "the leaves come to another root")
+                if frontier != b"".join(tree.nodes):
+                    self.wrong("tree", "checkpoint", number, "its frontier does not follow")
+        for rest in points.values():
+            for number, *_rest in rest:
+                self.wrong("tree", "checkpoint", number, "the end of the ledger was cut off")
+        if self.head and bytes.fromhex(root) not in ([heads.get(int(size))] if size else heads.values()):
+            self.wrong("head", None, None, "the expected head is not among this ledger's")
+
+    def signatures(self):
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        trusted = {base64.b64decode(text.split("+", 2)[2])[1:] for text in self.keys}
+        covered = 0
+        for number, key, signature, size, root, kind, utc_ns, uid in self.ask(
+                "SELECT s.id, s.public_key, s.signature, c.size, c.root, c.kind, c.utc_ns, g.uid FROM"
+                " signature s LEFT JOIN checkpoint c ON c.id = s.checkpoint LEFT JOIN campaign g ON"
+                " g.id = c.campaign"):
+            note = "%s\n%s\n%s\n%s %s %s\n" % (self.origin, size, base64.b64encode(root or b"").decode(),
+                                              kind, utc_ns, "-" if uid is None else uid)
+            try:
+                Ed25519PublicKey.from_public_bytes(key).verify(
+                    signature, note.encode("utf-8", "surrogateescape"))
+                if key in trusted:
+                    covered = max(covered, size)
+            except (InvalidSignature, ValueError):
+                self.wrong("signature", "signature", number, "does not fit its checkpoint")
+        for number, token, root in self.ask("SELECT t.id, token, root FROM timestamp_token t LEFT JOIN"
+                                            " checkpoint c ON c.id = t.checkpoint"):
+            try:
+                good = imprint(token) == root
+            except (ValueError, IndexError, StopIteration):
+                good = False
+            if not good:
+                self.wrong("signature", "timestamp_token", number, "is not of the checkpoint's root")
+        if trusted:
+            if not covered:
+                self.wrong("signature", None, None, "nothing is signed by the key")
+            for number, size in self.ask("SELECT g.id, max(c.size) FROM campaign g LEFT JOIN checkpoint"
+                                         " c ON c.campaign = g.id GROUP BY g.id"):
+                if size is None or size > covered:
+                    self.wrong("signature", "campaign", number, "is not covered by the key")
+
+    # ---- content
+
+    def expect(self, table, key, stored, made):
+        if stored != made:
+            self.wrong("content", table, key, "its digest is not that of what it says")
+
+    def content(self):
+        for digest, body in self.ask("SELECT digest, body FROM content"):
+            body = body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body
+            self.expect("content", digest.hex(), digest,
+                        sha256(body if isinstance(body, bytes) else str(body).encode()))
+        bodies, sets = {}, {}
+        for number, value, name, body in self.ask("SELECT id, hash, name, body FROM reading"):
+            name, body = (x.encode("utf-8", "surrogateescape") for x in (name, body))
+            bodies[number] = (name, body)
+            self.expect("reading", number, value, int.from_bytes(sha256(name, b"\0", body)[:8], "big",
+                                                                 signed=True))
+        for number, reading in self.ask("SELECT reading_set, reading FROM reading_member"):
+            sets.setdefault(number, []).append(bodies.get(reading, (b"", b"")))
+        objects = {n: b"{" + b",".join(canonical(name.decode("utf-8", "surrogateescape")) + b":" + body
+                                       for name, body in sorted(members)) + b"}"
+                   for n, members in sets.items()}
+        for number, digest in self.ask("SELECT id, digest FROM reading_set"):
+            self.expect("reading_set", number, digest, sha256(objects.get(number, b"{}")))
+        names = ("backend", "device_index", "name", "readings", "simulated", "type", "uuid", "vendor")
+        for number, digest, *row in self.ask("SELECT id, digest, %s FROM device" % ", ".join(names)):
+            row = dict(zip(names, row), simulated=bool(row[4]))
+            text = b",".join(canonical(n) + b":" + (objects.get(row[n], b"{}") if n == "readings"
+                                                   else canonical(row[n])) for n in names)
+            self.expect("device", number, digest, sha256(b"{" + text + b"}"))
+        names = ("build_id", "kind", "missing_reason", "path", "sha256", "size", "version")
+        stacks = {}
+        for number, digest, *row in self.ask("SELECT id, digest, %s FROM component" % ", ".join(names)):
+            row = {n: v.hex() if isinstance(v, bytes) else v for n, v in zip(names, row)}
+            self.expect("component", number, digest, sha256(canonical(row)))
+        for number, digest in self.ask("SELECT m.stack, c.digest FROM stack_member m JOIN component c"
+                                       " ON c.id = m.component"):
+            stacks.setdefault(number, set()).add(digest)
+        for number, digest in self.ask("SELECT id, digest FROM stack"):
+            self.expect("stack", number, digest, sha256(*sorted(stacks.get(number, ()))))
+
+    # ---- completeness
+
+    def numbered(self, table, sql):
+        """Rows (key, group, number): numbers of a group are 1, 2, 3 ..."""
+        counts = {}
+        for key, group, number in self.ask(sql):
+            counts[group] = counts.get(group, 0) + 1
+            if number != counts[group]:
+                self.wrong("complete", table, key, "number %s stands at place %d" %
+                           (number, counts[group]))
+
+    def complete(self):
+        for table, row, owner, _ in self.ask("PRAGMA foreign_key_check"):
+            self.wrong("complete", table, row, "belongs to a row of %s that is not there" % owner)
+        self.numbered("cell", "SELECT id, campaign, ordinal FROM cell ORDER BY campaign, ordinal")
+        self.numbered("planned_trial", "SELECT campaign || '/' || sequence, campaign, sequence FROM"
+                      " planned_trial ORDER BY campaign, sequence")
+        self.numbered("trial", "SELECT id, campaign || '/' || sequence, attempt FROM trial ORDER BY"
+                      " campaign, sequence, attempt")
+        cells = {r[0]: r[1:] for r in self.ask("SELECT id, campaign, ordinal, trials FROM cell")}
+        planned = {r[:2]: r[2] for r in self.ask("SELECT campaign, sequence, cell FROM planned_trial"
+                                                 " ORDER BY campaign, sequence")}
+        ends = {r[0]: r[1:] for r in self.ask("SELECT trial, status, orphan, samples FROM trial_end")}
+        events = dict(self.ask("SELECT campaign, event FROM campaign_event ORDER BY id"))
+        for number, (_, _, trials) in cells.items():
+            if list(planned.values()).count(number) != trials:
+                self.wrong("complete", "cell", number, "has not the planned number of trials")
+        attempts = {}
+        for number, campaign, sequence, _, cell in self.ask(
+                "SELECT id, campaign, sequence, attempt, cell FROM trial ORDER BY attempt"):
+            if planned.get((campaign, sequence)) != cell:
+                self.wrong("complete", "trial", number, "is of another cell than was planned")
+            before = attempts.setdefault((campaign, sequence), [])
+            if before and before[-1] in ends and not ends[before[-1]][1] and \
+                    ends[before[-1]][0] != "interrupted":
+                self.wrong("complete", "trial", number, "was tried again without need")
+            before.append(number)
+            if number not in ends and events.get(campaign) == "finished":
+                self.wrong("complete", "trial", number, "has no end")
+        for (campaign, sequence), cell in planned.items():
+            if events.get(campaign) == "finished" and (campaign, sequence) not in attempts:
+                self.wrong("complete", "campaign", campaign, "trial %d was never run" % sequence)
+            if cell in cells and cells[cell][0] != campaign:
+                self.wrong("complete", "planned_trial", campaign, "is of another campaign's cell")
+        for campaign, plan in self.ask("SELECT g.id, c.body FROM campaign g JOIN content c ON c.digest ="
+                                       " g.plan"):
+            plan = json.loads(plan)
+            order = [cells[cell][1] for (owner, _), cell in planned.items()
+                     if owner == campaign and cell in cells]
+            if plan.get("order", order) != order:
+                self.wrong("complete", "campaign", campaign, "its plan has another order")
+            if self.nonce is not None and plan.get("nonce") != self.nonce:
+                self.wrong("complete", "campaign", campaign, "its plan carries another nonce")
+        counts = {}
+        for number, trial, name, first, count in self.ask(
+                "SELECT id, trial, name, first, count FROM series ORDER BY trial, name, first"):
+            if first != counts.get((trial, name), 0):
+                self.wrong("complete", "series", number, "samples before it are missing")
+            counts[trial, name] = first + count
+        for trial, (status, _, samples) in ends.items():
+            if status == "ok" and samples is not None and counts.get((trial, "wall_ns"), 0) != samples:
+                self.wrong("complete", "trial_end", trial, "another number of samples is stored")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("file")
+    parser.add_argument("--key", action="append", default=[])
+    parser.add_argument("--expect-head")
+    parser.add_argument("--nonce")
+    asked = parser.parse_args()
+    if asked.expect_head and not re.fullmatch("([0-9]+:)?[0-9a-fA-F]{64}", asked.expect_head):
+        parser.error("--expect-head: write ROOT or SIZE:ROOT in hex")
+    try:
+        findings = Verifier(asked.file, asked.key, asked.expect_head, asked.nonce).run()
+    except Refused as error:
+        print("%s: %s" % (asked.file, error), file=sys.stderr)
+        return 4
+    for check, table, key, message in findings:
+        print("wrong: %s: %s" % (check, " ".join(x for x in (table, key) if x)) + ": " + message)
+    print("%s: %s" % (asked.file, "NOT VERIFIED" if findings else "verified"))
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
