@@ -211,6 +211,10 @@ struct store_telemetry {
 enum status store_add_telemetry(struct store *store, int64_t trial,
                                 const struct store_telemetry *telemetry, struct error *err);
 
+/* A trial's "telemetry" as in store_cell_json; new array. */
+enum status store_telemetry_json(struct store *store, int64_t trial, json_t **ret,
+                                 struct error *err);
+
 /*
  * A channel's values with the gaps filled in: `missing` where it could not be read. `times` and
  * `values` are heap, both of `*ret_count`. NOT_FOUND: no values.

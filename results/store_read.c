@@ -144,7 +144,7 @@ static enum status set_optional_readings(struct store *store, json_t *object, co
                  : set_new(store, object, key, json_null(), err);
 }
 
-static enum status set_telemetry(struct store *store, json_t *trial, int64_t id, struct error *err)
+enum status store_telemetry_json(struct store *store, int64_t id, json_t **ret, struct error *err)
 {
     json_t *rows = NULL, *row;
     size_t i;
@@ -164,10 +164,20 @@ static enum status set_telemetry(struct store *store, json_t *trial, int64_t id,
             status = set_optional_readings(store, row, "end", "readings_end", err);
     }
     if (status == STATUS_OK)
-        return set_new(store, trial, "telemetry", rows, err);
-    json_decref(rows);
+        *ret = rows;
+    else
+        json_decref(rows);
     return status;
 }
+
+static enum status set_telemetry(struct store *store, json_t *trial, int64_t id, struct error *err)
+{
+    json_t *rows = NULL;
+    enum status status = store_telemetry_json(store, id, &rows, err);
+
+    return status == STATUS_OK ? set_new(store, trial, "telemetry", rows, err) : status;
+}
+
 
 #define DEVICE_COLUMNS                                                                             \
     "d.id, d.backend, d.device_index AS 'index', d.name, d.vendor, d.uuid, d.type,"                \

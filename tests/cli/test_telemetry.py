@@ -1,6 +1,7 @@
 """What is sampled beside a trial: stored when it can be had, told when it cannot, and never the
 trial's end."""
 
+import json
 import os
 import sys
 import unittest
@@ -105,6 +106,57 @@ class Telemetry(CliTest):
         self.assertEqual(len(self.values("device.power_mw")), ticks - 1)
         self.assertEqual(set(self.values("device.power_mw")), {0})
         self.assertNotIn(1, self.values("device.power_mw#"))
+
+    def estimate(self):
+        return json.loads(self.query("SELECT body FROM estimate")[0][0])
+
+    def test_energy_of_a_counter_that_wraps(self):
+        self.FAST = self.FAST.replace("time: 30ms", "time: 200ms")
+        call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_wraps_at=9000000")
+        self.assertEqual(call.status, 0, call.err)
+        estimate = self.estimate()
+        self.assertEqual(estimate["energy_source"], "device.energy_uj")
+        device = [e for e in estimate["energy"] if e["part"] == "device"][0]
+        for trial in device["trials"]:  # 150 W, whatever the window's length
+            self.assertAlmostEqual(trial["joules"] / trial["seconds"], 150, delta=3)
+            self.assertAlmostEqual(trial["joules_by_power"] / trial["seconds"], 150, delta=0.01)
+        self.assertAlmostEqual(estimate["mean_power_w"], 150, delta=3)
+        value = estimate["energy_per_iteration_j"]
+        self.assertLess(value["lo"], value["value"])
+        self.assertLess(value["value"], value["hi"])
+        self.assertIn("shorter than 10 s", " ".join(estimate["warnings"]))
+        self.assertNotIn("one of the two", " ".join(estimate["warnings"]))
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+
+    def test_a_counter_that_stands_still_is_unavailable(self):
+        call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_stuck=1")
+        self.assertEqual(call.status, 0, call.err)
+        estimate = self.estimate()
+        self.assertNotIn("energy_per_iteration_j", estimate)
+        device = [e for e in estimate["energy"] if e["part"] == "device"][0]
+        self.assertIsNone(device["joules_per_iteration"]["value"])
+        self.assertEqual(device["reason"], "the counter stood still")
+
+    def test_what_happened_is_said_in_the_result(self):
+        self.FAST = self.FAST.replace("time: 30ms", "time: 300ms")
+        call = self.run_synthetic(
+            ASSAY_NULL=NULL + ",power_mw=1000,throttle=2,throttle_after=150ms,foreign=1,"
+            "clock_drop_khz=900000")
+        self.assertEqual(call.status, 0, call.err)
+        said = " ".join(self.estimate()["warnings"])
+        for words in ("throttled at", "(thermal)", "between 900 and 1500 MHz",
+                      "somebody else was on the device: pid 1, a declared stranger"):
+            self.assertIn(words, said)
+        call = self.assay("show", "last/1", "--db", self.db)
+        self.assertIn("thermal", call.out)
+
+    def test_energy_of_the_hosts_packages(self):
+        """A recorded machine's counters stand still, which is told; nothing is made up."""
+        call = self.run_synthetic(ASSAY_HOST_ROOT=self.machine("tuned_server"))
+        self.assertEqual(call.status, 0, call.err)
+        energy = {e["channel"]: e for e in self.estimate()["energy"]}
+        self.assertEqual(energy["rapl_0_package-0_energy_uj"]["reason"], "the counter stood still")
+        self.assertEqual(self.channels(part="host")["rapl_0_package-0_energy_uj"][2], 262143328850)
 
     def test_a_worker_cannot_write_telemetry(self):
         worker = self.write("worker.py", FALSE_WORKER)
