@@ -3,6 +3,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/runner/probe.h"
+#include "harness/runner/probe_precisions.h"
 
 enum { KEY_VERBOSE = 'v', KEY_ALL = 'a' };
 
@@ -28,6 +29,44 @@ static void append_reading(struct text *out, const char *name, const json_t *rea
     else
         text_append_format(out, "%s: %s", member(reading, "status"), member(reading, "reason"));
     text_append_format(out, "%s%s\n", unit[0] ? " " : "", unit);
+}
+
+/* "bf16      native   oneDNN 2.7.0: why" and, below, what our own text does. */
+static void append_precisions(struct text *out, const json_t *precisions)
+{
+    size_t i;
+    json_t *entry;
+
+    if (json_array_size(precisions) > 0)
+        text_append(out, "      matrix products\n"
+                         "      precision  vendor    portable  how the library answered\n");
+    json_array_foreach(precisions, i, entry)
+    {
+        const json_t *vendor = json_object_get(entry, "vendor");
+        const json_t *portable = json_object_get(entry, "portable");
+
+        text_append_format(out, "      %-10s %-9s %-9s ", member(entry, "precision"),
+                           member(vendor, "support"), member(portable, "support"));
+        if (member(vendor, "library")[0])
+            text_append_format(out, "%s %s: ", member(vendor, "library"),
+                               member(vendor, "version"));
+        text_append_format(out, "%s\n", member(vendor, "method"));
+    }
+}
+
+static void append_library(struct text *out, const json_t *library)
+{
+    text_append_format(out, "  library %s: ", member(library, "name"));
+    if (!member(library, "path")[0]) {
+        text_append_format(out, "tried %s\n", member(library, "tried"));
+        return;
+    }
+    text_append_format(out, "%s\n      version %s, ", member(library, "path"),
+                       member(library, "version")[0] ? member(library, "version") : "not told");
+    if (member(library, "sha256")[0])
+        text_append_format(out, "sha256 %.12s\n", member(library, "sha256"));
+    else
+        text_append_format(out, "no digest: %s\n", member(library, "digest_reason"));
 }
 
 static void append_device(struct text *out, const json_t *device, bool verbose)
@@ -57,6 +96,7 @@ static void append_device(struct text *out, const json_t *device, bool verbose)
         return;
     json_object_foreach(json_object_get(device, "readings"), key, reading)
         append_reading(out, key, reading);
+    append_precisions(out, json_object_get(device, "precisions"));
 }
 
 static void append_backend(struct text *out, const json_t *backend, bool verbose)
@@ -70,14 +110,8 @@ static void append_backend(struct text *out, const json_t *backend, bool verbose
         text_append_format(out, "  not available: %s\n", member(backend, "reason"));
     json_array_foreach(json_object_get(backend, "libraries"), i, entry)
     {
-        if (!verbose)
-            break;
-        if (member(entry, "path")[0])
-            text_append_format(out, "  library %s: %s\n", member(entry, "name"),
-                               member(entry, "path"));
-        else
-            text_append_format(out, "  library %s: tried %s\n", member(entry, "name"),
-                               member(entry, "tried"));
+        if (verbose)
+            append_library(out, entry);
     }
     json_array_foreach(json_object_get(backend, "devices"), i, entry)
         append_device(out, entry, verbose);
@@ -92,6 +126,10 @@ static int run(const struct command_line *line)
 
     if (probe_run(line->argument_count ? line->arguments[0] : NULL, &probe, &err) != STATUS_OK)
         return command_fail(&err);
+    if (command_has(line, KEY_VERBOSE) && probe_precisions(probe, &err) != STATUS_OK) {
+        json_decref(probe);
+        return command_fail(&err);
+    }
     if (command_has(line, KEY_JSON))
         return output_json(probe);
     text_init(&out);
@@ -109,7 +147,7 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"verbose", KEY_VERBOSE, NULL, 0, "libraries tried and every reading of a device", 0},
+    {"verbose", KEY_VERBOSE, NULL, 0, "libraries tried, every reading of a device, and its precisions", 0},
     {"all", KEY_ALL, NULL, 0, "also backends that only test assay itself", 0},
     {0}};
 

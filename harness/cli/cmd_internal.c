@@ -1,6 +1,7 @@
 /* The commands that assay starts itself with: a trial's worker, telemetry beside it, the probe. */
 #include "harness/cli/commands.h"
 #include "harness/runner/probe.h"
+#include "harness/runner/probe_precisions.h"
 #include "harness/runner/telemetry_child.h"
 #include "harness/runner/worker.h"
 
@@ -19,15 +20,18 @@ const struct command command_worker = {
 
 static int run_probe(const struct command_line *line)
 {
+    if (line->argument_count == 2)
+        return probe_precisions_child_main(line->arguments[0], line->arguments[1]);
     return probe_child_main(line->arguments[0]);
 }
 
 const struct command command_probe = {
     .name = "probe",
-    .arguments = "BACKEND",
-    .summary = "Describe a backend's devices as JSON (started by `assay devices`)",
+    .arguments = "BACKEND|DEVICE [PRECISION|all]",
+    .summary = "Describe a backend's devices, or a device's precisions, as JSON (started by `assay "
+               "devices`)",
     .arguments_min = 1,
-    .arguments_max = 1,
+    .arguments_max = 2,
     .hidden = true,
     .run = run_probe,
 };

@@ -18,7 +18,7 @@
 /*
  * Asks every backend, or the one named `only`. New array in `ret`, an object a backend:
  *   {"backend", "description", "hidden", "available", "reason", "libraries": [{"name", "path",
- *    "tried"}], "devices": [{"spec": "opencl:0", "index", "name", "vendor", "uuid", "type",
+ *    "tried", "version"}], "devices": [{"spec": "opencl:0", "index", "name", "vendor", "uuid", "type",
  *    "simulated", "memory_bytes", ..., "readings": {...}}]}
  * A backend whose child fails is not available, with how it failed as the reason.
  */

@@ -152,7 +152,7 @@ static json_t *variant_json(const struct product_variant *variant, enum precisio
     const char *method;
     json_t *json;
 
-    info.support = product_portable_support(precision, &method);
+    info.support = product_portable_support(NULL, precision, &method);
     strncpy(info.method, method, sizeof(info.method) - 1);
     json = info_json(&info);
     if (json)

@@ -93,9 +93,11 @@ json_t *products_facts(const struct products *products);
 /* What products of the precision add up in: f64, i32, else f32. */
 enum dtype product_sum_type(enum precision precision);
 /*
- * How the portable arm does a precision, with the method in a phrase. Native is what our text
- * computes in as well as stores: fp32 and fp64.
+ * How the portable arm does a precision, with the method in a phrase (static). Native is what our
+ * text computes in as well as stores: fp32, and fp64 where the device has f64, which is asked
+ * unless `device` is NULL.
  */
-enum support product_portable_support(enum precision precision, const char **ret_method);
+enum support product_portable_support(struct device *device, enum precision precision,
+                                      const char **ret_method);
 
 #endif

@@ -36,7 +36,23 @@ static const char *type_word(enum dtype type)
     }
 }
 
-enum support product_portable_support(enum precision precision, const char **ret_method)
+static bool has_f64(struct device *device)
+{
+    const struct module_source source = {
+        .file = "f64",
+        .text = "#ifndef HAVE_F64\n#error " NO_F64 "\n#endif\n"
+                "KERNEL(has_f64, GLOBAL f64 *x) { x[0] = D_FMA(x[1], x[2], x[3]); }\n",
+        .lanes = 1};
+    struct module *module = NULL;
+    const bool has = device_module_load(device, &source, &module, NULL) == STATUS_OK;
+
+    if (module != NULL)
+        device_module_unload(device, module);
+    return has;
+}
+
+enum support product_portable_support(struct device *device, enum precision precision,
+                                      const char **ret_method)
 {
     const char *method = NULL;
     enum support support = SUPPORT_EMULATED;
@@ -45,6 +61,10 @@ enum support product_portable_support(enum precision precision, const char **ret
     case PRECISION_FP64:
         support = SUPPORT_NATIVE;
         method = "our text: f64 stored and computed in";
+        if (device && !has_f64(device)) {
+            support = SUPPORT_ABSENT;
+            method = NO_F64;
+        }
         break;
     case PRECISION_FP32:
         support = SUPPORT_NATIVE;
@@ -126,7 +146,7 @@ enum status product_portable_check(const struct products *products, enum precisi
                                    const struct product_types *types, struct error *err)
 {
     const char *method;
-    const enum support support = product_portable_support(precision, &method);
+    const enum support support = product_portable_support(NULL, precision, &method);
 
     if (support == SUPPORT_ABSENT || !types_fit(precision, types))
         return error_set(err, STATUS_UNSUPPORTED,

@@ -1,0 +1,162 @@
+#include "harness/runner/probe_precisions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/backend.h"
+#include "harness/core/canonical.h"
+#include "harness/core/digest.h"
+#include "harness/core/log.h"
+#include "harness/core/process.h"
+#include "harness/runner/tool.h"
+#include "harness/runner/vendor_json.h"
+#include "workloads/ops/product.h"
+
+#define TIMEOUT_NS (60 * (int64_t)1000000000)
+#define OUTPUT_MAX ((size_t)1 << 20)
+
+/* ---- the child ---- */
+
+static json_t *ask(struct device *device, enum precision precision)
+{
+    const char *method;
+    const enum support portable = product_portable_support(device, precision, &method);
+    struct product_info vendor;
+
+    device_product_support(device, precision, &vendor);
+    return json_pack("{s:s, s:{s:s, s:o, s:o, s:o, s:o}, s:{s:s, s:s}}", "precision",
+                     precision_name(precision), "vendor", "support", support_name(vendor.support),
+                     "method", vendor_json_text(vendor.method), "library",
+                     vendor_json_text(vendor.library), "version", vendor_json_text(vendor.version),
+                     "algorithm", vendor_json_text(vendor.algorithm), "portable", "support",
+                     support_name(portable), "method", method);
+}
+
+int probe_precisions_child_main(const char *spec, const char *wanted)
+{
+    const struct device_options options = {0};
+    struct backend *backend;
+    struct device *device = NULL;
+    struct error err = ERROR_INIT;
+    json_t *answers = json_array();
+    enum precision only;
+    uint32_t index;
+    char *line;
+
+    if (strcmp(wanted, "all") != 0 && !precision_from_name(wanted, &only)) {
+        log_error("probe: no precision \"%s\"", wanted);
+        json_decref(answers);
+        return 2;
+    }
+    if (backend_resolve(spec, &backend, &index, &err) != STATUS_OK ||
+        backend_device_open(backend, index, &options, &device, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        json_decref(answers);
+        return 1;
+    }
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        if (!strcmp(wanted, "all") || p == (int)only)
+            json_array_append_new(answers, ask(device, (enum precision)p));
+    device_close(device);
+    line = answers ? json_dumps(answers, JSON_COMPACT) : NULL;
+    json_decref(answers);
+    if (!line)
+        return 1;
+    puts(line);
+    free(line);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* ---- the parent ---- */
+
+static enum status ask_child(const char *program, const char *spec, const char *precision,
+                             json_t **ret, struct error *err)
+{
+    char *argv[] = {(char *)program, (char *)"probe", (char *)spec, (char *)precision, NULL};
+    struct process_exit end;
+    char *output = NULL;
+    enum status status = process_capture(argv, TIMEOUT_NS, OUTPUT_MAX, &output, &end, err);
+
+    if (status == STATUS_OK && end.code != 0)
+        status = error_set(err, STATUS_UNAVAILABLE, "the probe exited with status %d", end.code);
+    if (status == STATUS_OK)
+        status = canonical_parse(output, strlen(output), spec, ret, err);
+    if (status == STATUS_OK && !json_is_array(*ret)) {
+        json_decref(*ret);
+        status = error_set(err, STATUS_PROTOCOL, "the probe gave no list");
+    }
+    free(output);
+    return status;
+}
+
+static json_t *unknown(const char *precision, const char *reason)
+{
+    return json_pack("{s:s, s:{s:s, s:o}, s:{s:s, s:s}}", "precision", precision, "vendor",
+                     "support", support_name(SUPPORT_UNKNOWN), "method", vendor_json_text(reason),
+                     "portable", "support", support_name(SUPPORT_UNKNOWN), "method",
+                     "asking failed");
+}
+
+static json_t *ask_each(const char *program, const char *spec)
+{
+    json_t *all = json_array();
+
+    for (int p = 0; p < PRECISION_COUNT; p++) {
+        const char *name = precision_name((enum precision)p);
+        struct error reason = ERROR_INIT;
+        json_t *one = NULL;
+
+        if (ask_child(program, spec, name, &one, &reason) == STATUS_OK)
+            json_array_extend(all, one);
+        else
+            json_array_append_new(all, unknown(name, reason.message));
+        json_decref(one);
+    }
+    return all;
+}
+
+static void add_digest(json_t *library)
+{
+    const char *path = json_string_value(json_object_get(library, "path"));
+    struct error reason = ERROR_INIT;
+    struct digest digest;
+    char hex[DIGEST_HEX_SIZE];
+
+    if (!path)
+        return;
+    if (digest_file(path, &digest, NULL, &reason) == STATUS_OK) {
+        json_object_set_new(library, "sha256", json_string(digest_hex(&digest, hex)));
+        return;
+    }
+    json_object_set_new(library, "sha256", json_null());
+    json_object_set_new(library, "digest_reason", json_string(reason.message));
+}
+
+enum status probe_precisions(json_t *probe, struct error *err)
+{
+    char *program;
+    size_t i, j;
+    json_t *backend, *device, *library;
+    enum status status = tool_path(&program, err);
+
+    if (status != STATUS_OK)
+        return status;
+    json_array_foreach(probe, i, backend)
+    {
+        json_array_foreach(json_object_get(backend, "libraries"), j, library) add_digest(library);
+        json_array_foreach(json_object_get(backend, "devices"), j, device)
+        {
+            const char *spec = json_string_value(json_object_get(device, "spec"));
+            json_t *answers = NULL;
+
+            if (!spec)
+                continue;
+            if (ask_child(program, spec, "all", &answers, NULL) != STATUS_OK)
+                answers = ask_each(program, spec);
+            json_object_set_new(device, "precisions", answers);
+        }
+    }
+    free(program);
+    return STATUS_OK;
+}

@@ -1,0 +1,26 @@
+/*
+ * probe_precisions - in which precisions a device multiplies matrices, asked in child processes.
+ *
+ * The device is opened and its library asked (device_product_support), which may take long or
+ * crash. One child asks for all; when it fails, each precision gets a child of its own, so that
+ * what breaks is told apart from what does not.
+ */
+#ifndef ASSAY_RUNNER_PROBE_PRECISIONS_H
+#define ASSAY_RUNNER_PROBE_PRECISIONS_H
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+
+/*
+ * Adds "precisions" to each device of probe_run's answer, an array of {"precision",
+ * "vendor": {"support", "method", "library", "version", "algorithm"},
+ * "portable": {"support", "method"}}, and "sha256" (null with "digest_reason" where it cannot be
+ * read) to each library that has a path. A child that fails leaves "unknown" with how it ended.
+ */
+enum status probe_precisions(json_t *probe, struct error *err);
+
+/* The child's side: asks "opencl:0" for one precision by name, or for "all"; JSON to stdout. */
+int probe_precisions_child_main(const char *device, const char *precision);
+
+#endif

@@ -1,0 +1,135 @@
+"""Matrix products through the command line: arms, precisions, what is unsupported, what is kept."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+PRECISIONS = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "int8", "fp4"]
+
+
+class Products(CliTest):
+    def environment(self, **changes):
+        environment = super().environment(**changes)
+        environment["POCL_CACHE_DIR"] = os.path.join(self.folder, "pocl")
+        os.makedirs(environment["POCL_CACHE_DIR"], exist_ok=True)
+        return environment
+
+    # Compiling for the first time takes seconds, on a loaded machine many.
+    FAST = CliTest.FAST.replace("trial_timeout: 3s", "trial_timeout: 200s")
+
+    PRODUCT = """workload: small
+version: 1
+kind: matmul
+description: small, for a test
+precisions: [fp32, bf16, fp8_e5m2]
+matmul:
+  shapes: [{m: 33, n: 65, k: 129}]
+"""
+
+    def devices(self):
+        """Each real device with its precisions by name, as `devices -v --json` tells them."""
+        call = self.assay("devices", "-v", "--json", timeout=200)
+        self.assertEqual(call.status, 0, call.err)
+        return {device["spec"]: {entry["precision"]: entry for entry in device["precisions"]}
+                for backend in call.json() for device in backend["devices"]
+                if backend["backend"] != "null"}
+
+    def any_device(self):
+        for device, precisions in self.devices().items():
+            return device, precisions
+        self.skipTest("no device here")
+
+    def run_small(self, *arguments):
+        self.product = self.write("small.yaml", self.PRODUCT)
+        return self.assay("run", self.product, "--protocol", self.fast(), "--db", self.db,
+                          "--json", *arguments, timeout=280)
+
+    def test_devices(self):
+        for device, precisions in self.devices().items():
+            self.assertEqual(list(precisions), PRECISIONS, device)
+            for entry in precisions.values():
+                for arm in ("vendor", "portable"):
+                    self.assertIn(entry[arm]["support"], ("native", "emulated", "absent"))
+                    self.assertTrue(entry[arm]["method"])
+            self.assertEqual(precisions["fp32"]["portable"]["support"], "native")
+            self.assertEqual(precisions["bf16"]["portable"]["support"], "emulated")
+        shown = self.assay("devices", "-v", timeout=200).out
+        self.assertIn("precision  vendor    portable", shown)
+        self.assertIn("sha256", shown)
+        self.assertNotIn("precision  vendor", self.assay("devices").out)
+
+    def test_unsupported_is_said_once(self):
+        device, _ = self.any_device()
+        call = self.run_small("--device", device)
+        self.assertEqual(call.status, 0, call.err)
+        answer = call.json()
+        self.assertEqual((answer["trials_ok"], answer["trials_failed"],
+                          answer["trials_unsupported"]), (2, 0, 4))
+        self.assertEqual(call.err.count("the portable arm emulates bf16"), 1)
+        self.assertEqual(self.query("SELECT DISTINCT precision FROM cell c JOIN trial t ON"
+                                    " t.cell = c.id JOIN trial_end e ON e.trial = t.id"
+                                    " WHERE e.status = 'unsupported' ORDER BY 1"),
+                         [("bf16",), ("fp8_e5m2",)])
+        self.assertIn("unsupported", self.assay("report", "--db", self.db).out)
+        self.assert_sound()
+
+    def test_nothing_measured_is_no_success(self):
+        device, _ = self.any_device()
+        self.assertEqual(self.run_small("--device", device, "--precision", "fp8_e5m2").status, 1)
+
+    def test_emulated_is_labelled(self):
+        device, _ = self.any_device()
+        call = self.run_small("--device", device, "--precision", "bf16", "--emulate")
+        self.assertEqual(call.status, 0, call.err)
+        rows = self.assay("results", "--db", self.db, "--json").json()
+        self.assertEqual([(row["support"], row["library"]) for row in rows],
+                         [("emulated", "assay")])
+        self.assertIn("small, emulated", self.assay("report", "--db", self.db).out)
+        self.assertIn("emulated (our text: bf16 stored", " ".join(
+            self.assay("show", "1/1", "--db", self.db).out.split()))
+        page = os.path.join(self.folder, "page.html")
+        self.assay("report", "--db", self.db, "--html", page)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn(", emulated</th>", file.read())
+        # The measured error against unrounded operands is kept, and is that of bf16.
+        errors = self.query("SELECT error FROM verification WHERE output = 'c.unrounded'")
+        self.assertTrue(errors and all(1e-4 < error < 2e-2 for error, in errors), errors)
+
+    def test_both_arms(self):
+        for device, precisions in self.devices().items():
+            if precisions["fp32"]["vendor"]["support"] == "native":
+                break
+        else:
+            self.skipTest("no vendor library here")
+        call = self.run_small("--device", device, "--precision", "fp32", "--arm",
+                              "portable,vendor")
+        self.assertEqual(call.status, 0, call.err)
+        rows = self.assay("results", "--db", self.db, "--json").json()
+        self.assertEqual([row["arm"] for row in rows], ["portable", "vendor"])
+        library = precisions["fp32"]["vendor"]["library"]
+        self.assertEqual([row["library"] for row in rows], ["assay", library])
+        self.assertIn("small, vendor", self.assay("report", "--db", self.db).out)
+        self.assertIn(library, self.assay("show", "1/2", "--db", self.db).out)
+        self.assert_sound()
+
+    def test_wrong_words(self):
+        call = self.assay("run", "products", "--arm", "vendro", "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn("--arm vendro: write portable", call.err)
+
+    def test_plan_keeps_arm_and_emulation(self):
+        device, _ = self.any_device()
+        path = self.write("small.yaml", self.PRODUCT)
+        plan = self.assay("run", path, "--device", device, "--precision", "bf16", "--arm",
+                          "vendor", "--emulate", "--dry-run", "--json").json()
+        self.assertEqual([(cell["arm"], cell["emulate"]) for cell in plan["cells"]],
+                         [("vendor", True)])
+        plan = self.assay("run", path, "--device", device, "--dry-run", "--json").json()
+        self.assertNotIn("emulate", plan["cells"][0])
+
+
+if __name__ == "__main__":
+    unittest.main()
