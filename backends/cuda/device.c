@@ -37,7 +37,7 @@ static enum status compile(struct gpu_device *device, const struct module_source
     const struct cuda_device *self = cuda_device(device);
 
     return nvrtc_compile(&self->nvrtc, source->file, program, self->compute,
-                         device->flush_denormals, ret, err);
+                         device->flush_denormals, NULL, ret, err);
 }
 
 static enum status module_load(struct gpu_device *device, const struct gpu_binary *binary,

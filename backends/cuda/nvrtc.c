@@ -226,11 +226,12 @@ static enum status read_code(const struct nvrtc *nvrtc, struct _nvrtcProgram *pr
 }
 
 static enum status run(const struct nvrtc *nvrtc, struct _nvrtcProgram *program, const char *file,
-                       int compute, bool flush_denormals, struct gpu_binary *ret, struct error *err)
+                       int compute, bool flush_denormals, const char *extra, struct gpu_binary *ret,
+                       struct error *err)
 {
     char options[NVRTC_OPTIONS_MAX][NVRTC_OPTION_SIZE];
-    const char *pointers[NVRTC_OPTIONS_MAX];
-    const size_t count = nvrtc_options(compute, flush_denormals, options);
+    const char *pointers[NVRTC_OPTIONS_MAX + 1];
+    size_t count = nvrtc_options(compute, flush_denormals, options);
     struct text joined;
     unsigned code;
 
@@ -238,6 +239,10 @@ static enum status run(const struct nvrtc *nvrtc, struct _nvrtcProgram *program,
     for (size_t i = 0; i < count; i++) {
         pointers[i] = options[i];
         text_append_format(&joined, "%s%s", i > 0 ? " " : "", options[i]);
+    }
+    if (extra != NULL) {
+        pointers[count++] = extra;
+        text_append_format(&joined, " %s", extra);
     }
     ret->options = text_steal(&joined);
     ret->compiler = text_format("NVRTC %d.%d (%s)", nvrtc->major, nvrtc->minor, nvrtc->lib.path);
@@ -262,8 +267,8 @@ static enum status run(const struct nvrtc *nvrtc, struct _nvrtcProgram *program,
 }
 
 enum status nvrtc_compile(const struct nvrtc *nvrtc, const char *file, const char *text,
-                          int compute, bool flush_denormals, struct gpu_binary *ret,
-                          struct error *err)
+                          int compute, bool flush_denormals, const char *extra,
+                          struct gpu_binary *ret, struct error *err)
 {
     const struct nvrtc_api *api = &nvrtc->api;
     struct _nvrtcProgram *program = NULL;
@@ -272,7 +277,7 @@ enum status nvrtc_compile(const struct nvrtc *nvrtc, const char *file, const cha
 
     if (code != CUDA_NVRTC_SUCCESS || program == NULL)
         return fail(nvrtc, file, "nvrtcCreateProgram", code, err);
-    status = run(nvrtc, program, file, compute, flush_denormals, ret, err);
+    status = run(nvrtc, program, file, compute, flush_denormals, extra, ret, err);
     api->nvrtcDestroyProgram(&program);
     return status;
 }

@@ -89,11 +89,12 @@ int nvrtc_target(const struct nvrtc *nvrtc, int arch);
  * Compiles a program for `compute` (90: CUBIN for sm_90; -90: PTX for compute_90) with the pinned
  * options: no contraction, exact division and root, denormals kept or flushed. COMPILE: the text is
  * refused, the message has the log. UNSUPPORTED: it wants more of the architecture than there is.
- * UNAVAILABLE: the installation of NVRTC is incomplete.
+ * UNAVAILABLE: the installation of NVRTC is incomplete. `extra` is one more option, for tests that
+ * want more of a log, or NULL.
  */
 enum status nvrtc_compile(const struct nvrtc *nvrtc, const char *file, const char *program,
-                          int compute, bool flush_denormals, struct gpu_binary *ret,
-                          struct error *err);
+                          int compute, bool flush_denormals, const char *extra,
+                          struct gpu_binary *ret, struct error *err);
 
 /* The options that nvrtc_compile gives, NULL-terminated, at most NVRTC_OPTIONS_MAX. */
 #define NVRTC_OPTIONS_MAX 12
