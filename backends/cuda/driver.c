@@ -90,7 +90,7 @@ static enum status status_of(unsigned code)
 }
 
 /* What to do about it, where that is known. */
-static const char *hint_of(unsigned code)
+static const char *hint_of(const char *function, unsigned code)
 {
     switch (code) {
     case CUDA_DRIVER_ERROR_STUB_LIBRARY:
@@ -102,7 +102,9 @@ static const char *hint_of(unsigned code)
     case CUDA_DRIVER_ERROR_SYSTEM_NOT_READY:
         return "; is the fabric manager running?";
     case CUDA_DRIVER_ERROR_UNKNOWN:
-        return "; are the device files (/dev/nvidia*, /dev/nvidia-uvm) there and allowed?";
+        return strcmp(function, "cuInit") == 0
+                   ? "; are the device files (/dev/nvidia*, /dev/nvidia-uvm) there and allowed?"
+                   : "";
     case CUDA_DRIVER_ERROR_ILLEGAL_ADDRESS:
     case CUDA_DRIVER_ERROR_LAUNCH_FAILED:
         return "; a kernel enqueued before went wrong, the context cannot be used any more";
@@ -126,5 +128,5 @@ enum status cuda_fail(const struct cuda_driver_api *api, struct error *err, cons
     if (api->cuGetErrorName(code, &name) != CUDA_DRIVER_SUCCESS || name == NULL)
         name = "unknown code";
     return error_set(err, status_of(code), "%s%s%s: %s (%u)%s", context, colon, function, name,
-                     code, hint_of(code));
+                     code, hint_of(function, code));
 }

@@ -10,7 +10,6 @@
 
 #define ARGUMENTS_MAX 64
 #define ARG_ADDRESS_QUALIFIER 0x1196u /* CL_KERNEL_ARG_ADDRESS_QUALIFIER */
-#define ARG_TYPE_NAME 0x1198u         /* CL_KERNEL_ARG_TYPE_NAME */
 #define ARG_ADDRESS_GLOBAL 0x119Bu    /* CL_KERNEL_ARG_ADDRESS_GLOBAL */
 #define WORK_GROUP_LOCAL 0x11B2u      /* CL_KERNEL_LOCAL_MEM_SIZE */
 #define WORK_GROUP_PRIVATE 0x11B4u    /* CL_KERNEL_PRIVATE_MEM_SIZE */
@@ -108,25 +107,13 @@ void core_module_destroy(struct core_module *module)
     shim_live_add(-1);
 }
 
-/* By the dialect's names or OpenCL's; 0: no type of the dialect. */
-static size_t scalar_bytes(const char *type)
-{
-    static const char *const four[] = {"i32", "u32", "f32", "int", "uint", "float", NULL};
-    static const char *const eight[] = {"i64", "u64", "f64", "long", "ulong", "double", NULL};
-
-    for (int i = 0; four[i] != NULL; i++)
-        if (strcmp(type, four[i]) == 0)
-            return 4;
-    for (int i = 0; eight[i] != NULL; i++)
-        if (strcmp(type, eight[i]) == 0)
-            return 8;
-    return 0;
-}
-
+/* Pointers by their address space; scalars by which of the two sizes OpenCL takes. */
 static bool ask_arguments(struct core_kernel *kernel)
 {
+    const struct opencl_api *api = &shim_opencl.api;
+    const uint64_t zero = 0;
+
     for (uint32_t i = 0; i < kernel->count; i++) {
-        char type[64] = "";
         uint32_t space = 0;
 
         if (shim_opencl.clGetKernelArgInfo(kernel->handle, i, ARG_ADDRESS_QUALIFIER, sizeof(space),
@@ -134,15 +121,12 @@ static bool ask_arguments(struct core_kernel *kernel)
             return false;
         if (space == ARG_ADDRESS_GLOBAL)
             continue;
-        if (shim_opencl.clGetKernelArgInfo(kernel->handle, i, ARG_TYPE_NAME, sizeof(type), type,
-                                           NULL) != OCL_SUCCESS)
+        if (api->clSetKernelArg(kernel->handle, i, 8, &zero) == OCL_SUCCESS)
+            kernel->bytes[i] = 8;
+        else if (api->clSetKernelArg(kernel->handle, i, 4, &zero) == OCL_SUCCESS)
+            kernel->bytes[i] = 4;
+        else
             return false;
-        kernel->bytes[i] = scalar_bytes(type);
-        if (kernel->bytes[i] == 0) {
-            fprintf(stderr, "gpu_shim: kernel %s, argument %u is of type \"%s\"\n", kernel->name, i,
-                    type);
-            return false;
-        }
     }
     return true;
 }

@@ -1,0 +1,124 @@
+"""The whole journey on a GPU backend through the stand-in for its vendor's libraries.
+
+usage: test_gpu_shim.py BACKEND SHIM LIBRARY...   e.g. cuda libassay_cuda_shim.so cuda nvrtc
+"""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+SKIPPED = 77
+BACKEND, SHIM, *LIBRARIES = sys.argv[1:]
+
+
+class GpuShim(CliTest):
+    FAST = CliTest.FAST.replace("trial_timeout: 3s", "trial_timeout: 200s")
+
+    MEMORY = """workload: small-{kernel}
+version: 1
+kind: memory_bound
+description: small, for a test
+precisions: [{precision}]
+memory_bound: {{kernel: {kernel}, {size}}}
+"""
+    PRODUCT = """workload: small-product
+version: 1
+kind: matmul
+description: small, for a test
+precisions: [fp32]
+matmul: {shapes: [{m: 48, n: 40, k: 33}]}
+"""
+
+    def environment(self, **changes):
+        environment = super().environment(**changes)
+        environment["POCL_CACHE_DIR"] = os.path.join(self.folder, "pocl")
+        os.makedirs(environment["POCL_CACHE_DIR"], exist_ok=True)
+        for library in LIBRARIES:
+            environment["ASSAY_LIB_" + library.upper()] = SHIM
+        return environment
+
+    def setUp(self):
+        super().setUp()
+        backend = next(b for b in self.assay("devices", "--json").json()
+                       if b["backend"] == BACKEND)
+        if not backend["available"]:
+            self.skipTest(backend.get("reason", "no OpenCL device for the stand-in"))
+        self.backend = backend
+
+    def memory(self, kernel, size="elements: 100003", precision="fp32"):
+        return self.write(f"{kernel}-{precision}.yaml",
+                          self.MEMORY.format(kernel=kernel, size=size, precision=precision))
+
+    def test_devices(self):
+        device = self.backend["devices"][0]
+        self.assertTrue(device["simulated"])
+        self.assertEqual(device["spec"], BACKEND + ":0")
+        shown = self.assay("devices", "-v")
+        self.assertEqual(shown.status, 0, shown.err)
+        for library in LIBRARIES:
+            self.assertIn(f"library {library}: {SHIM}", shown.out)
+        # A plain run leaves a simulated device out.
+        call = self.assay("run", self.memory("copy"), "--protocol", self.fast(), "--db", self.db,
+                          "--json", timeout=280)
+        specs = self.query("SELECT DISTINCT device_spec FROM cell")
+        self.assertNotIn((BACKEND + ":0",), specs, call.err)
+
+    def test_whole_journey(self):
+        call = self.assay("run", self.memory("triad"), self.memory("dot", precision="bf16"),
+                          self.memory("layer_norm", "rows: 37, columns: 129"),
+                          self.memory("transpose", "rows: 65, columns: 97"),
+                          self.write("product.yaml", self.PRODUCT), "gpt2_tiny_training_step",
+                          "gpt2_tiny_batched_inference", "--device", BACKEND + ":0", "--protocol",
+                          self.fast(), "--db", self.db, "--json", timeout=500)
+        self.assertEqual(call.status, 0, call.err)
+        self.assert_sound()
+        ended = dict(self.query("SELECT c.workload_name || ' ' || c.precision, group_concat("
+                                "DISTINCT e.status) FROM trial_end e JOIN trial t ON t.id = e.trial"
+                                " JOIN cell c ON c.id = t.cell GROUP BY 1"))
+        for name in ("small-triad fp32", "small-dot bf16", "small-layer_norm fp32",
+                     "small-transpose fp32", "small-product fp32", "gpt2_tiny_training_step fp32",
+                     "gpt2_tiny_batched_inference fp32"):
+            self.assertEqual(ended.get(name), "ok", call.err)
+        # Every attempt is kept, and every device is said to be simulated.
+        self.assertEqual(self.query("SELECT DISTINCT simulated FROM device"), [(1,)])
+        # Kernels are on record.
+        self.assertGreater(self.query("SELECT count(DISTINCT content) FROM artifact")[0][0], 6)
+        # A page of it, and the terminal, say so before any number is believed.
+        page = os.path.join(self.folder, "report.html")
+        self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("Some devices are simulated", file.read())
+        shown = self.assay("show", "last/1", "--db", self.db, "--json").json()
+        for name, reading in shown["device"]["readings"].items():
+            if reading["status"] not in ("measured", "declared"):
+                self.assertTrue(reading["reason"], name)
+        # Each field has a class; simulated results do not compare, not even with themselves.
+        judged = self.assay("compare", "last/1", "last/1", "--json", "--db", self.db).json()
+        fields = judged["comparability"]["fields"]
+        self.assertEqual([f["field"] for f in fields
+                          if f["why"] == "no class is declared for it"], [])
+        self.assertEqual(judged["comparability"]["verdict"], "not_comparable")
+
+    def test_a_failing_device_ends_its_trials_with_a_name(self):
+        launch = {"cuda": "cuLaunchKernel", "hip": "hipModuleLaunchKernel"}[BACKEND]
+        call = self.assay("run", self.memory("triad"), "--device", BACKEND + ":0", "--protocol",
+                          self.fast(), "--db", self.db, timeout=280,
+                          ASSAY_SHIM_FAIL=launch + "@20:719")
+        self.assertNotEqual(call.status, 0)
+        self.assert_sound()
+        errors = self.query("SELECT DISTINCT e.status, e.message FROM trial_end e")
+        self.assertTrue(errors)
+        for status, message in errors:
+            self.assertNotEqual(status, "ok")
+            self.assertIn(launch, message)
+
+
+if __name__ == "__main__":
+    result = unittest.main(argv=sys.argv[:1], exit=False).result
+    if result.wasSuccessful() and result.skipped:
+        print("skipped:", result.skipped[0][1])
+        sys.exit(SKIPPED)
+    sys.exit(not result.wasSuccessful())
