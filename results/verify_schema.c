@@ -35,9 +35,15 @@ static const char *text_at(sqlite3_stmt *select, int column)
     return text ? text : "";
 }
 
+/* Types are told, too: the schema's own table takes bytes where text belongs. */
+#define OBJECT_TEXT                                                                                \
+    "typeof(type) || typeof(name) || typeof(tbl_name) || typeof(sql) || char(10) || tbl_name ||"   \
+    " char(10) || coalesce(sql, '')"
+#define ALL_OBJECTS "SELECT type, name, " OBJECT_TEXT " FROM sqlite_schema ORDER BY rowid"
+
 /* Finds the statement of an object; ?1 its type, ?2 its name. */
-static const char find_sql[] = "SELECT tbl_name || char(10) || coalesce(sql, '') FROM sqlite_schema"
-                               " WHERE type = ?1 AND name = ?2";
+static const char find_sql[] = "SELECT " OBJECT_TEXT " FROM sqlite_schema WHERE type = ?1 AND name"
+                               " = ?2";
 
 /* Whether the object of `row` (type, name, tbl_name and sql) is in a database, and the same there.
  */
@@ -52,10 +58,6 @@ static bool is_there(sqlite3_stmt *find, sqlite3_stmt *row, bool *ret_same)
     sqlite3_reset(find);
     return there;
 }
-
-#define ALL_OBJECTS                                                                                \
-    "SELECT type, name, tbl_name || char(10) || coalesce(sql, '') FROM sqlite_schema ORDER BY "    \
-    "rowid"
 
 static bool is_structure(const char *type)
 {

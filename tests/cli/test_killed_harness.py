@@ -18,6 +18,7 @@ class KilledHarness(CliTest):
         seed = int(os.environ.get("ASSAY_TEST_SEED", time.time_ns() % 1000000))
         generator = random.Random(seed)
         protocol = self.write("fast.yaml", self.FAST.replace("trials: 2", "trials: 6"))
+        self.assertEqual(self.assay("key", "new").status, 0)
         words = ("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db", self.db)
         process = self.start(*words)
         committed = 0
@@ -30,6 +31,7 @@ class KilledHarness(CliTest):
                 process.communicate()
                 if os.path.exists(self.db):
                     self.assert_sound_after_kill()
+                    self.assert_verified()
                     if self.query("SELECT count(*) FROM sqlite_schema WHERE name='trial_end'")[0][0]:
                         now = self.query("SELECT count(*) FROM trial_end")[0][0]
                         self.assertGreaterEqual(now, committed, "a committed trial is gone")
@@ -45,6 +47,7 @@ class KilledHarness(CliTest):
         call = self.assay("run", "--resume", "last", "--db", self.db, "--json")
         self.assertEqual(call.status, 0, call.err)
         self.assert_sound()
+        self.assert_verified()
         planned, ok = self.query(
             "SELECT (SELECT count(*) FROM planned_trial WHERE campaign = m),"
             "(SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end e ON e.trial = t.id"
@@ -64,6 +67,13 @@ class KilledHarness(CliTest):
             " WHERE t.campaign = m AND e.orphan = 0)"
             " FROM (SELECT max(id) AS m FROM campaign)")[0]
         return planned > 0 and ended < planned
+
+    def assert_verified(self):
+        """What was committed passes, signatures and all; a file without its schema is none yet."""
+        if not self.query("PRAGMA user_version")[0][0]:
+            return
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 0, call.out + call.err)
 
     def assert_sound_after_kill(self):
         # Reading may have to recover the log first, which needs write access.

@@ -12,7 +12,7 @@
 /* Rows that the store said it had committed. */
 struct scenario_progress {
     long campaigns, events, trials, devices, environments, stacks, phases, checks, samples, ends,
-        estimates;
+        estimates, checkpoints;
 };
 
 /* Called by scenario_run once the database is open; may be NULL. */
@@ -31,7 +31,7 @@ void scenario_progress_add(struct scenario_progress *sum, const struct scenario_
 enum status scenario_run(const char *path, unsigned number, struct scenario_progress *progress,
                          struct error *err);
 
-/* NULL when the database is sound and holds at least `progress`; else what is wrong (static). */
+/* NULL when the database is sound, passes `verify` and holds at least `progress`; else what is wrong (static). */
 const char *scenario_check(const char *path, const struct scenario_progress *progress);
 
 #endif

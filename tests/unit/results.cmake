@@ -11,3 +11,5 @@ foreach(name key ledger)
     assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c ${store_fixture}
         LIBS assay_results LABELS unit)
 endforeach()
+assay_add_test(NAME test_verify SOURCES unit/test_verify.c ${store_fixture}
+    support/synthetic_campaign.c LIBS assay_results LABELS unit)

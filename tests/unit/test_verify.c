@@ -1,0 +1,268 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "harness/core/file.h"
+#include "results/analysis.h"
+#include "results/ledger.h"
+#include "results/store_internal.h"
+#include "results/verify.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/synthetic_campaign.h"
+
+#define SECOND INT64_C(1000000000)
+
+/* Findings as lines. */
+struct heard {
+    char lines[256][512];
+    int count, wrong, calls;
+    bool stop;
+};
+
+static void found(void *context, const struct verify_finding *finding)
+{
+    struct heard *heard = context;
+
+    heard->wrong += finding->level == VERIFY_WRONG;
+    if (heard->count < 256)
+        snprintf(heard->lines[heard->count++], 512, "%s%s: %s %s: %.300s",
+                 finding->level == VERIFY_WRONG ? "wrong: " : "", verify_check_name(finding->check),
+                 finding->table ? finding->table : "", finding->key ? finding->key : "",
+                 finding->message);
+}
+
+static bool progress(void *context, const struct verify_progress *progress)
+{
+    struct heard *heard = context;
+
+    assert_true(progress->done <= progress->total);
+    heard->calls++;
+    return !heard->stop;
+}
+
+static bool heard_of(const struct heard *heard, const char *words)
+{
+    for (int i = 0; i < heard->count; i++)
+        if (strstr(heard->lines[i], words))
+            return true;
+    for (int i = 0; i < heard->count; i++)
+        print_error("%s\n", heard->lines[i]);
+    return false;
+}
+
+static struct verify_summary check(const char *path, const struct verify_options *more,
+                                   struct heard *heard)
+{
+    struct verify_options options = more ? *more : (struct verify_options){0};
+    struct verify_summary summary;
+    struct error err = ERROR_INIT;
+
+    memset(heard, 0, sizeof(*heard));
+    options.context = heard;
+    options.found = found;
+    options.progress = progress;
+    assert_ok(verify_file(path, &options, &summary, &err), err);
+    if (summary.wrong != heard->wrong)
+        fail_msg("%lld wrong, %d told", (long long)summary.wrong, heard->wrong);
+    return summary;
+}
+
+/* Two results of many trials, with estimates by the analysis. */
+static void fill(struct fixture *fixture)
+{
+    struct synthetic_options options = synthetic_options_default();
+    struct error err = ERROR_INIT;
+    int64_t cells[SYNTHETIC_SHAPES];
+
+    options.cells = SYNTHETIC_SHAPES;
+    options.estimates = SYNTHETIC_ANALYSED;
+    assert_ok(synthetic_campaign_add(fixture->store, &options, cells, &err), err);
+}
+
+static void close_store(struct fixture *fixture)
+{
+    store_close(fixture->store);
+    fixture->store = NULL;
+}
+
+static void test_good(void **state)
+{
+    struct fixture *fixture = *state;
+    struct verify_summary summary, shared;
+    struct heard heard;
+
+    fill(fixture);
+    /* While somebody has it open, what lies in the log counts too. */
+    summary = check(fixture->path, NULL, &heard);
+    /* The synthetic campaign tries a trial again that crashed by itself: one thing is wrong with
+     * it. */
+    assert_int_equal(summary.wrong, 1);
+    assert_true(heard_of(&heard, "was tried again although attempt 1 ended 'crashed'"));
+    close_store(fixture);
+    for (int threads = 1; threads <= 4; threads++) {
+        shared = check(fixture->path, &(struct verify_options){.threads = threads}, &heard);
+        assert_int_equal(shared.wrong, 1);
+        assert_int_equal(shared.rows, summary.leaves);
+        assert_true(digest_equal(&shared.root, &summary.root));
+        assert_true(shared.estimates >= 3);
+    }
+    assert_true(heard_of(&heard, "nothing is signed"));
+    assert_true(heard.calls > 3);
+}
+
+static void test_stops_when_asked(void **state)
+{
+    struct fixture *fixture = *state;
+    struct heard heard = {.stop = true};
+    const struct verify_options options = {.context = &heard, .found = found, .progress = progress};
+    struct verify_summary summary;
+    struct error err = ERROR_INIT;
+
+    fill(fixture);
+    close_store(fixture);
+    assert_status(verify_file(fixture->path, &options, &summary, &err), STATUS_INTERRUPTED, err);
+}
+
+/* What holds without a ledger is checked in files of before it, too. */
+static void test_old_versions(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *old = fixture_path(fixture, "old.db");
+    struct error err = ERROR_INIT;
+    struct heard heard;
+    struct verify_summary summary;
+    int count;
+    const struct embed_file *scripts = store_migrations(&count);
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open(old, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, scripts[0].text, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "PRAGMA application_id=0x41535359; PRAGMA user_version=1;"
+                                  "INSERT INTO content VALUES (zeroblob(32), 'log', 'x')",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    summary = check(old, NULL, &heard);
+    assert_int_equal(summary.schema_version, 1);
+    assert_int_equal(summary.wrong, 1);
+    assert_true(heard_of(&heard, "content: content 0000"));
+    assert_true(heard_of(&heard, "has no ledger"));
+    store_close(fixture->store);
+    assert_ok(store_open(old, STORE_WRITE, SECOND, &fixture->store, &err), err);
+    close_store(fixture);
+    summary = check(old, NULL, &heard);
+    assert_int_equal(summary.schema_version, count);
+    assert_true(heard_of(&heard, "older than the ledger"));
+    assert_int_equal(unlink(old), 0);
+}
+
+/* An estimate of an earlier day stays true when trials came after it. */
+static void test_earlier_estimates(void **state)
+{
+    struct fixture *fixture = *state;
+    struct heard heard;
+    struct verify_summary summary;
+
+    fill(fixture);
+    close_store(fixture);
+    fixture_tamper(fixture->path,
+                   "UPDATE estimate SET body = replace(body, '\"mean_ns\"', '\"mean_Ns\"')"
+                   " WHERE id = 1");
+    summary = check(fixture->path, NULL, &heard);
+    assert_true(summary.wrong > 0);
+    assert_true(heard_of(&heard, "estimate: estimate 1: does not follow"));
+    assert_true(heard_of(&heard, "row: estimate 1: the row is not the one"));
+}
+
+static void test_signatures(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    int64_t campaign, cells[FIXTURE_CELLS];
+    struct key key, other;
+    struct verify_options options = {0};
+    struct verify_summary summary;
+    struct ledger_checkpoint checkpoint;
+    struct heard heard;
+    char head[128], hex[DIGEST_HEX_SIZE];
+
+    assert_ok(key_generate("lab", &key, &err), err);
+    assert_ok(key_generate("other", &other, &err), err);
+    assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
+    assert_ok(ledger_add_checkpoint(fixture->store, "end", campaign, &key, &checkpoint, &err), err);
+    close_store(fixture);
+    options.keys = &key.public;
+    options.key_count = 1;
+    snprintf(head, sizeof(head), "%lld:%s", (long long)checkpoint.size,
+             digest_hex(&checkpoint.root, hex));
+    options.expect_head = head;
+    summary = check(fixture->path, &options, &heard);
+    assert_int_equal(summary.wrong, 0);
+    assert_int_equal(summary.trusted_signatures, 1);
+    assert_int_equal(summary.signed_leaves, checkpoint.size);
+    options.keys = &other.public;
+    summary = check(fixture->path, &options, &heard);
+    assert_int_equal(summary.wrong, 2);
+    assert_true(heard_of(&heard, "nothing is signed by the key"));
+    options.key_count = 0;
+    head[strlen(head) - 1] = head[strlen(head) - 1] == '0' ? '1' : '0';
+    summary = check(fixture->path, &options, &heard);
+    assert_int_equal(summary.wrong, 1);
+    assert_true(heard_of(&heard, "the expected head"));
+    options.expect_head = "12:34";
+    options.found = NULL;
+    assert_status(verify_file(fixture->path, &options, &summary, &err), STATUS_INVALID, err);
+}
+
+/* Files that are no evidence at all, and such as are made to hurt. */
+static void test_hostile(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *path = fixture_path(fixture, "x.db");
+    const struct verify_options options = {.threads = 1};
+    struct verify_summary summary;
+    struct error err = ERROR_INIT;
+    struct heard heard;
+    sqlite3 *db = NULL;
+
+    assert_status(verify_file(path, &options, &summary, &err), STATUS_NOT_FOUND, err);
+    assert_status(verify_file(fixture->folder, &options, &summary, &err), STATUS_INVALID, err);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE t (a)", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_status(verify_file(path, &options, &summary, &err), STATUS_CORRUPT, err);
+    close_store(fixture);
+    /* Views and triggers of theirs are not run, columns that compute are not read. */
+    assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(
+            db,
+            "DROP TABLE amendment; CREATE VIEW amendment AS WITH RECURSIVE n (i) AS (SELECT"
+            " 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, i AS cell, i AS utc_ns, 'x'"
+            " AS author, 'y' AS reason FROM n",
+            NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(db);
+    summary = check(fixture->path, &options, &heard);
+    assert_true(heard_of(&heard, "the table amendment is missing"));
+    assert_true(summary.rows == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_good, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_stops_when_asked, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_old_versions, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_earlier_estimates, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_signatures, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_hostile, fixture_open, fixture_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
