@@ -411,7 +411,8 @@ enum status device_product_describe(const struct product *product, struct produc
 /*
  * Asks the library for a small product in the precision (64 x 64 x 64, B transposed as the weights
  * of a linear layer are, C in f32, f64 or i32 as it sums; where that is refused, C in the operands'
- * type). `ret` is filled whatever the answer: SUPPORT_ABSENT has the reason in `method`.
+ * type; then, for fp8, the FNUZ kind, which `method` says). `ret` is filled whatever the answer:
+ * SUPPORT_ABSENT has the reason in `method`.
  */
 void device_product_support(struct device *device, enum precision precision,
                             struct product_info *ret);

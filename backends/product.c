@@ -175,9 +175,9 @@ enum status device_product_describe(const struct product *product, struct produc
 }
 
 /* A small linear layer: activations (m, k), weights (n, k). */
-static struct product_shape support_shape(enum precision precision, enum dtype result)
+static struct product_shape support_shape(enum precision precision, enum dtype type,
+                                          enum dtype result)
 {
-    const enum dtype type = precision_dtype(precision);
     const uint64_t side = 64;
 
     return (struct product_shape){
@@ -198,21 +198,38 @@ static enum dtype sum_type(enum precision precision)
                                          : DTYPE_F32;
 }
 
+/* The kind without infinities and negative zero, which some devices have in place of the OCP one.
+ */
+static enum dtype fnuz_type(enum precision precision)
+{
+    return precision == PRECISION_FP8_E4M3   ? DTYPE_E4M3_FNUZ
+           : precision == PRECISION_FP8_E5M2 ? DTYPE_E5M2_FNUZ
+                                             : DTYPE_COUNT;
+}
+
 void device_product_support(struct device *device, enum precision precision,
                             struct product_info *ret)
 {
     const enum dtype results[] = {sum_type(precision), precision_dtype(precision), DTYPE_BF16};
+    const size_t result_count = sizeof(results) / sizeof(results[0]);
+    const enum dtype types[] = {precision_dtype(precision), fnuz_type(precision)};
+    enum dtype type = types[0];
     struct error err = ERROR_INIT;
     struct product *product = NULL;
     enum status status = STATUS_UNSUPPORTED;
 
     memset(ret, 0, sizeof(*ret));
-    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]) && status != STATUS_OK; i++) {
-        const struct product_shape shape = support_shape(precision, results[i]);
+    for (size_t i = 0; i < 2 * result_count && status != STATUS_OK; i++) {
+        const enum dtype result = results[i % result_count];
         struct error mine = ERROR_INIT;
+        struct product_shape shape;
 
-        if (!result_type_fits(precision, results[i]))
+        type = types[i / result_count];
+        if (type == DTYPE_COUNT)
+            break;
+        if (!result_type_fits(precision, result))
             continue;
+        shape = support_shape(precision, type, result);
         status = device_product_create(device, &shape, &product, &mine);
         if (i == 0)
             err = mine; /* the plainest question has the most telling answer */
@@ -220,6 +237,12 @@ void device_product_support(struct device *device, enum precision precision,
     if (status == STATUS_OK)
         status = device_product_describe(product, ret, &err);
     device_product_destroy(product);
+    if (status == STATUS_OK && type != types[0]) {
+        const size_t length = strlen(ret->method);
+
+        snprintf(ret->method + length, sizeof(ret->method) - length, " (%s alone)",
+                 dtype_name(type));
+    }
     if (status == STATUS_OK)
         return;
     ret->support = status == STATUS_UNSUPPORTED ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;

@@ -39,20 +39,23 @@ static unsigned to_int64(unsigned code, uint64_t value, uint64_t divisor, int64_
 static unsigned read_power(const struct hip_telemetry *self, int64_t *ret)
 {
     uint64_t value = 0;
+    unsigned code;
 
     if (self->api->rsmi_dev_current_socket_power_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
-    return to_int64(self->api->rsmi_dev_current_socket_power_get(self->device, &value), value, 1000,
-                    ret);
+    code = self->api->rsmi_dev_current_socket_power_get(self->device, &value);
+    return to_int64(code, value, 1000, ret);
 }
 
 static unsigned read_power_average(const struct hip_telemetry *self, int64_t *ret)
 {
     uint64_t value = 0;
+    unsigned code;
 
     if (self->api->rsmi_dev_power_ave_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
-    return to_int64(self->api->rsmi_dev_power_ave_get(self->device, 0, &value), value, 1000, ret);
+    code = self->api->rsmi_dev_power_ave_get(self->device, 0, &value);
+    return to_int64(code, value, 1000, ret);
 }
 
 /* The counter counts steps of `resolution` microjoules (15.26 on MI200). */
@@ -170,29 +173,34 @@ static unsigned read_throttle(const struct hip_telemetry *self, int64_t *ret)
 static unsigned read_busy(const struct hip_telemetry *self, int64_t *ret)
 {
     uint32_t value = 0;
+    unsigned code;
 
     if (self->api->rsmi_dev_busy_percent_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
-    return to_int64(self->api->rsmi_dev_busy_percent_get(self->device, &value), value, 1, ret);
+    code = self->api->rsmi_dev_busy_percent_get(self->device, &value);
+    return to_int64(code, value, 1, ret);
 }
 
 static unsigned read_memory_busy(const struct hip_telemetry *self, int64_t *ret)
 {
     uint32_t value = 0;
+    unsigned code;
 
     if (self->api->rsmi_dev_memory_busy_percent_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
-    return to_int64(self->api->rsmi_dev_memory_busy_percent_get(self->device, &value), value, 1,
-                    ret);
+    code = self->api->rsmi_dev_memory_busy_percent_get(self->device, &value);
+    return to_int64(code, value, 1, ret);
 }
 
 static unsigned read_memory_used(const struct hip_telemetry *self, int64_t *ret)
 {
     uint64_t value = 0;
+    unsigned code;
 
     if (self->api->rsmi_dev_memory_usage_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
-    return to_int64(self->api->rsmi_dev_memory_usage_get(self->device, 0, &value), value, 1, ret);
+    code = self->api->rsmi_dev_memory_usage_get(self->device, 0, &value);
+    return to_int64(code, value, 1, ret);
 }
 
 static unsigned read_errors(const struct hip_telemetry *self, bool corrected, int64_t *ret)
@@ -220,30 +228,34 @@ static unsigned read_uncorrected(const struct hip_telemetry *self, int64_t *ret)
 static unsigned read_replays(const struct hip_telemetry *self, int64_t *ret)
 {
     uint64_t value = 0;
+    unsigned code;
 
     if (self->api->rsmi_dev_pci_replay_counter_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
-    return to_int64(self->api->rsmi_dev_pci_replay_counter_get(self->device, &value), value, 1,
-                    ret);
+    code = self->api->rsmi_dev_pci_replay_counter_get(self->device, &value);
+    return to_int64(code, value, 1, ret);
 }
 
 static unsigned read_cap(const struct hip_telemetry *self, int64_t *ret)
 {
     uint64_t value = 0;
+    unsigned code;
 
     if (self->api->rsmi_dev_power_cap_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
-    return to_int64(self->api->rsmi_dev_power_cap_get(self->device, 0, &value), value, 1000, ret);
+    code = self->api->rsmi_dev_power_cap_get(self->device, 0, &value);
+    return to_int64(code, value, 1000, ret);
 }
 
 static unsigned read_cap_default(const struct hip_telemetry *self, int64_t *ret)
 {
     uint64_t value = 0;
+    unsigned code;
 
     if (self->api->rsmi_dev_power_cap_default_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
-    return to_int64(self->api->rsmi_dev_power_cap_default_get(self->device, &value), value, 1000,
-                    ret);
+    code = self->api->rsmi_dev_power_cap_default_get(self->device, &value);
+    return to_int64(code, value, 1000, ret);
 }
 
 static const struct {
@@ -393,6 +405,52 @@ static enum status edges(struct telemetry *base, struct reading_list *ret, struc
     return ret->failed ? error_set(err, STATUS_NO_MEMORY, "out of memory") : STATUS_OK;
 }
 
+/* A line for each thing that is asked: its call, and the value or why there is none. */
+static enum status dump(struct telemetry *base, char **ret, struct error *err)
+{
+    struct reading_list list;
+    struct text text;
+    char *stolen;
+    enum status status;
+
+    reading_list_init(&list);
+    status = edges(base, &list, err);
+    text_init(&text);
+    for (size_t i = 0; i < SOURCES; i++) {
+        int64_t value = 0;
+        const unsigned code = sources[i].read(self_of(base), &value);
+        char reason[96];
+
+        describe(code, reason, sizeof(reason));
+        text_append_format(&text, "%s = ", sources[i].call);
+        if (code == ROCM_SMI_SUCCESS)
+            text_append_format(&text, "%" PRId64 " (%s)\n", value, sources[i].name);
+        else
+            text_append_format(&text, "%s\n", reason);
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        const struct reading *reading = &list.items[i];
+
+        text_append_format(&text, "%s = ", reading->source);
+        if (reading->status != READING_MEASURED)
+            text_append_format(&text, "%s\n", reading->reason);
+        else if (reading->type == READING_TEXT)
+            text_append_format(&text, "%s (%s)\n", reading->text, reading->name);
+        else
+            text_append_format(&text, "%" PRId64 " (%s)\n", reading->integer, reading->name);
+    }
+    reading_list_finish(&list);
+    stolen = text_steal(&text);
+    if (status == STATUS_OK && stolen == NULL)
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    if (status != STATUS_OK) {
+        free(stolen);
+        return status;
+    }
+    *ret = stolen;
+    return STATUS_OK;
+}
+
 static void close_telemetry(struct telemetry *base)
 {
     free(base->channels);
@@ -402,6 +460,7 @@ static void close_telemetry(struct telemetry *base)
 static const struct telemetry_ops ops = {
     .read = read_all,
     .edges = edges,
+    .dump = dump,
     .close = close_telemetry,
 };
 
