@@ -205,6 +205,14 @@ static void add_denormal_readings(struct opencl_device *device)
                          "clGetDeviceInfo(CL_DEVICE_SINGLE_FP_CONFIG)");
 }
 
+static void add_products(struct opencl_device *device)
+{
+    device->ops.product_create = opencl_product_create;
+    device->ops.product_destroy = opencl_product_destroy;
+    device->ops.product_run = opencl_product_run;
+    device->ops.product_describe = opencl_product_describe;
+}
+
 enum status opencl_device_open(struct backend *backend, uint32_t index,
                                const struct device_options *options, struct device **ret,
                                struct error *err)
@@ -218,12 +226,15 @@ enum status opencl_device_open(struct backend *backend, uint32_t index,
 
     if (device == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    device->base.ops = events ? &event_ops : &plain_ops;
+    device->ops = events ? event_ops : plain_ops;
+    device->base.ops = &device->ops;
     device->base.backend = backend;
     device->state = state;
     device->api = &state->api;
     device->id = slot->id;
     status = opencl_device_info(backend, index, &device->base.info, err);
+    if (status == STATUS_OK && state->clblast.usable && !device->base.info.simulated)
+        add_products(device);
     if (status == STATUS_OK)
         status = check_usable(device, err);
     if (status == STATUS_OK)

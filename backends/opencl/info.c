@@ -1,4 +1,5 @@
 #include "backends/opencl/internal.h"
+#include "backends/opencl/words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -73,7 +74,20 @@ enum status opencl_query_value(const struct opencl_object *object, uint32_t para
     return STATUS_OK;
 }
 
-enum kind { TEXT, U32, U64, SIZE, BOOLEAN, MEGAHERTZ, FP_CONFIG, CACHE_TYPE, LOCAL_TYPE, UUID };
+enum kind {
+    TEXT,
+    U32,
+    U64,
+    SIZE,
+    BOOLEAN,
+    MEGAHERTZ,
+    FP_CONFIG,
+    CACHE_TYPE,
+    LOCAL_TYPE,
+    UUID,
+    DOT_INPUTS,
+    DOT_ACCELERATION
+};
 
 /* One reading a row. `extension` (NULL: none) must be offered before the question is asked. */
 struct question {
@@ -134,6 +148,11 @@ static const struct question device_questions[] = {
     ASK("device.fp32", FP_CONFIG, DEVICE_SINGLE_FP_CONFIG, NULL, NULL),
     ASK("device.fp64", FP_CONFIG, DEVICE_DOUBLE_FP_CONFIG, NULL, "cl_khr_fp64"),
     ASK("device.fp16", FP_CONFIG, DEVICE_HALF_FP_CONFIG, NULL, "cl_khr_fp16"),
+    ASK("device.int8_dot", DOT_INPUTS, DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR, NULL,
+        "cl_khr_integer_dot_product"),
+    ASK("device.int8_dot.accelerated", DOT_ACCELERATION,
+        DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR, NULL,
+        "cl_khr_integer_dot_product"),
     ASK("device.timer_resolution", SIZE, DEVICE_PROFILING_TIMER_RESOLUTION, "ns", NULL),
     ASK("device.nv.compute_capability_major", U32, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, NULL,
         "cl_nv_device_attribute_query"),
@@ -145,31 +164,6 @@ static const struct question device_questions[] = {
     ASK("device.amd.wavefront_width", U32, DEVICE_WAVEFRONT_WIDTH_AMD, NULL,
         "cl_amd_device_attribute_query"),
 };
-
-/* "denormals inf_nan round_nearest fma"; "none" for 0, which is how absent fp64 is told. */
-static void append_fp_config(struct text *text, uint64_t bits)
-{
-    static const struct {
-        uint64_t bit;
-        const char *name;
-    } names[] = {
-        {OCL_FP_DENORM, "denormals"},
-        {OCL_FP_INF_NAN, "inf_nan"},
-        {OCL_FP_ROUND_TO_NEAREST, "round_nearest"},
-        {OCL_FP_ROUND_TO_ZERO, "round_zero"},
-        {OCL_FP_ROUND_TO_INF, "round_inf"},
-        {OCL_FP_FMA, "fma"},
-        {OCL_FP_SOFT_FLOAT, "software"},
-        {OCL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT, "exact_divide_sqrt"},
-    };
-    size_t i;
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (bits & names[i].bit)
-            text_append_format(text, "%s%s", text->length > 0 ? " " : "", names[i].name);
-    if (text->length == 0)
-        text_append(text, "none");
-}
 
 static void append_hex(struct text *text, const unsigned char *bytes, size_t size)
 {
@@ -187,7 +181,7 @@ static enum status answer(const struct opencl_object *object, const struct quest
     const char *const local_types[] = {"none", "dedicated", "global"};
     unsigned char uuid[OPENCL_UUID_SIZE];
     enum status status = STATUS_OK;
-    uint32_t u32 = 0;
+    uint32_t u32 = 0, dots[OPENCL_DOT_KINDS] = {0};
     uint64_t u64 = 0;
     size_t size = 0;
     struct text text;
@@ -218,7 +212,15 @@ static enum status answer(const struct opencl_object *object, const struct quest
         break;
     case FP_CONFIG:
         status = opencl_query_value(object, question->parameter, &u64, sizeof(u64), err);
-        append_fp_config(&text, u64);
+        opencl_append_fp_config(&text, u64);
+        break;
+    case DOT_INPUTS:
+        status = opencl_query_value(object, question->parameter, &u64, sizeof(u64), err);
+        opencl_append_dot_inputs(&text, u64);
+        break;
+    case DOT_ACCELERATION:
+        status = opencl_query_value(object, question->parameter, dots, sizeof(dots), err);
+        opencl_append_dot_acceleration(&text, dots);
         break;
     case CACHE_TYPE:
         status = opencl_query_value(object, question->parameter, &u32, sizeof(u32), err);
@@ -266,6 +268,11 @@ static void answer_all(const struct opencl_object *object, const struct question
             /* Other vendors' attributes are no gap in our knowledge. */
             if (strncmp(question->extension, "cl_khr_", 7) != 0)
                 continue;
+            if (question->kind == DOT_INPUTS || question->kind == DOT_ACCELERATION) {
+                reading_add_text(list, question->name, "none",
+                                 "clGetDeviceInfo(CL_DEVICE_EXTENSIONS)");
+                continue;
+            }
             snprintf(reason, sizeof(reason), "the driver does not offer %s", question->extension);
             reading_add_missing(list, question->name, READING_UNAVAILABLE, source, reason);
         } else if (answer(object, question, list, source, &error) != STATUS_OK) {

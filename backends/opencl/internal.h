@@ -4,6 +4,7 @@
 
 #include "backends/backend.h"
 #include "backends/opencl/api.h"
+#include "backends/opencl/clblast.h"
 #include "harness/core/text.h"
 
 /* Bounds against drivers that answer with nonsense. */
@@ -27,6 +28,7 @@ struct opencl_slot {
 struct opencl_state {
     struct dynlib lib;
     struct opencl_api api;
+    struct opencl_clblast clblast;
     struct opencl_platform *platforms;
     uint32_t platform_count;
     struct opencl_slot *slots;
@@ -35,6 +37,7 @@ struct opencl_state {
 
 struct opencl_device {
     struct device base;
+    struct device_ops ops; /* events and products only where they are */
     const struct opencl_state *state;
     const struct opencl_api *api;
     struct _cl_device_id *id;

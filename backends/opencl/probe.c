@@ -168,6 +168,8 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     if (status == STATUS_OK)
         status = find_platforms(state, err);
     if (status == STATUS_OK)
+        opencl_clblast_open(&state->api, &state->clblast);
+    if (status == STATUS_OK)
         *ret_device_count = state->slot_count;
     return status;
 }
@@ -182,6 +184,11 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
         return 0;
     if (count < capacity)
         ret[count++] = (struct backend_library){"opencl", state->lib.path, state->lib.tried};
+    if (count < capacity && state->clblast.lib.tried != NULL)
+        ret[count++] = (struct backend_library){
+            "clblast", state->clblast.usable ? state->clblast.lib.path : NULL,
+            state->clblast.note != NULL ? state->clblast.note : state->clblast.lib.tried,
+            state->clblast.version};
     for (i = 0; i < state->platform_count && count < capacity; i++) {
         const struct opencl_platform *platform = &state->platforms[i];
 

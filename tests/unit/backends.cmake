@@ -14,6 +14,9 @@ assay_add_test(NAME test_backend_skeleton
 # Skips itself where the OpenCL headers are not installed.
 assay_add_test(NAME test_backend_opencl_abi SOURCES unit/test_backend_opencl_abi.c
     LIBS assay_backends LABELS unit)
+# Skips itself where CLBlast's header is not installed.
+assay_add_test(NAME test_backend_clblast_abi SOURCES unit/test_backend_clblast_abi.c
+    LIBS assay_backends LABELS unit)
 
 # The CUDA toolkit, where one is: its headers and NVRTC, found beside nvcc. Nothing needs it: the
 # tests that want it say "skipped". ASSAY_NVML_INCLUDE: a folder with nvml.h, which comes apart.

@@ -72,6 +72,8 @@ int main(void)
     FIELD(device, pci_device)
     FIELD(function, pci_function)
 #undef FIELD
+    check(sizeof(cl_device_integer_dot_product_acceleration_properties_khr) == 6 * sizeof(uint32_t),
+          "the size", "cl_device_integer_dot_product_acceleration_properties_khr");
     printf("%d declarations checked, %d differ\n", checks, failures);
     return failures == 0 && checks > 150 ? 0 : 1;
 }
