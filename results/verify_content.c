@@ -20,6 +20,29 @@ static const char *key_of(sqlite3_stmt *row, char ret[24])
     return ret;
 }
 
+/* What a bundle withheld has a stand-in here, which is the digest of nothing. */
+static bool is_withheld(struct verify *verify, const char *table, const char *key)
+{
+    sqlite3_stmt *select = NULL;
+    bool known = false;
+
+    if (verify->summary->schema_version < 5 || !key ||
+        sqlite3_prepare_v2(verify->db, "SELECT 1 FROM withheld WHERE table_name = ?1 AND key = ?2",
+                           -1, &select, NULL) != SQLITE_OK)
+        return false;
+    sqlite3_bind_text(select, 1, table, -1, SQLITE_STATIC);
+    sqlite3_bind_text(select, 2, key, -1, SQLITE_STATIC);
+    known = sqlite3_step(select) == SQLITE_ROW;
+    sqlite3_finalize(select);
+    return known;
+}
+
+static void tell(struct verify *verify, const char *table, const char *key, const char *message)
+{
+    if (!is_withheld(verify, table, key))
+        verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, table, key, "%s", message);
+}
+
 /* A column as a JSON string, null when it is NULL. */
 static void append_text(struct text *out, sqlite3_stmt *row, int column)
 {
@@ -43,9 +66,8 @@ static void check_bodies(struct verify *verify)
             digest_bytes(body ? body : "", body ? (size_t)sqlite3_column_bytes(row, 2) : 0);
 
         if (!digest_is(row, 1, &digest))
-            verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "content",
-                        (const char *)sqlite3_column_text(row, 0),
-                        "its body is not what its digest says");
+            tell(verify, "content", (const char *)sqlite3_column_text(row, 0),
+                 "its body is not what its digest says");
     }
     sqlite3_finalize(row);
 }
@@ -69,8 +91,7 @@ static void check_readings(struct verify *verify)
         for (int i = 0; i < 8; i++)
             hash = hash << 8 | digest.bytes[i];
         if (sqlite3_column_int64(row, 1) != (int64_t)hash)
-            verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "reading", key_of(row, key),
-                        "its hash is not that of its name and body");
+            tell(verify, "reading", key_of(row, key), "its hash is not that of its name and body");
     }
     sqlite3_finalize(row);
 }
@@ -125,8 +146,7 @@ static void check_sets(struct verify *verify)
             break;
         digest = digest_bytes(text.data, text.length);
         if (!digest_is(row, 1, &digest))
-            verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "reading_set", key_of(row, key),
-                        "its digest is not that of its readings");
+            tell(verify, "reading_set", key_of(row, key), "its digest is not that of its readings");
     }
     text_finish(&text);
     sqlite3_finalize(row);
@@ -167,8 +187,7 @@ static void check_devices(struct verify *verify)
         text_append_char(&text, '}');
         digest = digest_bytes(text.data, text.length);
         if (text_ok(&text) && !digest_is(row, 1, &digest))
-            verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "device", key_of(row, key),
-                        "its digest is not that of what it says");
+            tell(verify, "device", key_of(row, key), "its digest is not that of what it says");
     }
     text_finish(&text);
     sqlite3_finalize(row);
@@ -205,8 +224,7 @@ static void check_components(struct verify *verify)
         text_append_char(&text, '}');
         digest = digest_bytes(text.data, text.length);
         if (text_ok(&text) && !digest_is(row, 1, &digest))
-            verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "component", key_of(row, key),
-                        "its digest is not that of what it says");
+            tell(verify, "component", key_of(row, key), "its digest is not that of what it says");
     }
     text_finish(&text);
     sqlite3_finalize(row);
@@ -235,8 +253,7 @@ static void check_stacks(struct verify *verify)
                           (size_t)sqlite3_column_bytes(members, 0));
         digest = digest_final(&state);
         if (!digest_is(row, 1, &digest))
-            verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "stack", key_of(row, key),
-                        "its digest is not that of its files");
+            tell(verify, "stack", key_of(row, key), "its digest is not that of its files");
     }
     sqlite3_finalize(row);
     sqlite3_finalize(members);

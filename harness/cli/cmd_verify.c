@@ -8,6 +8,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/stored_comparison.h"
 #include "harness/core/log.h"
+#include "results/bundle.h"
 #include "results/verify.h"
 
 enum { KEY_HEAD = 0x100, KEY_PUBLIC = 'k', KEY_NONCE = 0x101, KEY_FAST, KEY_THREADS };
@@ -185,7 +186,8 @@ static int run(const struct command_line *line)
     if (read_options(line, keys, &options, &err) != STATUS_OK)
         return command_fail(&err);
     report.findings = json_array();
-    status = verify_file(path, &options, &summary, &err);
+    status = bundle_recognise(path) ? bundle_verify(path, &options, &summary, &err)
+                                    : verify_file(path, &options, &summary, &err);
     if (report.progress)
         fprintf(stderr, "\r%20s\r", "");
     if (status == STATUS_OK) {
@@ -214,7 +216,7 @@ static const struct argp_option options[] = {
 const struct command command_verify = {
     .name = "verify",
     .arguments = "[FILE]",
-    .summary = "Check that a database is what it claims to be",
+    .summary = "Check that a database or bundle is what it claims to be",
     .text = "Reads the file and changes nothing: its structure and schema, every row against the "
             "ledger, the ledger's tree against its checkpoints and signatures, what was planned "
             "against what is there, and every estimate again from the raw samples. One line a "

@@ -18,6 +18,7 @@ static const struct command *const commands[] = {
     &command_power,
     &command_calibrate,
     &command_verify,
+    &command_bundle,
     &command_checkpoint,
     &command_amend,
     &command_key,

@@ -19,6 +19,7 @@ extern const struct command command_reproduce;
 extern const struct command command_power;
 extern const struct command command_calibrate;
 extern const struct command command_verify;
+extern const struct command command_bundle;
 extern const struct command command_checkpoint;
 extern const struct command command_amend;
 extern const struct command command_key;

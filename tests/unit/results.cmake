@@ -7,7 +7,7 @@ endforeach()
 assay_add_test(NAME test_energy SOURCES unit/test_energy.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_series SOURCES unit/test_series.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_merkle SOURCES unit/test_merkle.c LIBS assay_results LABELS unit)
-foreach(name key ledger)
+foreach(name key ledger bundle)
     assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c ${store_fixture}
         LIBS assay_results LABELS unit)
 endforeach()

@@ -202,8 +202,10 @@ static void test_migration(void **state)
     store_close(fixture->store);
     fixture->store = NULL;
     fixture_tamper(fixture->path,
-                   "DROP VIEW sensors; DROP VIEW findings; DROP TABLE telemetry; DROP TABLE doctor;"
-                   " DROP TABLE component_package; DROP VIEW checkpoints; DROP VIEW amendments; DROP TABLE ledger;"
+                   "DROP VIEW bundles; DROP TABLE bundle; DROP TABLE withheld; DROP VIEW sensors; "
+                   "DROP VIEW findings; DROP TABLE telemetry; DROP TABLE doctor;"
+                   " DROP TABLE component_package; DROP VIEW checkpoints; DROP VIEW amendments; "
+                   "DROP TABLE ledger;"
                    " DROP TABLE signature; DROP TABLE timestamp_token; DROP TABLE checkpoint;"
                    " DROP TABLE amendment; DROP TABLE ledger_origin; PRAGMA user_version=2");
     assert_ok(store_open(fixture->path, STORE_WRITE, 1000000000, &fixture->store, &err), err);

@@ -1,0 +1,157 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/cli/signing.h"
+#include "harness/cli/with_store.h"
+#include "harness/core/log.h"
+#include "harness/runner/tool.h"
+#include "results/bundle.h"
+
+enum { KEY_OUTPUT = 'o', KEY_WITHHOLD = 'w', KEY_UNSIGNED = 0x100 };
+
+#define CAMPAIGNS_MAX 1000
+#define WORDS_MAX 64
+
+static bool show_progress(void *context, uint64_t done, uint64_t total)
+{
+    const bool *shown = context;
+
+    if (*shown && total > 0)
+        fprintf(stderr, "\rrows %3d %%", (int)(100 * (double)done / (double)total));
+    return true;
+}
+
+static int tell(const struct command_line *line, const char *path,
+                const struct bundle_summary *summary, bool is_signed)
+{
+    char root[DIGEST_HEX_SIZE], sha256[DIGEST_HEX_SIZE];
+    struct text out;
+
+    digest_hex(&summary->root, root);
+    digest_hex(&summary->sha256, sha256);
+    if (command_has(line, KEY_JSON))
+        return output_json(json_pack(
+            "{s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "bundle", path, "rows",
+            (json_int_t)summary->rows, "withheld", (json_int_t)summary->withheld, "size",
+            (json_int_t)summary->size, "root", root, "sha256", sha256, "signed", is_signed));
+    text_init(&out);
+    text_append_format(&out,
+                       "%s: %lld rows, %lld values withheld, %s\n"
+                       "SHA-256 %s\n\n"
+                       "Whoever gets it checks it without this database:\n\n"
+                       "  assay verify --expect-head %lld:%s %s\n",
+                       path, (long long)summary->rows, (long long)summary->withheld,
+                       is_signed ? "signed" : "not signed (`assay key new` makes a key)", sha256,
+                       (long long)summary->size, root, path);
+    return output_text(&out);
+}
+
+/* Written beside its place and put there whole. */
+static int write_to(const struct command_line *line, struct store *store, const char *path,
+                    struct bundle_options *options)
+{
+    char *part = text_format("%s.part", path);
+    FILE *file = part ? fopen(part, "wxe") : NULL;
+    struct bundle_summary summary;
+    struct error err = ERROR_INIT;
+    enum status status;
+
+    if (!file) {
+        error_set_errno(&err, part ? errno : ENOMEM, "%s", part ? part : path);
+        free(part);
+        return command_fail(&err);
+    }
+    status = bundle_write(store, options, file, &summary, &err);
+    if (fclose(file) != 0 && status == STATUS_OK)
+        status = error_set_errno(&err, errno, "%s", part);
+    if (status == STATUS_OK && rename(part, path) != 0)
+        status = error_set_errno(&err, errno, "%s", path);
+    if (status != STATUS_OK)
+        unlink(part);
+    free(part);
+    if (options->context && *(bool *)options->context)
+        fprintf(stderr, "\r%20s\r", "");
+    return status == STATUS_OK ? tell(line, path, &summary, options->key != NULL)
+                               : command_fail(&err);
+}
+
+static int bundle(const struct command_line *line, struct store *store, void *context)
+{
+    struct signing *signing = context;
+    int64_t campaigns[CAMPAIGNS_MAX];
+    const char *words[WORDS_MAX], *word;
+    bool progress = isatty(STDERR_FILENO) && !command_has(line, KEY_QUIET);
+    struct bundle_options options = {
+        .campaigns = campaigns,
+        .withhold = words,
+        .key = command_has(line, KEY_UNSIGNED) ? NULL : signing_key(signing),
+        .tool_version = tool_version(),
+        .context = &progress,
+        .progress = show_progress,
+    };
+    struct error err = ERROR_INIT;
+
+    for (; options.campaign_count < line->argument_count; options.campaign_count++)
+        if (store_find_campaign(store, line->arguments[options.campaign_count],
+                                &campaigns[options.campaign_count], &err) != STATUS_OK) {
+            log_error("%s", err.message);
+            return ASSAY_EXIT_STORE;
+        }
+    for (; (word = command_value_at(line, KEY_WITHHOLD, options.withhold_count));) {
+        if (options.withhold_count == WORDS_MAX) {
+            error_set(&err, STATUS_INVALID, "--withhold: at most %d of them", WORDS_MAX);
+            return command_fail(&err);
+        }
+        words[options.withhold_count++] = word;
+    }
+    return write_to(line, store, command_value(line, KEY_OUTPUT), &options);
+}
+
+static int run(const struct command_line *line)
+{
+    struct signing signing;
+    struct error err = ERROR_INIT;
+    int result;
+
+    if (!command_has(line, KEY_OUTPUT)) {
+        error_set(&err, STATUS_INVALID, "-o FILE: say where the bundle shall go");
+        return command_fail(&err);
+    }
+    if (signing_open(&signing, &err) != STATUS_OK)
+        return command_fail(&err);
+    result = with_store(line, STORE_WRITE, bundle, &signing);
+    signing_close(&signing);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"output", KEY_OUTPUT, "FILE", 0, "where the bundle goes", 0},
+    {"withhold", KEY_WITHHOLD, "NAME", 0,
+     "leave this out: a reading's name or pattern (host.name, 'device.*') or a column "
+     "(campaign.command, component.path); may be given several times",
+     0},
+    {"unsigned", KEY_UNSIGNED, NULL, 0, "do not sign, even where there is a key", 0},
+    {0}};
+
+const struct command command_bundle = {
+    .name = "bundle",
+    .arguments = "CAMPAIGN...",
+    .summary = "Write campaigns into one file that proves itself",
+    .text = "The bundle has every row of evidence of these campaigns, each with the proof that it "
+            "stands in this database's ledger. `assay verify` checks it anywhere, `assay import` "
+            "takes it into another database. What is withheld leaves a salted commitment behind: "
+            "the proofs hold, and nobody can guess the value.\n"
+            "\n"
+            "  assay bundle 9f2c41aa -o offer.assay --withhold host.name --withhold device.uuid",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_QUIET,
+    .arguments_min = 1,
+    .arguments_max = CAMPAIGNS_MAX,
+    .completes = "result",
+    .run = run,
+};

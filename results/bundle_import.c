@@ -1,0 +1,497 @@
+#include "results/bundle_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/clock.h"
+#include "harness/core/text.h"
+#include "results/bundle.h"
+
+#define TABLES_MAX 64
+
+/* Heads of another ledger: they stay in the bundle's note. */
+static const char *const left_out[] = {"checkpoint", "signature", "timestamp_token"};
+
+struct importer {
+    struct store *store;
+    const char *path;
+    const struct bundle_visitor *outer;
+    struct bundle_import *summary;
+    struct bundle_table tables[TABLES_MAX];
+    size_t table_count;
+    sqlite3_stmt *remember, *recall, *withhold;
+    char *origin, *note;
+    int64_t size;
+    struct digest root;
+    json_t *new_uids;
+    /* of the row at hand */
+    struct digest commitments[BUNDLE_COLUMNS_MAX];
+    bool is_withheld[BUNDLE_COLUMNS_MAX];
+};
+
+static enum status failed(struct importer *importer, struct error *err)
+{
+    return store_error(importer->store, sqlite3_extended_errcode(importer->store->db),
+                       "taking in a bundle", err);
+}
+
+static enum status prepare(struct importer *importer, const char *sql, sqlite3_stmt **ret,
+                           struct error *err)
+{
+    return sqlite3_prepare_v3(importer->store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) ==
+                   SQLITE_OK
+               ? STATUS_OK
+               : failed(importer, err);
+}
+
+static enum status find_table(struct importer *importer, const char *name,
+                              struct bundle_table **ret, struct error *err)
+{
+    struct bundle_table *table;
+
+    for (size_t i = 0; i < importer->table_count; i++)
+        if (!strcmp(importer->tables[i].name, name)) {
+            *ret = &importer->tables[i];
+            return STATUS_OK;
+        }
+    if (!bundle_condition(name) || importer->table_count == TABLES_MAX || strlen(name) > 63)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: has rows of a table that bundles do not carry; a newer assay may",
+                         importer->path);
+    table = &importer->tables[importer->table_count++];
+    snprintf(table->name, sizeof(table->name), "%s", name);
+    *ret = table;
+    return bundle_table_prepare(importer->store, table, err);
+}
+
+/* ---- numbers here for numbers there ---- */
+
+static enum status remember(struct importer *importer, const char *table, int64_t there,
+                            int64_t here, struct error *err)
+{
+    sqlite3_reset(importer->remember);
+    sqlite3_bind_text(importer->remember, 1, table, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(importer->remember, 2, there);
+    sqlite3_bind_int64(importer->remember, 3, here);
+    return sqlite3_step(importer->remember) == SQLITE_DONE ? STATUS_OK : failed(importer, err);
+}
+
+static bool recall(struct importer *importer, const char *table, int64_t there, int64_t *ret)
+{
+    bool known;
+
+    sqlite3_reset(importer->recall);
+    sqlite3_bind_text(importer->recall, 1, table, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(importer->recall, 2, there);
+    known = sqlite3_step(importer->recall) == SQLITE_ROW;
+    if (known)
+        *ret = sqlite3_column_int64(importer->recall, 0);
+    return known;
+}
+
+/* ---- values ---- */
+
+static enum status bind_blob(sqlite3_stmt *statement, int number, const json_t *base64)
+{
+    const char *text = json_string_value(base64);
+    const size_t length = json_string_length(base64);
+    unsigned char *bytes = text ? malloc(length + 1) : NULL;
+    size_t got = 0;
+
+    if (!bytes || sodium_base642bin(bytes, length + 1, text, length, NULL, &got, NULL,
+                                    sodium_base64_VARIANT_ORIGINAL) != 0) {
+        free(bytes);
+        return STATUS_CORRUPT;
+    }
+    return sqlite3_bind_blob64(statement, number, bytes, got, free) == SQLITE_OK ? STATUS_OK
+                                                                                 : STATUS_NO_MEMORY;
+}
+
+/* A stand-in for what the bundle does not tell: the same for the same commitment. */
+static void bind_stand_in(sqlite3_stmt *statement, int number, const struct bundle_column *column,
+                          const struct digest *commitment)
+{
+    int64_t hash;
+
+    if (column->is_blob) {
+        const struct digest digest = digest_bytes(commitment->bytes, DIGEST_SIZE);
+
+        sqlite3_bind_blob(statement, number, digest.bytes, DIGEST_SIZE, SQLITE_TRANSIENT);
+    } else if (!strcmp(column->name, "hash")) {
+        memcpy(&hash, commitment->bytes, sizeof(hash));
+        sqlite3_bind_int64(statement, number, hash);
+    } else if (!strcmp(column->name, "body") || !strcmp(column->name, "facts")) {
+        sqlite3_bind_text(statement, number,
+                          "{\"reason\":\"withheld\",\"status\":\"denied\",\"value\":null}", -1,
+                          SQLITE_STATIC);
+    } else {
+        sqlite3_bind_text(statement, number, "(withheld)", -1, SQLITE_STATIC);
+    }
+}
+
+static enum status bind_value(struct importer *importer, const struct bundle_table *table, int i,
+                              const struct bundle_row *row, sqlite3_stmt *statement, int number)
+{
+    const struct bundle_column *column = &table->columns[i];
+    const json_t *value = json_object_get(row->row, column->name);
+    const char *commitment = json_string_value(json_object_get(value, "commitment"));
+    const char *bits = NULL;
+    int64_t integer;
+
+    importer->is_withheld[i] = false;
+    if (commitment) {
+        const json_t *opened = json_object_get(row->values, column->name);
+
+        if (!opened) {
+            importer->is_withheld[i] = digest_from_hex(commitment, &importer->commitments[i]);
+            bind_stand_in(statement, number, column, &importer->commitments[i]);
+            return importer->is_withheld[i] ? STATUS_OK : STATUS_CORRUPT;
+        }
+        value = json_object_get(opened, "value");
+    }
+    if (!value)
+        return sqlite3_bind_null(statement, number) == SQLITE_OK ? STATUS_OK : STATUS_NO_MEMORY;
+    if (json_is_string(value))
+        return sqlite3_bind_text(statement, number, json_string_value(value),
+                                 (int)json_string_length(value), SQLITE_TRANSIENT) == SQLITE_OK
+                   ? STATUS_OK
+                   : STATUS_NO_MEMORY;
+    if (json_is_integer(value)) {
+        integer = json_integer_value(value);
+        if (column->parent[0] && !recall(importer, column->parent, integer, &integer))
+            return STATUS_CORRUPT;
+        sqlite3_bind_int64(statement, number, integer);
+        return STATUS_OK;
+    }
+    bits = json_string_value(json_object_get(value, "ieee754"));
+    if (bits) {
+        const uint64_t pattern = strtoull(bits, NULL, 16);
+        double real;
+
+        memcpy(&real, &pattern, sizeof(real));
+        sqlite3_bind_double(statement, number, real);
+        return STATUS_OK;
+    }
+    return bind_blob(statement, number, json_object_get(row->blobs, column->name));
+}
+
+/* An estimate names its trials by number. */
+static enum status renumber_estimate(struct importer *importer, const struct bundle_table *table,
+                                     const struct bundle_row *row, struct error *err)
+{
+    int body = -1;
+    const char *text;
+    json_t *estimate, *ids;
+    char *dumped = NULL;
+    enum status status;
+
+    for (int i = 0; i < table->column_count; i++)
+        if (!strcmp(table->columns[i].name, "body"))
+            body = i;
+    text = json_string_value(json_object_get(row->row, "body"));
+    estimate = text ? json_loads(text, 0, NULL) : NULL;
+    ids = json_object_get(estimate, "trial_ids");
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        int64_t id = json_integer_value(json_array_get(ids, i));
+
+        if (recall(importer, "trial", id, &id))
+            json_array_set_new(ids, i, json_integer(id));
+    }
+    if (!ids || body < 0) {
+        json_decref(estimate);
+        return STATUS_OK;
+    }
+    status = canonical_dump(estimate, &dumped, err);
+    if (status == STATUS_OK)
+        sqlite3_bind_text(table->insert, body + 1, dumped, -1, SQLITE_TRANSIENT);
+    free(dumped);
+    json_decref(estimate);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static enum status bad_row(const struct importer *importer, const struct bundle_row *row,
+                           struct error *err)
+{
+    return error_set(err, STATUS_CORRUPT,
+                     "%s: leaf %" PRId64
+                     " (%s) cannot be taken in: a value is not of the form that "
+                     "its column has, or it refers to a row that is not in the bundle",
+                     importer->path, row->leaf, row->table);
+}
+
+/* A row that is here already, by what makes it the same; 0: none. */
+static int64_t find_shared(struct importer *importer, struct bundle_table *table,
+                           const struct bundle_row *row)
+{
+    int64_t id = 0;
+
+    if (!table->find)
+        return 0;
+    sqlite3_reset(table->find);
+    for (int p = 0; table->same[p]; p++)
+        for (int i = 0; i < table->column_count; i++)
+            if (!strcmp(table->columns[i].name, table->same[p]) &&
+                bind_value(importer, table, i, row, table->find, p + 1) != STATUS_OK)
+                return 0;
+    if (sqlite3_step(table->find) == SQLITE_ROW)
+        id = sqlite3_column_int64(table->find, 0);
+    sqlite3_reset(table->find);
+    return id;
+}
+
+static bool is_taken(struct bundle_table *table, int64_t id)
+{
+    bool taken;
+
+    sqlite3_reset(table->taken);
+    sqlite3_bind_int64(table->taken, 1, id);
+    taken = sqlite3_step(table->taken) == SQLITE_ROW;
+    sqlite3_reset(table->taken);
+    return taken;
+}
+
+static enum status note_withheld(struct importer *importer, const struct bundle_table *table,
+                                 int64_t id, const struct bundle_row *row, struct error *err)
+{
+    for (int i = 0; i < table->column_count; i++) {
+        char key[128];
+
+        if (!importer->is_withheld[i])
+            continue;
+        if (id == 0 && json_is_integer(row->key) && table->key >= 0) /* another row's number */
+            recall(importer, table->columns[table->key].parent, json_integer_value(row->key), &id);
+        if (id > 0)
+            snprintf(key, sizeof(key), "%" PRId64, id);
+        else
+            snprintf(key, sizeof(key), "%s",
+                     json_string_value(row->key) ? json_string_value(row->key) : "");
+        sqlite3_reset(importer->withhold);
+        sqlite3_bind_text(importer->withhold, 1, table->name, -1, SQLITE_STATIC);
+        sqlite3_bind_text(importer->withhold, 2, key, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_text(importer->withhold, 3, table->columns[i].name, -1, SQLITE_STATIC);
+        sqlite3_bind_blob(importer->withhold, 4, importer->commitments[i].bytes, DIGEST_SIZE,
+                          SQLITE_TRANSIENT);
+        if (sqlite3_step(importer->withhold) != SQLITE_DONE)
+            return failed(importer, err);
+    }
+    return STATUS_OK;
+}
+
+static enum status insert_row(struct importer *importer, struct bundle_table *table,
+                              const struct bundle_row *row, struct error *err)
+{
+    const int64_t there = table->id >= 0 ? json_integer_value(json_object_get(row->row, "id")) : 0;
+    int64_t here = find_shared(importer, table, row);
+    enum status status = STATUS_OK;
+
+    if (here != 0)
+        return remember(importer, table->name, there, here, err);
+    sqlite3_reset(table->insert);
+    sqlite3_clear_bindings(table->insert);
+    for (int i = 0; i < table->column_count && status == STATUS_OK; i++)
+        if (i != table->id)
+            status = bind_value(importer, table, i, row, table->insert, i + 1);
+    if (status != STATUS_OK)
+        return status == STATUS_NO_MEMORY ? error_set(err, status, "no memory for a bundle")
+                                          : bad_row(importer, row, err);
+    /* The number that it had, where that is free: then estimates are the very same bytes. */
+    if (table->id >= 0 && there > 0 && !is_taken(table, there))
+        sqlite3_bind_int64(table->insert, table->id + 1, there);
+    if (!strcmp(table->name, "estimate"))
+        status = renumber_estimate(importer, table, row, err);
+    if (status == STATUS_OK && sqlite3_step(table->insert) != SQLITE_DONE)
+        status = failed(importer, err);
+    sqlite3_reset(table->insert);
+    if (status != STATUS_OK)
+        return status;
+    importer->summary->rows++;
+    if (table->id >= 0) {
+        here = sqlite3_last_insert_rowid(importer->store->db);
+        /* The ledger's trigger inserts, too; SQLite tells the outer row's number afterwards. */
+        status = remember(importer, table->name, there, here, err);
+    }
+    return status == STATUS_OK ? note_withheld(importer, table, here, row, err) : status;
+}
+
+static enum status take_row(void *context, const struct bundle_row *row, struct error *err)
+{
+    struct importer *importer = context;
+    struct bundle_table *table = NULL;
+    enum status status;
+
+    if (json_array_size(importer->new_uids) == 0)
+        return STATUS_OK;
+    for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
+        if (!strcmp(row->table, left_out[i]))
+            return STATUS_OK;
+    status = find_table(importer, row->table, &table, err);
+    return status == STATUS_OK ? insert_row(importer, table, row, err) : status;
+}
+
+/* ---- the whole ---- */
+
+static enum status take_head(void *context, const struct bundle_head *head, struct error *err)
+{
+    struct importer *importer = context;
+    size_t known = 0;
+
+    importer->origin = text_format("%s", head->origin);
+    importer->note = text_format("%s", head->note);
+    importer->size = head->size;
+    importer->root = head->root;
+    importer->new_uids = json_array();
+    if (!importer->origin || !importer->note || !importer->new_uids)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    for (size_t i = 0; i < json_array_size(head->campaigns); i++) {
+        sqlite3_stmt *select = NULL;
+        bool here;
+
+        if (prepare(importer, "SELECT 1 FROM campaign WHERE uid = ?1", &select, err) != STATUS_OK)
+            return STATUS_IO;
+        sqlite3_bind_text(select, 1, json_string_value(json_array_get(head->campaigns, i)), -1,
+                          SQLITE_STATIC);
+        here = sqlite3_step(select) == SQLITE_ROW;
+        sqlite3_finalize(select);
+        known += here;
+        if (!here)
+            json_array_append(importer->new_uids, json_array_get(head->campaigns, i));
+    }
+    importer->summary->campaigns = (int64_t)json_array_size(head->campaigns);
+    importer->summary->known = (int64_t)known;
+    if (known > 0 && json_array_size(importer->new_uids) > 0)
+        return error_set(err, STATUS_INVALID,
+                         "%s: %zu of its campaigns are here already and %zu are not; ask for a "
+                         "bundle of those that are not",
+                         importer->path, known, json_array_size(importer->new_uids));
+    return STATUS_OK;
+}
+
+static void on_found(void *context, const struct verify_finding *finding)
+{
+    struct importer *importer = context;
+
+    if (finding->level == VERIFY_WRONG)
+        importer->summary->wrong++;
+    if (importer->outer && importer->outer->found)
+        importer->outer->found(importer->outer->context, finding);
+}
+
+static bool on_progress(void *context, uint64_t done, uint64_t total)
+{
+    struct importer *importer = context;
+
+    return !importer->outer || !importer->outer->progress ||
+           importer->outer->progress(importer->outer->context, done, total);
+}
+
+static enum status add_origins(struct importer *importer, const struct digest *sha256,
+                               struct error *err)
+{
+    const char *slash = strrchr(importer->path, '/');
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < json_array_size(importer->new_uids) && status == STATUS_OK; i++) {
+        struct statement statement;
+
+        status = statement_begin(
+            importer->store,
+            "INSERT INTO bundle (imported_utc_ns, file, sha256, origin, size, root, note, campaign)"
+            " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, id FROM campaign WHERE uid = ?8",
+            &statement, err);
+        if (status != STATUS_OK)
+            break;
+        statement_i64(&statement, clock_utc_ns());
+        statement_text(&statement, slash ? slash + 1 : importer->path);
+        statement_digest(&statement, sha256);
+        statement_text(&statement, importer->origin);
+        statement_i64(&statement, importer->size);
+        statement_digest(&statement, &importer->root);
+        statement_text(&statement, importer->note);
+        statement_text(&statement, json_string_value(json_array_get(importer->new_uids, i)));
+        status = statement_run(&statement, NULL, err);
+        if (status == STATUS_OK && sqlite3_changes(importer->store->db) != 1)
+            status =
+                error_set(err, STATUS_CORRUPT, "%s: has no row of its campaign %.8s...",
+                          importer->path, json_string_value(json_array_get(importer->new_uids, i)));
+    }
+    return status;
+}
+
+static void finish(struct importer *importer)
+{
+    for (size_t i = 0; i < importer->table_count; i++) {
+        bundle_table_finish(&importer->tables[i]);
+    }
+    sqlite3_finalize(importer->remember);
+    sqlite3_finalize(importer->recall);
+    sqlite3_finalize(importer->withhold);
+    sqlite3_exec(importer->store->db, "DROP TABLE IF EXISTS temp.bundle_map", NULL, NULL, NULL);
+    free(importer->origin);
+    free(importer->note);
+    json_decref(importer->new_uids);
+}
+
+static enum status run(struct importer *importer, const struct verify_options *options,
+                       struct error *err)
+{
+    const struct bundle_visitor visitor = {
+        .context = importer,
+        .head = take_head,
+        .row = take_row,
+        .found = on_found,
+        .progress = on_progress,
+    };
+    struct digest sha256;
+    enum status status = STATUS_OK;
+
+    if (sqlite3_exec(importer->store->db,
+                     "DROP TABLE IF EXISTS temp.bundle_map;"
+                     "CREATE TEMP TABLE bundle_map (table_name TEXT, there INTEGER, here INTEGER,"
+                     " PRIMARY KEY (table_name, there)) WITHOUT ROWID",
+                     NULL, NULL, NULL) != SQLITE_OK)
+        return failed(importer, err);
+    status = prepare(importer, "INSERT OR REPLACE INTO temp.bundle_map VALUES (?1, ?2, ?3)",
+                     &importer->remember, err);
+    if (status == STATUS_OK)
+        status = prepare(importer,
+                         "SELECT here FROM temp.bundle_map WHERE table_name = ?1 AND there = ?2",
+                         &importer->recall, err);
+    if (status == STATUS_OK)
+        status = prepare(importer, "INSERT OR IGNORE INTO main.withheld VALUES (?1, ?2, ?3, ?4)",
+                         &importer->withhold, err);
+    if (status == STATUS_OK)
+        status = bundle_read(importer->path, &visitor, options, &sha256, err);
+    if (status == STATUS_OK && importer->summary->wrong > 0)
+        return error_set(err, STATUS_CORRUPT, "%s: does not hold, so nothing was taken in",
+                         importer->path);
+    return status == STATUS_OK ? add_origins(importer, &sha256, err) : status;
+}
+
+enum status bundle_import(struct store *store, const char *path, const struct bundle_visitor *found,
+                          const struct verify_options *options, struct bundle_import *ret,
+                          struct error *err)
+{
+    struct bundle_import summary = {0};
+    struct importer *importer = calloc(1, sizeof(*importer));
+    enum status status;
+
+    if (!importer)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    importer->store = store;
+    importer->path = path;
+    importer->outer = found;
+    importer->summary = &summary;
+    status = store_change_begin(store, err);
+    if (status == STATUS_OK) {
+        status = run(importer, options, err);
+        finish(importer);
+        status = store_change_end(store, status, err);
+    }
+    free(importer);
+    *ret = summary;
+    return status;
+}

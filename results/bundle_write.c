@@ -1,0 +1,594 @@
+#include "results/bundle.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/clock.h"
+#include "harness/core/text.h"
+#include "results/ledger.h"
+#include "results/ledger_leaf.h"
+#include "results/merkle_levels.h"
+#include "results/note.h"
+#include "results/store_internal.h"
+
+/* Bytes; a shorter value is everywhere by chance. More for a pattern, which may name "cpu". */
+#define SECRET_LENGTH_MIN 3
+#define PATTERN_LENGTH_MIN 6
+
+/* A value that is withheld, to be looked for elsewhere. */
+struct secret {
+    char *text;
+    size_t length;
+};
+
+struct writer {
+    struct store *store;
+    const struct bundle_options *options;
+    FILE *file;
+    struct digest_state sha256;
+    struct merkle_levels levels;
+    struct ledger_checkpoint head;
+    uint8_t salt_secret[32];
+    struct secret *secrets;
+    size_t secret_count;
+    struct bundle_summary summary;
+};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for the bundle");
+}
+
+static enum status put(struct writer *writer, const char *bytes, size_t length, struct error *err)
+{
+    digest_update(&writer->sha256, bytes, length);
+    if (fwrite(bytes, 1, length, writer->file) == length)
+        return STATUS_OK;
+    return error_set_errno(err, errno, "writing the bundle");
+}
+
+/* Writes the object as one line; takes the reference. */
+static enum status put_line(struct writer *writer, json_t *object, struct error *err)
+{
+    char *line = NULL;
+    enum status status = object ? canonical_dump(object, &line, err) : no_memory(err);
+
+    json_decref(object);
+    if (status == STATUS_OK)
+        status = put(writer, line, strlen(line), err);
+    if (status == STATUS_OK)
+        status = put(writer, "\n", 1, err);
+    free(line);
+    return status;
+}
+
+static json_t *hex_of(const struct digest *digest)
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    return json_string(digest_hex(digest, hex));
+}
+
+/* ---- what is withheld ---- */
+
+static bool is_column(const char *word, const char *table, const char *column)
+{
+    size_t length = strlen(table);
+
+    return !strncmp(word, table, length) && word[length] == '.' &&
+           !strcmp(word + length + 1, column);
+}
+
+static enum status add_secret(struct writer *writer, const char *text, size_t shortest,
+                              struct error *err)
+{
+    struct secret *grown;
+    size_t length = text ? strlen(text) : 0;
+
+    if (length < shortest)
+        return STATUS_OK;
+    for (size_t i = 0; i < writer->secret_count; i++)
+        if (!strcmp(writer->secrets[i].text, text))
+            return STATUS_OK;
+    grown = realloc(writer->secrets, (writer->secret_count + 1) * sizeof(*grown));
+    if (!grown)
+        return no_memory(err);
+    writer->secrets = grown;
+    grown[writer->secret_count] = (struct secret){text_format("%s", text), length};
+    return grown[writer->secret_count++].text ? STATUS_OK : no_memory(err);
+}
+
+/* The readings of the campaigns that a word names; their values become secrets. */
+static enum status add_readings(struct writer *writer, const char *word, size_t *ret_found,
+                                struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    enum status status = STATUS_OK;
+    int rc =
+        sqlite3_prepare_v2(writer->store->db,
+                           "SELECT r.name, json_extract(r.body, '$.value') FROM temp.bundle_place p"
+                           " JOIN main.reading r ON r.id = p.key WHERE p.table_name = 'reading'",
+                           -1, &select, NULL);
+
+    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(select, 0);
+
+        if (name && fnmatch(word, name, 0) == 0) {
+            ++*ret_found;
+            status = add_secret(writer, (const char *)sqlite3_column_text(select, 1),
+                                strchr(word, '*') ? PATTERN_LENGTH_MIN : SECRET_LENGTH_MIN, err);
+        }
+        rc = SQLITE_OK;
+    }
+    if (status == STATUS_OK && rc != SQLITE_DONE)
+        status = store_error(writer->store, rc, "reading what to withhold", err);
+    sqlite3_finalize(select);
+    return status;
+}
+
+static enum status add_column(struct writer *writer, const char *table, const char *column,
+                              size_t *ret_found, struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    enum status status = STATUS_OK;
+    char *sql =
+        text_format("SELECT %s FROM main.%s WHERE %s", column, table, bundle_condition(table));
+    int rc = sql ? sqlite3_prepare_v2(writer->store->db, sql, -1, &select, NULL) : SQLITE_NOMEM;
+
+    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
+        if (sqlite3_column_type(select, 0) == SQLITE_TEXT)
+            status = add_secret(writer, (const char *)sqlite3_column_text(select, 0),
+                                SECRET_LENGTH_MIN, err);
+        ++*ret_found;
+        rc = SQLITE_OK;
+    }
+    if (status == STATUS_OK && rc != SQLITE_DONE)
+        status = store_error(writer->store, rc, "reading what to withhold", err);
+    sqlite3_finalize(select);
+    free(sql);
+    return status;
+}
+
+/* "device.uuid" may be a column, a reading, or both. */
+static enum status add_word(struct writer *writer, const char *word, struct error *err)
+{
+    const char *dot = strchr(word, '.');
+    char table[64];
+    size_t found = 0;
+    enum status status = add_readings(writer, word, &found, err);
+
+    if (status == STATUS_OK && dot && (size_t)(dot - word) < sizeof(table)) {
+        memcpy(table, word, (size_t)(dot - word));
+        table[dot - word] = '\0';
+        if (bundle_condition(table) && ledger_is_committed(table, dot + 1))
+            status = add_column(writer, table, dot + 1, &found, err);
+    }
+    if (status == STATUS_OK && found == 0)
+        return error_set(
+            err, STATUS_INVALID,
+            "--withhold %s: neither a reading of these campaigns nor a column that can "
+            "be withheld; `assay show --json` lists readings, results/BUNDLE.md columns",
+            word);
+    return status;
+}
+
+static bool contains_secret(const struct writer *writer, const void *bytes, size_t length)
+{
+    for (size_t i = 0; i < writer->secret_count; i++)
+        if (memmem(bytes, length, writer->secrets[i].text, writer->secrets[i].length))
+            return true;
+    return false;
+}
+
+/* A reading that a word names is withheld whatever its value, even "0". */
+static bool is_named(const struct writer *writer, const char *table, const char *column,
+                     const char *reading)
+{
+    for (size_t i = 0; i < writer->options->withhold_count; i++) {
+        const char *word = writer->options->withhold[i];
+
+        if (is_column(word, table, column) ||
+            (reading && (!strcmp(column, "body") || !strcmp(column, "hash")) &&
+             fnmatch(word, reading, 0) == 0))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * A digest of what is withheld would let it be guessed: those columns are committed for that
+ * reason, and go when anything goes.
+ */
+static bool tells_indirectly(const struct writer *writer, const char *table, const char *column)
+{
+    static const char *const digests[][2] = {{"reading_set", "digest"},
+                                             {"device", "digest"},
+                                             {"component", "digest"},
+                                             {"stack", "digest"}};
+
+    for (size_t i = 0; i < 4 && writer->options->withhold_count > 0; i++)
+        if (!strcmp(table, digests[i][0]) && !strcmp(column, digests[i][1]))
+            return true;
+    return false;
+}
+
+/* ---- rows ---- */
+
+/* A column's value as leaves have it, parsed back from the leaf function's own form. */
+static json_t *value_json(sqlite3_stmt *row, int column)
+{
+    struct digest digest;
+    double real;
+    uint64_t bits;
+    char hex[DIGEST_HEX_SIZE];
+
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER:
+        return json_integer(sqlite3_column_int64(row, column));
+    case SQLITE_TEXT:
+        return json_stringn((const char *)sqlite3_column_text(row, column),
+                            (size_t)sqlite3_column_bytes(row, column));
+    case SQLITE_FLOAT:
+        real = sqlite3_column_double(row, column);
+        memcpy(&bits, &real, sizeof(bits));
+        snprintf(hex, sizeof(hex), "%016" PRIx64, bits);
+        return json_pack("{s:s}", "ieee754", hex);
+    default:
+        digest = digest_bytes(sqlite3_column_blob(row, column),
+                              (size_t)sqlite3_column_bytes(row, column));
+        return json_pack("{s:i, s:s}", "bytes", sqlite3_column_bytes(row, column), "sha256",
+                         digest_hex(&digest, hex));
+    }
+}
+
+static json_t *base64_of(sqlite3_stmt *row, int column)
+{
+    const size_t length = (size_t)sqlite3_column_bytes(row, column);
+    const size_t capacity = sodium_base64_encoded_len(length, sodium_base64_VARIANT_ORIGINAL);
+    char *text = malloc(capacity);
+    json_t *ret = NULL;
+
+    if (text)
+        ret = json_string(sodium_bin2base64(text, capacity, sqlite3_column_blob(row, column),
+                                            length, sodium_base64_VARIANT_ORIGINAL));
+    free(text);
+    return ret;
+}
+
+/* One column of a row: its commitment opened or left closed, its bytes added. */
+static enum status add_value(struct writer *writer, const char *table, const char *reading,
+                             int64_t leaf, sqlite3_stmt *row, int column, json_t *values,
+                             json_t *blobs, struct error *err)
+{
+    const char *name = sqlite3_column_name(row, column);
+    const bool blob = sqlite3_column_type(row, column) == SQLITE_BLOB;
+    const bool committed = ledger_is_committed(table, name);
+    const void *bytes;
+    bool secret;
+    struct digest salt;
+
+    if (sqlite3_column_type(row, column) == SQLITE_NULL)
+        return STATUS_OK;
+    bytes = blob ? sqlite3_column_blob(row, column) : sqlite3_column_text(row, column);
+    secret = bytes && contains_secret(writer, bytes, (size_t)sqlite3_column_bytes(row, column));
+    if (committed && (secret || is_named(writer, table, name, reading) ||
+                      tells_indirectly(writer, table, name))) {
+        writer->summary.withheld++;
+        return STATUS_OK;
+    }
+    if (secret)
+        return error_set(err, STATUS_INVALID,
+                         "a value to withhold also stands in %s.%s (leaf %" PRId64
+                         "), which cannot be withheld",
+                         table, name, leaf);
+    if (committed) {
+        salt = ledger_leaf_salt(writer->salt_secret, leaf, name);
+        if (json_object_set_new(values, name,
+                                json_pack("{s:o, s:o}", "salt", hex_of(&salt), "value",
+                                          value_json(row, column))) < 0)
+            return no_memory(err);
+    }
+    if (blob && json_object_set_new(blobs, name, base64_of(row, column)) < 0)
+        return no_memory(err);
+    return STATUS_OK;
+}
+
+/* columns: 0 leaf, 1 leaf data, 2 key, then the row's own */
+static enum status row_line(struct writer *writer, const char *table, sqlite3_stmt *row, char **ret,
+                            struct error *err)
+{
+    const int64_t leaf = sqlite3_column_int64(row, 0);
+    const char *data = (const char *)sqlite3_column_text(row, 1), *reading = NULL;
+    json_t *line = json_object(), *values = json_object(), *blobs = json_object();
+    json_t *path = json_array();
+    struct digest proof[MERKLE_HEIGHT_MAX];
+    enum status status = line && values && blobs && path && data ? STATUS_OK : no_memory(err);
+    size_t count;
+
+    for (int i = 3; i < sqlite3_column_count(row) && !strcmp(table, "reading"); i++)
+        if (!strcmp(sqlite3_column_name(row, i), "name"))
+            reading = (const char *)sqlite3_column_text(row, i);
+    for (int i = 3; i < sqlite3_column_count(row) && status == STATUS_OK; i++)
+        status = add_value(writer, table, reading, leaf, row, i, values, blobs, err);
+    if (status == STATUS_OK && leaf >= writer->head.size)
+        status = error_set(err, STATUS_INTERNAL, "leaf %" PRId64 " is beyond the head", leaf);
+    if (status == STATUS_OK) {
+        count = merkle_levels_prove(&writer->levels, (uint64_t)leaf, writer->levels.size, proof);
+        for (size_t i = 0; i < count; i++)
+            json_array_append_new(path, hex_of(&proof[i]));
+        json_object_set_new(line, "leaf", json_integer(leaf));
+        json_object_set_new(line, "key", value_json(row, 2));
+        json_object_set_new(line, "data", json_loads(data, 0, NULL));
+        json_object_set(line, "path", path);
+        if (json_object_size(values) > 0)
+            json_object_set(line, "values", values);
+        if (json_object_size(blobs) > 0)
+            json_object_set(line, "blobs", blobs);
+        status = canonical_dump(line, ret, err);
+    }
+    json_decref(line);
+    json_decref(values);
+    json_decref(blobs);
+    json_decref(path);
+    return status;
+}
+
+/* Lines of a table's rows go to temp.bundle_line, whose order is that of the leaves. */
+static enum status gather_table(struct writer *writer, const char *table, sqlite3_stmt *insert,
+                                struct error *err)
+{
+    sqlite3_stmt *rows = NULL;
+    struct text sql;
+    enum status status;
+    int rc;
+
+    text_init(&sql);
+    text_append(&sql, "SELECT p.leaf, ");
+    status =
+        ledger_leaf_call(writer->store->db, "assay_leaf_data", table, "p.leaf", "t.", &sql, err);
+    text_append_format(&sql,
+                       ", p.key, t.* FROM (SELECT * FROM main.%s WHERE %s) t"
+                       " CROSS JOIN temp.bundle_place p ON p.table_name = '%s' AND p.key = ",
+                       table, bundle_condition(table), table);
+    if (status == STATUS_OK)
+        status = ledger_leaf_key(writer->store->db, table, "t.", &sql, err);
+    if (status == STATUS_OK && !text_ok(&sql))
+        status = no_memory(err);
+    rc = status == STATUS_OK ? sqlite3_prepare_v2(writer->store->db, sql.data, -1, &rows, NULL)
+                             : SQLITE_OK;
+    while (status == STATUS_OK && rc == SQLITE_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        char *line = NULL;
+
+        status = row_line(writer, table, rows, &line, err);
+        if (status == STATUS_OK) {
+            sqlite3_bind_int64(insert, 1, sqlite3_column_int64(rows, 0));
+            sqlite3_bind_text(insert, 2, line, -1, SQLITE_TRANSIENT);
+            rc = sqlite3_step(insert);
+            rc = rc == SQLITE_DONE ? sqlite3_reset(insert) : rc;
+            writer->summary.rows++;
+        }
+        free(line);
+    }
+    if (status == STATUS_OK && rc != SQLITE_DONE)
+        status = store_error(writer->store, rc, "gathering a bundle", err);
+    sqlite3_finalize(rows);
+    text_finish(&sql);
+    return status;
+}
+
+static enum status gather(struct writer *writer, struct error *err)
+{
+    sqlite3_stmt *insert = NULL;
+    enum status status = STATUS_OK;
+    int rc = sqlite3_exec(writer->store->db,
+                          "DROP TABLE IF EXISTS temp.bundle_line;"
+                          "CREATE TEMP TABLE bundle_line (leaf INTEGER PRIMARY KEY, line TEXT)",
+                          NULL, NULL, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(writer->store->db, "INSERT INTO temp.bundle_line VALUES (?1, ?2)",
+                                -1, &insert, NULL);
+    if (rc != SQLITE_OK)
+        return store_error(writer->store, rc, "gathering a bundle", err);
+    for (const char *const *table = bundle_tables(); *table && status == STATUS_OK; table++)
+        status = gather_table(writer, *table, insert, err);
+    sqlite3_finalize(insert);
+    return status;
+}
+
+/* ---- the file ---- */
+
+static enum status load_leaves(struct writer *writer, struct error *err)
+{
+    struct digest *leaves = calloc((size_t)writer->head.size, sizeof(*leaves));
+    sqlite3_stmt *select = NULL;
+    int64_t count = 0;
+    int rc = sqlite3_prepare_v2(
+        writer->store->db, "SELECT leaf, digest FROM main.ledger WHERE leaf < ?1 ORDER BY leaf", -1,
+        &select, NULL);
+
+    if (!leaves) {
+        sqlite3_finalize(select);
+        return no_memory(err);
+    }
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(select, 1, writer->head.size);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
+        if (sqlite3_column_int64(select, 0) != count ||
+            sqlite3_column_bytes(select, 1) != DIGEST_SIZE)
+            break;
+        memcpy(leaves[count++].bytes, sqlite3_column_blob(select, 1), DIGEST_SIZE);
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(select);
+    if (rc != SQLITE_DONE || count != writer->head.size) {
+        free(leaves);
+        return error_set(err, STATUS_CORRUPT, "%s: the ledger has gaps; `assay verify` tells where",
+                         writer->store->path);
+    }
+    return merkle_levels_init(&writer->levels, leaves, (uint64_t)count, err);
+}
+
+static json_t *words_json(const char *const *words, size_t count)
+{
+    json_t *ret = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(ret, json_string(words[i]));
+    return ret;
+}
+
+static enum status put_head(struct writer *writer, struct error *err)
+{
+    json_t *uids = json_array();
+    sqlite3_stmt *select = NULL;
+    char *note = NULL;
+    int64_t schema = 0;
+    enum status status = ledger_note(writer->store, &writer->head, &note, err);
+
+    if (sqlite3_prepare_v2(writer->store->db,
+                           "SELECT uid FROM main.campaign WHERE id IN temp.bundle_campaign"
+                           " ORDER BY id",
+                           -1, &select, NULL) == SQLITE_OK)
+        while (sqlite3_step(select) == SQLITE_ROW)
+            json_array_append_new(uids, json_string((const char *)sqlite3_column_text(select, 0)));
+    sqlite3_finalize(select);
+    select = NULL;
+    if (sqlite3_prepare_v2(writer->store->db, "PRAGMA user_version", -1, &select, NULL) ==
+            SQLITE_OK &&
+        sqlite3_step(select) == SQLITE_ROW)
+        schema = sqlite3_column_int64(select, 0);
+    sqlite3_finalize(select);
+    if (status == STATUS_OK)
+        status = put_line(
+            writer,
+            json_pack("{s:i, s:o, s:I, s:s, s:s, s:o, s:I, s:I, s:s, s:o}", "assay_bundle",
+                      BUNDLE_VERSION, "campaigns", json_incref(uids), "created_utc_ns",
+                      (json_int_t)clock_utc_ns(), "note", note, "origin", writer->head.origin,
+                      "root", hex_of(&writer->head.root), "schema", (json_int_t)schema, "size",
+                      (json_int_t)writer->head.size, "tool",
+                      writer->options->tool_version ? writer->options->tool_version : "?",
+                      "withheld",
+                      words_json(writer->options->withhold, writer->options->withhold_count)),
+            err);
+    json_decref(uids);
+    free(note);
+    return status;
+}
+
+static enum status put_rows(struct writer *writer, struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    uint64_t done = 0;
+    enum status status = STATUS_OK;
+    int rc = sqlite3_prepare_v2(
+        writer->store->db, "SELECT line FROM temp.bundle_line ORDER BY leaf", -1, &select, NULL);
+
+    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
+        status = put(writer, (const char *)sqlite3_column_text(select, 0),
+                     (size_t)sqlite3_column_bytes(select, 0), err);
+        if (status == STATUS_OK)
+            status = put(writer, "\n", 1, err);
+        if (status == STATUS_OK && writer->options->progress && done++ % 256 == 0 &&
+            !writer->options->progress(writer->options->context, done,
+                                       (uint64_t)writer->summary.rows))
+            status = error_set(err, STATUS_INTERRUPTED, "interrupted");
+        rc = SQLITE_OK;
+    }
+    if (status == STATUS_OK && rc != SQLITE_DONE)
+        status = store_error(writer->store, rc, "writing the bundle", err);
+    sqlite3_finalize(select);
+    return status;
+}
+
+/* The selection is signed, too: no row can be taken out of the bundle. */
+static json_t *seal(const struct writer *writer, const struct digest *before)
+{
+    uint8_t signature[KEY_SIGNATURE_SIZE];
+    char hex[DIGEST_HEX_SIZE];
+    struct text note;
+    json_t *ret;
+
+    text_init(&note);
+    text_append_format(&note, BUNDLE_SEAL, digest_hex(before, hex));
+    if (writer->options->key && text_ok(&note)) {
+        crypto_sign_detached(signature, NULL, (const uint8_t *)note.data, note.length,
+                             writer->options->key->secret);
+        text_append_char(&note, '\n');
+        note_append_signature(&note, &writer->options->key->public, signature);
+    }
+    ret = writer->options->key && text_ok(&note) ? json_string(note.data) : json_null();
+    text_finish(&note);
+    return ret;
+}
+
+static enum status put_end(struct writer *writer, struct error *err)
+{
+    struct digest_state so_far = writer->sha256;
+    const struct digest before = digest_final(&so_far);
+
+    return put_line(writer,
+                    json_pack("{s:I, s:o, s:o}", "rows", (json_int_t)writer->summary.rows, "seal",
+                              seal(writer, &before), "sha256", hex_of(&before)),
+                    err);
+}
+
+static enum status read_secret(struct writer *writer, struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    enum status status =
+        error_set(err, STATUS_CORRUPT, "%s: the ledger has no origin", writer->store->path);
+
+    if (sqlite3_prepare_v2(writer->store->db, "SELECT secret FROM main.ledger_origin", -1, &select,
+                           NULL) == SQLITE_OK &&
+        sqlite3_step(select) == SQLITE_ROW &&
+        sqlite3_column_bytes(select, 0) == (int)sizeof(writer->salt_secret)) {
+        memcpy(writer->salt_secret, sqlite3_column_blob(select, 0), sizeof(writer->salt_secret));
+        status = STATUS_OK;
+    }
+    sqlite3_finalize(select);
+    return status;
+}
+
+enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
+                         struct bundle_summary *ret, struct error *err)
+{
+    struct writer writer = {.store = store, .options = options, .file = file};
+    enum status status = bundle_select(store, options->campaigns, options->campaign_count, err);
+
+    digest_init(&writer.sha256);
+    for (size_t i = 0; i < options->withhold_count && status == STATUS_OK; i++)
+        status = add_word(&writer, options->withhold[i], err);
+    if (status == STATUS_OK)
+        status = read_secret(&writer, err);
+    if (status == STATUS_OK)
+        status = ledger_add_checkpoint(store, "request", 0, options->key, &writer.head, err);
+    if (status == STATUS_OK)
+        status = load_leaves(&writer, err);
+    if (status == STATUS_OK)
+        status = gather(&writer, err);
+    if (status == STATUS_OK)
+        status = put_head(&writer, err);
+    if (status == STATUS_OK)
+        status = put_rows(&writer, err);
+    if (status == STATUS_OK)
+        status = put_end(&writer, err);
+    if (status == STATUS_OK && fflush(file) != 0)
+        status = error_set_errno(err, errno, "writing the bundle");
+    if (status == STATUS_OK) {
+        writer.summary.size = writer.head.size;
+        writer.summary.root = writer.head.root;
+        writer.summary.sha256 = digest_final(&writer.sha256);
+        *ret = writer.summary;
+    }
+    sodium_memzero(writer.salt_secret, sizeof(writer.salt_secret));
+    for (size_t i = 0; i < writer.secret_count; i++)
+        free(writer.secrets[i].text);
+    free(writer.secrets);
+    merkle_levels_finish(&writer.levels);
+    return status;
+}

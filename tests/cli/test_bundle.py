@@ -1,0 +1,124 @@
+"""bundle, verify, withhold: a campaign handed over in one file."""
+
+import base64
+import hashlib
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+
+def dump(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def sealed(lines):
+    """The lines with a new last line, as somebody would write it who has no key."""
+    body = "".join(line + "\n" for line in lines[:-1])
+    end = json.loads(lines[-1])
+    end["rows"] = len(lines) - 2
+    end["sha256"] = hashlib.sha256(body.encode()).hexdigest()
+    return body + dump(end) + "\n"
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+class Bundle(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.key = os.path.join(self.folder, "key")
+        self.file = os.path.join(self.folder, "offer.assay")
+
+    def environment(self, **changes):
+        return super().environment(ASSAY_KEY=self.key, **changes)
+
+    def make(self, *words):
+        call = self.assay("bundle", "last", "-o", self.file, "--db", self.db, "--json", *words)
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()
+
+    def verify(self, *words):
+        return self.assay("verify", self.file, "--json", *words)
+
+    def measure(self):
+        self.assertEqual(self.run_synthetic().status, 0)
+
+    def new_key(self):
+        call = self.assay("key", "new", "--json")
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()["public_key"] if "public_key" in call.json() else call.json()["public"]
+
+    def test_verified_elsewhere(self):
+        self.measure()
+        self.measure()
+        told = self.make()
+        self.assertFalse(told["signed"])
+        self.assertEqual(told["sha256"], hashlib.sha256(read(self.file)).hexdigest())
+        os.unlink(self.db)
+        head = f"{told['size']}:{told['root']}"
+        call = self.verify("--expect-head", head)
+        self.assertEqual(call.status, 0, call.out)
+        self.assertTrue(call.json()["verified"])
+        self.assertEqual(call.json()["estimates"], 1)
+        self.assertEqual(call.json()["root"], told["root"])
+        self.assertEqual(self.verify("--expect-head", "0" * 64).status, 1)
+
+    def test_withheld_is_nowhere(self):
+        self.measure()
+        secret = b"launch_ns=200000,seed=1"
+        self.make()
+        self.assertIn(secret, read(self.file))
+        told = self.make("--withhold", "variable.ASSAY_NULL")
+        bytes_ = read(self.file)
+        self.assertGreater(told["withheld"], 0)
+        self.assertNotIn(secret, bytes_)
+        self.assertNotIn(base64.b64encode(secret), bytes_)
+        call = self.verify()
+        self.assertEqual(call.status, 0, call.out)
+        call = self.assay("bundle", "last", "-o", self.file, "--db", self.db, "--withhold", "no.thing")
+        self.assertEqual(call.status, 2)
+        self.assertIn("no.thing", call.err)
+
+    def test_no_row_can_be_taken_out_or_changed(self):
+        public = self.new_key()
+        self.measure()
+        self.assertTrue(self.make()["signed"])
+        self.assertEqual(self.verify("--key", public).status, 0, self.verify("--key", public).out)
+        lines = read(self.file).decode().splitlines()
+        step = max(1, len(lines) // 25)
+        for i in range(1, len(lines) - 1, step):
+            with open(self.file, "w", encoding="utf-8") as file:
+                file.write(sealed(lines[:i] + lines[i + 1:]))
+            self.assertEqual(self.verify("--key", public).status, 1, lines[i])
+        # One who has no key can at most rewrite rows; none of them is under the head then.
+        for i in range(1, len(lines) - 1, step):
+            row = json.loads(lines[i])
+            name, value = next((n, v) for n, v in row["data"]["row"].items() if n != "id")
+            row["data"]["row"][name] = (value + 1 if isinstance(value, int) else "x"
+                                        if isinstance(value, str) else {**value, "bytes": 1})
+            with open(self.file, "w", encoding="utf-8") as file:
+                file.write(sealed(lines[:i] + [dump(row)] + lines[i + 1:]))
+            call = self.verify()
+            self.assertEqual(call.status, 1, lines[i])
+            self.assertTrue(any(f["level"] == "wrong" and f["check"] in ("row", "content")
+                                for f in call.json()["findings"]), call.out)
+
+    def test_wrong_calls(self):
+        self.measure()
+        self.assertEqual(self.assay("bundle", "last", "--db", self.db).status, 2)
+        self.assertEqual(self.assay("bundle", "zzzz", "-o", self.file, "--db", self.db).status, 4)
+        self.assertFalse(os.path.exists(self.file))
+        self.write("offer.assay", '{"assay_bundle":1}\n')
+        self.assertEqual(self.verify().status, 4)
+        self.write("offer.assay", '{"assay_bundle":1,' + "x" * 100000)
+        self.assertEqual(self.verify().status, 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

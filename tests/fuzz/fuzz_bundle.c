@@ -1,0 +1,105 @@
+/*
+ * Bundles: hostile bytes are refused or found wrong, never a crash. The input is read as it stands,
+ * and as the one row of a ledger of one leaf whose proof holds, so that what lies behind the proof
+ * (opening values, taking the row into a database) is reached.
+ */
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness/core/canonical.h"
+#include "results/bundle.h"
+#include "results/merkle.h"
+
+static int file = -1;
+static char path[64];
+static struct store *store;
+
+static void ignore(void *context, const struct verify_finding *finding)
+{
+    (void)context;
+    FUZZ_REQUIRE(finding->message && *finding->message);
+}
+
+static void set_file(const void *bytes, size_t length)
+{
+    if (file < 0) {
+        file = memfd_create("bundle", 0);
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    }
+    FUZZ_REQUIRE(file >= 0 && ftruncate(file, 0) == 0);
+    FUZZ_REQUIRE(pwrite(file, bytes, length, 0) == (ssize_t)length);
+}
+
+static void read_it(void)
+{
+    const struct bundle_visitor visitor = {.found = ignore};
+    struct digest sha256;
+    struct error err = ERROR_INIT;
+    enum status status = bundle_read(path, &visitor, NULL, &sha256, &err);
+
+    if (status != STATUS_OK)
+        fuzz_require_good_message(&err, status);
+}
+
+static void import_it(void)
+{
+    const struct bundle_visitor visitor = {.found = ignore};
+    struct bundle_import import;
+    struct error err = ERROR_INIT;
+    enum status status;
+
+    if (!store && store_open(":memory:", STORE_CREATE, 0, &store, &err) != STATUS_OK)
+        return;
+    status = bundle_import(store, path, &visitor, NULL, &import, &err);
+    if (status != STATUS_OK)
+        fuzz_require_good_message(&err, status);
+}
+
+/* {"data", "values", "blobs"} as the only row of a bundle. */
+static void wrap(const json_t *row)
+{
+    char *data = NULL, *rest = NULL, root[DIGEST_HEX_SIZE];
+    struct digest leaf;
+    struct text out;
+    json_t *line = json_copy((json_t *)row);
+
+    text_init(&out);
+    if (canonical_dump(json_object_get(row, "data"), &data, NULL) == STATUS_OK && line) {
+        leaf = merkle_leaf(data, strlen(data));
+        json_object_set_new(line, "leaf", json_integer(0));
+        json_object_set_new(line, "path", json_array());
+        if (canonical_dump(line, &rest, NULL) == STATUS_OK) {
+            text_append_format(&out,
+                               "{\"assay_bundle\":1,\"campaigns\":[\"c\"],\"created_utc_ns\":1,"
+                               "\"note\":\"n\",\"origin\":\"o\",\"root\":\"%s\",\"schema\":5,"
+                               "\"size\":1,\"tool\":\"t\",\"withheld\":[]}\n%s\n"
+                               "{\"rows\":1,\"seal\":null,\"sha256\":\"\"}\n",
+                               digest_hex(&leaf, root), rest);
+            if (text_ok(&out)) {
+                set_file(out.data, out.length);
+                read_it();
+                import_it();
+            }
+        }
+    }
+    text_finish(&out);
+    free(data);
+    free(rest);
+    json_decref(line);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    json_t *row = NULL;
+
+    set_file(data, size);
+    read_it();
+    if (canonical_parse((const char *)data, size, "row", &row, NULL) == STATUS_OK &&
+        json_is_object(json_object_get(row, "data")))
+        wrap(row);
+    json_decref(row);
+    return 0;
+}
