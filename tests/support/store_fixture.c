@@ -347,3 +347,17 @@ const char *fixture_soundness(struct store *store)
         return "foreign_key_check found a row without its parent";
     return "ok";
 }
+
+enum status fixture_mark_bundled(struct store *store, int64_t campaign, struct error *err)
+{
+    char sql[512];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO bundle VALUES (%lld, 1, 'offer.assay', zeroblob(32), 'assay-log/1', 9,"
+             " zeroblob(32), 'note');"
+             "INSERT INTO withheld VALUES ('campaign', '%lld', 'command', zeroblob(32))",
+             (long long)campaign, (long long)campaign);
+    if (sqlite3_exec(store_connection(store), sql, NULL, NULL, NULL) == SQLITE_OK)
+        return STATUS_OK;
+    return error_set(err, STATUS_IO, "%s", sqlite3_errmsg(store_connection(store)));
+}

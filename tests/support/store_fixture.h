@@ -50,6 +50,9 @@ void fixture_uid(unsigned number, char ret[STORE_UID_SIZE]);
 enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *ret_campaign,
                                  int64_t ret_cells[FIXTURE_CELLS], struct error *err);
 
+/* Marks a campaign as one that came in a bundle which withheld its command. */
+enum status fixture_mark_bundled(struct store *store, int64_t campaign, struct error *err);
+
 /* Runs one planned trial to an end with this status: device, phases, samples, checks, all of it. */
 enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t sequence,
                               const char *status, size_t samples, int64_t *ret_trial,

@@ -333,6 +333,7 @@ static void test_evidence_is_append_only(void **state)
     int checked = 0;
 
     assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
+    assert_ok(fixture_mark_bundled(fixture->store, campaign, &err), err);
     assert_ok(store_add_campaign_event(fixture->store, campaign, "started", "x", &err), err);
     assert_ok(fixture_run_trial(fixture->store, campaign, 1, "ok", 10, &trial, &err), err);
     assert_ok(store_add_estimate(fixture->store, cells[0], 1, estimate, &err), err);

@@ -210,6 +210,7 @@ static void test_views_answer(void **state)
 
     fill(fixture, campaigns, cells);
     assert_ok(ledger_add_amendment(fixture->store, cells[0][0], "me", "a reason", &err), err);
+    assert_ok(fixture_mark_bundled(fixture->store, campaigns[0], &err), err);
     assert_ok(ledger_add_checkpoint(fixture->store, "request", 0, NULL, NULL, &err), err);
     assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'view'",
