@@ -30,6 +30,8 @@ static void test_settings(void **state)
     add(&spec, "env:GONE");
     add(&spec, "root=/");
     add(&spec, "workload=mine.yaml");
+    add(&spec, "arm=vendor");
+    add(&spec, "emulate");
     assert_string_equal(spec.device, "opencl:1");
     assert_int_equal(spec.precision, PRECISION_BF16);
     assert_string_equal(spec.changes[0], "ASSAY_LIB_OPENCL=/x/libOpenCL.so.1");
@@ -44,6 +46,7 @@ static void test_settings(void **state)
     assert_string_equal(back.workload, "mine.yaml");
     assert_string_equal(back.device, "opencl:1");
     assert_true(back.has_precision && back.precision == PRECISION_BF16);
+    assert_true(back.has_arm && back.arm == ARM_VENDOR && back.emulate);
     json_decref(json);
     arm_spec_finish(&spec);
     arm_spec_finish(&back);
@@ -54,7 +57,7 @@ static void test_wrong_settings(void **state)
 {
     static const char *const wrong[] = {"",       "x",          "device=",     "lib:opencl",
                                         "lib:=x", "lib:opencl=", "env:",       "env:=x",
-                                        "precision=fp31", "root=/no/such/folder", "colour=red"};
+                                        "precision=fp31", "arm=x", "emulate=1", "root=/no/such/folder", "colour=red"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
