@@ -159,6 +159,18 @@ static void append_percentile(struct text *out, const struct view_percentile *pe
                   small);
 }
 
+static void append_energy(struct text *out, const char *label, const struct view_interval *energy,
+                          const char *per, const char *small)
+{
+    char value[NUMBER_SIZE];
+    struct number_unit unit;
+
+    if (!energy->has_value)
+        return;
+    unit = number_unit_energy(energy->value, per);
+    append_figure(out, label, number_format_unit(energy->value, &unit, value), small);
+}
+
 static void append_figures(struct text *out, const struct view_cell *cell)
 {
     const struct view_estimate *estimate = &cell->estimate;
@@ -178,6 +190,15 @@ static void append_figures(struct text *out, const struct view_cell *cell)
         append_rate(out, "Bytes", &estimate->bytes_per_s, "B/s", cell->bytes_formula);
         append_rate(out, "Arithmetic", &estimate->flops_per_s, "FLOP/s", cell->flops_formula);
         append_rate(out, "Work", &estimate->items_per_s, unit, "");
+    }
+    append_energy(out, "Energy", &estimate->iteration_j, "iteration", estimate->energy_source);
+    append_energy(out, "Energy of work", &estimate->item_j, cell->item_name ? cell->item_name : "item",
+                  "");
+    append_energy(out, "Energy of arithmetic", &estimate->flop_j, "FLOP", "");
+    if (isfinite(estimate->mean_power_w)) {
+        snprintf(small, sizeof(small), "%s W", number_format(estimate->mean_power_w, value));
+        append_figure(out, "Mean power", small, estimate->energy_source);
+        small[0] = '\0';
     }
     for (size_t i = 0; i < estimate->percentile_count; ++i)
         append_percentile(out, &estimate->percentiles[i]);

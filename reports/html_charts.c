@@ -226,6 +226,7 @@ enum status html_charts(struct text *out, struct store *store, const struct view
     append_trials(out, cell, loaded, &unit);
     text_append(out, "</div>\n");
     ok = append_series(out, cell, loaded, &range, &unit, marks);
+    html_telemetry(out, store, cell);
     html_stages(out, store, cell, loaded);
     html_clocks(out, store, cell, loaded);
     if (!ok || !text_ok(out))

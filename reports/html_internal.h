@@ -94,6 +94,10 @@ void html_figure_id(struct text *out, const struct view_cell *cell, const char *
 enum status html_charts(struct text *out, struct store *store, const struct view_cell *cell,
                         size_t marks, struct error *err);
 
+/* ---- html_telemetry.c: what was sampled beside the trials; nothing where nothing was ---- */
+
+void html_telemetry(struct text *out, struct store *store, const struct view_cell *cell);
+
 /* ---- html_stages.c: `loaded` has one entry per attempt of the cell ---- */
 
 void html_stages(struct text *out, struct store *store, const struct view_cell *cell,

@@ -178,3 +178,22 @@ const char *number_format_scientific(double value, char ret[NUMBER_SIZE])
     decimal_point(ret);
     return ret;
 }
+
+struct number_unit number_unit_energy(double joules, const char *per)
+{
+    static const struct {
+        double factor;
+        const char *name;
+    } steps[] = {{1e6, "MJ"},  {1e3, "kJ"},        {1, "J"},     {1e-3, "mJ"},
+                 {1e-6, "\u00b5J"}, {1e-9, "nJ"}, {1e-12, "pJ"}};
+    struct number_unit unit = {1e-12, "pJ"};
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); ++i)
+        if (joules >= steps[i].factor || i + 1 == sizeof(steps) / sizeof(steps[0])) {
+            unit.factor = steps[i].factor;
+            snprintf(unit.name, sizeof(unit.name), "%s%s%.30s", steps[i].name, per ? "/" : "",
+                     per ? per : "");
+            break;
+        }
+    return unit;
+}

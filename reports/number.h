@@ -29,6 +29,9 @@ struct number_unit number_unit_duration(double ns);
  */
 struct number_unit number_unit_rate(double value, const char *base);
 
+/* The unit in which an energy in J reads best: pJ to MJ, with "/ITEM" behind it (NULL: nothing). */
+struct number_unit number_unit_energy(double joules, const char *per);
+
 /* Four significant digits without an exponent: "12.34", "1234", "0.1234"; "0" for 0. */
 const char *number_format(double value, char ret[NUMBER_SIZE]);
 

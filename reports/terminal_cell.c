@@ -90,6 +90,38 @@ static void fact_interval(const struct terminal *terminal, const char *label,
     terminal_fact(terminal, label, line);
 }
 
+static void append_energy(const struct terminal *terminal, const struct view_cell *cell)
+{
+    const struct view_estimate *estimate = &cell->estimate;
+    char value[NUMBER_SIZE], line[3 * NUMBER_SIZE];
+    struct number_unit unit;
+    size_t i;
+    json_t *counter;
+
+    if (estimate->energy_source) {
+        unit = number_unit_energy(estimate->iteration_j.value, "iteration");
+        fact_interval(terminal, "energy", &estimate->iteration_j, &unit);
+        unit = number_unit_energy(estimate->item_j.value, cell->item_name);
+        fact_interval(terminal, "energy of work", &estimate->item_j, &unit);
+        unit = number_unit_energy(estimate->flop_j.value, "FLOP");
+        fact_interval(terminal, "of arithmetic", &estimate->flop_j, &unit);
+        if (isfinite(estimate->mean_power_w)) {
+            snprintf(line, sizeof(line), "%s W, from %s",
+                     number_format(estimate->mean_power_w, value), estimate->energy_source);
+            terminal_fact(terminal, "mean power", line);
+        }
+        return;
+    }
+    json_array_foreach((json_t *)estimate->energy, i, counter)
+    {
+        const char *reason = json_string_value(json_object_get(counter, "reason"));
+
+        snprintf(line, sizeof(line), "unavailable: %.100s", reason ? reason : "not told");
+        terminal_fact(terminal, "energy", line);
+        break;
+    }
+}
+
 static void append_numbers(const struct terminal *terminal, const struct view_cell *cell)
 {
     const struct view_estimate *estimate = &cell->estimate;
@@ -109,6 +141,7 @@ static void append_numbers(const struct terminal *terminal, const struct view_ce
         unit = number_unit_rate(estimate->items_per_s.value, base);
         fact_interval(terminal, "work", &estimate->items_per_s, &unit);
     }
+    append_energy(terminal, cell);
     for (size_t i = 0; i < estimate->percentile_count; ++i) {
         const struct view_percentile *percentile = &estimate->percentiles[i];
 
@@ -326,6 +359,11 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
         append_readings(&terminal, &shown->before);
         append_components(&terminal, shown);
     }
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (json_array_size(cell->trials[i].telemetry) > 0) {
+            terminal_telemetry(&terminal, &cell->trials[i]);
+            break;
+        }
     terminal_heading(&terminal, "Cite as");
     text_clear(&line);
     citation_append(&line, campaign, cell);

@@ -31,4 +31,8 @@ void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, con
 void terminal_fact(const struct terminal *terminal, const char *label, const char *value);
 void terminal_heading(const struct terminal *terminal, const char *heading);
 
+/* terminal_telemetry.c: what was sampled beside a trial, and what could not be had. */
+struct view_trial;
+void terminal_telemetry(const struct terminal *terminal, const struct view_trial *trial);
+
 #endif

@@ -46,6 +46,10 @@ struct view_estimate {
     double confidence;   /* 0.95; 0: not told */
     struct view_interval iteration_ns;
     struct view_interval items_per_s, bytes_per_s, flops_per_s;
+    const char *energy_source; /* "device.energy_uj"; NULL: no energy is known */
+    struct view_interval iteration_j, item_j, flop_j;
+    double mean_power_w;       /* NAN: not told */
+    const json_t *energy;      /* array: one for each counter, or NULL */
     struct view_percentile percentiles[VIEW_PERCENTILES_MAX];
     size_t percentile_count;
     double ess;                                  /* NAN: not told */
@@ -81,6 +85,7 @@ enum view_change {
 
 struct view_component {
     const char *path, *kind, *version, *build_id, *digest, *missing_reason;
+    const char *package, *package_version; /* NULL: of no package that is known */
     struct view_count size;
     enum view_change change;
     const char *digest_end; /* when changed */
@@ -109,6 +114,8 @@ struct view_trial {
     struct reading_list host, before, after; /* what is fixed; what moves, at both ends */
     const char **series;                     /* names stored */
     size_t series_count;
+    const json_t *telemetry;                 /* array: what was sampled beside it, or NULL */
+    const json_t *series_rows;               /* array of {name, samples, minimum, maximum}, or NULL */
     const json_t *artifacts; /* array, or NULL */
     const json_t *facts;     /* object, or NULL */
 };

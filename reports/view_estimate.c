@@ -73,7 +73,8 @@ bool view_estimate_read(const json_t *json, struct view_estimate *ret)
 {
     const json_t *variance = json_object_get(json, "variance");
 
-    *ret = (struct view_estimate){.ess = NAN, .variance_iteration = NAN, .variance_process = NAN};
+    *ret = (struct view_estimate){.ess = NAN, .variance_iteration = NAN, .variance_process = NAN,
+                                  .mean_power_w = NAN};
     if (!json_is_object(json))
         return true;
     ret->present = true;
@@ -89,6 +90,12 @@ bool view_estimate_read(const json_t *json, struct view_estimate *ret)
     ret->items_per_s = view_json_interval(json, "items_per_s");
     ret->bytes_per_s = view_json_interval(json, "bytes_per_s");
     ret->flops_per_s = view_json_interval(json, "flops_per_s");
+    ret->energy_source = view_json_string(json, "energy_source");
+    ret->iteration_j = view_json_interval(json, "energy_per_iteration_j");
+    ret->item_j = view_json_interval(json, "energy_per_item_j");
+    ret->flop_j = view_json_interval(json, "energy_per_flop_j");
+    ret->mean_power_w = view_json_real(json, "mean_power_w");
+    ret->energy = json_object_get(json, "energy");
     ret->ess = view_json_real(json, "ess");
     ret->variance_iteration = view_json_real(variance, "iteration");
     ret->variance_process = view_json_real(variance, "process");

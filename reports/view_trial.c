@@ -107,6 +107,8 @@ static bool read_components(const json_t *json, struct view_trial *ret)
             .digest = digest,
             .missing_reason = view_json_string(row, "missing_reason"),
             .size = view_json_count(row, "size"),
+            .package = view_json_string(row, "package"),
+            .package_version = view_json_string(row, "package_version"),
             .change = at_end ? VIEW_APPEARED : VIEW_GONE,
         };
         json_object_set_new(index, path, json_integer((json_int_t)ret->component_count));
@@ -148,9 +150,12 @@ bool view_trial_read(json_t *json, enum view_depth depth, struct view_trial *ret
         json_object_del(json, "environment");
         json_object_del(json, "artifacts");
         json_object_del(json, "checks");
+        json_object_del(json, "telemetry");
         environment = NULL;
     }
     ret->artifacts = json_object_get(json, "artifacts");
+    ret->telemetry = json_object_get(json, "telemetry");
+    ret->series_rows = json_object_get(json, "series");
     view_json_readings(environment, "host", &ret->host);
     view_json_readings(environment, "before", &ret->before);
     view_json_readings(environment, "after", &ret->after);

@@ -92,6 +92,16 @@ static void why(char ret[TELEMETRY_WORD_MAX], int reason, const char *absent)
         snprintf(ret, TELEMETRY_WORD_MAX, "%s", reason == ENOENT ? absent : strerror(reason));
 }
 
+/* The root group's file lacks the lines about limits, which it cannot have. */
+static bool has_key(const struct host *host, const struct host_channel *how)
+{
+    char text[FILE_BYTES];
+    ssize_t got = pread(host->files[how->file].fd, text, sizeof(text) - 1, 0);
+
+    text[got > 0 ? got : 0] = '\0';
+    return strstr(text, how->key) != NULL;
+}
+
 /* `absent`: the reason when there is no such file; NULL: then there is no channel. */
 static struct telemetry_channel *add(struct host *host, const char *name, const char *path,
                                      enum telemetry_kind kind, struct host_channel how,
@@ -107,6 +117,8 @@ static struct telemetry_channel *add(struct host *host, const char *name, const 
     memset(channel, 0, sizeof(*channel));
     if (how.file < 0)
         why(channel->reason, errno, absent);
+    else if (how.parser == PARSE_KEY && !has_key(host, &how))
+        snprintf(channel->reason, sizeof(channel->reason), "%s", absent);
     snprintf(channel->name, sizeof(channel->name), "%s", name);
     snprintf(channel->source, sizeof(channel->source), "%s", path);
     channel->kind = kind;

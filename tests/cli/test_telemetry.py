@@ -149,6 +149,17 @@ class Telemetry(CliTest):
             self.assertIn(words, said)
         call = self.assay("show", "last/1", "--db", self.db)
         self.assertIn("thermal", call.out)
+        self.assertIn("Beside trial 1", call.out)
+        self.assertIn("unavailable: a null device has no memory clock", call.out)
+        self.assertRegex(call.out, r"energy +[0-9.]+ .*J/iteration")
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn("Beside trial 2", page)
+        self.assertIn("device throttle reasons", page)
+        self.assertIn("unavailable: a null device has no memory clock", page)
+        self.assertIn("J/iteration", page)
 
     def test_energy_of_the_hosts_packages(self):
         """A recorded machine's counters stand still, which is told; nothing is made up."""

@@ -278,6 +278,34 @@ static void parts_add_up(void **state)
     text_finish(&out);
 }
 
+/* A gap breaks the line, what is not ours is escaped, and spikes of long series stay. */
+static void test_strips(void **state)
+{
+    static const double s[] = {0, 1, 2, 3, 4}, gap[] = {5, 6, NAN, 7, NAN}, level[] = {3, 3, 3, 3, 3};
+    double *times = calloc(5000, sizeof(*times)), *values = calloc(5000, sizeof(*values));
+    struct chart_strip strips[] = {{"power <b>", "W", s, gap, 5},
+                                   {"level", "W", s, level, 5},
+                                   {"long", "", times, values, 5000}};
+    struct text out;
+
+    (void)state;
+    for (int i = 0; i < 5000; ++i) {
+        times[i] = i / 1250.0;
+        values[i] = i == 4321 ? 1000 : 1;
+    }
+    text_init(&out);
+    assert_true(chart_strips(&out, "x", "Beside", strips, 3, 1, 3, 4));
+    assert_non_null(strstr(out.data, "power &lt;b&gt;"));
+    assert_null(strstr(out.data, "<b>"));
+    assert_null(strstr(out.data, "nan"));
+    assert_non_null(strstr(out.data, "3 channels over 4 s: power &lt;b&gt; from 5.000 to 7.000 W"));
+    assert_non_null(strstr(out.data, ">1000 <"));
+    assert_true(out.length < 12000);
+    text_finish(&out);
+    free(times);
+    free(values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +319,7 @@ int main(void)
         cmocka_unit_test(long_series_become_an_envelope),
         cmocka_unit_test(odd_series_do_not_break),
         cmocka_unit_test(parts_add_up),
+        cmocka_unit_test(test_strips),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,93 @@
+/* What was sampled beside a trial, as text: the range of each channel, or why it has none. */
+#include <stdio.h>
+#include <string.h>
+
+#include "reports/number.h"
+#include "reports/terminal_internal.h"
+#include "reports/view.h"
+#include "reports/view_json.h"
+
+static const json_t *row_of(const struct view_trial *trial, const char *part, const char *channel)
+{
+    char name[256];
+    size_t i;
+    json_t *row;
+
+    snprintf(name, sizeof(name), "telemetry:%.32s.%.160s", part, channel);
+    json_array_foreach((json_t *)trial->series_rows, i, row)
+    {
+        if (strcmp(view_json_text(row, "name"), name) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static void append_channel(const struct terminal *terminal, const struct view_trial *trial,
+                           const char *part, const json_t *channel)
+{
+    const char *name = view_json_text(channel, "name"),
+               *reason = view_json_string(channel, "reason");
+    const json_t *row = row_of(trial, part, name);
+    struct view_count low = view_json_count(row, "minimum"), high = view_json_count(row, "maximum"),
+                      samples = view_json_count(row, "samples");
+    char a[NUMBER_SIZE], b[NUMBER_SIZE];
+    struct text lead, line;
+
+    text_init(&lead);
+    text_init(&line);
+    text_append_format(&lead, "  %s.", part);
+    text_append_printable(&lead, name, strlen(name));
+    while (lead.length < 36 && text_ok(&lead))
+        text_append_char(&lead, ' ');
+    text_append_char(&lead, ' ');
+    if (!row)
+        text_append_format(&line, "unavailable: %s",
+                           reason ? reason : "it had no value in this trial");
+    else if (low.known && high.known && low.value == high.value)
+        text_append_format(&line, "%s, %lld moments", number_format_count(low.value, a),
+                           (long long)samples.value);
+    else if (low.known && high.known && !strcmp(view_json_text(channel, "kind"), "counter") &&
+             !json_object_get(channel, "wraps_at"))
+        text_append_format(&line, "grew by %s, %lld moments",
+                           number_format_count(high.value - low.value, a),
+                           (long long)samples.value);
+    else if (low.known && high.known)
+        text_append_format(&line, "%s to %s, %lld moments", number_format_count(low.value, a),
+                           number_format_count(high.value, b), (long long)samples.value);
+    terminal_wrap(terminal, row ? TONE_PLAIN : TONE_SOFT, lead.data, line.data);
+    text_finish(&lead);
+    text_finish(&line);
+}
+
+void terminal_telemetry(const struct terminal *terminal, const struct view_trial *trial)
+{
+    char heading[64];
+    size_t i, c;
+    json_t *part, *channel;
+
+    snprintf(heading, sizeof(heading), "Beside trial %lld", (long long)trial->number);
+    terminal_heading(terminal, heading);
+    json_array_foreach((json_t *)trial->telemetry, i, part)
+    {
+        const char *name = view_json_text(part, "part"),
+                   *message = view_json_string(part, "message");
+        struct view_count ticks = view_json_count(part, "ticks"),
+                          late = view_json_count(part, "late_ticks"),
+                          cpu = view_json_count(part, "cpu_ns");
+        struct text line;
+
+        text_init(&line);
+        text_append_format(&line, "%lld moments, %lld late", (long long)ticks.value,
+                           (long long)late.value);
+        if (cpu.known)
+            text_append_format(&line, ", %.1f ms of processor time", (double)cpu.value / 1e6);
+        if (message)
+            text_append_format(&line, "; %s", message);
+        terminal_fact(terminal, name, line.data);
+        text_finish(&line);
+        json_array_foreach(json_object_get(part, "channels"), c, channel)
+        {
+            append_channel(terminal, trial, name, channel);
+        }
+    }
+}
