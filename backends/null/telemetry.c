@@ -79,9 +79,12 @@ static enum status read_edges(struct telemetry *base, struct reading_list *ret, 
     const struct null_plan *plan = self_of(base)->plan;
 
     (void)err;
-    reading_add_integer(ret, "device.foreign_processes", (int64_t)plan->foreign, NULL,
-                        "ASSAY_NULL foreign");
-    reading_add_missing(ret, "device.ecc", READING_NOT_APPLICABLE, "null",
+    if (plan->foreign == 0)
+        reading_add_text(ret, "device.processes", "none", "ASSAY_NULL foreign");
+    else
+        reading_add_text(ret, "device.processes", "pid 1, a declared stranger, 4096 bytes",
+                         "ASSAY_NULL foreign");
+    reading_add_missing(ret, "device.memory_ecc", READING_NOT_APPLICABLE, "null",
                         "a null device has no memory of its own");
     return STATUS_OK;
 }

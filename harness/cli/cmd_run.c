@@ -23,10 +23,12 @@ enum {
     KEY_RESUME,
     KEY_DRY_RUN,
     KEY_ORDER_SEED,
-    KEY_NONCE
+    KEY_NONCE,
+    KEY_DOCTOR
 };
 
 #define LIST_MAX 64
+#define JITTER_NS (10 * (int64_t)1000000000)
 
 /* What the options say, in the form that plan_build takes. */
 struct request {
@@ -190,7 +192,8 @@ static json_t *summary_json(const struct campaign *campaign, const struct campai
 static int run_campaign(const struct command_line *line, struct store *store,
                         struct campaign *campaign)
 {
-    struct campaign_options options = {.wake_fd = -1, .quiet = command_has(line, KEY_QUIET)};
+    struct campaign_options options = {.wake_fd = -1, .quiet = command_has(line, KEY_QUIET),
+                                       .jitter_ns = command_has(line, KEY_DOCTOR) ? JITTER_NS : 0};
     struct campaign_summary summary = {0};
     struct error err = ERROR_INIT;
     struct signing signing;
@@ -208,7 +211,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
         log_error("%s", err.message);
         log_info("what was finished is kept; go on with: assay run --resume %.8s --db %s",
                  campaign->uid, store_path(store));
-        return ASSAY_EXIT_STORE;
+        return err.code == STATUS_UNAVAILABLE ? ASSAY_EXIT_DEVICE : ASSAY_EXIT_STORE;
     }
     if (command_has(line, KEY_JSON)) {
         json_t *results = NULL;
@@ -318,6 +321,9 @@ static const struct argp_option options[] = {
     {"order-seed", KEY_ORDER_SEED, "N", 0, "seed of the trials' order (default: drawn at random)",
      0},
     {"nonce", KEY_NONCE, "TEXT", 0, "text from a buyer that becomes part of the recorded plan", 0},
+    {"doctor", KEY_DOCTOR, NULL, 0,
+     "watch for ten seconds what is taken from a thread, before the first trial (see assay doctor)",
+     0},
     {0}};
 
 const struct command command_run = {

@@ -16,7 +16,7 @@
     X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")                                                  \
     X(TRIALS, 1, "at least one trial failed, or none could run; gate: worse than the margin")                         \
     X(USAGE, 2, "wrong arguments or declarations; gate: the two do not compare")                   \
-    X(DEVICE, 3, "no usable device; gate: inconclusive")                                           \
+    X(DEVICE, 3, "no usable device, or the protocol refuses this machine; gate: inconclusive")                                           \
     X(STORE, 4, "the database cannot be used, or has no such result")                              \
     X(SYSTEM, 5, "memory, disk or another part of the system failed")                              \
     X(INTERRUPTED, 130, "stopped by the user; what was finished is kept")

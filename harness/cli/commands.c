@@ -4,6 +4,7 @@
 /* clang-format off */
 static const struct command *const commands[] = {
     &command_devices,
+    &command_doctor,
     &command_list,
     &command_describe,
     &command_run,

@@ -5,6 +5,7 @@
 #include "harness/cli/command.h"
 
 extern const struct command command_devices;
+extern const struct command command_doctor;
 extern const struct command command_list;
 extern const struct command command_describe;
 extern const struct command command_run;

@@ -9,6 +9,7 @@
 #include "harness/core/log.h"
 #include "harness/core/random.h"
 #include "harness/core/text.h"
+#include "harness/runner/campaign_doctor.h"
 #include "harness/runner/environment.h"
 #include "harness/runner/lease.h"
 #include "harness/runner/maps.h"
@@ -119,6 +120,8 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
     struct campaign campaign = {.store = store,
                                 .silence_ns = plan->protocol.trial_timeout_ns,
                                 .cooldown_ns = plan->protocol.throttle_cooldown_ns,
+                                .doctor_refuses = plan->protocol.doctor_refuses,
+                                .doctor_jitter_ns = plan->protocol.doctor_jitter_ns,
                                 .telemetry_ns = plan->protocol.telemetry_ns};
     int64_t *rows = calloc(plan->cell_count, sizeof(*rows));
     enum status status = STATUS_OK;
@@ -191,6 +194,8 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
         campaign->silence_ns = protocol.trial_timeout_ns;
         campaign->cooldown_ns = protocol.throttle_cooldown_ns;
         campaign->telemetry_ns = protocol.telemetry_ns;
+        campaign->doctor_refuses = protocol.doctor_refuses;
+        campaign->doctor_jitter_ns = protocol.doctor_jitter_ns;
         protocol_finish(&protocol);
     }
     json_decref(record);
@@ -497,6 +502,8 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     if (status == STATUS_OK)
         status = ledger_add_checkpoint(campaign->store, campaign->resumed ? "resume" : "plan",
                                        campaign->row, options->key, NULL, err);
+    if (status == STATUS_OK)
+        status = campaign_examine(campaign, options, err);
     if (status == STATUS_OK)
         status = run_pending(campaign, options, &request, &summary, err);
     progress_finish(&progress);

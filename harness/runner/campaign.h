@@ -35,12 +35,15 @@ struct campaign {
     bool resumed;
     int64_t silence_ns;   /* watchdog, from the protocol */
     int64_t cooldown_ns;  /* pause between trials, from the protocol */
+    enum protocol_refusal doctor_refuses; /* from the protocol, */
+    int64_t doctor_jitter_ns;             /* as this is */
     int64_t telemetry_ns; /* sampled so often beside a trial, from the protocol; 0: not at all */
 };
 
 struct campaign_options {
     int wake_fd;               /* readable: stop in good order; -1: none */
     bool quiet;                /* no progress */
+    int64_t jitter_ns;         /* test for jitter beforehand, at least so long */
     const struct key *key;     /* signs the ledger at the plan and at the end; NULL: nobody signs */
 };
 

@@ -7,6 +7,7 @@
 #include "harness/core/text.h"
 #include "harness/core/cgroup.h"
 #include "harness/runner/host.h"
+#include "harness/runner/host_details.h"
 
 /* A name ending in '_' stands for all variables that begin with it. */
 static const char *const relevant[] = {
@@ -71,6 +72,7 @@ enum status environment_read_fixed(json_t **ret, struct error *err)
 
     reading_list_init(&list);
     host_read_fixed(&list);
+    host_read_details(&list);
     cgroup_read_limits(&list);
     read_variables(&list);
     return take_json(&list, ret, err);
@@ -82,6 +84,7 @@ enum status environment_read_moving(json_t **ret, struct error *err)
 
     reading_list_init(&list);
     host_read_moving(&list);
+    host_read_time(&list);
     cgroup_read_usage(&list);
     return take_json(&list, ret, err);
 }

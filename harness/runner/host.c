@@ -125,15 +125,9 @@ static void read_cpus(struct reading_list *list, const char *cpuinfo)
     else
         reading_add_missing(list, "host.cpu.usable", READING_UNAVAILABLE, "sched_getaffinity",
                             strerror(errno));
-    read_line(list, "host.cpu.governor", CPU_FOLDER "/cpu0/cpufreq/scaling_governor",
-              "the kernel shows no frequency control (a virtual machine hides it)");
     read_integer(list, "host.cpu.max_hz", CPU_FOLDER "/cpu0/cpufreq/cpuinfo_max_freq", 1000, "hz",
                  "the kernel shows no frequency control (a virtual machine hides it)");
-    read_line(list, "host.cpu.boost", CPU_FOLDER "/cpufreq/boost",
-              "the kernel shows no boost control");
     read_line(list, "host.cpu.smt", CPU_FOLDER "/smt/active", "the kernel does not tell");
-    read_line(list, "host.cpu.vulnerabilities.spectre_v2", CPU_FOLDER "/vulnerabilities/spectre_v2",
-              "the kernel does not tell");
     read_line(list, "host.numa.nodes", "/sys/devices/system/node/online", "no NUMA information");
 }
 

@@ -58,6 +58,20 @@ class CliTest(unittest.TestCase):
             file.write(text)
         return path
 
+    def machine(self, name):
+        """Unpacks a recorded machine; the folder for ASSAY_HOST_ROOT."""
+        here = os.path.dirname(__file__)
+        with open(os.path.join(here, "..", "data", "machines", f"{name}.txt"),
+                  encoding="utf-8") as file:
+            parts = file.read().split("\n@ ")[1:]
+        for part in parts:
+            path, _, content = part.partition("\n")
+            full = os.path.join(self.folder, name, path.lstrip("/"))
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(content + "\n")
+        return os.path.join(self.folder, name)
+
     def query(self, sql, *parameters):
         with contextlib.closing(sqlite3.connect(f"file:{self.db}?mode=ro", uri=True,
                                                 timeout=30)) as connection:

@@ -1,0 +1,148 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/core/log.h"
+#include "harness/runner/doctor.h"
+#include "harness/runner/progress.h"
+
+enum { KEY_DEVICE = 'd', KEY_JITTER = 'j' };
+
+#define JITTER_NS (10 * (int64_t)1000000000)
+#define LOOK_NS 1000000000
+#define JITTER_MAX_NS (600 * (int64_t)1000000000)
+
+static const char *member(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static bool show_progress(void *context, int64_t done_ns)
+{
+    struct progress *progress = context;
+
+    (void)done_ns;
+    progress_tick(progress);
+    return true;
+}
+
+static void append_labelled(struct text *out, const char *label, const char *words)
+{
+    text_append_format(out, "    %-10s ", label);
+    output_wrapped(out, words, 15, output_columns());
+}
+
+static void append_finding(struct text *out, const json_t *finding)
+{
+    text_append_format(out, "  %s (%s)\n", member(finding, "check"), member(finding, "severity"));
+    append_labelled(out, "seen", member(finding, "observed"));
+    append_labelled(out, "spoils", member(finding, "spoils"));
+    append_labelled(out, "remedy", member(finding, "remedy"));
+}
+
+static void append_list(struct text *out, const char *heading, const json_t *list, const char *key)
+{
+    size_t i;
+    json_t *entry;
+
+    if (json_array_size(list) > 0)
+        text_append_format(out, "\n%s\n", heading);
+    json_array_foreach(list, i, entry)
+    {
+        text_append_format(out, "  %-20s ", member(entry, "check"));
+        output_wrapped(out, member(entry, key), 23, output_columns());
+    }
+}
+
+static int show(const json_t *report)
+{
+    const json_t *findings = json_object_get(report, "findings");
+    struct text out;
+    size_t i;
+    json_t *finding;
+
+    text_init(&out);
+    if (json_array_size(findings) == 0)
+        text_append(&out, "Nothing was found that would spoil evidence.\n");
+    else
+        text_append_format(&out, "%zu finding%s, the worst %s\n\n", json_array_size(findings),
+                           json_array_size(findings) == 1 ? "" : "s", member(report, "worst"));
+    json_array_foreach(findings, i, finding)
+    {
+        append_finding(&out, finding);
+    }
+    append_list(&out, "In order", json_object_get(report, "passed"), "observed");
+    append_list(&out, "Not known here", json_object_get(report, "unknown"), "reason");
+    text_append_char(&out, '\n');
+    output_wrapped(&out,
+                   "spoils: numbers taken like this say little of the device; disturbs: wider "
+                   "intervals, or a level that moves; note: worth knowing.",
+                   0, output_columns());
+    return output_text(&out);
+}
+
+static int run(const struct command_line *line)
+{
+    struct doctor_options options = {
+        .device = command_value(line, KEY_DEVICE), .jitter_ns = JITTER_NS, .look_ns = LOOK_NS};
+    const char *jitter = command_value(line, KEY_JITTER);
+    struct progress progress;
+    struct error err = ERROR_INIT;
+    json_t *report = NULL;
+    enum status status;
+
+    if (jitter && (!text_parse_duration_ns(jitter, &options.jitter_ns) || options.jitter_ns < 0 ||
+                   options.jitter_ns > JITTER_MAX_NS)) {
+        log_error("--jitter %s: write a duration up to 10min, such as 10s, or 0s for no such test",
+                  jitter);
+        return ASSAY_EXIT_USAGE;
+    }
+    if (options.device && !strcmp(options.device, "none"))
+        options.device = "";
+    progress_init(&progress, 1, command_has(line, KEY_QUIET));
+    if (options.jitter_ns > 0) {
+        progress_set(&progress, "watching what is taken from a thread");
+        options.tick = show_progress;
+        options.context = &progress;
+    }
+    status = doctor_examine(&options, &report, &err);
+    progress_finish(&progress);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    if (command_has(line, KEY_JSON))
+        return output_json(report);
+    status = show(report);
+    json_decref(report);
+    return (int)status;
+}
+
+static const struct argp_option options[] = {{"device", KEY_DEVICE, "DEVICE", 0,
+                                              "look at these devices: cuda:0, cuda, or the start "
+                                              "of a UUID; none: at the host alone (default: "
+                                              "every usable device)",
+                                              0},
+                                             {"jitter", KEY_JITTER, "TIME", 0,
+                                              "length of the test for jitter and steal time, which "
+                                              "keeps one processor busy (default: 10s; 0s: "
+                                              "no test)",
+                                              0},
+                                             {0}};
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "Say what on this machine would spoil evidence, and what to do about it",
+    .text =
+        "Looks at clocks, neighbours, memory, limits, heat, time and devices, and for ten seconds "
+        "at what is taken from a thread that only reads the clock. What cannot be seen from here "
+        "is listed as not known; it is no finding.\n"
+        "\n"
+        "  assay doctor\n"
+        "  assay doctor --device cuda:0 --jitter 60s\n"
+        "  assay doctor --json --jitter 0s",
+    .options = options,
+    .groups = GROUP_JSON | GROUP_STACK | GROUP_QUIET,
+    .run = run,
+};

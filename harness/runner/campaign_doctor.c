@@ -1,0 +1,90 @@
+#include "harness/runner/campaign_doctor.h"
+
+#include "harness/core/log.h"
+#include "harness/core/text.h"
+#include "harness/runner/doctor.h"
+
+#define LOOK_NS 200000000
+
+/* The campaign's devices, each once. */
+static json_t *devices_of(const struct campaign *campaign)
+{
+    json_t *seen = json_object(), *specs = json_array(), *value;
+    const char *spec;
+
+    for (size_t i = 0; i < campaign->cell_count; i++) {
+        spec = json_string_value(json_object_get(campaign->cells[i].message, "device"));
+        if (spec)
+            json_object_set_new(seen, spec, json_true());
+    }
+    json_object_foreach(seen, spec, value)
+    {
+        json_array_append_new(specs, json_string(spec));
+    }
+    json_decref(seen);
+    return specs;
+}
+
+/* "steal time (12 % ...), other processes (...)": what is at least so bad. */
+static void append_bad(struct text *out, const json_t *report, enum doctor_severity least)
+{
+    size_t i;
+    json_t *finding;
+
+    json_array_foreach(json_object_get(report, "findings"), i, finding)
+    {
+        const json_t *one = json_pack("{s:O}", "worst", json_object_get(finding, "severity"));
+
+        if (doctor_worst(one) >= least)
+            text_append_format(out, "%s%s (%s)", out->length ? "; " : "",
+                               json_string_value(json_object_get(finding, "check")),
+                               json_string_value(json_object_get(finding, "observed")));
+        json_decref((json_t *)one);
+    }
+}
+
+static enum status refuse(struct campaign *campaign, const char *words, struct error *err)
+{
+    enum status status =
+        store_add_campaign_event(campaign->store, campaign->row, "failed", words, err);
+
+    if (status != STATUS_OK)
+        return status;
+    return error_set(err, STATUS_UNAVAILABLE,
+                     "the protocol does not measure on a machine in this state: %s; `assay doctor` "
+                     "tells what to do about it",
+                     words);
+}
+
+enum status campaign_examine(struct campaign *campaign, const struct campaign_options *options,
+                             struct error *err)
+{
+    static const enum doctor_severity refused[] = {
+        [PROTOCOL_REFUSE_SPOILS] = DOCTOR_SPOILS, [PROTOCOL_REFUSE_DISTURBS] = DOCTOR_DISTURBS};
+    json_t *specs = devices_of(campaign), *report = NULL;
+    struct doctor_options doctor = {.specs = specs,
+                                    .look_ns = LOOK_NS,
+                                    .jitter_ns = campaign->doctor_jitter_ns > options->jitter_ns
+                                                     ? campaign->doctor_jitter_ns
+                                                     : options->jitter_ns};
+    struct text bad;
+    enum status status = doctor_examine(&doctor, &report, err);
+
+    json_decref(specs);
+    if (status != STATUS_OK)
+        return status;
+    text_init(&bad);
+    status = store_add_doctor(campaign->store, campaign->row, report, err);
+    if (status == STATUS_OK && campaign->doctor_refuses != PROTOCOL_REFUSE_NOTHING &&
+        doctor_worst(report) >= refused[campaign->doctor_refuses]) {
+        append_bad(&bad, report, refused[campaign->doctor_refuses]);
+        status = refuse(campaign, bad.data, err);
+    } else if (status == STATUS_OK && doctor_worst(report) == DOCTOR_SPOILS && !options->quiet) {
+        append_bad(&bad, report, DOCTOR_SPOILS);
+        log_warning("this machine is not fit to measure on: %s; `assay doctor` tells more",
+                    bad.data);
+    }
+    text_finish(&bad);
+    json_decref(report);
+    return status;
+}

@@ -1,0 +1,318 @@
+#include "harness/runner/doctor_internal.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "backends/backend.h"
+#include "harness/core/cgroup.h"
+#include "harness/core/clock.h"
+#include "harness/core/text.h"
+#include "harness/runner/host.h"
+#include "harness/runner/host_details.h"
+#include "harness/runner/probe.h"
+
+static const char *const severity_names[] = {
+#define NAME(code, name) name,
+    DOCTOR_SEVERITY_MAP(NAME)
+#undef NAME
+};
+
+const char *doctor_severity_name(enum doctor_severity severity)
+{
+    return severity_names[severity];
+}
+
+enum doctor_severity doctor_worst(const json_t *report)
+{
+    const char *worst = json_string_value(json_object_get(report, "worst"));
+
+    for (size_t i = 0; worst && i < sizeof(severity_names) / sizeof(severity_names[0]); i++)
+        if (!strcmp(worst, severity_names[i]))
+            return (enum doctor_severity)i;
+    return DOCTOR_NONE;
+}
+
+/* Text of others (names of processes, files of sysfs) goes into it: made printable. */
+static json_t *words(const char *format, va_list args)
+{
+    struct text text, clean;
+    json_t *json;
+
+    text_init(&text);
+    text_init(&clean);
+    text_append_formatv(&text, format, args);
+    text_append_printable(&clean, text.data, text.length);
+    json = text_ok(&clean) ? json_string(clean.data) : NULL;
+    text_finish(&text);
+    text_finish(&clean);
+    return json;
+}
+
+void doctor_find(struct doctor *doctor, enum doctor_severity severity, const char *check,
+                 const char *spoils, const char *remedy, const char *observed, ...)
+{
+    va_list args;
+    json_t *seen;
+
+    va_start(args, observed);
+    seen = words(observed, args);
+    va_end(args);
+    json_array_append_new(doctor->findings,
+                          json_pack("{s:s, s:s, s:o, s:s, s:s}", "check", check, "severity",
+                                    doctor_severity_name(severity), "observed", seen, "spoils",
+                                    spoils, "remedy", remedy));
+}
+
+void doctor_pass(struct doctor *doctor, const char *check, const char *observed, ...)
+{
+    va_list args;
+    json_t *seen;
+
+    va_start(args, observed);
+    seen = words(observed, args);
+    va_end(args);
+    json_array_append_new(doctor->passed,
+                          json_pack("{s:s, s:o}", "check", check, "observed", seen));
+}
+
+void doctor_cannot_know(struct doctor *doctor, const char *check, const char *reason)
+{
+    json_array_append_new(doctor->unknown, json_pack("{s:s, s:s}", "check", check, "reason",
+                                                     reason ? reason : "nothing tells"));
+}
+
+const char *doctor_text(const struct reading_list *list, const char *name, const char **ret_reason)
+{
+    const struct reading *reading = reading_find(list, name);
+
+    if (ret_reason)
+        *ret_reason = reading && reading->reason ? reading->reason : "it is not read here";
+    if (!reading || reading->type != READING_TEXT ||
+        (reading->status != READING_MEASURED && reading->status != READING_DECLARED))
+        return NULL;
+    return reading->text;
+}
+
+int64_t doctor_integer(const struct reading_list *list, const char *name)
+{
+    const struct reading *reading = reading_find(list, name);
+    int64_t value;
+
+    if (!reading || (reading->status != READING_MEASURED && reading->status != READING_DECLARED))
+        return -1;
+    if (reading->type == READING_INTEGER)
+        return reading->integer;
+    return reading->type == READING_TEXT && text_parse_i64(reading->text, &value) ? value : -1;
+}
+
+static int64_t throttled_periods(void)
+{
+    struct reading_list list;
+    int64_t periods;
+
+    reading_list_init(&list);
+    cgroup_read_usage(&list);
+    periods = doctor_integer(&list, "cgroup.throttled_periods");
+    reading_list_finish(&list);
+    return periods;
+}
+
+struct ticking {
+    const struct doctor_options *options;
+    int64_t started_ns;
+};
+
+static bool tick(void *context)
+{
+    const struct ticking *ticking = context;
+
+    return !ticking->options->tick ||
+           ticking->options->tick(ticking->options->context,
+                                  clock_monotonic_ns() - ticking->started_ns);
+}
+
+/* Processor time of this process and of what it started and waited for. */
+static int64_t own_cpu_ms(void)
+{
+    struct rusage own, children;
+
+    if (getrusage(RUSAGE_SELF, &own) < 0 || getrusage(RUSAGE_CHILDREN, &children) < 0)
+        return 0;
+    return (own.ru_utime.tv_sec + own.ru_stime.tv_sec + children.ru_utime.tv_sec +
+            children.ru_stime.tv_sec) *
+               1000 +
+           (own.ru_utime.tv_usec + own.ru_stime.tv_usec + children.ru_utime.tv_usec +
+            children.ru_stime.tv_usec) /
+               1000;
+}
+
+/* Two looks at who uses the processors, and between them the test or a pause. */
+static void watch_load(struct doctor *doctor, const struct doctor_options *options)
+{
+    struct ticking ticking = {options, clock_monotonic_ns()};
+
+    doctor->throttled_before = throttled_periods();
+    doctor->load_reason = "/proc cannot be read";
+    doctor->own_ms = -own_cpu_ms();
+    if (processes_look(&doctor->before, NULL) != STATUS_OK)
+        return;
+    if (options->jitter_ns > 0) {
+        doctor->jitter = jitter_measure(options->jitter_ns, tick, &ticking);
+        doctor->has_jitter = true;
+    } else {
+        clock_sleep_until_ns(clock_monotonic_ns() + options->look_ns);
+    }
+    doctor->throttled_after = throttled_periods();
+    doctor->own_ms += own_cpu_ms();
+    doctor->has_load = processes_look(&doctor->after, NULL) == STATUS_OK;
+}
+
+static int severity_rank(const json_t *finding)
+{
+    const char *name = json_string_value(json_object_get(finding, "severity"));
+
+    for (int i = 0; name && i < (int)(sizeof(severity_names) / sizeof(severity_names[0])); i++)
+        if (!strcmp(name, severity_names[i]))
+            return i;
+    return 0;
+}
+
+/* A new array, worst first, otherwise in the order found. */
+static json_t *worst_first(const json_t *findings, int *ret_worst)
+{
+    json_t *sorted = json_array();
+
+    *ret_worst = DOCTOR_NONE;
+    for (int rank = DOCTOR_SPOILS; rank > DOCTOR_NONE; rank--) {
+        for (size_t i = 0; i < json_array_size(findings); i++) {
+            if (severity_rank(json_array_get(findings, i)) != rank)
+                continue;
+            json_array_append(sorted, json_array_get(findings, i));
+            if (*ret_worst < rank)
+                *ret_worst = rank;
+        }
+    }
+    return sorted;
+}
+
+static enum status check_devices(struct doctor *doctor, const char *wanted, json_t *ret_specs,
+                                 struct error *err)
+{
+    json_t *probe = NULL, *devices = NULL, *device;
+    struct error reason = ERROR_INIT;
+    size_t i;
+    enum status status;
+
+    if (wanted && !wanted[0])
+        return STATUS_OK;
+    status = probe_run(NULL, &probe, err);
+    if (status != STATUS_OK)
+        return status;
+    status = probe_select(probe, wanted, &devices, &reason);
+    json_decref(probe);
+    if (status != STATUS_OK && wanted) { /* asked for by name */
+        if (err)
+            *err = reason;
+        return status;
+    }
+    if (status != STATUS_OK)
+        doctor_cannot_know(doctor, "device", reason.message);
+    json_array_foreach(devices, i, device)
+    {
+        json_array_append(ret_specs, json_object_get(device, "spec"));
+        doctor_check_device(doctor, device);
+    }
+    json_decref(devices);
+    return STATUS_OK;
+}
+
+/* Only backends with telemetry have something to tell without a look at the device itself. */
+static void check_specs(struct doctor *doctor, const json_t *wanted, json_t *ret_specs)
+{
+    size_t i;
+    json_t *spec;
+
+    json_array_foreach((json_t *)wanted, i, spec)
+    {
+        const char *text = json_string_value(spec), *colon = text ? strchr(text, ':') : NULL;
+        char name[64];
+        struct backend *backend;
+        json_t *device;
+
+        if (!colon || (size_t)(colon - text) >= sizeof(name))
+            continue;
+        memcpy(name, text, (size_t)(colon - text));
+        name[colon - text] = '\0';
+        backend = backend_find(name);
+        if (!backend || !backend->ops->telemetry_open)
+            continue;
+        device = json_pack("{s:O}", "spec", spec);
+        doctor_check_device(doctor, device);
+        json_array_append(ret_specs, spec);
+        json_decref(device);
+    }
+}
+
+static json_t *jitter_json(const struct doctor *doctor)
+{
+    const struct jitter *jitter = &doctor->jitter;
+
+    if (!doctor->has_jitter)
+        return json_null();
+    return json_pack("{s:I, s:i, s:I, s:I, s:I}", "duration_ns", (json_int_t)jitter->duration_ns,
+                     "threshold_ns", JITTER_THRESHOLD_NS, "gaps", (json_int_t)jitter->gaps,
+                     "lost_ns", (json_int_t)jitter->lost_ns, "longest_ns",
+                     (json_int_t)jitter->longest_ns);
+}
+
+enum status doctor_examine(const struct doctor_options *options, json_t **ret, struct error *err)
+{
+    struct doctor doctor = {.findings = json_array(),
+                            .passed = json_array(),
+                            .unknown = json_array(),
+                            .throttled_before = -1,
+                            .throttled_after = -1};
+    json_t *specs = json_array(), *report = NULL;
+    const char *host;
+    int worst;
+    enum status status;
+
+    reading_list_init(&doctor.host);
+    host_read_fixed(&doctor.host);
+    host_read_details(&doctor.host);
+    host_read_moving(&doctor.host);
+    host_read_time(&doctor.host);
+    cgroup_read_limits(&doctor.host);
+    watch_load(&doctor, options);
+    doctor_check_host(&doctor);
+    if (options->specs)
+        check_specs(&doctor, options->specs, specs);
+    status = options->specs ? STATUS_OK : check_devices(&doctor, options->device, specs, err);
+    host = doctor_text(&doctor.host, "host.name", NULL);
+    if (status == STATUS_OK) {
+        json_t *findings = worst_first(doctor.findings, &worst);
+
+        report = json_pack("{s:i, s:I, s:s, s:s?, s:O, s:o, s:O, s:O, s:o}", "version", 1, "utc_ns",
+                           (json_int_t)clock_utc_ns(), "worst",
+                           doctor_severity_name((enum doctor_severity)worst), "host", host,
+                           "devices", specs, "findings", findings, "passed", doctor.passed,
+                           "unknown", doctor.unknown, "jitter", jitter_json(&doctor));
+        if (!report || doctor.host.failed)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for the findings");
+    }
+    if (status == STATUS_OK)
+        *ret = report;
+    else
+        json_decref(report);
+    json_decref(specs);
+    json_decref(doctor.findings);
+    json_decref(doctor.passed);
+    json_decref(doctor.unknown);
+    processes_finish(&doctor.before);
+    processes_finish(&doctor.after);
+    reading_list_finish(&doctor.host);
+    return status;
+}

@@ -1,0 +1,54 @@
+/*
+ * doctor - what on this machine would spoil evidence: each finding with what was seen, what it
+ * would do to a measurement, and what to do about it. Only what was seen is said: a thing that
+ * cannot be known here is listed as unknown, with the reason, and is no finding.
+ */
+#ifndef ASSAY_RUNNER_DOCTOR_H
+#define ASSAY_RUNNER_DOCTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+
+/* From the harmless to the fatal. */
+#define DOCTOR_SEVERITY_MAP(X)                                                                     \
+    X(NONE, "none")         /* nothing was found */                                                \
+    X(NOTE, "note")         /* worth knowing; results are good without a change */                 \
+    X(DISTURBS, "disturbs") /* intervals grow wider, or a level moves by some per cent */          \
+    X(SPOILS, "spoils")     /* numbers taken like this say little of the device */
+
+enum doctor_severity {
+#define DOCTOR_SEVERITY_ENUM(code, name) DOCTOR_##code,
+    DOCTOR_SEVERITY_MAP(DOCTOR_SEVERITY_ENUM)
+#undef DOCTOR_SEVERITY_ENUM
+};
+const char *doctor_severity_name(enum doctor_severity severity);
+
+struct doctor_options {
+    /* These devices too: "cuda:0", "opencl"; NULL: every usable one; "": none. */
+    const char *device;
+    /* In place of `device`, an array of "cuda:0": these by their telemetry alone. NULL: `device`. */
+    const json_t *specs;
+    int64_t jitter_ns; /* length of the test for jitter and steal; 0: none, ... */
+    int64_t look_ns;   /* ... and load is looked at for so long instead */
+    bool (*tick)(void *context, int64_t done_ns); /* during the test; false ends it; NULL: none */
+    void *context;
+};
+
+/*
+ * Looks at the machine. New object:
+ *   {"version": 1, "utc_ns", "worst": severity, "host": name, "devices": ["opencl:0", ...],
+ *    "findings": [{"check", "severity", "observed", "spoils", "remedy"}, ...],   worst first
+ *    "passed": [{"check", "observed"}, ...],
+ *    "unknown": [{"check", "reason"}, ...],
+ *    "jitter": {"duration_ns", "threshold_ns", "gaps", "lost_ns", "longest_ns"} or null}
+ */
+enum status doctor_examine(const struct doctor_options *options, json_t **ret, struct error *err);
+
+/* The report's worst severity; DOCTOR_NONE for one that has none. */
+enum doctor_severity doctor_worst(const json_t *report);
+
+#endif

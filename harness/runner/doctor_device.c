@@ -1,0 +1,203 @@
+/* What is looked at on a device: what its backend told, and what its telemetry says now. */
+#include "harness/runner/doctor_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/telemetry.h"
+#include "harness/core/clock.h"
+#include "harness/core/text.h"
+#include "harness/runner/telemetry_child.h"
+#include "harness/runner/telemetry_watch.h"
+
+#define INTERVAL_NS 100000000
+#define LOOK_NS 1200000000 /* opening a vendor's library takes most of a second */
+
+static const char *member(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+/* The newest value of a channel; false when it has none. */
+static bool newest(const struct telemetry_log *log, const char *name, int64_t *ret)
+{
+    for (size_t i = 0; i < log->channel_count; i++) {
+        if (strcmp(member(json_array_get(log->channels, i), "name"), name))
+            continue;
+        for (size_t row = log->row_count; row-- > 0;) {
+            *ret =
+                log->rows[row * (TELEMETRY_ROW_HEAD + log->channel_count) + TELEMETRY_ROW_HEAD + i];
+            if (*ret != TELEMETRY_MISSING)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Names of the bits that are set: "power, thermal". */
+static void append_bits(struct text *out, const struct telemetry_log *log, const char *name,
+                        int64_t mask)
+{
+    for (size_t i = 0; i < log->channel_count; i++) {
+        const json_t *channel = json_array_get(log->channels, i);
+        const json_t *bits = json_object_get(channel, "bits");
+
+        if (strcmp(member(channel, "name"), name))
+            continue;
+        for (size_t bit = 0; bit < 63; bit++) {
+            const char *word = json_string_value(json_array_get(bits, bit));
+
+            if (!(mask >> bit & 1) || (word && strstr(word, "idle")))
+                continue; /* an idle device lowers its clock: that is no finding */
+            if (word)
+                text_append_format(out, "%s%s", out->length ? ", " : "", word);
+            else
+                text_append_format(out, "%sbit %zu", out->length ? ", " : "", bit);
+        }
+    }
+}
+
+static void check_throttling(struct doctor *doctor, const struct telemetry_log *log,
+                             const char *check)
+{
+    struct text reasons;
+    int64_t mask;
+
+    if (!newest(log, "throttle_reasons", &mask)) {
+        doctor_cannot_know(doctor, check, "the device does not tell reasons of throttling");
+        return;
+    }
+    text_init(&reasons);
+    append_bits(&reasons, log, "throttle_reasons", mask);
+    if (reasons.length > 0)
+        doctor_find(doctor, DOCTOR_DISTURBS, check,
+                    "the device runs below its clock before anything is measured",
+                    "look at its cooling and power limit (nvidia-smi -q -d PERFORMANCE,POWER; "
+                    "amd-smi metric)",
+                    "now: %s", reasons.data);
+    else
+        doctor_pass(doctor, check, "none now");
+    text_finish(&reasons);
+}
+
+static void check_heat(struct doctor *doctor, const struct telemetry_log *log,
+                       const struct reading_list *told, const char *check)
+{
+    int64_t now, limit = doctor_integer(told, "device.temperature_slowdown");
+
+    if (!newest(log, "temperature_mc", &now) || limit <= 0)
+        doctor_cannot_know(doctor, check, "the device does not tell temperature and limit");
+    else if (limit - now < 10000)
+        doctor_find(doctor, DOCTOR_DISTURBS, check, "near its limit a device lowers its clock",
+                    "let it cool, look at fans and air", "%.0f degrees, it slows down at %.0f",
+                    (double)now / 1000, (double)limit / 1000);
+    else
+        doctor_pass(doctor, check, "%.0f degrees, it slows down at %.0f", (double)now / 1000,
+                    (double)limit / 1000);
+}
+
+static void check_told(struct doctor *doctor, const struct reading_list *told, const char *spec)
+{
+    const char *processes = doctor_text(told, "device.processes", NULL);
+    int64_t ecc = doctor_integer(told, "device.memory_ecc");
+    int64_t persistence = doctor_integer(told, "device.persistence");
+    int64_t width = doctor_integer(told, "device.pcie_width");
+    int64_t width_max = doctor_integer(told, "device.pcie_width_max");
+    char check[128];
+
+    snprintf(check, sizeof(check), "%s processes", spec);
+    if (!processes)
+        doctor_cannot_know(doctor, check, "the device does not tell who uses it");
+    else if (strcmp(processes, "none"))
+        doctor_find(doctor, DOCTOR_SPOILS, check,
+                    "they take the device's time, memory and power while samples are taken",
+                    "end them: nvidia-smi or amd-smi process lists them", "%s", processes);
+    else
+        doctor_pass(doctor, check, "none");
+    snprintf(check, sizeof(check), "%s ECC", spec);
+    if (ecc == 0)
+        doctor_find(doctor, DOCTOR_NOTE, check,
+                    "bits that flip are not seen, and bandwidth differs from a device with ECC",
+                    "sudo nvidia-smi -e 1, then restart the device", "off");
+    else if (ecc > 0)
+        doctor_pass(doctor, check, "on");
+    else
+        doctor_cannot_know(doctor, check, "the device does not tell, or has none");
+    snprintf(check, sizeof(check), "%s persistence", spec);
+    if (persistence == 0)
+        doctor_find(doctor, DOCTOR_NOTE, check,
+                    "the driver lets go of an idle device, and each trial waits for it again",
+                    "sudo nvidia-smi -pm 1", "off");
+    else if (persistence > 0)
+        doctor_pass(doctor, check, "on");
+    snprintf(check, sizeof(check), "%s PCIe link", spec);
+    if (width > 0 && width_max > 0 && width < width_max)
+        doctor_find(doctor, DOCTOR_DISTURBS, check, "copies run at a part of their rate",
+                    "look at slot, riser and BIOS: lspci -vv shows LnkSta",
+                    "%" PRId64 " of %" PRId64 " lanes", width, width_max);
+    else if (width > 0)
+        doctor_pass(doctor, check, "%" PRId64 " lanes", width);
+}
+
+static void merge(struct reading_list *into, const json_t *readings)
+{
+    struct reading_list list;
+
+    if (!readings || reading_list_from_json(readings, &list, NULL) != STATUS_OK)
+        return;
+    for (size_t i = 0; i < list.count; i++) {
+        const struct reading *r = &list.items[i];
+
+        if (r->status != READING_MEASURED && r->status != READING_DECLARED)
+            continue;
+        if (r->type == READING_TEXT)
+            reading_add_text(into, r->name, r->text, r->source);
+        else if (r->type == READING_INTEGER)
+            reading_add_integer(into, r->name, r->integer, r->unit, r->source);
+    }
+    reading_list_finish(&list);
+}
+
+void doctor_check_device(struct doctor *doctor, const json_t *device)
+{
+    const char *spec = member(device, "spec");
+    struct telemetry_watch_options options = {.part = spec, .interval_ns = INTERVAL_NS};
+    struct telemetry_watch watch;
+    struct telemetry_log log;
+    struct reading_list told;
+    struct error err = ERROR_INIT;
+    char check[128];
+
+    /* A processor is looked at as the host. */
+    if (!strcmp(member(device, "type"), "cpu") && strncmp(spec, "null", 4))
+        return;
+    snprintf(check, sizeof(check), "%s telemetry", spec);
+    if (telemetry_watch_start(&options, &watch, &err) != STATUS_OK) {
+        doctor_cannot_know(doctor, check, err.message);
+        return;
+    }
+    clock_sleep_until_ns(clock_monotonic_ns() + LOOK_NS);
+    if (telemetry_watch_stop(&watch, INTERVAL_NS, &log, &err) != STATUS_OK) {
+        doctor_cannot_know(doctor, check, err.message);
+        return;
+    }
+    if (log.status != STATUS_OK)
+        doctor_cannot_know(doctor, check, log.message);
+    reading_list_init(&told);
+    merge(&told, json_object_get(device, "readings"));
+    merge(&told, log.begin);
+    merge(&told, log.end);
+    if (log.status == STATUS_OK) {
+        snprintf(check, sizeof(check), "%s throttling", spec);
+        check_throttling(doctor, &log, check);
+        snprintf(check, sizeof(check), "%s temperature", spec);
+        check_heat(doctor, &log, &told, check);
+    }
+    check_told(doctor, &told, spec);
+    reading_list_finish(&told);
+    telemetry_log_finish(&log);
+}

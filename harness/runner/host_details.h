@@ -1,0 +1,13 @@
+/* host_details - what of the host decides on clocks, placement, memory, time and drivers. */
+#ifndef ASSAY_RUNNER_HOST_DETAILS_H
+#define ASSAY_RUNNER_HOST_DETAILS_H
+
+#include "harness/core/reading.h"
+
+/* What stands still; names "host.*". Every one is there, with a value or with the reason. */
+void host_read_details(struct reading_list *list);
+
+/* How far the clock of the day can be trusted now; names "host.time.*". */
+void host_read_time(struct reading_list *list);
+
+#endif

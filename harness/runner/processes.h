@@ -1,0 +1,42 @@
+/*
+ * processes - who uses the processors: two looks at /proc and what lies between them.
+ */
+#ifndef ASSAY_RUNNER_PROCESSES_H
+#define ASSAY_RUNNER_PROCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "harness/core/status.h"
+
+#define PROCESSES_NAME_SIZE 48 /* "firefox (1234)", made printable */
+
+struct process_use {
+    pid_t pid, parent;
+    int64_t started_ticks; /* since the boot: with the pid, one process for good */
+    int64_t cpu_ms;
+    char name[PROCESSES_NAME_SIZE];
+};
+
+struct processes {
+    struct process_use *items; /* heap */
+    size_t count;
+    int64_t at_ns;                      /* CLOCK_MONOTONIC */
+    int64_t busy_ms, steal_ms, idle_ms; /* of all processors, since the boot; -1: not known */
+};
+
+/* NO_MEMORY; UNAVAILABLE without /proc. */
+enum status processes_look(struct processes *ret, struct error *err);
+void processes_finish(struct processes *processes);
+
+/*
+ * What each process used between the looks, most first; `own` and what it started are left out. A
+ * process that began in between counts whole. Heap, `*ret_count` of them; NULL when there is none
+ * or no memory.
+ */
+struct process_use *processes_between(const struct processes *before, const struct processes *after,
+                                      pid_t own, size_t *ret_count);
+
+#endif

@@ -1,0 +1,114 @@
+"""assay doctor: findings on recorded machines, on this one, and with a campaign."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+
+class Doctor(CliTest):
+    def examine(self, machine, *words, **environment):
+        call = self.assay("doctor", "--json", "--jitter", "0s", "--device", "none", *words,
+                          ASSAY_HOST_ROOT=self.machine(machine), **environment)
+        self.assertEqual(call.status, 0, call.err)
+        report = call.json()
+        for finding in report["findings"]:
+            self.assertTrue(all(finding[key] for key in ("check", "severity", "observed", "spoils",
+                                                         "remedy")), finding)
+        return report, {f["check"]: f for f in report["findings"]}
+
+    def test_a_machine_made_ready_has_no_findings(self):
+        report, findings = self.examine("tuned_server")
+        # What the recorded files do not decide is this process's own: its affinity.
+        self.assertEqual(set(findings) - {"affinity"}, set(), report)
+        self.assertIn({"check": "governor", "observed": "performance on every processor"},
+                      report["passed"])
+        self.assertTrue(any(u["check"] == "jitter" for u in report["unknown"]))
+
+    def test_a_laptop_has_its_findings(self):
+        report, findings = self.examine("laptop")
+        for check, seen in {"governor": "powersave", "turbo": "on", "clock source": "hpet",
+                            "swap": "1.43 GiB", "processor quota": "150000 100000", "SMT": "on",
+                            "temperature": "97 degrees", "battery": "AC", "memory": "586 MiB",
+                            "fixed clock": "400000 to 4700000"}.items():
+            self.assertIn(seen, findings[check]["observed"])
+        self.assertIn("no_turbo", findings["turbo"]["remedy"])
+        self.assertEqual(report["worst"], "disturbs")
+        ranks = [["spoils", "disturbs", "note"].index(f["severity"]) for f in report["findings"]]
+        self.assertEqual(ranks, sorted(ranks))
+
+    def test_what_cannot_be_known_is_no_finding(self):
+        report, findings = self.examine("cloud_guest")
+        self.assertIn("hypervisor", findings)
+        self.assertIn("150000 100000", findings["processor quota"]["observed"])
+        unknown = {u["check"]: u["reason"] for u in report["unknown"]}
+        for check in ("governor", "turbo", "fixed clock", "temperature"):
+            self.assertIn(check, unknown)
+            self.assertNotIn(check, findings)
+
+    def test_steal_and_load_are_seen_between_two_looks(self):
+        # The same counters twice: nothing happened in between.
+        report, findings = self.examine("cloud_guest")
+        self.assertNotIn("steal time", findings)
+        self.assertIn({"check": "steal time", "observed": "0.0 % while looking"}, report["passed"])
+
+    def test_this_machine(self):
+        call = self.assay("doctor", "--jitter", "200ms", "--json", "--device", "none")
+        self.assertEqual(call.status, 0, call.err)
+        report = call.json()
+        self.assertGreater(report["jitter"]["duration_ns"], 100_000_000)
+        self.assertLessEqual(report["jitter"]["lost_ns"], report["jitter"]["duration_ns"])
+        said = [entry["check"] for key in ("findings", "passed", "unknown")
+                for entry in report[key]]
+        self.assertEqual(len(said), len(set(said)), "each check says one thing")
+        # What it says is what the files say.
+        with open("/proc/swaps", encoding="ascii") as swaps:
+            used = sum(int(line.split()[3]) for line in swaps.readlines()[1:])
+        self.assertEqual("swap" in {f["check"] for f in report["findings"]}, used > 0)
+        text = self.assay("doctor", "--jitter", "0s", "--device", "none", COLUMNS="80")
+        self.assertTrue(all(len(line) <= 80 for line in text.out.splitlines()), text.out)
+
+    def test_a_device(self):
+        call = self.assay("doctor", "--json", "--jitter", "0s", "--device", "null:0",
+                          ASSAY_NULL="power_mw=9000,throttle=2,foreign=1")
+        findings = {f["check"]: f for f in call.json()["findings"]}
+        self.assertEqual(findings["null:0 processes"]["severity"], "spoils")
+        self.assertIn("thermal", findings["null:0 throttling"]["observed"])
+        call = self.assay("doctor", "--json", "--jitter", "0s", "--device", "null:0",
+                          ASSAY_NULL="power_mw=9000,fault=telemetry_crash@1")
+        self.assertIn("signal 11", json.dumps(call.json()["unknown"]))
+
+    def test_wrong_words(self):
+        self.assertEqual(self.assay("doctor", "--jitter", "soon").status, 2)
+        self.assertEqual(self.assay("doctor", "--device", "cuda:99", "--jitter", "0s").status, 3)
+
+    def test_findings_are_stored_with_a_campaign(self):
+        call = self.run_synthetic(ASSAY_NULL="launch_ns=200000,power_mw=1,foreign=1")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("null:0 processes", call.err)
+        self.assertEqual(self.query("SELECT count(*) FROM doctor"), [(1,)])
+        self.assertEqual(self.query("SELECT severity FROM findings WHERE \"check\" = "
+                                    "'null:0 processes'"), [("spoils",)])
+
+    def test_a_protocol_refuses(self):
+        self.FAST += "doctor: {refuse: spoils}\n"
+        stranger = "launch_ns=200000,power_mw=1,foreign=1"
+        call = self.run_synthetic(ASSAY_NULL=stranger)
+        self.assertEqual(call.status, 3, call.err)
+        self.assertIn("null:0 processes", call.err)
+        self.assertEqual(self.query("SELECT count(*) FROM trial"), [(0,)])
+        self.assertEqual(self.query("SELECT event FROM campaign_event ORDER BY id DESC LIMIT 1"),
+                         [("failed",)])
+
+    def test_an_unknown_refusal_is_refused(self):
+        self.FAST += "doctor: {refuse: everything}\n"
+        call = self.run_synthetic()
+        self.assertEqual(call.status, 2)
+        self.assertIn("refuse", call.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
