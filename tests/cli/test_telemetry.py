@@ -111,8 +111,9 @@ class Telemetry(CliTest):
         return json.loads(self.query("SELECT body FROM estimate")[0][0])
 
     def test_energy_of_a_counter_that_wraps(self):
-        self.FAST = self.FAST.replace("time: 30ms", "time: 200ms")
-        call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_wraps_at=9000000")
+        # A wrap each second, and more than a second of window: at least one lies in it.
+        self.FAST = self.FAST.replace("time: 30ms", "time: 1200ms")
+        call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_wraps_at=150000000")
         self.assertEqual(call.status, 0, call.err)
         estimate = self.estimate()
         self.assertEqual(estimate["energy_source"], "device.energy_uj")
