@@ -75,6 +75,14 @@ bool cgroup_find(const char *controller, const char *file, const char *file_1, c
     return find_below(mount, path, file_1, ret);
 }
 
+/* Version 1 writes "no limit" as the largest multiple of a page. */
+static bool is_no_limit(const char *line)
+{
+    int64_t value;
+
+    return text_parse_i64(line, &value) && value > INT64_MAX - (1 << 20);
+}
+
 static void read_control(struct reading_list *list, const char *name, const char *controller,
                          const char *file, const char *file_1)
 {
@@ -85,7 +93,7 @@ static void read_control(struct reading_list *list, const char *name, const char
         reading_add_missing(list, name, READING_UNAVAILABLE, file,
                             "no such control: not limited here, or no such controller");
     else if (machine_read_line(path, &line, &err) == STATUS_OK)
-        reading_add_text(list, name, line, path);
+        reading_add_text(list, name, is_no_limit(line) ? "max" : line, path);
     else
         reading_add_missing(list, name,
                             err.code == STATUS_DENIED ? READING_DENIED : READING_UNAVAILABLE, path,

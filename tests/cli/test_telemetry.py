@@ -151,7 +151,7 @@ class Telemetry(CliTest):
         call = self.assay("show", "last/1", "--db", self.db)
         self.assertIn("thermal", call.out)
         self.assertIn("Beside trial 1", call.out)
-        self.assertIn("unavailable: a null device has no memory clock", call.out)
+        self.assertIn("unavailable: a null device has no memory", call.out)
         self.assertRegex(call.out, r"energy +[0-9.]+ .*J/iteration")
         page = os.path.join(self.folder, "page.html")
         self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
