@@ -24,8 +24,9 @@
 /*
  * Nothing here may change what an expression means: no -ffast-math or part of it that reorders,
  * contracts or forgets NaN. -fno-math-errno and -fno-trapping-math only give up errno and exception
- * flags, which no kernel can see, and without them sqrt and selects do not vectorize. -nostdlib: a
- * kernel calls nothing but what the process has already (memcpy, memset).
+ * flags, which no kernel can see, and without them sqrt and selects do not vectorize. A copy
+ * loop stays one: as memcpy it would be the C library's, and short rows are slow there. -nostdlib:
+ * a kernel calls nothing.
  */
 static const char *const options[] = {
     "-std=gnu17",
@@ -35,6 +36,7 @@ static const char *const options[] = {
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
+    "-fno-tree-loop-distribute-patterns",
     "-fno-stack-protector",
     "-fno-semantic-interposition",
     "-fno-asynchronous-unwind-tables",
@@ -335,6 +337,14 @@ static enum status write_text(const char *path, const char *text, size_t length,
     return status;
 }
 
+static enum status wrote(const struct cpu_compiler *compiler, const char *path, struct error *err)
+{
+    if (access(path, R_OK) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_COMPILE,
+                     "the compiler %s says that it succeeded and wrote nothing", compiler->command);
+}
+
 enum status cpu_compiler_preprocess(const struct cpu_compiler *compiler, const char *folder,
                                     const char *text, size_t length, char **ret, char **ret_log,
                                     struct error *err)
@@ -349,6 +359,8 @@ enum status cpu_compiler_preprocess(const struct cpu_compiler *compiler, const c
         status = write_text(input, text, length, err);
     if (status == STATUS_OK)
         status = run(compiler, words, folder, ret_log, err);
+    if (status == STATUS_OK)
+        status = wrote(compiler, output, err);
     if (status == STATUS_OK)
         status = file_read(output, TEXT_MAX, ret, NULL, err);
     free(input);
@@ -371,10 +383,8 @@ enum status cpu_compiler_compile(const struct cpu_compiler *compiler, const char
         status = write_text(input, text, length, err);
     if (status == STATUS_OK)
         status = run(compiler, words, folder, ret_log, err);
-    if (status == STATUS_OK && access(object, R_OK) != 0)
-        status = error_set(err, STATUS_COMPILE,
-                           "the compiler %s says that it succeeded and wrote nothing",
-                           compiler->command);
+    if (status == STATUS_OK)
+        status = wrote(compiler, object, err);
     free(input);
     return status;
 }

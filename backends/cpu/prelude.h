@@ -28,7 +28,9 @@ typedef double f64;
 #define UNROLL ASSAY_PRAGMA(clang loop unroll(full))
 #define UNROLL_N(n) ASSAY_PRAGMA(clang loop unroll_count(n))
 #else
-#define UNROLL ASSAY_PRAGMA(GCC unroll 64)
+/* Nothing: a loop that is unrolled early is no loop when gcc vectorizes, and later it is unrolled.
+ */
+#define UNROLL
 #define UNROLL_N(n) ASSAY_PRAGMA(GCC unroll n)
 #endif
 
@@ -128,6 +130,38 @@ INLINE f32 assay_float(u32 bits)
 #define F_ERF(x) assay_erf((f32)(x))
 #define F_RSQRT(x) (1.0f / __builtin_sqrtf((f32)(x)))
 #define F_POW(x, y) assay_pow((f32)(x), (f32)(y))
+
+/*
+ * Vectors by the compiler's own extension, as wide as registers are, and x += s y fused, for texts
+ * that keep registers of their own. gcc fuses vectors only by the instruction's builtin; elsewhere
+ * it goes element by element.
+ */
+#if defined(__AVX512F__)
+#define ASSAY_VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define ASSAY_VECTOR_BYTES 32
+#else
+#define ASSAY_VECTOR_BYTES 16
+#endif
+#if defined(__AVX512F__) && !defined(__clang__)
+#define ASSAY_VECTOR_FMA_F32(x, s, y)                                                              \
+    (x) = __builtin_ia32_vfmaddps512_mask((s), (y), (x), (u16)-1, 4)
+#define ASSAY_VECTOR_FMA_F64(x, s, y)                                                              \
+    (x) = __builtin_ia32_vfmaddpd512_mask((s), (y), (x), (u8)-1, 4)
+#elif defined(__AVX__) && defined(__FMA__) && !defined(__clang__)
+#define ASSAY_VECTOR_FMA_F32(x, s, y) (x) = __builtin_ia32_vfmaddps256((s), (y), (x))
+#define ASSAY_VECTOR_FMA_F64(x, s, y) (x) = __builtin_ia32_vfmaddpd256((s), (y), (x))
+#else
+#define ASSAY_EACH_FMA(fma, x, s, y)                                                               \
+    do {                                                                                           \
+        __typeof__(x) s_ = (s), y_ = (y);                                                          \
+                                                                                                   \
+        for (u32 e_ = 0; e_ < sizeof(x) / sizeof((x)[0]); e_++)                                    \
+            (x)[e_] = fma(s_[e_], y_[e_], (x)[e_]);                                                \
+    } while (0)
+#define ASSAY_VECTOR_FMA_F32(x, s, y) ASSAY_EACH_FMA(__builtin_fmaf, x, s, y)
+#define ASSAY_VECTOR_FMA_F64(x, s, y) ASSAY_EACH_FMA(__builtin_fma, x, s, y)
+#endif
 
 /* Two selects vectorize; fmaxf is a call where NaN may come. */
 INLINE f32 assay_max(f32 a, f32 b)

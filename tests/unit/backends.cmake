@@ -34,3 +34,13 @@ foreach(folder ASSAY_CUDA_INCLUDE ASSAY_NVML_INCLUDE)
         target_include_directories(test_backend_cuda_abi SYSTEM PRIVATE ${${folder}})
     endif()
 endforeach()
+add_library(fixture_dnnl MODULE unit/fixture_dnnl.c)
+set_target_properties(fixture_dnnl PROPERTIES PREFIX "lib"
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+assay_add_test(NAME test_backend_cpu SOURCES unit/test_backend_cpu.c LIBS assay_backends
+    LABELS unit)
+target_compile_definitions(test_backend_cpu PRIVATE FAKE_DNNL_PATH="$<TARGET_FILE:fixture_dnnl>")
+add_dependencies(test_backend_cpu fixture_dnnl)
+# Skips itself where oneDNN's headers are not installed.
+assay_add_test(NAME test_backend_cpu_dnnl_abi SOURCES unit/test_backend_cpu_dnnl_abi.c
+    LIBS assay_backends LABELS unit)

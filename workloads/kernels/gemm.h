@@ -106,8 +106,15 @@
 
 #if LANES == 1
 
-#define VECTOR (64 / NUMBER_BYTES)
-#define PANEL (REG_V * VECTOR)
+/* REG_V counts 64 bytes; a vector may be a part of that. */
+#ifdef ASSAY_VECTOR_BYTES
+#define VECTOR_BYTES ASSAY_VECTOR_BYTES
+#else
+#define VECTOR_BYTES 64
+#endif
+#define VECTOR (VECTOR_BYTES / NUMBER_BYTES)
+#define VECTORS (REG_V * (64 / VECTOR_BYTES))
+#define PANEL (VECTORS * VECTOR)
 
 #ifdef __OPENCL_VERSION__
 #if NUMBER_KIND == KIND_F64
@@ -137,6 +144,22 @@ typedef vector __attribute__((aligned(NUMBER_BYTES))) vector_in_memory;
 #else
 #define VECTOR_FMA(x, s, y) (x) = fma((vector)(s), (y), (x))
 #endif
+#elif defined(ASSAY_VECTOR_BYTES)
+typedef NUMBER vector __attribute__((vector_size(VECTOR_BYTES)));
+typedef NUMBER vector_in_memory
+    __attribute__((vector_size(VECTOR_BYTES), aligned(NUMBER_BYTES), may_alias));
+#define VECTOR_ZERO(x) (x) = (vector){ZERO}
+#define VECTOR_LOAD(x, space, p) (x) = *(const vector_in_memory *)(p)
+#define VECTOR_STORE(x, space, p) (*(vector_in_memory *)(p) = (x))
+#if NUMBER_KIND == KIND_I32
+#define VECTOR_FMA(x, s, y) (x) += (s) * (y)
+#elif NUMBER_KIND == KIND_F64
+#define VECTOR_FMA(x, s, y) ASSAY_VECTOR_FMA_F64(x, (s) - (vector){ZERO}, y)
+#else
+#define VECTOR_FMA(x, s, y) ASSAY_VECTOR_FMA_F32(x, (s) - (vector){ZERO}, y)
+#endif
+/* gcc vectorizes loops before it unrolls those that are only marked UNROLL: here vectors are there. */
+#define UNROLL_VECTORS UNROLL_N(16)
 #else
 typedef struct {
     NUMBER e[VECTOR];
@@ -148,6 +171,9 @@ typedef struct {
 #define VECTOR_LOAD(x, space, p) VECTOR_EACH (x).e[e_] = (p)[e_]
 #define VECTOR_STORE(x, space, p) VECTOR_EACH (p)[e_] = (x).e[e_]
 #define VECTOR_FMA(x, s, y) VECTOR_EACH (x).e[e_] = NUMBER_FMA((s), (y).e[e_], (x).e[e_])
+#endif
+#ifndef UNROLL_VECTORS
+#define UNROLL_VECTORS UNROLL
 #endif
 
 KERNEL(gemm, GEMM_PARAMETERS)
@@ -175,8 +201,8 @@ KERNEL(gemm, GEMM_PARAMETERS)
             if (b_column == 1 && width == PANEL) {
                 for (u64 p = 0; p < depth; p++) {
 #if KIND(TYPE_B) == NUMBER_KIND
-                    UNROLL
-                    for (u32 v = 0; v < REG_V; v++) {
+                    UNROLL_VECTORS
+                    for (u32 v = 0; v < VECTORS; v++) {
                         vector x;
 
                         VECTOR_LOAD(x, GLOBAL, from + p * b_row + v * VECTOR);
@@ -209,9 +235,9 @@ KERNEL(gemm, GEMM_PARAMETERS)
                 NUMBER row[REG_M][BLOCK_K]; /* converted here once, not for every column */
 #define A_AT(i, p) row[i][p]
 #endif
-                vector sum[REG_M][REG_V];
+                vector sum[REG_M][VECTORS];
 
-                UNROLL
+                UNROLL_VECTORS
                 for (u32 i = 0; i < REG_M; i++) {
                     /* Beyond the edge the last row is computed again, and not stored. */
                     const u64 r = i0 + i < rows ? i0 + i : rows - 1;
@@ -227,34 +253,34 @@ KERNEL(gemm, GEMM_PARAMETERS)
                         for (u64 p = 0; p < depth; p++)
                             row[i][p] = GET(TYPE_A, from, p * a_column);
 #endif
-                    UNROLL
-                    for (u32 v = 0; v < REG_V; v++)
+                    UNROLL_VECTORS
+                    for (u32 v = 0; v < VECTORS; v++)
                         VECTOR_ZERO(sum[i][v]);
                 }
                 for (u64 p = 0; p < depth; p++) {
-                    vector y[REG_V];
+                    vector y[VECTORS];
 
-                    UNROLL
-                    for (u32 v = 0; v < REG_V; v++)
+                    UNROLL_VECTORS
+                    for (u32 v = 0; v < VECTORS; v++)
                         VECTOR_LOAD(y[v], LOCAL, panel + p * PANEL + v * VECTOR);
-                    UNROLL
+                    UNROLL_VECTORS
                     for (u32 i = 0; i < REG_M; i++) {
                         const NUMBER x = A_AT(i, p);
 
-                        UNROLL
-                        for (u32 v = 0; v < REG_V; v++)
+                        UNROLL_VECTORS
+                        for (u32 v = 0; v < VECTORS; v++)
                             VECTOR_FMA(sum[i][v], x, y[v]);
                     }
                 }
-                UNROLL
+                UNROLL_VECTORS
                 for (u32 i = 0; i < REG_M; i++) {
                     NUMBER line[PANEL];
                     const u64 at = (m0 + i0 + i) * c_row + n0 + j0;
 
                     if (i0 + i >= rows)
                         continue;
-                    UNROLL
-                    for (u32 v = 0; v < REG_V; v++)
+                    UNROLL_VECTORS
+                    for (u32 v = 0; v < VECTORS; v++)
                         VECTOR_STORE(sum[i][v], PRIVATE, line + v * VECTOR);
 #if KIND(TYPE_C) == NUMBER_KIND
                     if (k0 != k_begin) {
