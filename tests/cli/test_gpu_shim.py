@@ -115,6 +115,22 @@ matmul: {shapes: [{m: 48, n: 40, k: 33}]}
             self.assertNotEqual(status, "ok")
             self.assertIn(launch, message)
 
+    @unittest.skipUnless(BACKEND == "hip", "HIPRTC does so, NVRTC is not known to")
+    def test_a_compiler_that_aborts_is_survived(self):
+        call = self.assay("run", self.memory("triad"), "--device", BACKEND + ":0", "--protocol",
+                          self.fast(), "--db", self.db, timeout=280, ASSAY_SHIM_HIPRTC_ABORTS="1")
+        self.assertNotEqual(call.status, 0)
+        self.assert_sound()
+        ends = self.query("SELECT e.status, e.message FROM trial_end e")
+        # Each planned trial was tried, and ended by itself.
+        self.assertEqual(self.query("SELECT count(*) FROM trial"), [(len(ends),)])
+        self.assertGreater(len(ends), 1)
+        for status, message in ends:
+            self.assertEqual(status, "crashed", message)
+            self.assertIn("signal 6", message)
+            self.assertIn("HIPRTC 6.2", message)
+            self.assertIn("for gfx942", message)
+
 
 if __name__ == "__main__":
     result = unittest.main(argv=sys.argv[:1], exit=False).result
