@@ -118,7 +118,11 @@ static void append_component(struct text *out, const struct view_component *comp
     text_append(out, "</td><td class=\"wrap\">");
     if (component->version && *component->version)
         escape_html(out, component->version);
-    else
+    else if (component->package && component->package_version) {
+        escape_html(out, component->package);
+        text_append_char(out, ' ');
+        escape_html(out, component->package_version);
+    } else
         text_append(out, "<span class=\"none\">not told</span>");
     text_append(out, "</td><td class=\"num\">");
     if (component->size.known)

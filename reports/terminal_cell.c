@@ -267,6 +267,8 @@ static void append_components(const struct terminal *terminal, const struct view
         text_init(&line);
         if (component->version)
             text_append_format(&line, "%s, ", component->version);
+        if (component->package && component->package_version)
+            text_append_format(&line, "%s %s, ", component->package, component->package_version);
         if (component->size.known)
             text_append_format(&line, "%s, ",
                                number_format_bytes((double)component->size.value, size));

@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "harness/core/file.h"
+#include "harness/runner/packages.h"
 
 #define MAPS_TEXT_MAX ((size_t)16 << 20)
 
@@ -151,7 +152,15 @@ void maps_cache_finish(struct maps_cache *cache)
     for (size_t i = 0; i < cache->count; i++)
         free(cache->items[i]);
     free(cache->items);
+    packages_destroy(cache->packages);
     memset(cache, 0, sizeof(*cache));
+}
+
+const struct packages *maps_cache_packages(struct maps_cache *cache)
+{
+    if (!cache->packages && packages_open(&cache->packages, NULL) != STATUS_OK)
+        return NULL;
+    return cache->packages;
 }
 
 static enum status read_content(const struct maps_file *file, struct maps_content *ret,

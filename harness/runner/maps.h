@@ -49,13 +49,19 @@ struct maps_content {
     char build_id[ELF_BUILD_ID_SIZE]; /* "" when it has none */
 };
 
+struct packages;
+
 struct maps_cache {
     struct maps_content **items; /* each on the heap: they stay where they are */
     size_t count, capacity;
+    struct packages *packages; /* read when first asked for (maps_cache_packages); NULL before */
 };
 
 void maps_cache_init(struct maps_cache *cache);
 void maps_cache_finish(struct maps_cache *cache);
+
+/* The machine's packages, read once; NULL when there is no memory for them. */
+const struct packages *maps_cache_packages(struct maps_cache *cache);
 
 /*
  * Content of the file, from the cache or by reading it. CORRUPT: the file at the path is no longer

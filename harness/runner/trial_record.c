@@ -6,6 +6,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/runner/environment.h"
+#include "harness/runner/packages.h"
 #include "harness/runner/telemetry_record.h"
 #include "harness/runner/trial.h"
 
@@ -224,6 +225,20 @@ uint64_t trial_record_samples(const struct trial_record *record, const char *ser
     return 0;
 }
 
+/* What the package manager says of the path; the digest says whether it is still that file. */
+static void describe_package(struct trial_record *record, const char *path,
+                             struct store_component *ret)
+{
+    const struct packages *packages = maps_cache_packages(record->cache);
+    struct package package;
+
+    if (!packages || !packages_find(packages, path, &package))
+        return;
+    ret->manager = package.manager;
+    ret->package = package.name;
+    ret->package_version = package.version;
+}
+
 static void describe_component(struct trial_record *record, const struct maps_file *file,
                                struct store_component *ret)
 {
@@ -239,6 +254,7 @@ static void describe_component(struct trial_record *record, const struct maps_fi
         ret->digest = content->digest;
         ret->has_digest = true;
         ret->build_id = content->build_id[0] ? content->build_id : NULL;
+        describe_package(record, file->path, ret);
     } else {
         ret->missing_reason = err.code == STATUS_CORRUPT ? "replaced or removed while mapped"
                                                          : status_meaning(err.code);

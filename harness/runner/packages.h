@@ -1,0 +1,32 @@
+/*
+ * packages - which installed package a file belongs to, as dpkg's own database tells
+ * (/var/lib/dpkg/info/NAME.list and /var/lib/dpkg/status, deb-control(5)). Read once; no program is
+ * run.
+ */
+#ifndef ASSAY_RUNNER_PACKAGES_H
+#define ASSAY_RUNNER_PACKAGES_H
+
+#include <stdbool.h>
+
+#include "harness/core/status.h"
+
+struct packages;
+
+struct package {
+    const char *manager; /* "dpkg" */
+    const char *name;    /* "libc6:amd64" */
+    const char *version; /* "2.36-9+deb12u10" */
+};
+
+/* An empty one where there is no dpkg. NO_MEMORY alone. */
+enum status packages_open(struct packages **ret, struct error *err);
+void packages_destroy(struct packages *packages); /* takes NULL */
+
+/*
+ * True when the file at `path` (as the kernel names it) belongs to an installed package; strings
+ * last as long as `packages`. /lib and /usr/lib are one folder on merged systems, whichever of the
+ * two the package names.
+ */
+bool packages_find(const struct packages *packages, const char *path, struct package *ret);
+
+#endif
