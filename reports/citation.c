@@ -31,7 +31,15 @@ void citation_append(struct text *out, const struct view_campaign *campaign,
                        cell->protocol_digest);
     append_declaration(out, "workload", cell->workload, &cell->workload_version,
                        cell->workload_digest);
-    text_append(out, "; assay ");
+    if (cell->imported.present) {
+        text_append(out, "; measured by ");
+        append_part(out, cell->imported.program);
+        text_append(out, ", file sha256:");
+        append_part(out, cell->imported.sha256);
+        text_append(out, "; imported by assay ");
+    } else {
+        text_append(out, "; assay ");
+    }
     append_part(out, campaign->tool_version);
     if (campaign->tool_digest) {
         text_append(out, " sha256:");

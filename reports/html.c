@@ -122,7 +122,7 @@ static void append_masthead(struct text *out, const struct view *view)
         append_campaign(out, view, i);
     text_append(out, "</header>\n");
     for (size_t i = 0; i < view->cell_count; ++i) {
-        first_look = first_look || !view->cells[i].evidence;
+        first_look = first_look || (!view->cells[i].evidence && !view->cells[i].imported.present);
         simulated = simulated || view->cells[i].device.simulated;
     }
     if (first_look)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "reports/citation.h"
@@ -62,7 +63,8 @@ static void append_headline(struct text *out, const struct view_cell *cell)
         text_append(out,
                     cell->estimate.trial_count > 1 ? ", between trials" : ", within one trial");
     } else {
-        text_append(out, "no interval can be given; see the remarks");
+        text_append(out, cell->imported.present ? "as told by another program"
+                                                : "no interval can be given; see the remarks");
     }
     text_append(out, "</p></div>\n");
 }
@@ -73,6 +75,15 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
     int fits = view_fits_in_cache(cell, &cache);
     char a[NUMBER_SIZE], b[NUMBER_SIZE];
 
+    if (cell->imported.present) {
+        char *words = view_imported_words(cell);
+
+        text_append(out, "<div class=\"note stop\"><p><b>Imported.</b> ");
+        escape_html(out, words ? words : "Not measured by assay.");
+        text_append(out, "</p></div>\n");
+        free(words);
+        return;
+    }
     text_append_format(out, "<p class=\"verdict\"><b class=\"%s\">",
                        !cell->estimate.present ? "soft"
                        : cell->estimate.steady ? "good"

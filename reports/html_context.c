@@ -202,6 +202,8 @@ void html_context(struct text *out, const struct view_cell *cell,
         html_known(out, NULL);
     if (cell->device.simulated)
         text_append(out, " <b class=\"care\">simulated</b>");
+    if (cell->imported.present)
+        text_append(out, " <b class=\"care\">imported</b>");
     html_fact_end(out);
     html_fact_begin(out, "Opened as");
     html_known(out, cell->device_spec);
@@ -225,7 +227,19 @@ void html_context(struct text *out, const struct view_cell *cell,
     append_extent(out, cell, "load.temperature", "Temperature");
     append_extent(out, cell, "load.steal", "Time stolen by the hypervisor");
     append_link(out, appendix, HTML_APPENDIX_HOST, cell, "Everything recorded");
-    html_fact_begin(out, "Measured by");
+    if (cell->imported.present) {
+        html_fact_begin(out, "Measured by");
+        html_known(out, cell->imported.program);
+        text_append_char(out, ' ');
+        html_known(out, cell->imported.program_version);
+        html_fact_end(out);
+        html_fact_begin(out, "File");
+        html_known(out, cell->imported.file);
+        text_append_char(out, ' ');
+        html_digest(out, cell->imported.sha256);
+        html_fact_end(out);
+    }
+    html_fact_begin(out, cell->imported.present ? "Imported by" : "Measured by");
     text_append(out, "assay ");
     html_known(out, campaign->tool_version);
     text_append_char(out, ' ');

@@ -76,7 +76,10 @@ static void append_row(struct text *out, const struct view_cell *cell,
     if (html_headline(cell, value, unit, spread)) {
         text_append_format(out, "</td><td class=\"value\">%s ", value);
         escape_html(out, unit);
-        text_append_format(out, "</td><td class=\"spread\">%s", *spread ? spread : "no interval");
+        text_append_format(out, "</td><td class=\"spread\">%s",
+                           *spread                  ? spread
+                           : cell->imported.present ? "as told"
+                                                    : "no interval");
     } else {
         text_append_format(out, "</td><td class=\"value care\">%s</td><td class=\"spread\">",
                            view_is_unsupported(cell) ? "unsupported" : "no result");
@@ -96,8 +99,12 @@ static void append_row(struct text *out, const struct view_cell *cell,
                        : cell->estimate.steady ? "good"
                                                : "care");
     escape_html(out, view_verdict_words(cell));
-    text_append_format(out, "</td><td class=\"num%s\">%zu/%lld</td></tr>\n",
-                       (long long)cell->ok_count < planned ? " bad" : "", cell->ok_count, planned);
+    if (cell->imported.present)
+        text_append(out, "</td><td class=\"num soft\">\u2013</td></tr>\n");
+    else
+        text_append_format(out, "</td><td class=\"num%s\">%zu/%lld</td></tr>\n",
+                           (long long)cell->ok_count < planned ? " bad" : "", cell->ok_count,
+                           planned);
 }
 
 /* True when the cells share a group of the table. */

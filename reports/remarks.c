@@ -217,6 +217,12 @@ void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_c
         remarks_add(remarks, index,
                     "The device is simulated: a test of the tool, not a measurement of hardware.");
     add_failures(remarks, index, cell);
+    if (cell->imported.present) {
+        char *words = view_imported_words(cell);
+
+        remarks_add(remarks, index, words ? words : "Imported: not measured by assay.");
+        free(words);
+    }
 }
 
 size_t remarks_of(const struct remarks *remarks, size_t index, size_t *ret, size_t capacity)

@@ -56,7 +56,7 @@ static char *result_of(const struct view_cell *cell, char **ret_spread)
     unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
     if (headline->has_interval)
         number_format_half_width(headline->value, headline->lo, headline->hi, spread);
-    *ret_spread = strdup(*spread ? spread : "±?");
+    *ret_spread = strdup(*spread ? spread : cell->imported.present ? "" : "±?");
     return strdup(number_format_unit(headline->value, &unit, value));
 }
 
@@ -102,12 +102,15 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
         set_field(row, TIME, strdup("-"), out);
     }
     text_init(&notes);
-    text_append(&notes, cell->estimate.present ? view_verdict_words(cell) : "-");
+    text_append(&notes,
+                cell->estimate.present || cell->imported.present ? view_verdict_words(cell) : "-");
     append_refs(&notes, refs, ref_count);
     set_field(row, STEADY, text_steal(&notes), out);
     set_field(row, TRIALS,
-              text_format("%zu/%lld", cell->ok_count,
-                          cell->planned.known ? (long long)cell->planned.value : 0),
+              cell->imported.present
+                  ? strdup("-")
+                  : text_format("%zu/%lld", cell->ok_count,
+                                cell->planned.known ? (long long)cell->planned.value : 0),
               out);
 }
 
@@ -248,13 +251,16 @@ static void append_group(const struct terminal *terminal, const struct view_cell
     text_append(terminal->out, first ? "" : "\n");
     terminal_field(terminal, TONE_BOLD, spec, width, false);
     terminal_pad(terminal, 2);
-    terminal_field(terminal, TONE_BOLD,
-                   cell->device.name ? cell->device.name : "device not recorded",
-                   terminal->columns - width - 2 - (cell->device.simulated ? 12 : 0), false);
+    terminal_field(
+        terminal, TONE_BOLD, cell->device.name ? cell->device.name : "device not recorded",
+        terminal->columns - width - 2 - (cell->device.simulated || cell->imported.present ? 12 : 0),
+        false);
     while (terminal->out->data[terminal->out->length - 1] == ' ')
         terminal->out->data[--terminal->out->length] = '\0';
     if (cell->device.simulated)
         terminal_tone(terminal, TONE_CARE, " (simulated)");
+    if (cell->imported.present)
+        terminal_tone(terminal, TONE_CARE, " (imported)");
     text_append_char(terminal->out, '\n');
 }
 
@@ -270,7 +276,7 @@ static void append_notes(const struct terminal *terminal, const struct view *vie
         terminal_wrap(terminal, TONE_SOFT, lead, remarks->items[i].text);
     }
     for (size_t i = 0; i < view->cell_count; ++i)
-        first_look = first_look || !view->cells[i].evidence;
+        first_look = first_look || (!view->cells[i].evidence && !view->cells[i].imported.present);
     if (first_look) {
         text_append(terminal->out, remarks->count ? "\n" : "");
         terminal_wrap(terminal, TONE_CARE, "",

@@ -39,7 +39,8 @@ static void append_headline(const struct terminal *terminal, const struct view_c
                            cell->estimate.confidence * 100,
                            cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
     } else {
-        text_append(terminal->out, "  no interval can be given\n");
+        text_append(terminal->out,
+                    cell->imported.present ? "  as told\n" : "  no interval can be given\n");
     }
 }
 
@@ -50,6 +51,13 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
     char size[NUMBER_SIZE], held[NUMBER_SIZE];
     struct text line;
 
+    if (cell->imported.present) {
+        char *words = view_imported_words(cell);
+
+        terminal_wrap(terminal, TONE_CARE, "  ", words ? words : "Imported.");
+        free(words);
+        return;
+    }
     text_append(terminal->out, "  ");
     terminal_tone(terminal, cell->estimate.steady ? TONE_GOOD : TONE_CARE,
                   view_verdict_words(cell));
@@ -318,6 +326,14 @@ static void append_identity(const struct terminal *terminal, const struct view_c
     }
     terminal_fact(terminal, "seed of the data", cell->seed);
     terminal_fact(terminal, "command", campaign->command);
+    if (cell->imported.present) {
+        terminal_heading(terminal, "Imported");
+        terminal_fact(terminal, "measured by", cell->imported.program);
+        terminal_fact(terminal, "its version", cell->imported.program_version);
+        terminal_fact(terminal, "measured at", cell->imported.measured);
+        terminal_fact(terminal, "file", cell->imported.file);
+        terminal_fact(terminal, "SHA-256", cell->imported.sha256);
+    }
     terminal_heading(terminal, "Device");
     terminal_fact(terminal, "name", cell->device.name);
     terminal_fact(terminal, "vendor", cell->device.vendor);
@@ -333,10 +349,13 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     struct text line;
 
     text_init(&line);
-    text_append_format(&line, "%s  %s, %s, batch %lld", cell->result,
+    text_append_format(&line, "%s  %s, %s, batch ", cell->result,
                        cell->workload ? cell->workload : "workload not recorded",
-                       cell->precision ? cell->precision : "?",
-                       cell->batch.known ? (long long)cell->batch.value : 0);
+                       cell->precision ? cell->precision : "?");
+    if (cell->batch.known)
+        text_append_format(&line, "%lld", (long long)cell->batch.value);
+    else
+        text_append_char(&line, '?');
     terminal_wrap(&terminal, TONE_BOLD, "", line.data);
     append_headline(&terminal, cell);
     append_verdict(&terminal, cell);
@@ -344,7 +363,8 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     if (cell->estimate.warning_count)
         terminal_heading(&terminal, "Remarks");
     remarks_of_estimate(&cell->estimate, say_remark, &terminal);
-    append_attempts(&terminal, cell);
+    if (!cell->imported.present)
+        append_attempts(&terminal, cell);
     append_checks(&terminal, cell);
     append_identity(&terminal, campaign, cell);
     append_readings(&terminal, &cell->device.readings);

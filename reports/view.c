@@ -108,6 +108,31 @@ static void read_device(const json_t *root, struct view_cell *ret)
     view_json_readings(device, "readings", &ret->device.readings);
 }
 
+/* What another program says stands where the device's own words would be, marked as such. */
+static void read_imported(const json_t *root, struct view_cell *ret)
+{
+    const json_t *imported = json_object_get(root, "imported");
+    const json_t *origin = json_object_get(imported, "origin");
+    const json_t *claim = json_object_get(imported, "claim");
+    double rate = view_json_real(claim, "rate"), mean = view_json_real(claim, "mean_ns");
+
+    if (!json_is_object(imported))
+        return;
+    ret->imported = (struct view_imported){
+        .present = true,
+        .program = view_json_string(origin, "program"),
+        .program_version = view_json_string(origin, "program_version"),
+        .file = view_json_string(origin, "file"),
+        .sha256 = view_json_string(origin, "sha256"),
+        .measured = view_json_string(claim, "measured"),
+        .rate = {.has_value = rate > 0, .value = rate},
+        .iteration_ns = {.has_value = mean > 0, .value = mean},
+    };
+    ret->device.name = view_json_string(claim, "device");
+    reading_list_finish(&ret->device.readings);
+    view_json_readings(imported, "readings", &ret->device.readings);
+}
+
 enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view_cell *ret,
                                 struct error *err)
 {
@@ -125,6 +150,7 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
     read_identity(root, &cell);
     read_declarations(root, &cell);
     read_device(root, &cell);
+    read_imported(root, &cell);
     if (!view_estimate_read(json_object_get(root, "estimate"), &cell.estimate) ||
         !read_trials(json_object_get(root, "trials"), depth, &cell) ||
         !view_estimate_renumber(&cell)) {

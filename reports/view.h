@@ -128,6 +128,13 @@ struct view_device {
     struct reading_list readings;
 };
 
+/* Measured by another program, and as it says; the device's readings then hold what it told. */
+struct view_imported {
+    bool present;
+    const char *program, *program_version, *file, *sha256, *measured;
+    struct view_interval rate, iteration_ns; /* without intervals */
+};
+
 struct view_cell {
     int64_t id;      /* row */
     char result[80]; /* "9f2c41aa/3" */
@@ -147,6 +154,7 @@ struct view_cell {
     size_t trial_count;
     size_t ok_count; /* planned trials that ended well */
     struct view_estimate estimate;
+    struct view_imported imported;
     json_t *root; /* what the strings point into */
 };
 
@@ -207,6 +215,9 @@ enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret
 #define VIEW_UNIT_SIZE 48
 const struct view_interval *view_headline(const struct view_cell *cell,
                                           char base_buffer[VIEW_UNIT_SIZE], const char **ret_base);
+
+/* What an imported result is, in a sentence; heap. */
+char *view_imported_words(const struct view_cell *cell);
 
 /* Why a cell has no headline, in a phrase; NULL when it has one. */
 const char *view_no_headline_reason(const struct view_cell *cell);

@@ -157,6 +157,14 @@ const struct view_interval *view_headline(const struct view_cell *cell,
     const char *headline = cell->headline ? cell->headline : "";
 
     *ret_base = NULL;
+    if (cell->imported.present) {
+        snprintf(base_buffer, VIEW_UNIT_SIZE, "%.40ss/s",
+                 cell->item_name ? cell->item_name : "item");
+        *ret_base = cell->imported.rate.has_value ? base_buffer : NULL;
+        return cell->imported.rate.has_value           ? &cell->imported.rate
+               : cell->imported.iteration_ns.has_value ? &cell->imported.iteration_ns
+                                                       : NULL;
+    }
     if (!estimate->present || !estimate->steady)
         return NULL;
     if (strcmp(headline, "bytes") == 0) {
@@ -179,8 +187,12 @@ const struct view_interval *view_headline(const struct view_cell *cell,
 
 const char *view_no_headline_reason(const struct view_cell *cell)
 {
+    char base[VIEW_UNIT_SIZE];
+    const char *unit;
     const struct view_estimate *estimate = &cell->estimate;
 
+    if (cell->imported.present)
+        return view_headline(cell, base, &unit) ? NULL : "the imported file gives no number";
     if (cell->ok_count == 0)
         return view_is_unsupported(cell) ? "not supported here"
                : cell->trial_count       ? "no trial ended well"
@@ -220,7 +232,25 @@ const char *view_verdict_words(const struct view_cell *cell)
 {
     const char *words = view_verdict_translate(cell->estimate.verdict);
 
+    if (cell->imported.present)
+        return "imported";
     return words ? words : "not analysed";
+}
+
+char *view_imported_words(const struct view_cell *cell)
+{
+    const struct view_imported *imported = &cell->imported;
+    struct text words;
+
+    text_init(&words);
+    text_append_format(&words,
+                       "Imported: measured by %s%s%s, not by assay; the numbers are as %s "
+                       "tells them. What it does not tell stands among the readings.",
+                       imported->program ? imported->program : "another program",
+                       imported->program_version ? " " : "",
+                       imported->program_version ? imported->program_version : "",
+                       imported->file ? imported->file : "its file");
+    return text_steal(&words);
 }
 
 int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache)

@@ -15,7 +15,8 @@
     "(SELECT readings FROM environment WHERE trial IN " TRIALS                                     \
     " UNION SELECT readings FROM device WHERE id IN " DEVICES                                      \
     " UNION SELECT readings_begin FROM telemetry WHERE trial IN " TRIALS                           \
-    " UNION SELECT readings_end FROM telemetry WHERE trial IN " TRIALS ")"
+    " UNION SELECT readings_end FROM telemetry WHERE trial IN " TRIALS                             \
+    " UNION SELECT readings FROM claim WHERE cell IN " CELLS ")"
 #define STACKS "(SELECT stack FROM trial_stack WHERE trial IN " TRIALS ")"
 #define COMPONENTS "(SELECT component FROM stack_member WHERE stack IN " STACKS ")"
 #define DECLARED                                                                                   \
@@ -62,6 +63,8 @@ static const struct {
     {"estimate", "cell IN " CELLS},
     {"comparison", "a IN " CELLS " AND b IN " CELLS},
     {"amendment", "cell IN " CELLS},
+    {"import", "campaign IN " CAMPAIGNS},
+    {"claim", "cell IN " CELLS},
     {"checkpoint", "campaign IN " CAMPAIGNS},
     {"signature", "checkpoint IN " CHECKPOINTS},
     {"timestamp_token", "checkpoint IN " CHECKPOINTS},

@@ -16,6 +16,7 @@ static const char *const result_keys[] = {
     "device_spec", "device",   "simulated",  "trials_ok",       "trials_ended", "trials_planned",
     "verdict",     "mean_ns",  "mean_ns_lo", "mean_ns_hi",      "headline",     "rate_unit",
     "rate",        "rate_lo",  "rate_hi",    "created_utc_ns",  "created",
+    "imported",
 };
 
 static enum status check_file(FILE *file, struct error *err)
@@ -152,11 +153,15 @@ enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, st
                          cell, 2, false, file, err);
 }
 
-enum status csv_export_series(struct store *store, int64_t cell, FILE *file, struct error *err)
+void csv_export_series_header(FILE *file)
 {
     fputs("result,workload,precision,batch,scenario,arm,protocol,device_spec,device,simulated,"
           "trial,attempt,status,iterations_per_sample,window_first,series,number,value\n",
           file);
+}
+
+enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file, struct error *err)
+{
     return write_samples(store,
                          "SELECT t.id, s.name, substr(g.uid, 1, 8) || '/' || c.ordinal,"
                          " c.workload_name, c.precision, c.batch, c.scenario, c.arm,"
@@ -169,4 +174,10 @@ enum status csv_export_series(struct store *store, int64_t cell, FILE *file, str
                          " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
                          " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
                          cell, 16, true, file, err);
+}
+
+enum status csv_export_series(struct store *store, int64_t cell, FILE *file, struct error *err)
+{
+    csv_export_series_header(file);
+    return csv_export_series_rows(store, cell, file, err);
 }

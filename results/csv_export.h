@@ -28,6 +28,10 @@ enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, st
  * iterations_per_sample, window_first, series, number, value.
  */
 enum status csv_export_series(struct store *store, int64_t cell, FILE *file, struct error *err);
+/* The same in two parts, for several cells in one file. */
+void csv_export_series_header(FILE *file);
+enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file,
+                                   struct error *err);
 
 /* Rows of store_list_results, its keys as the header. */
 enum status csv_export_results(const json_t *rows, FILE *file, struct error *err);

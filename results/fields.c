@@ -175,6 +175,25 @@ static void add_trial(struct fields *fields, const json_t *trial)
             copy_or_null(json_object_get(choices, "iterations_per_sample")));
 }
 
+/* Of an import: what it declares, and nothing where it does not tell. */
+static void add_imported(struct fields *fields, const json_t *imported)
+{
+    const char *program = json_string_value(
+        json_object_get(json_object_get(imported, "origin"), "program"));
+    const json_t *readings = json_object_get(imported, "readings");
+    char *origin = program ? text_format("imported from %s", program) : NULL;
+    const char *name;
+    json_t *reading;
+
+    json_object_foreach((json_t *)readings, name, reading)
+    {
+        if (json_object_set_new(fields->values, name, reading_value(reading)) < 0)
+            fields->failed = true;
+    }
+    set(fields, "identity.", "origin", "", json_string(origin ? origin : "imported"));
+    free(origin);
+}
+
 enum status fields_from_record(const json_t *record, json_t **ret, struct error *err)
 {
     struct fields fields = {.values = json_object()};
@@ -192,6 +211,10 @@ enum status fields_from_record(const json_t *record, json_t **ret, struct error 
                 add_trial(&fields, trial);
         }
         add_device(&fields, json_object_get(record, "device"));
+        if (json_is_object(json_object_get(record, "imported")))
+            add_imported(&fields, json_object_get(record, "imported"));
+        else
+            set(&fields, "identity.", "origin", "", json_string("measured by assay"));
     }
     if (fields.failed) {
         json_decref(fields.values);

@@ -53,6 +53,11 @@ enum status key_generate(const char *name, struct key *ret, struct error *err)
     return STATUS_OK;
 }
 
+void key_sign(const struct key *key, const void *bytes, size_t length, uint8_t *ret)
+{
+    crypto_sign_detached(ret, NULL, bytes, length, key->secret);
+}
+
 uint32_t key_id(const struct key_public *key)
 {
     static const uint8_t mark[2] = {'\n', ALGORITHM_ED25519};

@@ -46,6 +46,9 @@ enum status key_public_parse(const char *text, struct key_public *ret, struct er
 /* `word` is the text, or names a file that holds it. */
 enum status key_public_read(const char *word, struct key_public *ret, struct error *err);
 
+/* Ed25519 signature of the bytes (RFC 8032, pure); `ret` has KEY_SIGNATURE_SIZE bytes. */
+void key_sign(const struct key *key, const void *bytes, size_t length, uint8_t *ret);
+
 /* Overwrites the secret. Takes NULL. */
 void key_finish(struct key *key);
 

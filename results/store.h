@@ -286,11 +286,15 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
 /*
  * Rows of `assay results`, newest campaign first: an array of objects with the keys id, cell,
  * campaign, workload, kind, precision, batch, scenario, arm, support, library, library_version (of
- * the matrix products, where there are any), protocol, backend, device_spec, device, simulated, trials_ok, trials_ended, trials_planned, verdict, mean_ns, mean_ns_lo, mean_ns_hi,
- * headline, rate_unit, rate, rate_lo, rate_hi, created_utc_ns, created. null where not known.
+ * the matrix products, where there are any), protocol, backend, device_spec, device, simulated,
+ * trials_ok, trials_ended, trials_planned, verdict, mean_ns, mean_ns_lo, mean_ns_hi, headline,
+ * rate_unit, rate, rate_lo, rate_hi, created_utc_ns, created, imported. null where not known.
+ * `imported` names the program that measured where it was not assay: then the verdict is
+ * "imported", and rate and mean_ns are what its file says (store_import.h).
  * Filters that are NULL or 0 let everything pass.
  */
 struct store_filter {
+    int64_t cell;           /* row id; the other filters do not count then */
     int64_t campaign;       /* row id */
     const char *workload;   /* exact name */
     const char *precision, *protocol, *verdict;

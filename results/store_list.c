@@ -12,36 +12,43 @@
     " json_extract(f.facts, '$.product.support') AS support,"                                      \
     " json_extract(f.facts, '$.product.library') AS library,"                                      \
     " json_extract(f.facts, '$.product.version') AS library_version,"                              \
-    " c.protocol_name AS protocol, c.backend, c.device_spec, d.name AS device,"                    \
+    " c.protocol_name AS protocol, c.backend, c.device_spec,"                                      \
+    " coalesce(d.name, json_extract(k.body, '$.device')) AS device,"                               \
     " d.simulated AS 'simulated:bool',"                                                            \
     " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"          \
     " WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,"                                      \
     " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"          \
     " WHERE t.cell = c.id) AS trials_ended,"                                                       \
-    " c.trials AS trials_planned, e.verdict,"                                                      \
-    " json_extract(e.body, '$.mean_ns.value') AS mean_ns,"                                         \
+    " c.trials AS trials_planned,"                                                                 \
+    " coalesce(e.verdict, CASE WHEN k.cell IS NOT NULL THEN 'imported' END) AS verdict,"           \
+    " coalesce(json_extract(e.body, '$.mean_ns.value'), json_extract(k.body, '$.mean_ns'))"        \
+    " AS mean_ns,"                                                                                 \
     " json_extract(e.body, '$.mean_ns.lo') AS mean_ns_lo,"                                         \
     " json_extract(e.body, '$.mean_ns.hi') AS mean_ns_hi, c.headline,"                             \
     " CASE c.headline WHEN 'items' THEN c.item_name ELSE c.headline END || '/s' AS rate_unit,"     \
-    " json_extract(e.body, '$.' || c.headline || '_per_s.value') AS rate,"                         \
+    " coalesce(json_extract(e.body, '$.' || c.headline || '_per_s.value'),"                        \
+    " json_extract(k.body, '$.rate')) AS rate,"                                                    \
     " json_extract(e.body, '$.' || c.headline || '_per_s.lo') AS rate_lo,"                         \
     " json_extract(e.body, '$.' || c.headline || '_per_s.hi') AS rate_hi,"                         \
-    " g.created_utc_ns, g.created_utc_ns AS 'created:iso'"
+    " g.created_utc_ns, g.created_utc_ns AS 'created:iso',"                                        \
+    " i.program AS imported"
 
 /* What is known of each cell `c` of the campaign `g`. */
 #define JOINS                                                                                      \
     " LEFT JOIN device d ON d.id = (SELECT device FROM trial_device td WHERE td.trial ="           \
     " (SELECT max(t.id) FROM trial t WHERE t.cell = c.id AND EXISTS"                               \
-    " (SELECT 1 FROM trial_device k WHERE k.trial = t.id)))"                                       \
+    " (SELECT 1 FROM trial_device s WHERE s.trial = t.id)))"                                       \
     " LEFT JOIN trial_end f ON f.trial = (SELECT max(t.id) FROM trial t JOIN trial_end x"          \
     " ON x.trial = t.id WHERE t.cell = c.id AND x.status = 'ok')"                                  \
+    " LEFT JOIN claim k ON k.cell = c.id LEFT JOIN import i ON i.campaign = c.campaign"            \
     " LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id)"
 
 #define FILTERS                                                                                    \
     " WHERE (?1 = 0 OR g.id = ?1) AND (?2 IS NULL OR c.workload_name = ?2)"                        \
     " AND (?3 IS NULL OR c.precision = ?3) AND (?4 IS NULL OR c.protocol_name = ?4)"               \
-    " AND (?5 IS NULL OR e.verdict = ?5)"                                                          \
-    " AND (?6 IS NULL OR c.device_spec = ?6 OR instr(lower(d.name), lower(?6)) > 0)"               \
+    " AND (?5 IS NULL OR e.verdict = ?5 OR (?5 = 'imported' AND k.cell IS NOT NULL))"              \
+    " AND (?6 IS NULL OR c.device_spec = ?6 OR instr(lower(coalesce(d.name,"                       \
+    " json_extract(k.body, '$.device'))), lower(?6)) > 0)"                                         \
     " ORDER BY g.created_utc_ns DESC, g.id DESC, c.ordinal LIMIT ?7 OFFSET ?8"
 
 /* The devices that a filter's text names. */
@@ -60,9 +67,14 @@ static const char sql_few[] =
     " UNION SELECT id FROM cell WHERE ?9 = 4 AND device_spec = ?6"
     " UNION SELECT t.cell FROM trial_device m JOIN trial t ON t.id = m.trial"
     " WHERE ?9 = 4 AND m.device IN"
-    " (SELECT id FROM device WHERE instr(lower(name), lower(?6)) > 0)) " COLUMNS
+    " (SELECT id FROM device WHERE instr(lower(name), lower(?6)) > 0)"
+    " UNION SELECT cell FROM claim WHERE ?9 = 4"
+    " AND instr(lower(json_extract(body, '$.device')), lower(?6)) > 0) " COLUMNS
     " FROM few CROSS JOIN cell c ON c.id = few.id CROSS JOIN campaign g ON g.id = c.campaign" JOINS
         FILTERS;
+
+static const char sql_one[] =
+    COLUMNS " FROM cell c CROSS JOIN campaign g ON g.id = c.campaign" JOINS " WHERE c.id = ?1";
 
 /* How many cells a filter lets pass, counted up to ?2; cheap by its index. */
 static const char *const sql_count[] = {
@@ -70,7 +82,9 @@ static const char *const sql_count[] = {
     "SELECT count(*) FROM (SELECT 1 FROM cell WHERE precision = ?1 LIMIT ?2)",
     "SELECT count(*) FROM (SELECT 1 FROM cell WHERE protocol_name = ?1 LIMIT ?2)",
     "SELECT count(*) FROM (SELECT 1 FROM cell WHERE device_spec = ?1"
-    " UNION ALL SELECT 1 FROM trial_device WHERE device" NAMED " LIMIT ?2)",
+    " UNION ALL SELECT 1 FROM trial_device WHERE device" NAMED
+    " UNION ALL SELECT 1 FROM claim WHERE instr(lower(json_extract(body, '$.device')), lower(?1))"
+    " LIMIT ?2)",
 };
 
 /* The number of the filter that leaves the fewest cells, when these are few; else 0. */
@@ -110,8 +124,16 @@ enum status store_list_results(struct store *store, const struct store_filter *f
 {
     struct statement statement;
     int64_t few = 0;
-    enum status status = filter->campaign ? STATUS_OK : narrowest(store, filter, &few, err);
+    enum status status;
 
+    if (filter->cell) {
+        status = statement_begin(store, sql_one, &statement, err);
+        if (status != STATUS_OK)
+            return status;
+        statement_i64(&statement, filter->cell);
+        return statement_rows_json(&statement, ret, err);
+    }
+    status = filter->campaign ? STATUS_OK : narrowest(store, filter, &few, err);
     if (status == STATUS_OK)
         status = statement_begin(store, few ? sql_few : sql_walk, &statement, err);
     if (status != STATUS_OK)

@@ -294,6 +294,30 @@ static enum status set_choices(struct store *store, json_t *object, int64_t cell
     return set_new(store, object, "choices", choices, err);
 }
 
+/* {"origin": whose file, "readings": told and lacking, "claim": what it says}; null: measured here. */
+static enum status set_imported(struct store *store, json_t *object, int64_t cell,
+                                struct error *err)
+{
+    json_t *imported = NULL;
+    enum status status = row_of(store,
+                                "SELECT k.readings AS reading_set, k.body AS 'claim:json'"
+                                " FROM claim k WHERE k.cell = ?1",
+                                cell, &imported, err);
+
+    if (status == STATUS_OK && !json_is_null(imported))
+        status = set_readings(store, imported, "readings", take_id(imported, "reading_set"), err);
+    if (status == STATUS_OK && !json_is_null(imported))
+        status = set_row(store, imported, "origin",
+                         "SELECT i.file, i.sha256, i.size, i.format, i.program, i.program_version,"
+                         " g.created_utc_ns AS 'imported:iso' FROM import i JOIN campaign g"
+                         " ON g.id = i.campaign JOIN cell c ON c.campaign = g.id WHERE c.id = ?1",
+                         cell, err);
+    if (status == STATUS_OK)
+        return set_new(store, object, "imported", imported, err);
+    json_decref(imported);
+    return status;
+}
+
 static enum status fill_cell(struct store *store, int64_t cell, json_t *object, struct error *err)
 {
     enum status status;
@@ -332,6 +356,8 @@ static enum status fill_cell(struct store *store, int64_t cell, json_t *object, 
                           "SELECT id AS amendment, utc_ns, utc_ns AS 'created:iso', author, reason"
                           " FROM amendment WHERE cell = ?1 ORDER BY id",
                           cell, err);
+    if (status == STATUS_OK)
+        status = set_imported(store, object, cell, err);
     return status;
 }
 

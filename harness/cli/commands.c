@@ -20,6 +20,8 @@ static const struct command *const commands[] = {
     &command_calibrate,
     &command_verify,
     &command_bundle,
+    &command_export,
+    &command_import,
     &command_checkpoint,
     &command_amend,
     &command_key,

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 
 #include "harness/core/random.h"
+#include "results/store_import.h"
 
 #define START_UTC_NS 1763654400000000000 /* 2025-11-20T16:00:00Z */
 
@@ -161,9 +162,45 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
         json_t *choice =
             json_pack("{s:i, s:{s:i}}", "iterations_per_sample", 1, "workload", "lanes", 1);
 
-        status = store_add_choice(store, ret_cells[0], choice, err);
+        status = choice ? store_add_choice(store, ret_cells[0], choice, err)
+                        : error_set(err, STATUS_NO_MEMORY, "out of memory");
         json_decref(choice);
     }
+    return status;
+}
+
+enum status fixture_add_import(struct store *store, unsigned number, int64_t *ret_campaign,
+                               struct error *err)
+{
+    struct store_import import = {.file = "bench.json",
+                                  .digest = digest_bytes(&number, sizeof(number)),
+                                  .size = 1000,
+                                  .format = "llama-bench-json",
+                                  .program = "llama-bench",
+                                  .program_version = "8cf427ff",
+                                  .command = "assay import bench.json",
+                                  .tool_version = "0.1.0"};
+    struct store_claim claim;
+    enum status status = STATUS_NO_MEMORY;
+
+    store_claim_init(&claim);
+    claim.workload = strdup("llama-bench:tg128");
+    claim.device = strdup("Example GPU");
+    claim.backend = strdup("CUDA");
+    claim.declaration = json_pack("{s:s, s:i}", "workload", "llama-bench:tg128", "version", 1);
+    claim.fields = json_pack("{s:i, s:f}", "n_gen", 128, "avg_ts", 118.5);
+    claim.batch = 2048;
+    claim.items = 128;
+    claim.item_name = "token";
+    claim.rate = 118.5;
+    claim.mean_ns = 1076767880;
+    reading_add_missing(&claim.readings, "device.driver_version", READING_UNAVAILABLE,
+                        "llama-bench", "it does not record the driver");
+    if (claim.workload && claim.device && claim.backend && claim.declaration && claim.fields)
+        status = store_add_import(store, &import, &claim, 1, ret_campaign, err);
+    else
+        error_set(err, status, "out of memory");
+    store_claim_finish(&claim);
     return status;
 }
 

@@ -52,6 +52,9 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
 
 /* Marks a campaign as one that came in a bundle which withheld its command. */
 enum status fixture_mark_bundled(struct store *store, int64_t campaign, struct error *err);
+/* An import of one result, as if a file of `number` had held it. */
+enum status fixture_add_import(struct store *store, unsigned number, int64_t *ret_campaign,
+                               struct error *err);
 
 /* Runs one planned trial to an end with this status: device, phases, samples, checks, all of it. */
 enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t sequence,

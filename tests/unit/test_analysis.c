@@ -208,6 +208,27 @@ static void test_last_good_attempts_count(void **state)
                   err);
 }
 
+/* A time whose interval reaches down to 0 gives a rate without an upper bound, not no estimate. */
+static void test_a_time_that_may_be_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    int64_t values[SAMPLES], cell = cell_of(fixture->store), trial = 0;
+    json_t *json = NULL, *rate;
+
+    make_samples(1, 1000, values);
+    values[SAMPLES - 1] *= 100000;
+    assert_ok(store_begin_trial(fixture->store, 1, 1, 0, &trial, &err), err);
+    assert_ok(store_add_samples(fixture->store, trial, "wall_ns", 0, values, SAMPLES, &err), err);
+    end_trial(fixture->store, trial, "ok", 1000, 20);
+    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
+    assert_true(number(json, "mean_ns", "lo") == 0);
+    rate = json_object_get(json, "bytes_per_s");
+    assert_true(number(json, "bytes_per_s", "value") > 0);
+    assert_true(json_is_null(json_object_get(rate, "hi")));
+    json_decref(json);
+}
+
 static void test_damage_is_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -242,6 +263,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_blocks_of_different_length, fixture_open,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_last_good_attempts_count, fixture_open,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_a_time_that_may_be_nothing, fixture_open,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_damage_is_refused, fixture_open, fixture_remove),
     };

@@ -12,16 +12,16 @@
 /* A result's fields with one of each class; the caller changes what it wants to see judged. */
 static json_t *fields(void)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
-                     "s:s, s:s}",
-                     "identity.scenario", "offline", "identity.seed", "1", "identity.arm",
-                     "portable",
-                     "identity.workload_digest", "w", "identity.protocol_digest", "p",
-                     "identity.protocol_evidence", 1, "identity.precision", "fp32",
-                     "identity.batch", 1, "device.name", "d", "device.backend", "opencl",
-                     "device.driver_version", "3.1", "library.libpocl", "aa", "library.libLLVM-14",
-                     "bb", "library.libz", "cc", "host.cpu.model", "m", "host.cpu.governor",
-                     "performance", "host.name", "x");
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
+        "s:s, s:s}",
+        "identity.origin", "measured by assay", "identity.scenario", "offline", "identity.seed",
+        "1", "identity.arm", "portable", "identity.workload_digest", "w",
+        "identity.protocol_digest", "p", "identity.protocol_evidence", 1, "identity.precision",
+        "fp32", "identity.batch", 1, "device.name", "d", "device.backend", "opencl",
+        "device.driver_version", "3.1", "library.libpocl", "aa", "library.libLLVM-14", "bb",
+        "library.libz", "cc", "host.cpu.model", "m", "host.cpu.governor", "performance",
+        "host.name", "x");
 }
 
 static json_t *judge(const json_t *a, const json_t *b, const json_t *varied)
@@ -61,9 +61,8 @@ static bool lists(const json_t *judgement, const char *key, const char *part)
     size_t i;
     json_t *entry;
 
-    json_array_foreach(json_object_get(judgement, key), i, entry)
-        if (strstr(json_string_value(entry), part))
-            return true;
+    json_array_foreach(json_object_get(judgement, key), i,
+                       entry) if (strstr(json_string_value(entry), part)) return true;
     return false;
 }
 

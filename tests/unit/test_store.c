@@ -342,6 +342,7 @@ static void test_evidence_is_append_only(void **state)
               err);
     json_decref(estimate);
     fill_ledger(fixture->store, cells[0]);
+    assert_ok(fixture_add_import(fixture->store, 1, &campaign, &err), err);
     assert_int_equal(
         sqlite3_prepare_v2(db,
                            "SELECT m.name, (SELECT name FROM pragma_table_info(m.name)"

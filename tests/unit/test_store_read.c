@@ -202,13 +202,14 @@ static void test_results_are_listed(void **state)
 static void test_views_answer(void **state)
 {
     struct fixture *fixture = *state;
-    int64_t campaigns[2], cells[2][FIXTURE_CELLS];
+    int64_t imported, campaigns[2], cells[2][FIXTURE_CELLS];
     struct error err = ERROR_INIT;
     sqlite3 *db = NULL;
     sqlite3_stmt *views = NULL;
     int checked = 0;
 
     fill(fixture, campaigns, cells);
+    assert_ok(fixture_add_import(fixture->store, 1, &imported, &err), err);
     assert_ok(ledger_add_amendment(fixture->store, cells[0][0], "me", "a reason", &err), err);
     assert_ok(fixture_mark_bundled(fixture->store, campaigns[0], &err), err);
     assert_ok(ledger_add_checkpoint(fixture->store, "request", 0, NULL, NULL, &err), err);
@@ -230,7 +231,12 @@ static void test_views_answer(void **state)
     sqlite3_finalize(views);
     sqlite3_close(db);
     assert_true(checked >= 15);
-    assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM results"), 4);
+    assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM results"), 5);
+    assert_int_equal(fixture_ask(fixture->store,
+                                 "SELECT count(*) FROM results WHERE verdict = 'imported'"
+                                 " AND device = 'Example GPU' AND rate = 118.5"
+                                 " AND imported = 'llama-bench'"),
+                     1);
     assert_int_equal(fixture_ask(fixture->store, "SELECT rate FROM results WHERE verdict = 'flat'"),
                      3000000000);
     assert_int_equal(fixture_ask(fixture->store, "SELECT created FROM results LIMIT 1"),
@@ -310,8 +316,8 @@ static void test_csv(void **state)
     free(csv);
     full = fopen("/dev/full", "w");
     if (full) {
-        assert_status(csv_export_samples(fixture->store, cells[0][0], full, &err),
-                      STATUS_NO_SPACE, err);
+        assert_status(csv_export_samples(fixture->store, cells[0][0], full, &err), STATUS_NO_SPACE,
+                      err);
         fclose(full);
     }
     json_decref(rows);

@@ -1,0 +1,232 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
+#include "harness/core/log.h"
+#include "reports/view.h"
+#include "results/formats/export.h"
+#include "results/key.h"
+
+enum {
+    KEY_OUTPUT = 'o',
+    KEY_WORKLOAD = 'w',
+    KEY_DEVICE = 'd',
+    KEY_PROTOCOL = 'p',
+    KEY_PRECISION = 0x100,
+    KEY_LIMIT,
+    KEY_NO_TIMES,
+    KEY_SIGN,
+    KEY_FILE
+};
+
+struct selection {
+    int64_t *cells; /* heap */
+    size_t count;
+};
+
+/* Cells of store_list_results' rows, added to the selection. */
+static enum status add_rows(struct selection *selection, const json_t *rows, struct error *err)
+{
+    size_t count = json_array_size(rows), i;
+    int64_t *grown = realloc(selection->cells, (selection->count + count + 1) * sizeof(*grown));
+    json_t *row;
+
+    if (!grown)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu results", count);
+    selection->cells = grown;
+    json_array_foreach(rows, i, row) grown[selection->count++] =
+        json_integer_value(json_object_get(row, "cell"));
+    return STATUS_OK;
+}
+
+static enum status add_listed(struct selection *selection, struct store *store,
+                              const struct store_filter *filter, struct error *err)
+{
+    json_t *rows = NULL;
+    enum status status = store_list_results(store, filter, &rows, err);
+
+    if (status == STATUS_OK)
+        status = add_rows(selection, rows, err);
+    json_decref(rows);
+    return status;
+}
+
+/* What the words after FORMAT name, or all; less what the filters do not let pass. */
+static enum status select_cells(const struct command_line *line, struct store *store,
+                                struct selection *selection, struct error *err)
+{
+    struct store_filter filter = {.workload = command_value(line, KEY_WORKLOAD),
+                                  .precision = command_value(line, KEY_PRECISION),
+                                  .protocol = command_value(line, KEY_PROTOCOL),
+                                  .device = command_value(line, KEY_DEVICE)};
+    const char *limit = command_value(line, KEY_LIMIT);
+    enum status status = STATUS_OK;
+
+    if (limit && (!text_parse_i64(limit, &filter.limit) || filter.limit < 0))
+        return error_set(err, STATUS_INVALID, "--limit %s: write a whole number, 0 for all", limit);
+    if (line->argument_count == 1)
+        return add_listed(selection, store, &filter, err);
+    for (size_t i = 1; i < line->argument_count && status == STATUS_OK; i++) {
+        const char *id = line->arguments[i];
+
+        if (strchr(id, '/')) {
+            struct store_filter one = {0};
+
+            status = store_find_cell(store, id, &one.cell, err);
+            if (status == STATUS_OK)
+                status = add_listed(selection, store, &one, err);
+        } else {
+            status = store_find_campaign(store, id, &filter.campaign, err);
+            if (status == STATUS_OK)
+                status = add_listed(selection, store, &filter, err);
+        }
+    }
+    return status;
+}
+
+/* Beside `path`, renamed when it is whole, so that a reader never sees half of it. */
+static enum status write_file(struct store *store, const struct export_format *format,
+                              const struct export_request *request, const char *path,
+                              struct error *err)
+{
+    char *part = text_format("%s.part%ld", path, (long)getpid());
+    int fd = part ? open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    enum status status;
+
+    if (!part)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    if (!file) {
+        status = error_set_errno(err, errno, "%s", path);
+        if (fd >= 0)
+            close(fd);
+        free(part);
+        return status;
+    }
+    status = export_write(store, format, request, file, err);
+    if (status == STATUS_OK && fsync(fd) != 0)
+        status = error_set_errno(err, errno, "%s", path);
+    if (fclose(file) != 0 && status == STATUS_OK)
+        status = error_set_errno(err, errno, "%s", path);
+    if (status == STATUS_OK && rename(part, path) != 0)
+        status = error_set_errno(err, errno, "%s", path);
+    if (status != STATUS_OK)
+        unlink(part);
+    free(part);
+    return status;
+}
+
+static enum status sign(void *context, const void *bytes, size_t length, uint8_t *ret,
+                        size_t *ret_length, struct error *err)
+{
+    (void)err;
+    key_sign(context, bytes, length, ret);
+    *ret_length = KEY_SIGNATURE_SIZE;
+    return STATUS_OK;
+}
+
+/* The key of --key, or the usual one of --sign. */
+static enum status read_key(const struct command_line *line, struct key *ret, struct error *err)
+{
+    const char *path = command_value(line, KEY_FILE);
+    enum status status = path ? key_read(path, ret, err) : key_read_default(ret, err);
+
+    if (status == STATUS_NOT_FOUND && !path)
+        error_set(err, status, "there is no key to sign with; `assay key new` makes one");
+    return status;
+}
+
+static int export_selected(const struct command_line *line, struct store *store, void *context)
+{
+    const struct export_format *format = context;
+    const char *path = command_value(line, KEY_OUTPUT);
+    struct selection selection = {0};
+    struct export_request request = {.without_times = command_has(line, KEY_NO_TIMES)};
+    struct error err = ERROR_INIT;
+    struct dsse_signer signer = {.sign = sign};
+    char public[KEY_TEXT_MAX];
+    struct key key = {0};
+    int result = ASSAY_EXIT_OK;
+
+    if (command_has(line, KEY_SIGN) || command_has(line, KEY_FILE)) {
+        if (strcmp(format->name, "intoto") != 0)
+            error_set(&err, STATUS_INVALID, "only intoto is signed, %s is not", format->name);
+        else if (read_key(line, &key, &err) == STATUS_OK)
+            request.signer = &signer;
+        if (!request.signer)
+            return command_fail(&err);
+        signer.key_id = key_public_text(&key.public, public);
+        signer.context = &key;
+    }
+    if (select_cells(line, store, &selection, &err) != STATUS_OK) {
+        log_error("%s", err.message);
+        result = err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
+        goto done;
+    }
+    request.cells = selection.cells;
+    request.count = selection.count;
+    if (selection.count == 0) {
+        log_error("no results in %s that pass; `assay results` lists what there is",
+                  store_path(store));
+        result = ASSAY_EXIT_STORE;
+    } else if (path && strcmp(path, "-") != 0) {
+        if (write_file(store, format, &request, path, &err) != STATUS_OK)
+            result = command_fail(&err);
+        else
+            log_info("%s holds %zu results as %s", path, selection.count, format->name);
+    } else if (export_write(store, format, &request, stdout, &err) != STATUS_OK) {
+        result = command_fail(&err);
+    }
+done:
+    key_finish(&key);
+    free(selection.cells);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    const struct export_format *format;
+    struct error err = ERROR_INIT;
+
+    if (export_format_find(line->arguments[0], &format, &err) != STATUS_OK)
+        return command_fail(&err);
+    return with_store(line, STORE_READ, export_selected, (void *)(uintptr_t)format);
+}
+
+static const struct argp_option options[] = {
+    {"output", KEY_OUTPUT, "FILE", 0, "write here, whole or not at all (default: standard output)",
+     0},
+    {"workload", KEY_WORKLOAD, "NAME", 0, "only this workload", 0},
+    {"device", KEY_DEVICE, "TEXT", 0, "only devices whose spec is, or whose name holds, this", 0},
+    {"protocol", KEY_PROTOCOL, "NAME", 0, "only this protocol", 0},
+    {"precision", KEY_PRECISION, "NAME", 0, "only this precision", 0},
+    {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: all)", 0},
+    {"without-times", KEY_NO_TIMES, NULL, 0,
+     "openmetrics: no time stamps, as node_exporter's textfile collector wants it", 0},
+    {"sign", KEY_SIGN, NULL, 0, "intoto: in a DSSE envelope signed with the usual key", 0},
+    {"key", KEY_FILE, "FILE", 0, "intoto: the same with this key (`assay key new` makes one)", 0},
+    {0}};
+
+const struct command command_export = {
+    .name = "export",
+    .arguments = "FORMAT [ID]...",
+    .summary = "Write results in a format that other programs read",
+    .text =
+        "FORMAT is csv (a row a result), csv-samples (a row a raw sample), json or jsonl (whole "
+        "records), cyclonedx (the stack of one result, CycloneDX 1.6), intoto (in-toto "
+        "Statement v1), openmetrics, or mlperf (lines :::MLLOG). ID is a result (9f2c41aa/3) or "
+        "a campaign (9f2c41aa, last); without one, all results that pass the options. Every "
+        "row, label and record has the context of its number.",
+    .options = options,
+    .groups = GROUP_STORE,
+    .arguments_min = 1,
+    .arguments_max = 1000,
+    .completes = "result",
+    .run = run,
+};

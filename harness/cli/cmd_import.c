@@ -1,0 +1,99 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
+#include "harness/core/log.h"
+#include "harness/runner/tool.h"
+#include "results/formats/import.h"
+
+enum { KEY_FORMAT = 'f' };
+
+static enum status campaign_id(struct store *store, int64_t campaign, char ret[9],
+                               struct error *err)
+{
+    json_t *record = NULL;
+    enum status status = store_campaign_json(store, campaign, &record, err);
+    const char *id = json_string_value(json_object_get(record, "id"));
+
+    if (status == STATUS_OK)
+        snprintf(ret, 9, "%s", id ? id : "");
+    json_decref(record);
+    return status;
+}
+
+static int take(const struct command_line *line, struct store *store, void *context)
+{
+    struct import_request request = {.command = line->text, .tool_version = tool_version()};
+    struct error err = ERROR_INIT;
+    json_t *rows = json_array();
+    int result = ASSAY_EXIT_OK;
+
+    if (tool_digest(&request.tool_digest, &err) != STATUS_OK) {
+        json_decref(rows);
+        return command_fail(&err);
+    }
+    for (size_t i = 0; i < line->argument_count; i++) {
+        struct import_outcome outcome;
+        char id[9];
+        int failed;
+
+        request.path = line->arguments[i];
+        if (import_file(store, context, &request, &outcome, &err) != STATUS_OK ||
+            campaign_id(store, outcome.campaign, id, &err) != STATUS_OK) {
+            failed = command_fail(&err);
+            result = result ? result : failed;
+            continue;
+        }
+        if (command_has(line, KEY_JSON))
+            json_array_append_new(rows,
+                                  json_pack("{s:s, s:s, s:I, s:s, s:b}", "file", request.path,
+                                            "campaign", id, "results", (json_int_t)outcome.results,
+                                            "program", outcome.program, "known", outcome.known));
+        else
+            printf("%s: %s %lld results of %s as campaign %s\n", request.path,
+                   outcome.known ? "known already," : "imported", (long long)outcome.results,
+                   outcome.program, id);
+    }
+    if (command_has(line, KEY_JSON))
+        result = output_json(rows) ? ASSAY_EXIT_SYSTEM : result;
+    else
+        json_decref(rows);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    const char *name = command_value(line, KEY_FORMAT);
+    const struct import_format *format = NULL;
+    struct error err = ERROR_INIT;
+
+    if (name && import_format_find(name, &format, &err) != STATUS_OK)
+        return command_fail(&err);
+    return with_store(line, STORE_CREATE, take, (void *)(uintptr_t)format);
+}
+
+static const struct argp_option options[] = {
+    {"format", KEY_FORMAT, "NAME", 0,
+     "llama-bench-sqlite, llama-bench-json, llama-bench-jsonl, llama-bench-csv or mlperf-summary "
+     "(default: seen by the file's beginning)",
+     0},
+    {0}};
+
+const struct command command_import = {
+    .name = "import",
+    .arguments = "FILE...",
+    .summary = "Take in results that another program measured",
+    .text = "FILE is the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database) or "
+            "MLPerf Inference's mlperf_log_summary.txt. Each file becomes a campaign of its own, "
+            "marked as imported, with its name, its SHA-256 and what it does not tell (driver, raw "
+            "samples, warmup ...). `assay compare` says why such a result compares with none of "
+            "ours. The same file again changes nothing.",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON,
+    .arguments_min = 1,
+    .arguments_max = 1000,
+    .completes = "file",
+    .run = run,
+};

@@ -1,0 +1,52 @@
+/*
+ * claims - what the readers of foreign files fill, and the readers.
+ *
+ * A reader takes the whole file as bytes and gives claims, or says why not: "PATH:LINE: ..." or
+ * "PATH: result N: field: ...". It touches neither store nor disk (llama_bench_read_sqlite, which
+ * SQLite itself reads, opens PATH), so that it can be fuzzed.
+ */
+#ifndef ASSAY_RESULTS_FORMATS_CLAIMS_H
+#define ASSAY_RESULTS_FORMATS_CLAIMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "results/store_import.h"
+
+struct import_claims {
+    struct store_claim *items; /* heap */
+    size_t count, capacity;
+    char *program_version; /* NULL: not told, or not one for all */
+};
+void import_claims_finish(struct import_claims *claims); /* takes NULL and half-built ones */
+
+/* Room for one more claim, initialised and counted; INVALID past IMPORT_RESULTS_MAX. */
+enum status import_claims_add(struct import_claims *claims, const char *path,
+                              struct store_claim **ret, struct error *err);
+
+/*
+ * llama-bench (llama.cpp): `-o json`, `-o jsonl`, `-o csv`, and the table that `-o sql` makes.
+ * Field names and forms: tools/llama-bench/README.md of ggml-org/llama.cpp.
+ */
+enum status llama_bench_read_json(const char *path, const char *bytes, size_t length,
+                                  struct import_claims *ret, struct error *err);
+enum status llama_bench_read_jsonl(const char *path, const char *bytes, size_t length,
+                                   struct import_claims *ret, struct error *err);
+enum status llama_bench_read_csv(const char *path, const char *bytes, size_t length,
+                                 struct import_claims *ret, struct error *err);
+enum status llama_bench_read_sqlite(const char *path, const char *bytes, size_t length,
+                                    struct import_claims *ret, struct error *err);
+
+/* One result of llama-bench, its fields as JSON (borrowed); `where` begins messages. */
+enum status llama_bench_add(struct import_claims *claims, const char *path, const char *where,
+                            json_t *fields, struct error *err);
+
+/* mlperf_log_summary.txt of MLPerf Inference's load generator (loadgen/results.cc). */
+enum status mlperf_read_summary(const char *path, const char *bytes, size_t length,
+                                struct import_claims *ret, struct error *err);
+
+#endif

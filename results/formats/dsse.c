@@ -1,0 +1,56 @@
+#include "results/formats/dsse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "harness/core/text.h"
+
+char *dsse_pae(const char *type, const void *payload, size_t length, size_t *ret_length)
+{
+    struct text text;
+
+    text_init(&text);
+    text_append_format(&text, "DSSEv1 %zu %s %zu ", strlen(type), type, length);
+    text_append_bytes(&text, payload, length);
+    *ret_length = text.length;
+    return text_steal(&text);
+}
+
+static json_t *base64(const void *bytes, size_t length)
+{
+    size_t size = sodium_base64_encoded_len(length, sodium_base64_VARIANT_ORIGINAL);
+    char *text = malloc(size);
+    json_t *json = NULL;
+
+    if (text)
+        json = json_string(
+            sodium_bin2base64(text, size, bytes, length, sodium_base64_VARIANT_ORIGINAL));
+    free(text);
+    return json;
+}
+
+enum status dsse_sign(const char *type, const void *payload, size_t length,
+                      const struct dsse_signer *signer, json_t **ret, struct error *err)
+{
+    uint8_t signature[DSSE_SIGNATURE_MAX];
+    size_t signature_length = 0, pae_length = 0;
+    char *pae = dsse_pae(type, payload, length, &pae_length);
+    json_t *envelope;
+    enum status status;
+
+    if (!pae)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the envelope");
+    status = signer->sign(signer->context, pae, pae_length, signature, &signature_length, err);
+    free(pae);
+    if (status != STATUS_OK)
+        return status;
+    envelope = json_pack("{s:s, s:o, s:[{s:s, s:o}]}", "payloadType", type, "payload",
+                         base64(payload, length), "signatures", "keyid", signer->key_id, "sig",
+                         base64(signature, signature_length));
+    if (!envelope)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the envelope");
+    *ret = envelope;
+    return STATUS_OK;
+}

@@ -1,0 +1,210 @@
+#include "results/formats/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/text.h"
+#include "results/csv_export.h"
+
+static const struct export_format formats[] = {
+    {"csv", "a row a result, with its context", false, export_csv},
+    {"csv-samples", "a row a raw sample, each with its context", false, export_csv_samples},
+    {"json", "whole records, as an array", false, export_json},
+    {"jsonl", "whole records, one canonical JSON object a line", false, export_jsonl},
+    {"cyclonedx", "the stack of one result: CycloneDX 1.6 (JSON)", true, export_cyclonedx},
+    {"intoto", "in-toto Statement v1; with --sign in a DSSE envelope", false, export_intoto},
+    {"openmetrics", "OpenMetrics text, the context as labels", false, export_openmetrics},
+    {"mlperf", "lines :::MLLOG {...}, as MLPerf's logs have them", false, export_mlperf},
+};
+
+const struct export_format *export_formats(size_t *ret_count)
+{
+    *ret_count = sizeof(formats) / sizeof(formats[0]);
+    return formats;
+}
+
+enum status export_format_find(const char *name, const struct export_format **ret,
+                               struct error *err)
+{
+    const size_t count = sizeof(formats) / sizeof(formats[0]);
+    const char *names[sizeof(formats) / sizeof(formats[0])], *nearest;
+    struct text all;
+
+    text_init(&all);
+    for (size_t i = 0; i < count; i++) {
+        if (!strcmp(formats[i].name, name)) {
+            text_finish(&all);
+            *ret = &formats[i];
+            return STATUS_OK;
+        }
+        names[i] = formats[i].name;
+        text_append_format(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    nearest = text_nearest(name, names, count);
+    if (nearest)
+        error_set(err, STATUS_INVALID, "there is no format \"%s\"; did you mean \"%s\"?", name,
+                  nearest);
+    else
+        error_set(err, STATUS_INVALID, "there is no format \"%s\"; there are %s", name, all.data);
+    text_finish(&all);
+    return STATUS_INVALID;
+}
+
+enum status export_check(FILE *file, struct error *err)
+{
+    if (!ferror(file))
+        return STATUS_OK;
+    return error_set_errno(err, errno ? errno : EIO, "writing the export");
+}
+
+enum status export_write(struct store *store, const struct export_format *format,
+                         const struct export_request *request, FILE *file, struct error *err)
+{
+    enum status status;
+
+    if (format->single && request->count != 1)
+        return error_set(err, STATUS_INVALID,
+                         "%s describes one result and %zu are selected; name one, such as "
+                         "9f2c41aa/3 (`assay results` lists them)",
+                         format->name, request->count);
+    errno = 0;
+    status = format->write(store, request, file, err);
+    if (status != STATUS_OK)
+        return status;
+    /* A full disk may show only now. */
+    errno = 0;
+    if (fflush(file) != 0)
+        return error_set_errno(err, errno ? errno : EIO, "writing the export");
+    return export_check(file, err);
+}
+
+enum status export_put_json(json_t *json, size_t flags, FILE *file, struct error *err)
+{
+    int failed = json ? json_dumpf(json, file, flags | JSON_ENCODE_ANY) : 0;
+
+    if (!json)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+    json_decref(json);
+    if (failed && !ferror(file))
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+    fputc('\n', file);
+    return export_check(file, err);
+}
+
+enum status export_rows(struct store *store, const struct export_request *request, json_t **ret,
+                        struct error *err)
+{
+    json_t *rows = json_array();
+    enum status status =
+        rows ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+
+    for (size_t i = 0; i < request->count && status == STATUS_OK; i++) {
+        struct store_filter filter = {.cell = request->cells[i]};
+        json_t *one = NULL;
+
+        status = store_list_results(store, &filter, &one, err);
+        if (status == STATUS_OK && json_array_extend(rows, one) < 0)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+        json_decref(one);
+    }
+    if (status == STATUS_OK)
+        *ret = rows;
+    else
+        json_decref(rows);
+    return status;
+}
+
+enum status export_record_line(struct store *store, int64_t cell, char **ret, json_t **ret_record,
+                               struct error *err)
+{
+    json_t *record = NULL;
+    enum status status = store_cell_json(store, cell, &record, err);
+
+    if (status == STATUS_OK)
+        status = canonical_dump(record, ret, err);
+    if (status == STATUS_OK && ret_record)
+        *ret_record = record;
+    else
+        json_decref(record);
+    return status;
+}
+
+const char *export_string(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+const char *export_reading(const json_t *readings, const char *name)
+{
+    return export_string(json_object_get(readings, name), "value");
+}
+
+char *export_result_urn(const json_t *record)
+{
+    const char *uid = export_string(json_object_get(record, "campaign"), "uid");
+    json_int_t ordinal = json_integer_value(json_object_get(record, "ordinal"));
+
+    return text_format("urn:assay:result:%s:%lld", uid ? uid : "", (long long)ordinal);
+}
+
+enum status export_csv(struct store *store, const struct export_request *request, FILE *file,
+                       struct error *err)
+{
+    json_t *rows = NULL;
+    enum status status = export_rows(store, request, &rows, err);
+
+    if (status == STATUS_OK)
+        status = csv_export_results(rows, file, err);
+    json_decref(rows);
+    return status;
+}
+
+enum status export_csv_samples(struct store *store, const struct export_request *request,
+                               FILE *file, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    csv_export_series_header(file);
+    for (size_t i = 0; i < request->count && status == STATUS_OK; i++)
+        status = csv_export_series_rows(store, request->cells[i], file, err);
+    return status;
+}
+
+enum status export_json(struct store *store, const struct export_request *request, FILE *file,
+                        struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    fputs("[\n", file);
+    for (size_t i = 0; i < request->count && status == STATUS_OK; i++) {
+        json_t *record = NULL;
+
+        if (i > 0)
+            fputs(",\n", file);
+        status = store_cell_json(store, request->cells[i], &record, err);
+        if (status == STATUS_OK)
+            status = export_put_json(record, JSON_INDENT(2), file, err);
+    }
+    fputs("]\n", file);
+    return status;
+}
+
+enum status export_jsonl(struct store *store, const struct export_request *request, FILE *file,
+                         struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < request->count && status == STATUS_OK; i++) {
+        char *line = NULL;
+
+        status = export_record_line(store, request->cells[i], &line, NULL, err);
+        if (status != STATUS_OK)
+            break;
+        fprintf(file, "%s\n", line);
+        free(line);
+        status = export_check(file, err);
+    }
+    return status;
+}

@@ -1,0 +1,111 @@
+/*
+ * Results as an in-toto Statement v1 (in-toto/attestation, spec/v1). Each subject is a result; its
+ * digest is the SHA-256 of the line that `assay export jsonl` writes for it, without the newline.
+ * The predicate, PREDICATE_TYPE, has a row a result: what was measured on what, the estimate, and
+ * every attempt with its end. results/formats/README.md tells its keys.
+ */
+#include "results/formats/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/digest.h"
+#include "harness/core/text.h"
+
+#define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
+#define PREDICATE_TYPE "urn:assay:predicate:results:1"
+#define PAYLOAD_TYPE "application/vnd.in-toto+json"
+
+static json_t *attempts(const json_t *record)
+{
+    static const char *const names[] = {"sequence", "attempt",        "status",
+                                        "message",  "started_utc_ns", "ended_utc_ns"};
+    json_t *list = json_array(), *trial;
+    size_t i;
+
+    json_array_foreach(json_object_get(record, "trials"), i, trial)
+    {
+        json_t *attempt = json_object();
+
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+            json_object_set(attempt, names[k], json_object_get(trial, names[k]));
+        json_array_append_new(list, attempt);
+    }
+    return list;
+}
+
+static json_t *describe(const json_t *record, const json_t *row, const char *urn)
+{
+    const json_t *identity = json_object_get(record, "identity");
+    const json_t *campaign = json_object_get(record, "campaign");
+    json_t *json = json_pack(
+        "{s:s, s:o, s:o, s:o, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:o}", "urn", urn, "row",
+        json_deep_copy(row), "identity", json_deep_copy(identity), "device",
+        json_deep_copy(json_object_get(record, "device")), "cost", json_object_get(record, "cost"),
+        "estimate", json_object_get(record, "estimate"), "imported",
+        json_object_get(record, "imported"), "command", json_object_get(campaign, "command"),
+        "plan_digest", json_object_get(campaign, "plan_digest"), "tool_version",
+        json_object_get(campaign, "tool_version"), "tool_digest",
+        json_object_get(campaign, "tool_digest"), "attempts", attempts(record));
+    json_t *copy = json_object_get(json, "row");
+
+    /* Row numbers mean nothing outside the database. */
+    json_object_del(copy, "cell");
+    json_object_del(copy, "campaign");
+    json_object_del(json_object_get(json, "device"), "id");
+    return json;
+}
+
+static enum status add_result(struct store *store, int64_t cell, json_t *subjects, json_t *results,
+                              struct error *err)
+{
+    struct export_request one = {.cells = &cell, .count = 1};
+    char hex[DIGEST_HEX_SIZE], *line = NULL, *urn = NULL;
+    json_t *record = NULL, *rows = NULL;
+    struct digest digest;
+    enum status status = export_record_line(store, cell, &line, &record, err);
+
+    if (status == STATUS_OK)
+        status = export_rows(store, &one, &rows, err);
+    if (status == STATUS_OK) {
+        urn = export_result_urn(record);
+        digest = digest_bytes(line, strlen(line));
+        if (!urn ||
+            json_array_append_new(subjects, json_pack("{s:s, s:{s:s}}", "name", urn, "digest",
+                                                      "sha256", digest_hex(&digest, hex))) < 0 ||
+            json_array_append_new(results, describe(record, json_array_get(rows, 0), urn)) < 0)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for the statement");
+    }
+    free(urn);
+    free(line);
+    json_decref(rows);
+    json_decref(record);
+    return status;
+}
+
+enum status export_intoto(struct store *store, const struct export_request *request, FILE *file,
+                          struct error *err)
+{
+    json_t *subjects = json_array(), *results = json_array(), *statement, *envelope;
+    char *payload = NULL;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < request->count && status == STATUS_OK; i++)
+        status = add_result(store, request->cells[i], subjects, results, err);
+    if (status != STATUS_OK) {
+        json_decref(subjects);
+        json_decref(results);
+        return status;
+    }
+    statement = json_pack("{s:s, s:o, s:s, s:{s:o}}", "_type", STATEMENT_TYPE, "subject", subjects,
+                          "predicateType", PREDICATE_TYPE, "predicate", "results", results);
+    if (!statement || !request->signer)
+        return export_put_json(statement, JSON_INDENT(2), file, err);
+    status = canonical_dump(statement, &payload, err);
+    json_decref(statement);
+    if (status == STATUS_OK)
+        status = dsse_sign(PAYLOAD_TYPE, payload, strlen(payload), request->signer, &envelope, err);
+    free(payload);
+    return status == STATUS_OK ? export_put_json(envelope, JSON_INDENT(2), file, err) : status;
+}

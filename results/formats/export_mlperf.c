@@ -1,0 +1,146 @@
+/*
+ * Results as lines in the form of MLPerf's logs (mlcommons/logging): ":::MLLOG " and an object with
+ * namespace, time_ms, event_type, key, value, metadata. Keys that MLPerf knows keep its names
+ * (submission_benchmark, global_batch_size, seed, run_start, run_stop, tracked_stats); others begin
+ * with "assay_". The namespace is "assay", so that nobody takes such a file for a submission. Every
+ * line's metadata names the result.
+ */
+#include "results/formats/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct log {
+    FILE *file;
+    const json_t *record;
+    int line;
+    bool failed;
+};
+
+/* Takes `value` and `more` (members for the metadata, or NULL). */
+static void put(struct log *log, const char *event, const char *key, int64_t utc_ns, json_t *value,
+                json_t *more)
+{
+    json_t *metadata = json_pack("{s:s, s:i}", "file", "assay", "lineno", ++log->line);
+    json_t *json;
+    char *text;
+
+    json_object_set(metadata, "result", json_object_get(log->record, "id"));
+    json_object_update(metadata, more);
+    json_decref(more);
+    json = json_pack("{s:s, s:I, s:s, s:s, s:o, s:o}", "namespace", "assay", "time_ms",
+                     (json_int_t)(utc_ns / 1000000), "event_type", event, "key", key, "value",
+                     value ? value : json_null(), "metadata", metadata);
+    text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    log->failed |= !text;
+    if (text)
+        fprintf(log->file, ":::MLLOG %s\n", text);
+    free(text);
+    json_decref(json);
+}
+
+static void put_point(struct log *log, const char *key, int64_t utc_ns, const json_t *value)
+{
+    put(log, "POINT_IN_TIME", key, utc_ns, json_incref((json_t *)value), NULL);
+}
+
+static void put_context(struct log *log, int64_t utc_ns)
+{
+    static const struct {
+        const char *key, *member;
+    } points[] = {{"submission_benchmark", "workload"},
+                  {"global_batch_size", "batch"},
+                  {"seed", "seed"},
+                  {"assay_precision", "precision"},
+                  {"assay_scenario", "scenario"},
+                  {"assay_arm", "arm"},
+                  {"assay_protocol", "protocol"},
+                  {"assay_workload_digest", "workload_digest"},
+                  {"assay_protocol_digest", "protocol_digest"}};
+    const json_t *identity = json_object_get(log->record, "identity");
+    const json_t *device = json_object_get(log->record, "device");
+    const json_t *campaign = json_object_get(log->record, "campaign");
+    const json_t *imported = json_object_get(log->record, "imported");
+
+    for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
+        put_point(log, points[i].key, utc_ns, json_object_get(identity, points[i].member));
+    put_point(log, "submission_platform", utc_ns, json_object_get(device, "name"));
+    put_point(log, "assay_device", utc_ns, json_object_get(log->record, "device_spec"));
+    put_point(log, "assay_simulated", utc_ns, json_object_get(device, "simulated"));
+    put_point(log, "assay_driver", utc_ns,
+              json_object_get(
+                  json_object_get(json_object_get(device, "readings"), "device.driver_version"),
+                  "value"));
+    put_point(log, "assay_version", utc_ns, json_object_get(campaign, "tool_version"));
+    put_point(log, "assay_plan_digest", utc_ns, json_object_get(campaign, "plan_digest"));
+    if (json_is_object(imported))
+        put_point(log, "assay_imported", utc_ns, json_object_get(imported, "origin"));
+}
+
+static void put_trials(struct log *log)
+{
+    json_t *trial;
+    size_t i;
+
+    json_array_foreach(json_object_get(log->record, "trials"), i, trial)
+    {
+        const json_t *ended = json_object_get(trial, "ended_utc_ns");
+        const char *status = export_string(trial, "status");
+        int64_t started = json_integer_value(json_object_get(trial, "started_utc_ns"));
+
+        put(log, "INTERVAL_START", "run_start", started, NULL,
+            json_pack("{s:O, s:O}", "trial", json_object_get(trial, "sequence"), "attempt",
+                      json_object_get(trial, "attempt")));
+        if (!json_is_integer(ended))
+            continue;
+        put(log, "INTERVAL_END", "run_stop", json_integer_value(ended), NULL,
+            json_pack("{s:O, s:O, s:s, s:s}", "trial", json_object_get(trial, "sequence"),
+                      "attempt", json_object_get(trial, "attempt"), "status",
+                      status && !strcmp(status, "ok") ? "success" : "aborted", "assay_status",
+                      status ? status : "unknown"));
+    }
+}
+
+static void put_row(struct log *log, const json_t *row, int64_t utc_ns)
+{
+    static const char *const names[] = {"rate",       "rate_lo",   "rate_hi",
+                                        "rate_unit",  "mean_ns",   "mean_ns_lo",
+                                        "mean_ns_hi", "trials_ok", "trials_planned"};
+    json_t *stats = json_object();
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!json_is_null(json_object_get(row, names[i])))
+            json_object_set(stats, names[i], json_object_get(row, names[i]));
+    put(log, "POINT_IN_TIME", "tracked_stats", utc_ns, stats, NULL);
+    put_point(log, "assay_verdict", utc_ns, json_object_get(row, "verdict"));
+}
+
+enum status export_mlperf(struct store *store, const struct export_request *request, FILE *file,
+                          struct error *err)
+{
+    struct log log = {.file = file};
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < request->count && status == STATUS_OK; i++) {
+        struct export_request one = {.cells = request->cells + i, .count = 1};
+        json_t *record = NULL, *rows = NULL;
+        int64_t created;
+
+        status = store_cell_json(store, request->cells[i], &record, err);
+        if (status == STATUS_OK)
+            status = export_rows(store, &one, &rows, err);
+        if (status == STATUS_OK) {
+            log.record = record;
+            created =
+                json_integer_value(json_object_get(json_array_get(rows, 0), "created_utc_ns"));
+            put_context(&log, created);
+            put_trials(&log);
+            put_row(&log, json_array_get(rows, 0), created);
+            status = log.failed ? error_set(err, STATUS_NO_MEMORY, "no memory for the export")
+                                : export_check(file, err);
+        }
+        json_decref(rows);
+        json_decref(record);
+    }
+    return status;
+}

@@ -1,0 +1,232 @@
+#include "results/formats/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/core/file.h"
+#include "harness/core/text.h"
+
+static bool holds(const char *head, size_t length, const char *word)
+{
+    return memmem(head, length, word, strlen(word)) != NULL;
+}
+
+/* First byte that is no white space; a byte-order mark is skipped. */
+static char first_of(const char *head, size_t length)
+{
+    size_t i = length >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+
+    while (i < length && strchr(" \t\r\n", head[i]) && head[i])
+        i++;
+    return i < length ? head[i] : '\0';
+}
+
+static bool is_llama_bench(const char *head, size_t length)
+{
+    return holds(head, length, "n_prompt") && holds(head, length, "model_filename");
+}
+
+static bool is_sqlite(const char *head, size_t length)
+{
+    return length >= 16 && !memcmp(head, "SQLite format 3", 16);
+}
+
+static bool is_json(const char *head, size_t length)
+{
+    return first_of(head, length) == '[' && is_llama_bench(head, length);
+}
+
+static bool is_jsonl(const char *head, size_t length)
+{
+    return first_of(head, length) == '{' && is_llama_bench(head, length);
+}
+
+static bool is_csv(const char *head, size_t length)
+{
+    const char *end = memchr(head, '\n', length);
+
+    return is_llama_bench(head, end ? (size_t)(end - head) : length) && !is_json(head, length) &&
+           !is_jsonl(head, length);
+}
+
+static bool is_mlperf(const char *head, size_t length)
+{
+    return holds(head, length, "MLPerf Results Summary");
+}
+
+void import_claims_finish(struct import_claims *claims)
+{
+    if (!claims)
+        return;
+    for (size_t i = 0; i < claims->count; i++)
+        store_claim_finish(&claims->items[i]);
+    free(claims->items);
+    free(claims->program_version);
+    *claims = (struct import_claims){0};
+}
+
+enum status import_claims_add(struct import_claims *claims, const char *path,
+                              struct store_claim **ret, struct error *err)
+{
+    if (claims->count >= IMPORT_RESULTS_MAX)
+        return error_set(err, STATUS_INVALID, "%s: more than %d results", path, IMPORT_RESULTS_MAX);
+    if (claims->count == claims->capacity) {
+        size_t capacity = claims->capacity ? claims->capacity * 2 : 16;
+        struct store_claim *grown = realloc(claims->items, capacity * sizeof(*grown));
+
+        if (!grown)
+            return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        claims->items = grown;
+        claims->capacity = capacity;
+    }
+    *ret = &claims->items[claims->count++];
+    store_claim_init(*ret);
+    return STATUS_OK;
+}
+
+static int64_t count_cells(struct store *store, int64_t campaign)
+{
+    struct store_filter filter = {.campaign = campaign};
+    json_t *rows = NULL;
+    int64_t count = 0;
+
+    if (store_list_results(store, &filter, &rows, NULL) == STATUS_OK)
+        count = (int64_t)json_array_size(rows);
+    json_decref(rows);
+    return count;
+}
+
+static enum status take_claims(struct store *store, const struct import_format *format,
+                               const struct import_request *request, struct import_outcome *ret,
+                               struct error *err)
+{
+    const char *slash = strrchr(request->path, '/');
+    struct store_import import = {.file = slash ? slash + 1 : request->path,
+                                  .format = format->name,
+                                  .program = format->program,
+                                  .command = request->command,
+                                  .tool_version = request->tool_version,
+                                  .tool_digest = request->tool_digest};
+    struct import_outcome outcome = {.program = format->program};
+    struct import_claims claims = {0};
+    char *bytes = NULL;
+    size_t length = 0;
+    enum status status = file_read(request->path, IMPORT_BYTES_MAX, &bytes, &length, err);
+
+    if (status != STATUS_OK)
+        return status;
+    import.digest = digest_bytes(bytes, length);
+    import.size = (int64_t)length;
+    status = store_find_import(store, &import.digest, &outcome.campaign, err);
+    if (status == STATUS_OK) {
+        outcome.known = true;
+        outcome.results = count_cells(store, outcome.campaign);
+        goto done;
+    }
+    if (status == STATUS_NOT_FOUND)
+        status = format->read(request->path, bytes, length, &claims, err);
+    if (status == STATUS_OK) {
+        import.program_version = claims.program_version;
+        outcome.results = (int64_t)claims.count;
+        status =
+            store_add_import(store, &import, claims.items, claims.count, &outcome.campaign, err);
+    }
+    import_claims_finish(&claims);
+done:
+    free(bytes);
+    if (status == STATUS_OK)
+        *ret = outcome;
+    return status;
+}
+
+static const struct import_format formats[] = {
+    {"llama-bench-sqlite", "the database that llama-bench -o sql fills", is_sqlite, take_claims,
+     "llama-bench", llama_bench_read_sqlite},
+    {"llama-bench-json", "llama-bench -o json", is_json, take_claims, "llama-bench",
+     llama_bench_read_json},
+    {"llama-bench-jsonl", "llama-bench -o jsonl", is_jsonl, take_claims, "llama-bench",
+     llama_bench_read_jsonl},
+    {"llama-bench-csv", "llama-bench -o csv", is_csv, take_claims, "llama-bench",
+     llama_bench_read_csv},
+    {"mlperf-summary", "mlperf_log_summary.txt of MLPerf Inference", is_mlperf, take_claims,
+     "mlperf-loadgen", mlperf_read_summary},
+};
+
+const struct import_format *import_formats(size_t *ret_count)
+{
+    *ret_count = sizeof(formats) / sizeof(formats[0]);
+    return formats;
+}
+
+enum status import_format_find(const char *name, const struct import_format **ret,
+                               struct error *err)
+{
+    const char *names[sizeof(formats) / sizeof(formats[0])], *nearest;
+    struct text all;
+
+    text_init(&all);
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        if (!strcmp(formats[i].name, name)) {
+            text_finish(&all);
+            *ret = &formats[i];
+            return STATUS_OK;
+        }
+        names[i] = formats[i].name;
+        text_append_format(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    nearest = text_nearest(name, names, sizeof(formats) / sizeof(formats[0]));
+    if (nearest)
+        error_set(err, STATUS_INVALID, "there is no format \"%s\"; did you mean \"%s\"?", name,
+                  nearest);
+    else
+        error_set(err, STATUS_INVALID, "there is no format \"%s\"; there are %s", name, all.data);
+    text_finish(&all);
+    return STATUS_INVALID;
+}
+
+static enum status recognise(const char *path, const struct import_format **ret, struct error *err)
+{
+    char head[IMPORT_HEAD_SIZE];
+    struct text all;
+    size_t length = 0;
+    ssize_t got = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", path);
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return error_set(err, STATUS_INVALID, "%s: is not a regular file", path);
+    }
+    while (got > 0 && length < sizeof(head)) {
+        got = read(fd, head + length, sizeof(head) - length);
+        length += got > 0 ? (size_t)got : 0;
+    }
+    close(fd);
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (formats[i].recognise(head, length)) {
+            *ret = &formats[i];
+            return STATUS_OK;
+        }
+    text_init(&all);
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        text_append_format(&all, "%s%s", i ? ", " : "", formats[i].name);
+    error_set(err, STATUS_INVALID, "%s: is of no known format (%s); --format names one", path,
+              all.data);
+    text_finish(&all);
+    return STATUS_INVALID;
+}
+
+enum status import_file(struct store *store, const struct import_format *format,
+                        const struct import_request *request, struct import_outcome *ret,
+                        struct error *err)
+{
+    enum status status = format ? STATUS_OK : recognise(request->path, &format, err);
+
+    return status == STATUS_OK ? format->take(store, format, request, ret, err) : status;
+}

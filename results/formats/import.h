@@ -1,0 +1,68 @@
+/*
+ * import - files of other programs taken into the store.
+ *
+ * One table of formats (import.c): each recognises a file by its beginning and takes it in. What
+ * read: memory is bounded by IMPORT_BYTES_MAX and IMPORT_RESULTS_MAX, and every refusal says where
+ * (line, or number of the result) and which field.
+ */
+#ifndef ASSAY_RESULTS_FORMATS_IMPORT_H
+#define ASSAY_RESULTS_FORMATS_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/core/digest.h"
+#include "harness/core/status.h"
+#include "results/formats/claims.h"
+#include "results/store.h"
+
+#define IMPORT_BYTES_MAX ((size_t)64 << 20) /* of a file */
+#define IMPORT_RESULTS_MAX 100000           /* in one file */
+#define IMPORT_TEXT_MAX 4096                /* bytes of one text in it */
+
+struct import_request {
+    const char *path;
+    const char *command; /* the command line, for the record */
+    const char *tool_version;
+    struct digest tool_digest;
+};
+
+struct import_outcome {
+    int64_t campaign; /* row */
+    int64_t results;  /* in the campaign */
+    bool known;       /* the same bytes were imported before; nothing was written */
+    const char *program;
+};
+
+struct import_format {
+    const char *name;
+    const char *summary; /* one line, for help */
+    /* By the first bytes (up to IMPORT_HEAD_SIZE) of the file. */
+    bool (*recognise)(const char *head, size_t length);
+    enum status (*take)(struct store *store, const struct import_format *format,
+                        const struct import_request *request, struct import_outcome *ret,
+                        struct error *err);
+    /* For formats whose `take` is import_take_claims. */
+    const char *program;
+    enum status (*read)(const char *path, const char *bytes, size_t length,
+                        struct import_claims *ret, struct error *err);
+};
+
+#define IMPORT_HEAD_SIZE 8192
+
+/* All formats, in the order in which they are tried. */
+const struct import_format *import_formats(size_t *ret_count);
+/* By name; INVALID names the nearest, or all. */
+enum status import_format_find(const char *name, const struct import_format **ret,
+                               struct error *err);
+
+/*
+ * Takes in a file; `format` NULL: by its beginning. INVALID when it is of no known format or is
+ * malformed; NOT_FOUND, DENIED; errors of the store. The same bytes again write nothing.
+ */
+enum status import_file(struct store *store, const struct import_format *format,
+                        const struct import_request *request, struct import_outcome *ret,
+                        struct error *err);
+
+#endif

@@ -1,0 +1,283 @@
+/*
+ * mlperf_log_summary.txt: lines "key : value" in three sections (results, additional stats, test
+ * parameters), under headings between rules of '='. A heading "MLPerf Results Summary" begins
+ * another result. The summary names the system under test and the scenario, not the model.
+ */
+#include "results/formats/claims.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+#include "results/formats/import.h"
+
+#define SOURCE "mlperf_log_summary.txt"
+#define HEADING "MLPerf Results Summary"
+
+struct summary {
+    const char *path;
+    size_t line, begun; /* of the file; where this result begins */
+    struct import_claims claims;
+    json_t *fields, *section; /* section is borrowed from fields */
+};
+
+/* "Result is", "Min latency (ns)": a key that was there gets " (2)" and so on. */
+static enum status add_field(struct summary *summary, const char *key, size_t key_length,
+                             const char *value, size_t value_length, struct error *err)
+{
+    char *name, *text;
+    enum status status = STATUS_OK;
+
+    if (key_length > IMPORT_TEXT_MAX || value_length > IMPORT_TEXT_MAX ||
+        !text_is_utf8(key, key_length) || (value_length && !text_is_utf8(value, value_length)))
+        return error_set(err, STATUS_INVALID, "%s:%zu: must be UTF-8 text of at most %d bytes",
+                         summary->path, summary->line, IMPORT_TEXT_MAX);
+    name = text_format("%.*s", (int)key_length, key);
+    text = text_format("%.*s", (int)value_length, value);
+    for (int i = 2; name && json_object_get(summary->section, name); i++) {
+        free(name);
+        if (i > 100)
+            name = NULL;
+        else
+            name = text_format("%.*s (%d)", (int)key_length, key, i);
+    }
+    if (!name || !text || json_object_set_new(summary->section, name, json_string(text)) < 0)
+        status = error_set(err, STATUS_INVALID, "%s:%zu: the same key again and again",
+                           summary->path, summary->line);
+    free(name);
+    free(text);
+    return status;
+}
+
+static const char *find(const json_t *fields, const char *section, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(fields, section), key));
+}
+
+static const char *find_any(const json_t *fields, const char *key)
+{
+    const char *value = find(fields, "results", key);
+
+    return value ? value : find(fields, "stats", key);
+}
+
+static void lack(struct store_claim *claim, const char *name, const char *reason)
+{
+    reading_add_missing(&claim->readings, name, READING_UNAVAILABLE, SOURCE, reason);
+}
+
+static void declare(struct store_claim *claim, const char *name, const char *value,
+                    const char *field)
+{
+    struct reading *reading;
+
+    if (!value)
+        return;
+    reading_add_text(&claim->readings, name, value, field);
+    reading = (struct reading *)(uintptr_t)reading_find(&claim->readings, name);
+    if (reading)
+        reading->status = READING_DECLARED;
+}
+
+static void add_readings(struct store_claim *claim, const json_t *fields)
+{
+    declare(claim, "import.sut", find(fields, "results", "SUT name"), "SUT name");
+    declare(claim, "import.validity", find(fields, "results", "Result is"), "Result is");
+    declare(claim, "import.mode", find(fields, "results", "Mode"), "Mode");
+    lack(claim, "device.name", "the summary names no device");
+    lack(claim, "device.backend", "the summary does not say what it ran on");
+    lack(claim, "device.driver_version", "the summary does not record the driver");
+    lack(claim, "device.uuid", "the summary does not say which unit it ran on");
+    lack(claim, "host.cpu.model", "the summary does not record the host");
+    lack(claim, "identity.precision", "the summary does not record the precision");
+    lack(claim, "import.model", "the summary names the system under test, not the model");
+    lack(claim, "import.measured", "the summary has no date");
+    lack(claim, "import.raw_samples",
+         "the summary keeps percentiles; the latencies are in mlperf_log_trace.json");
+    lack(claim, "import.warmup", "the load generator keeps no warmup");
+    lack(claim, "import.steady_state", "without raw samples nobody can say whether it had settled");
+    lack(claim, "import.verification", "accuracy is checked in another run");
+    lack(claim, "import.stack", "the summary does not record the libraries that were loaded");
+    lack(claim, "import.telemetry", "the summary does not record power, clocks or temperature");
+    lack(claim, "import.provenance", "the file is not signed, and no plan was recorded before it");
+    if (find(fields, "parameters", "qsl_rng_seed"))
+        declare(claim, "identity.seed", find(fields, "parameters", "qsl_rng_seed"), "qsl_rng_seed");
+    else
+        lack(claim, "identity.seed", "the summary has no qsl_rng_seed");
+}
+
+static enum status get_number(const struct summary *summary, const char *key, double *ret,
+                              bool *ret_told, struct error *err)
+{
+    const char *text = find_any(summary->fields, key);
+
+    *ret_told = text != NULL;
+    if (!text)
+        return STATUS_OK;
+    if (!text_parse_double(text, ret) || *ret <= 0)
+        return error_set(err, STATUS_INVALID,
+                         "%s: result at line %zu: %s: must be a number above 0", summary->path,
+                         summary->begun, key);
+    return STATUS_OK;
+}
+
+static const char *scenario_of(const char *text)
+{
+    static const char *const names[][2] = {{"SingleStream", "single_stream"},
+                                           {"Single Stream", "single_stream"},
+                                           {"MultiStream", "multi_stream"},
+                                           {"Multi Stream", "multi_stream"},
+                                           {"Server", "server"},
+                                           {"Offline", "offline"}};
+
+    for (size_t i = 0; text && i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(names[i][0], text))
+            return names[i][1];
+    return NULL;
+}
+
+static enum status fill_rate(struct summary *summary, struct store_claim *claim, struct error *err)
+{
+    static const char *const rates[] = {"Completed samples per second", "Samples per second",
+                                        "Scheduled samples per second"};
+    bool told = false;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]) && status == STATUS_OK && !told; i++)
+        status = get_number(summary, rates[i], &claim->rate, &told, err);
+    if (status == STATUS_OK && told)
+        claim->item_name = "sample";
+    if (status == STATUS_OK)
+        status = get_number(summary, "Mean latency (ns)", &claim->mean_ns, &told, err);
+    if (status == STATUS_OK && !claim->item_name && !told)
+        status = error_set(err, STATUS_INVALID,
+                           "%s: result at line %zu: has neither samples per second nor a mean "
+                           "latency",
+                           summary->path, summary->begun);
+    return status;
+}
+
+/* The result read so far becomes a claim. */
+static enum status finish_result(struct summary *summary, struct error *err)
+{
+    const json_t *fields = summary->fields;
+    const char *mode = find(fields, "results", "Mode");
+    const char *sut = find(fields, "results", "SUT name");
+    const char *batch = find(fields, "parameters", "samples_per_query");
+    struct store_claim *claim;
+    enum status status;
+
+    if (!fields)
+        return STATUS_OK;
+    if (mode && strstr(mode, "Accuracy"))
+        return error_set(err, STATUS_INVALID,
+                         "%s: result at line %zu: an accuracy run has no performance to import",
+                         summary->path, summary->begun);
+    if (!scenario_of(find(fields, "results", "Scenario")))
+        return error_set(err, STATUS_INVALID,
+                         "%s: result at line %zu: Scenario: must be SingleStream, MultiStream, "
+                         "Server or Offline",
+                         summary->path, summary->begun);
+    status = import_claims_add(&summary->claims, summary->path, &claim, err);
+    if (status == STATUS_OK)
+        status = fill_rate(summary, claim, err);
+    if (status != STATUS_OK)
+        return status;
+    claim->scenario = scenario_of(find(fields, "results", "Scenario"));
+    if (batch && (!text_parse_i64(batch, &claim->batch) || claim->batch < 0))
+        return error_set(err, STATUS_INVALID,
+                         "%s: result at line %zu: samples_per_query: must be a whole number",
+                         summary->path, summary->begun);
+    claim->workload = text_format("mlperf:%s", sut ? sut : STORE_NOT_TOLD);
+    claim->fields = summary->fields;
+    summary->fields = NULL;
+    if (claim->workload)
+        claim->declaration =
+            json_pack("{s:s, s:i, s:s, s:s, s:s, s:O?}", "workload", claim->workload, "version", 1,
+                      "kind", "imported", "program", "mlperf-loadgen", "description",
+                      "an MLPerf Inference run; the summary does not name the model", "parameters",
+                      json_object_get(claim->fields, "parameters"));
+    add_readings(claim, claim->fields);
+    if (!claim->workload || !claim->declaration || claim->readings.failed)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", summary->path);
+    return STATUS_OK;
+}
+
+static enum status begin_section(struct summary *summary, const char *name, struct error *err)
+{
+    summary->section = json_object();
+    if (!summary->section || json_object_set_new(summary->fields, name, summary->section) < 0)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", summary->path);
+    return STATUS_OK;
+}
+
+static enum status read_line(struct summary *summary, const char *line, size_t length,
+                             struct error *err)
+{
+    const char *colon;
+    enum status status;
+
+    while (length && strchr(" \t\r", line[length - 1]) && line[length - 1])
+        length--;
+    while (length && (*line == ' ' || *line == '\t')) {
+        line++;
+        length--;
+    }
+    if (length == strlen(HEADING) && !memcmp(line, HEADING, length)) {
+        status = finish_result(summary, err);
+        if (status != STATUS_OK)
+            return status;
+        json_decref(summary->fields);
+        summary->fields = json_object();
+        summary->begun = summary->line;
+        return begin_section(summary, "results", err);
+    }
+    if (!summary->fields || length == 0 || *line == '=' || *line == '*')
+        return STATUS_OK;
+    if (length == 16 && !memcmp(line, "Additional Stats", 16))
+        return begin_section(summary, "stats", err);
+    if (length == 20 && !memcmp(line, "Test Parameters Used", 20))
+        return begin_section(summary, "parameters", err);
+    colon = memchr(line, ':', length);
+    if (!colon || colon == line)
+        return STATUS_OK; /* prose: recommendations, the early-stopping estimate */
+    {
+        size_t key = (size_t)(colon - line), value = length - key - 1;
+        const char *text = colon + 1;
+
+        while (key && (line[key - 1] == ' ' || line[key - 1] == '\t'))
+            key--;
+        while (value && (*text == ' ' || *text == '\t')) {
+            text++;
+            value--;
+        }
+        return key ? add_field(summary, line, key, text, value, err) : STATUS_OK;
+    }
+}
+
+enum status mlperf_read_summary(const char *path, const char *bytes, size_t length,
+                                struct import_claims *ret, struct error *err)
+{
+    struct summary summary = {.path = path};
+    enum status status = STATUS_OK;
+
+    for (size_t at = 0; at < length && status == STATUS_OK;) {
+        const char *end = memchr(bytes + at, '\n', length - at);
+        size_t size = end ? (size_t)(end - bytes) - at : length - at;
+
+        summary.line++;
+        status = read_line(&summary, bytes + at, size, err);
+        at += size + 1;
+    }
+    if (status == STATUS_OK)
+        status = finish_result(&summary, err);
+    if (status == STATUS_OK && summary.claims.count == 0)
+        status = error_set(err, STATUS_INVALID, "%s: has no heading \"%s\"", path, HEADING);
+    json_decref(summary.fields);
+    if (status == STATUS_OK)
+        *ret = summary.claims;
+    else
+        import_claims_finish(&summary.claims);
+    return status;
+}

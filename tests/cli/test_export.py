@@ -1,0 +1,329 @@
+"""Results in the formats of other programs, each read back as that program would."""
+
+import base64
+import csv
+import glob
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+CONTEXT = ["workload", "precision", "batch", "scenario", "arm", "protocol", "device_spec", "device",
+           "simulated"]
+
+
+def cyclonedx_schema():
+    """The official schema, where somebody has put it: a validator, or None."""
+    folders = [os.environ.get("ASSAY_CYCLONEDX_SCHEMA", "")]
+    folders += glob.glob("/usr/lib/python3/dist-packages/cyclonedx/schema/_res")
+    for folder in folders:
+        names = {"bom-1.6": None, "spdx": None, "jsf-0.82": None}
+        for name in names:
+            for path in (f"{folder}/{name}.schema.json", f"{folder}/{name}.SNAPSHOT.schema.json"):
+                if folder and os.path.exists(path):
+                    with open(path, encoding="utf-8") as file:
+                        names[name] = json.load(file)
+        if not all(names.values()):
+            continue
+        try:
+            import jsonschema
+        except ImportError:
+            return None
+        store = {f"http://cyclonedx.org/schema/{name}.schema.json": schema
+                 for name, schema in names.items()}
+        try:
+            from referencing import Registry, Resource
+            registry = Registry().with_resources(
+                [(uri, Resource.from_contents(schema)) for uri, schema in store.items()])
+            return jsonschema.Draft7Validator(names["bom-1.6"], registry=registry)
+        except ImportError:
+            resolver = jsonschema.RefResolver("http://cyclonedx.org/schema/bom-1.6.schema.json",
+                                              names["bom-1.6"], store=store)
+            return jsonschema.Draft7Validator(names["bom-1.6"], resolver=resolver)
+    return None
+
+
+def parse_openmetrics(text):
+    """Samples of OpenMetrics 1.0 text; fails on what the specification does not allow."""
+    label = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\n"])*"'
+    sample = re.compile(rf"([a-zA-Z_:][a-zA-Z0-9_:]*)\{{({label}(?:,{label})*)\}} (\S+)(?: (\S+))?")
+    lines = text.split("\n")
+    assert lines[-1] == "" and lines[-2] == "# EOF", "must end with # EOF"
+    families, family, rows, seen = set(), None, [], set()
+    for line in lines[:-2]:
+        if line.startswith("# "):
+            _, word, name, rest = line.split(" ", 3)
+            assert word in ("HELP", "TYPE", "UNIT"), line
+            if name != family:
+                assert name not in families, f"{name} is split in two"
+                families.add(name)
+                family = name
+            if word == "UNIT":
+                assert name.endswith("_" + rest), line
+            if word == "TYPE":
+                assert rest == "gauge", line
+            continue
+        match = sample.fullmatch(line)
+        assert match, line
+        assert match[1] == family, line
+        labels = re.findall(rf'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\n"])*)"', match[2])
+        assert len(dict(labels)) == len(labels), "a label twice: " + line
+        assert (match[1], match[2]) not in seen, "a series twice: " + line
+        seen.add((match[1], match[2]))
+        rows.append((match[1], dict(labels), float(match[3]),
+                     float(match[4]) if match[4] else None))
+    return rows
+
+
+class Export(CliTest):
+    def setUp(self):
+        super().setUp()
+        protocol = self.write("fast.yaml", self.FAST)
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db",
+                          self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.id = self.assay("results", "--ids", "--db", self.db).out.split()[0]
+        self.record = self.assay("show", self.id, "--json", "--db", self.db).json()
+        self.row = self.assay("results", "--json", "--db", self.db).json()[0]
+
+    def export(self, *words, **environment):
+        call = self.assay("export", *words, "--db", self.db, **environment)
+        self.assertEqual(call.status, 0, call.err)
+        return call.out
+
+    def test_csv(self):
+        rows = list(csv.DictReader(io.StringIO(self.export("csv"))))
+        self.assertEqual(len(rows), 1)
+        for name in CONTEXT + ["id", "verdict", "created"]:
+            self.assertTrue(rows[0][name], name)
+        self.assertEqual(float(rows[0]["rate"]), self.row["rate"])
+
+    def test_csv_samples(self):
+        rows = list(csv.DictReader(io.StringIO(self.export("csv-samples", self.id))))
+        stored = self.query("SELECT sum(count) FROM series")[0][0]
+        self.assertEqual(len(rows), stored)
+        for name in CONTEXT + ["result", "trial", "status"]:
+            self.assertTrue(all(row[name] for row in rows), name)
+        first = [int(row["value"]) for row in rows
+                 if row["series"] == "wall_ns" and row["trial"] == "1"]
+        self.assertEqual(first, [value for (value,) in self.query(
+            "SELECT value FROM samples WHERE trial = 1 AND series = 'wall_ns' ORDER BY number")])
+
+    def test_json_and_jsonl(self):
+        self.assertEqual(json.loads(self.export("json")), [self.record])
+        lines = self.export("jsonl", "last").splitlines()
+        self.assertEqual([json.loads(line) for line in lines], [self.record])
+        self.assertEqual(self.export("jsonl"), self.export("jsonl"))
+
+    def check_bom(self, bom):
+        """What CycloneDX 1.6 asks for, as far as our BOMs use it."""
+        component_keys = {"type", "bom-ref", "name", "version", "description", "hashes", "purl",
+                          "manufacturer", "properties"}
+        types = {"application", "library", "device", "device-driver", "operating-system",
+                 "firmware", "file"}
+        self.assertEqual(set(bom), {"bomFormat", "specVersion", "serialNumber", "version",
+                                    "metadata", "components", "dependencies"})
+        self.assertEqual((bom["bomFormat"], bom["specVersion"]), ("CycloneDX", "1.6"))
+        self.assertRegex(bom["serialNumber"],
+                         r"^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
+                         r"[0-9a-f]{12}$")
+        self.assertRegex(bom["metadata"]["timestamp"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
+        parts = bom["components"] + [bom["metadata"]["component"]]
+        references = [part["bom-ref"] for part in parts]
+        self.assertEqual(len(set(references)), len(references))
+        for part in parts:
+            self.assertLessEqual(set(part), component_keys)
+            self.assertIn(part["type"], types)
+            self.assertTrue(part["name"])
+            for entry in part.get("hashes", []):
+                self.assertEqual(entry["alg"], "SHA-256")
+                self.assertRegex(entry["content"], "^[0-9a-f]{64}$")
+            for entry in part.get("properties", []):
+                self.assertEqual(set(entry), {"name", "value"})
+                self.assertIsInstance(entry["value"], str)
+        for dependency in bom["dependencies"]:
+            self.assertIn(dependency["ref"], references)
+            self.assertLessEqual(set(dependency.get("dependsOn", [])), set(references))
+
+    def test_cyclonedx(self):
+        text = self.export("cyclonedx", self.id)
+        self.assertEqual(text, self.export("cyclonedx", self.id))
+        bom = json.loads(text)
+        self.check_bom(bom)
+        files = {(entry["path"], entry["sha256"]) for trial in self.record["trials"]
+                 for entry in trial["components"]}
+        self.assertTrue(files)
+        told = set()
+        for part in bom["components"]:
+            properties = {entry["name"]: entry["value"] for entry in part.get("properties", [])}
+            if "assay:path" in properties:
+                told.add((properties["assay:path"],
+                          part["hashes"][0]["content"] if "hashes" in part else None))
+        self.assertEqual(told, files)
+        self.assertIn("device", [part["type"] for part in bom["components"]])
+        self.assertIn("device-driver", [part["type"] for part in bom["components"]])
+
+    def test_cyclonedx_by_the_official_schema(self):
+        validator = cyclonedx_schema()
+        if validator is None:
+            self.skipTest("no official schema: set ASSAY_CYCLONEDX_SCHEMA to the folder schema/ of "
+                          "CycloneDX/specification, and install python3-jsonschema")
+        errors = [f"{error.json_path if hasattr(error, 'json_path') else ''} {error.message}"
+                  for error in validator.iter_errors(json.loads(self.export("cyclonedx")))]
+        self.assertEqual(errors, [])
+        broken = json.loads(self.export("cyclonedx"))
+        broken["components"][0]["type"] = "nonsense"
+        self.assertTrue(list(validator.iter_errors(broken)))
+
+    def test_cyclonedx_describes_one_result(self):
+        self.assay("run", "synthetic", "--device", "null:0", "--protocol", "fast.yaml", "--db",
+                   self.db)
+        call = self.assay("export", "cyclonedx", "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn("describes one result and 2 are selected", call.err)
+
+    def check_statement(self, statement):
+        self.assertEqual(set(statement), {"_type", "subject", "predicateType", "predicate"})
+        self.assertEqual(statement["_type"], "https://in-toto.io/Statement/v1")
+        self.assertEqual(statement["predicateType"], "urn:assay:predicate:results:1")
+        line = self.export("jsonl", self.id).rstrip("\n")
+        self.assertEqual(statement["subject"], [
+            {"name": f"urn:assay:result:{self.record['campaign']['uid']}:1",
+             "digest": {"sha256": hashlib.sha256(line.encode()).hexdigest()}}])
+        (result,) = statement["predicate"]["results"]
+        self.assertEqual(result["urn"], statement["subject"][0]["name"])
+        self.assertEqual(result["row"]["rate"], self.row["rate"])
+        self.assertEqual([attempt["status"] for attempt in result["attempts"]], ["ok", "ok"])
+        for name in ("workload", "precision", "batch", "scenario", "arm", "protocol", "seed"):
+            self.assertIn(name, result["identity"])
+
+    def test_intoto(self):
+        self.check_statement(json.loads(self.export("intoto", self.id)))
+
+    def test_intoto_signed(self):
+        key = os.path.join(self.folder, "test.key")
+        call = self.assay("key", "new", "tester.example", "--file", key)
+        self.assertEqual(call.status, 0, call.err)
+        envelope = json.loads(self.export("intoto", self.id, "--key", key))
+        self.assertEqual(set(envelope), {"payloadType", "payload", "signatures"})
+        self.assertEqual(envelope["payloadType"], "application/vnd.in-toto+json")
+        payload = base64.b64decode(envelope["payload"], validate=True)
+        self.check_statement(json.loads(payload))
+        (signature,) = envelope["signatures"]
+        self.assertIn(signature["keyid"], call.out + call.err)
+        if not shutil.which("openssl"):
+            self.skipTest("no openssl to check the signature with")
+        kind = envelope["payloadType"].encode()
+        signed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
+        # SubjectPublicKeyInfo of Ed25519 (RFC 8410) around the 32 bytes.
+        public = base64.b64decode(signature["keyid"].split("+", 2)[2])[1:]
+        der = bytes.fromhex("302a300506032b6570032100") + public
+        for name, content in (("der", der), ("sig", base64.b64decode(signature["sig"])),
+                              ("pae", signed), ("bad", signed + b" ")):
+            with open(os.path.join(self.folder, name), "wb") as file:
+                file.write(content)
+
+        def verify(name):
+            return subprocess.run(["openssl", "pkeyutl", "-verify", "-pubin", "-keyform", "DER",
+                                   "-inkey", "der", "-rawin", "-sigfile", "sig", "-in", name],
+                                  cwd=self.folder, capture_output=True, check=False).returncode
+
+        self.assertEqual(verify("pae"), 0)
+        self.assertNotEqual(verify("bad"), 0)
+
+    def test_only_intoto_is_signed(self):
+        call = self.assay("export", "csv", "--sign", "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn("only intoto is signed", call.err)
+
+    def test_openmetrics(self):
+        rows = parse_openmetrics(self.export("openmetrics"))
+        values = {name: value for name, _, value, _ in rows}
+        self.assertAlmostEqual(values["assay_iteration_seconds"], self.row["mean_ns"] / 1e9)
+        self.assertEqual(values["assay_trials_ok"], 2)
+        for name, labels, _, time in rows:
+            self.assertEqual(labels["result"], self.id)
+            self.assertEqual(labels["simulated"], "true")
+            for key in ("workload", "precision", "batch", "scenario", "arm", "protocol", "device"):
+                self.assertTrue(labels[key], name)
+            self.assertAlmostEqual(time, self.row["created_utc_ns"] / 1e9, places=3)
+        bare = parse_openmetrics(self.export("openmetrics", "--without-times"))
+        self.assertEqual({time for *_, time in bare}, {None})
+
+    def test_openmetrics_by_promtool(self):
+        if not shutil.which("promtool"):
+            self.skipTest("no promtool (package prometheus)")
+        path = os.path.join(self.folder, "results.om")
+        self.export("openmetrics", "-o", path)
+        done = subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", path,
+                               os.path.join(self.folder, "blocks")], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = subprocess.run(["promtool", "check", "metrics"], capture_output=True, text=True,
+                              input=self.export("openmetrics", "--without-times"), check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
+    def test_mlperf(self):
+        lines = self.export("mlperf").splitlines()
+        entries = []
+        for line in lines:
+            match = re.fullmatch(r":::MLLOG (\{.*\})", line)
+            self.assertTrue(match, line)
+            entries.append(json.loads(match[1]))
+        for entry in entries:
+            self.assertEqual(set(entry), {"namespace", "time_ms", "event_type", "key", "value",
+                                          "metadata"})
+            self.assertIn(entry["event_type"], ("POINT_IN_TIME", "INTERVAL_START", "INTERVAL_END"))
+            self.assertIsInstance(entry["time_ms"], int)
+            self.assertEqual(entry["metadata"]["result"], self.id)
+        by_key = {entry["key"]: entry for entry in entries}
+        self.assertEqual(by_key["submission_benchmark"]["value"], "synthetic")
+        self.assertEqual(by_key["tracked_stats"]["value"]["rate"], self.row["rate"])
+        self.assertEqual([entry["metadata"]["status"] for entry in entries
+                          if entry["key"] == "run_stop"], ["success", "success"])
+
+    def test_selection(self):
+        self.assertEqual(self.export("jsonl", self.id, "last").count("\n"), 2)
+        call = self.assay("export", "csv", "--workload", "nope", "--db", self.db)
+        self.assertEqual(call.status, 4)
+        call = self.assay("export", "cvs", "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn('did you mean "csv"?', call.err)
+        self.assertEqual(self.assay("export", "csv", "ffffffff/1", "--db", self.db).status, 4)
+
+    def test_a_file_is_whole_or_absent(self):
+        path = os.path.join(self.folder, "out.json")
+        self.export("json", "-o", path)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(json.load(file), [self.record])
+        call = self.assay("export", "json", "-o", os.path.join(self.folder, "no", "x"), "--db",
+                          self.db)
+        self.assertNotEqual(call.status, 0)
+        self.assertIn("No such file", call.err)
+        self.assertEqual([name for name in os.listdir(self.folder) if ".part" in name], [])
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([os.environ["ASSAY"], "export", "json", "--db", self.db],
+                                  stdout=full, stderr=subprocess.PIPE, check=False)
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_hostile_names_stay_in_their_place(self):
+
+        declared = self.write("weird.yaml", "workload: synthetic\nversion: 1\nkind: synthetic\n"
+                              "description: 'quote \" backslash \\ comma , '\n")
+        self.assay("run", declared, "--device", "null:0", "--protocol", "fast.yaml", "--db",
+                   self.db)
+        for name in ("csv", "jsonl", "openmetrics", "mlperf"):
+            self.export(name)
+        parse_openmetrics(self.export("openmetrics"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,327 @@
+"""Files of other programs: taken in, marked, never mixed up with what was measured here."""
+
+import contextlib
+import csv
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+# The fields of llama-bench's output in mid-2025, with invented values.
+ROW = {"build_commit": "8cf427ff", "build_number": 5163, "cpu_info": "Example CPU",
+       "gpu_info": "Example GPU", "backends": "CUDA", "model_filename": "models/example.gguf",
+       "model_type": "example 7B Q4_K - Medium", "model_size": 4677120000,
+       "model_n_params": 7615616512, "n_batch": 2048, "n_ubatch": 512, "n_threads": 8,
+       "cpu_mask": "0x0", "cpu_strict": False, "poll": 50, "type_k": "f16", "type_v": "f16",
+       "n_gpu_layers": -1, "split_mode": "layer", "main_gpu": 0, "no_kv_offload": False,
+       "flash_attn": False, "devices": "auto", "tensor_split": "0.00", "use_mmap": True,
+       "embeddings": False, "n_prompt": 512, "n_gen": 0, "n_depth": 0,
+       "test_time": "2025-04-24T11:58:50Z", "avg_ns": 72135640, "stddev_ns": 1453752,
+       "avg_ts": 7100.25, "stddev_ts": 140.341520,
+       "samples_ns": [74601900, 71632900, 71745200, 71952700, 70745500],
+       "samples_ts": [6863.1, 7147.55, 7136.37, 7115.79, 7237.21]}
+SECOND = {**ROW, "n_prompt": 0, "n_gen": 128, "avg_ns": 1076767880, "avg_ts": 118.875}
+
+SUMMARY = """================================================
+MLPerf Results Summary
+================================================
+SUT name : PySUT
+Scenario : {scenario}
+Mode     : PerformanceOnly
+{headline}
+Result is : VALID
+  Min duration satisfied : Yes
+  Min queries satisfied : Yes
+  Early stopping satisfied: Yes
+
+================================================
+Additional Stats
+================================================
+Min latency (ns)                : 1000000
+Max latency (ns)                : 3000000
+Mean latency (ns)               : 2000000
+99.90 percentile latency (ns)   : 3000000
+
+================================================
+Test Parameters Used
+================================================
+samples_per_query : 4
+target_qps : 50
+qsl_rng_seed : 13281865557512327830
+
+No warnings encountered during test.
+
+No errors encountered during test.
+"""
+OFFLINE = SUMMARY.format(scenario="Offline", headline="Samples per second: 33.75")
+
+
+def as_csv(rows):
+    names = [name for name in ROW if not name.startswith("samples_")]
+    out = io.StringIO()
+    out.write(",".join(names) + "\n")
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    for row in rows:
+        writer.writerow([int(row[n]) if isinstance(row[n], bool) else row[n] for n in names])
+    return out.getvalue()
+
+
+class Import(CliTest):
+    def sqlite(self, name, table, rows):
+        names = [name for name in ROW if not name.startswith("samples_")]
+        path = os.path.join(self.folder, name)
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute(f"CREATE TABLE {table} ({', '.join(names)})")
+            db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(names))})",
+                           [[row[n] for n in names] for row in rows])
+            db.commit()
+        return path
+
+    def take(self, *files):
+        call = self.assay("import", *files, "--json", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()
+
+    def rows(self):
+        return self.assay("results", "--json", "--limit", "0", "--db", self.db).json()
+
+    def refused(self, path, *parts):
+        """No crash, a message that says where, and nothing stored."""
+        call = self.assay("import", path, "--db", self.db)
+        self.assertEqual(call.status, 2, call.err)
+        for part in parts:
+            self.assertIn(part, call.err)
+        self.assertEqual(self.query("SELECT count(*) FROM import"), [(0,)])
+        self.assertEqual(self.query("SELECT count(*) FROM campaign"), [(0,)])
+        return call.err
+
+    def test_every_form_of_llama_bench(self):
+        rows = [ROW, SECOND]
+        files = {"llama-bench-json": self.write("a.json", json.dumps(rows, indent=2)),
+                 "llama-bench-jsonl": self.write(
+                     "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)),
+                 "llama-bench-csv": self.write("a.csv", as_csv(rows)),
+                 "llama-bench-sqlite": self.sqlite("a.sqlite", "test", rows)}
+        newer = self.sqlite("b.sqlite", "llama_bench", [SECOND])
+        for form, path in files.items():
+            self.new_db()
+            (outcome,) = self.take(path)
+            self.assertEqual((outcome["results"], outcome["program"], outcome["known"]),
+                             (2, "llama-bench", False))
+            first, second = self.rows()
+            self.assertEqual((first["rate"], second["rate"]), (7100.25, 118.875), form)
+            self.assertEqual((first["mean_ns"], second["mean_ns"]), (72135640, 1076767880))
+            self.assertEqual(first["workload"], "llama-bench:pp512 example 7B Q4_K - Medium")
+            for row in (first, second):
+                self.assertEqual(row["verdict"], "imported")
+                self.assertEqual(row["imported"], "llama-bench")
+                self.assertEqual(row["rate_unit"], "token/s")
+                self.assertEqual(row["device"], "Example GPU")
+                self.assertEqual(row["batch"], 2048)
+                self.assertEqual((row["trials_planned"], row["trials_ok"]), (0, 0))
+                self.assertIsNone(row["rate_lo"])
+            with open(path, "rb") as file:
+                digest = hashlib.sha256(file.read()).hexdigest()
+            self.assertEqual(self.query("SELECT file, format, program, program_version, sha256 "
+                                        "FROM imports"),
+                             [(os.path.basename(path), form, "llama-bench", "8cf427ff", digest)])
+            self.assert_sound()
+        self.new_db()
+        self.take(newer)
+        self.assertEqual([row["rate"] for row in self.rows()], [118.875])
+
+    def test_what_it_lacks_is_on_record(self):
+        self.take(self.write("a.csv", as_csv([ROW])), self.write("a.json", json.dumps([ROW])))
+        for row in self.rows():
+            record = self.assay("show", row["id"], "--json", "--db", self.db).json()
+            readings = record["imported"]["readings"]
+            for name in ("device.driver_version", "device.uuid", "identity.precision",
+                         "identity.seed", "import.raw_samples", "import.warmup",
+                         "import.steady_state", "import.verification", "import.stack",
+                         "import.telemetry", "import.provenance"):
+                self.assertEqual(readings[name]["status"], "unavailable", name)
+                self.assertTrue(readings[name]["reason"], name)
+                self.assertNotIn("value", readings[name])
+            self.assertEqual(readings["device.name"]["status"], "declared")
+            self.assertIsNone(record["identity"]["seed"])
+            self.assertIsNone(record["cost"]["device_memory_bytes"])
+            self.assertEqual(record["trials"], [])
+            self.assertIsNone(record["estimate"])
+            self.assertEqual(record["imported"]["claim"]["fields"]["model_size"],
+                             4677120000 if "samples_ns" in record["imported"]["claim"]["fields"]
+                             else "4677120000")
+
+    def test_mlperf(self):
+        self.take(self.write("s.txt", OFFLINE))
+        (row,) = self.rows()
+        self.assertEqual((row["rate"], row["rate_unit"], row["scenario"], row["batch"],
+                          row["imported"]), (33.75, "sample/s", "offline", 4, "mlperf-loadgen"))
+        self.new_db()
+        server = SUMMARY.format(scenario="Server", headline="Scheduled samples per second : 20.5")
+        server = server.replace("Additional Stats\n" + "=" * 48, "Additional Stats\n" + "=" * 48 +
+                                "\nCompleted samples per second    : 20.25\n")
+        single = SUMMARY.format(scenario="SingleStream",
+                                headline="90th percentile latency (ns) : 2500000")
+        self.take(self.write("two.txt", server + single))
+        first, second = self.rows()
+        self.assertEqual((first["rate"], first["scenario"]), (20.25, "server"))
+        self.assertEqual((second["rate"], second["mean_ns"], second["scenario"]),
+                         (None, 2000000, "single_stream"))
+        record = self.assay("show", second["id"], "--json", "--db", self.db).json()
+        self.assertEqual(
+            record["imported"]["claim"]["fields"]["results"]["90th percentile latency (ns)"],
+            "2500000")
+        self.assertEqual(record["imported"]["readings"]["import.validity"]["value"], "VALID")
+        self.assertEqual(record["imported"]["readings"]["device.name"]["status"], "unavailable")
+
+    def test_twice_is_once(self):
+        path = self.write("a.json", json.dumps([ROW]))
+        copy = self.write("copy.json", json.dumps([ROW]))
+        first = self.take(path)[0]
+        counts = "SELECT (SELECT count(*) FROM campaign), (SELECT count(*) FROM cell), " \
+                 "(SELECT count(*) FROM claim), (SELECT count(*) FROM content), " \
+                 "(SELECT count(*) FROM campaign_event)"
+        before = self.query(counts)
+        for again in (path, copy):
+            outcome = self.take(again)[0]
+            self.assertEqual((outcome["campaign"], outcome["known"]), (first["campaign"], True))
+        self.assertEqual(self.query(counts), before)
+
+    def test_never_compares_and_says_why(self):
+        self.run_synthetic()
+        own = self.rows()[0]["id"]
+        self.take(self.write("a.json", json.dumps([ROW])), self.write("s.txt", OFFLINE))
+        imported = [row["id"] for row in self.rows() if row["imported"]]
+        self.assertEqual(len(imported), 2)
+        for a, b in ((own, imported[0]), (imported[1], own), tuple(imported),
+                     (imported[0], imported[0])):
+            call = self.assay("compare", a, b, "--json", "--db", self.db)
+            judgement = call.json()
+            self.assertEqual(judgement["comparability"]["verdict"], "not_comparable")
+            reasons = "\n".join(judgement["comparability"]["reasons"])
+            self.assertIn("device.driver_version", reasons)
+            if own in (a, b):
+                self.assertIn("identity.origin differs: what another program measured", reasons)
+        self.assertEqual(self.assay("gate", own, imported[0], "--db", self.db).status, 2)
+
+    def test_shown_as_imported(self):
+        self.take(self.write("a.json", json.dumps([ROW])))
+        (row,) = self.rows()
+        table = self.assay("results", "--db", self.db, COLUMNS="120").out
+        self.assertIn("(imported)", table)
+        self.assertIn("measured by llama-bench 8cf427ff, not by assay", " ".join(table.split()))
+        self.assertNotIn("first look", table)
+        shown = self.assay("show", row["id"], "--db", self.db).out
+        self.assertIn("not by assay", " ".join(shown.split()))
+        self.assertIn("llama-bench does not record the driver", " ".join(shown.split()))
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("not by assay", text)
+        self.assertIn("Imported by", text)
+        for form in ("csv", "openmetrics", "mlperf", "intoto", "jsonl", "cyclonedx"):
+            call = self.assay("export", form, row["id"], "--db", self.db)
+            self.assertEqual(call.status, 0, call.err)
+            self.assertIn("imported", call.out)
+        self.assertNotIn("assay_trials_ok 0", self.assay("export", "openmetrics", "--db",
+                                                         self.db).out)
+
+    def test_filters_find_imports(self):
+        self.run_synthetic()
+        self.take(self.write("a.json", json.dumps([ROW, SECOND])))
+        for words, count in ((["--device", "example gpu"], 2), (["--device", "CUDA"], 2),
+                             (["--protocol", "llama-bench"], 2), (["--device", "null"], 1)):
+            call = self.assay("results", "--ids", *words, "--db", self.db)
+            self.assertEqual(len(call.out.split()), count, words)
+
+    def test_hostile_fields(self):
+        self.assay("import", self.write("ok.json", json.dumps([ROW])), "--db", self.db)
+        for name, value, words in (
+                ("n_prompt", -1, "n_prompt: must be a whole number"),
+                ("n_prompt", "many", "n_prompt: must be a whole number"),
+                ("n_prompt", 2**62, "n_prompt: must be a whole number"),
+                ("n_prompt", 0, "n_prompt and n_gen are both 0"),
+                ("avg_ts", 0, "avg_ts: must be a number above 0"),
+                ("avg_ts", None, "avg_ts: must be a number above 0"),
+                ("avg_ns", "nan", "avg_ns: must be a number above 0"),
+                ("avg_ns", "1e999", "avg_ns: must be a number above 0"),
+                ("gpu_info", "x" * 5000, "gpu_info: must be a text"),
+                ("gpu_info", ["a"], "gpu_info: must be a text"),
+                ("test_time", 7, "test_time: must be a text"),
+                ("n_batch", 1.5, "n_batch: must be a whole number")):
+            self.new_db()
+            path = self.write("bad.json", json.dumps([ROW, {**ROW, name: value}]))
+            self.refused(path, "bad.json: result 2: ", words)
+        self.new_db()
+        missing = {key: value for key, value in ROW.items() if key != "avg_ts"}
+        self.refused(self.write("m.jsonl", json.dumps(ROW) + "\n\n" + json.dumps(missing) + "\n"),
+                     "m.jsonl:3: avg_ts: is missing")
+
+    def test_hostile_texts(self):
+        good = json.dumps([ROW])
+        table = as_csv([ROW, SECOND])
+        cases = {"cut.json": good[:-30], "deep.json": "[" * 100000 + '"n_prompt model_filename',
+                 "scalar.json": '["n_prompt model_filename"]', "nul.csv": table[:-40] + "\0\n",
+                 "open.csv": table + '"x', "wide.csv": table.rstrip("\n") + ',"1"\n',
+                 "narrow.csv": table[:table.rindex(",")] + "\n",
+                 "twice.json": good.replace('"n_gen": 0', '"n_gen": 0, "n_gen": 0'),
+                 "empty.txt": "", "prose.txt": "nothing that anybody knows\n",
+                 "cut.txt": OFFLINE[:OFFLINE.index("Scenario")],
+                 "no.txt": OFFLINE.replace("33.75", "fast"),
+                 "minus.txt": OFFLINE.replace("33.75", "-1"),
+                 "accuracy.txt": OFFLINE.replace("PerformanceOnly", "AccuracyOnly"),
+                 "batch.txt": OFFLINE.replace("samples_per_query : 4", "samples_per_query : x"),
+                 "again.txt": OFFLINE + "x : y\n" * 300}
+        for name, text in cases.items():
+            self.new_db()
+            with self.subTest(name):
+                self.refused(self.write(name, text), name)
+
+    def test_hostile_files(self):
+        fifo = os.path.join(self.folder, "fifo")
+        os.mkfifo(fifo)
+        self.refused(fifo, "is not a regular file")
+        self.refused(self.folder, "is not a regular file")
+        self.refused("none.json", "none.json: No such file")
+        base = self.sqlite("t.sqlite", "test", [ROW])
+        with open(base, "rb") as file:
+            content = file.read()
+        for cut in (100, 1000, len(content) // 2):
+            path = os.path.join(self.folder, f"cut{cut}.sqlite")
+            with open(path, "wb") as file:
+                file.write(content[:cut])
+            self.refused(path, f"cut{cut}.sqlite")
+        other = os.path.join(self.folder, "other.sqlite")
+        with contextlib.closing(sqlite3.connect(other)) as db:
+            db.execute("CREATE VIEW test AS WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + "
+                       "1 FROM c) SELECT x AS n_prompt FROM c")
+            db.commit()
+        self.refused(other, "has no table llama_bench or test")
+        blob = self.sqlite("blob.sqlite", "test", [ROW])
+        with contextlib.closing(sqlite3.connect(blob)) as db:
+            db.execute("UPDATE test SET gpu_info = x'00ff'")
+            db.commit()
+        self.refused(blob, "result 1: gpu_info: must be a number or UTF-8 text")
+        # An assay database is none of llama-bench's.
+        self.refused(self.db, "has no table llama_bench or test")
+
+    def test_format_by_name(self):
+        path = self.write("a.json", json.dumps([ROW]))
+        call = self.assay("import", path, "--format", "mlperf-summary", "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn('no heading "MLPerf Results Summary"', call.err)
+        call = self.assay("import", path, "--format", "llama-bench-jsn", "--db", self.db)
+        self.assertIn('did you mean "llama-bench-json"?', call.err)
+        call = self.assay("import", path, "--format", "llama-bench-json", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,130 @@
+"""Every query of results/VIEWS.md, run as it stands there, against what assay itself says."""
+
+import contextlib
+import os
+import re
+import sqlite3
+import statistics
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "results", "VIEWS.md")
+
+
+def blocks():
+    """{name: text} of the page's code blocks; each begins with a comment "program: name"."""
+    with open(PAGE, encoding="utf-8") as file:
+        found = re.findall(r"```(?:sql|python)\n(?:--|#) (\w+: \w+)\n(.*?)```", file.read(), re.S)
+    return dict(found)
+
+
+class Views(CliTest):
+    def setUp(self):
+        super().setUp()
+        once = self.write("once", "")
+        call = self.run_synthetic("--json", ASSAY_NULL="launch_ns=200000,seed=1,fault=crash@5,"
+                                  f"once={once}")
+        self.assertEqual(call.status, 1, call.err)
+        self.run_synthetic()
+        self.run_synthetic()
+        self.rows = self.assay("results", "--json", "--db", self.db).json()
+        self.records = [self.assay("show", row["id"], "--json", "--db", self.db).json()
+                        for row in self.rows]
+
+    def ask(self, name):
+        with contextlib.closing(sqlite3.connect(f"file:{self.db}?mode=ro", uri=True)) as db:
+            db.row_factory = sqlite3.Row
+            return [dict(row) for row in db.execute(blocks()[name])]
+
+    def test_the_page_has_one_of_each(self):
+        self.assertEqual(sorted(name.split(":")[0] for name in blocks()),
+                         ["datasette", "duckdb", "grafana", "pandas"])
+
+    def test_datasette(self):
+        (row,) = self.ask("datasette: failed_trials")
+        failed = [(record["id"], trial) for record in self.records for trial in record["trials"]
+                  if trial["status"] != "ok"]
+        ((result, trial),) = failed
+        self.assertEqual((row["result"], row["status"], row["message"], row["sequence"]),
+                         (result, trial["status"], trial["message"], trial["sequence"]))
+        self.assertEqual(row["started_at"].replace(" ", "T"), trial["started"][:19])
+
+    def test_grafana(self):
+        rows = self.ask("grafana: rate_over_time")
+        expected = sorted((row["created_utc_ns"], row["rate"]) for row in self.rows
+                          if row["rate"] is not None)
+        self.assertTrue(expected)
+        self.assertEqual([row["value"] for row in rows], [rate for _, rate in expected])
+        for row, (created, _) in zip(rows, expected):
+            self.assertAlmostEqual(row["time"], created / 1e9, places=3)
+            self.assertEqual(row["metric"], f"{self.rows[0]['device']} fp32")
+
+    def check_means(self, rows):
+        expected = []
+        for record in self.records:
+            text = self.assay("show", record["id"], "--series", "--db", self.db).out.splitlines()
+            for trial in record["trials"]:
+                if trial["status"] != "ok":
+                    continue
+                values = [int(line.split(",")[2]) for line in text[1:]
+                          if line.split(",")[1] == str(trial["sequence"])]
+                self.assertEqual(len(values), trial["samples"])
+                expected.append((trial["id"], record["id"],
+                                 statistics.fmean(values[trial["window_first"]:])
+                                 / trial["iterations_per_sample"]))
+        expected.sort()
+        self.assertEqual([(row["trial"], row["result"]) for row in rows],
+                         [(trial, result) for trial, result, _ in expected])
+        for row, (_, _, mean) in zip(rows, expected):
+            self.assertAlmostEqual(row["mean_ns"] / mean, 1, places=9)
+
+    def test_pandas_query(self):
+        code = blocks()["pandas: steady_means"]
+        call = re.search(r"read_sql\(\n(.*?),\n        connection\)", code, re.S)
+        sql = "".join(re.findall(r'"([^"]*)"', call[1]))
+        with contextlib.closing(sqlite3.connect(f"file:{self.db}?mode=ro", uri=True)) as db:
+            db.row_factory = sqlite3.Row
+            self.check_means([dict(row) for row in db.execute(sql)])
+
+    def test_pandas_itself(self):
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            self.skipTest("no pandas (package python3-pandas)")
+        names = {}
+        code = blocks()["pandas: steady_means"].replace("file:results.db", f"file:{self.db}")
+        exec(code, names)  # the page's own block
+        self.check_means(names["frame"].to_dict("records"))
+
+    def check_stack(self, rows):
+        expected = {}
+        for record in self.records:
+            for trial in record["trials"]:
+                for file in trial["components"]:
+                    if file["at"] == "window_start":
+                        key = (record["id"], file["path"], file["version"], file["sha256"])
+                        expected[key] = expected.get(key, 0) + 1
+        self.assertTrue(expected)
+        self.assertEqual({tuple(row[:4]): row[4] for row in rows}, expected)
+
+    def test_duckdb_query(self):
+        self.check_stack([tuple(row.values()) for row in self.ask("duckdb: stack_of_result")])
+
+    def test_duckdb_itself(self):
+        try:
+            import duckdb
+        except ImportError:
+            self.skipTest("no duckdb")
+        connection = duckdb.connect()
+        try:
+            connection.execute(f"ATTACH '{self.db}' AS r (TYPE sqlite); USE r")
+        except duckdb.Error as error:
+            self.skipTest(f"duckdb's sqlite extension is not there: {error}")
+        self.check_stack(connection.execute(blocks()["duckdb: stack_of_result"]).fetchall())
+
+
+if __name__ == "__main__":
+    unittest.main()
