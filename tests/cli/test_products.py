@@ -115,6 +115,31 @@ matmul:
         self.assertIn(library, self.assay("show", "1/2", "--db", self.db).out)
         self.assert_sound()
 
+    def test_library_that_crashes(self):
+        """It ends the process that asks it about fp32: that is told, and so is all the rest."""
+        library = os.environ.get("ASSAY_CLBLAST_CRASH")
+        if not library:
+            self.skipTest("the OpenCL loader was not there to build the stand-in")
+        call = self.assay("devices", "opencl", "-v", "--json", "--lib", "clblast=" + library,
+                          timeout=200)
+        self.assertEqual(call.status, 0, call.err)
+        devices = call.json()[0]["devices"]
+        if not devices:
+            self.skipTest("no OpenCL device here")
+        vendor = {entry["precision"]: entry["vendor"] for entry in devices[0]["precisions"]}
+        self.assertEqual(list(vendor), PRECISIONS)
+        self.assertEqual(vendor["fp32"]["support"], "unknown")
+        self.assertIn("signal 6", vendor["fp32"]["method"])
+        self.assertEqual(vendor["fp64"]["support"], "absent")
+        self.assertEqual(vendor["bf16"]["support"], "absent")
+        path = self.write("small.yaml", self.PRODUCT)
+        call = self.assay("run", path, "--device", devices[0]["spec"], "--precision", "fp32",
+                          "--arm", "vendor", "--protocol", self.fast(), "--db", self.db, "--lib",
+                          "clblast=" + library, timeout=280)
+        self.assertEqual(call.status, 1)
+        self.assertIn("signal 6", call.err)
+        self.assert_sound()
+
     def test_wrong_words(self):
         call = self.assay("run", "products", "--arm", "vendro", "--db", self.db)
         self.assertEqual(call.status, 2)
