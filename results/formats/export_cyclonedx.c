@@ -17,6 +17,7 @@
 struct bom {
     json_t *components, *references; /* arrays: of components, of their bom-refs */
     json_t *seen;                    /* object: bom-ref to component */
+    const char *system;              /* "Debian GNU/Linux 12 (bookworm)"; NULL: not told */
     bool failed;
 };
 
@@ -91,27 +92,51 @@ static void append_encoded(struct text *out, const char *value)
     }
 }
 
-/* pkg:deb/debian/NAME@VERSION?arch=ARCH, heap; NULL where the package is not known. */
-static char *package_url(const json_t *file)
+/* The part of a package URL before the name, by who manages packages and the system's name. */
+static const char *package_namespace(const char *manager, const char *system)
 {
-    const char *name = export_string(file, "package");
-    const char *version = export_string(file, "package_version");
-    const char *architecture = export_string(file, "package_architecture");
-    const char *type = export_string(file, "package_type");
-    struct text url;
+    static const struct {
+        const char *manager, *system, *namespace;
+    } known[] = {{"dpkg", "Debian", "deb/debian"},    {"dpkg", "Ubuntu", "deb/ubuntu"},
+                 {"rpm", "Fedora", "rpm/fedora"},     {"rpm", "Red Hat", "rpm/redhat"},
+                 {"rpm", "openSUSE", "rpm/opensuse"}, {"rpm", "CentOS", "rpm/centos"},
+                 {"rpm", "Rocky", "rpm/rocky"},       {"rpm", "AlmaLinux", "rpm/almalinux"}};
 
-    if (!name || !*name)
+    for (size_t i = 0; manager && system && i < sizeof(known) / sizeof(known[0]); i++)
+        if (!strcmp(known[i].manager, manager) && strstr(system, known[i].system))
+            return known[i].namespace;
+    return NULL;
+}
+
+/*
+ * pkg:deb/debian/libc6@2.36-9?arch=amd64, heap; NULL where the package is not known, or of which
+ * distribution it is. dpkg names a package with its architecture: "libc6:amd64".
+ */
+static char *package_url(const json_t *file, const char *system)
+{
+    const char *package = export_string(file, "package");
+    const char *version = export_string(file, "package_version");
+    const char *namespace = package_namespace(export_string(file, "manager"), system);
+    const char *colon = package ? strchr(package, ':') : NULL;
+    struct text url;
+    char *name;
+
+    if (!package || !*package || !namespace)
+        return NULL;
+    name = colon ? strndup(package, (size_t)(colon - package)) : strdup(package);
+    if (!name)
         return NULL;
     text_init(&url);
-    text_append_format(&url, "pkg:%s/", type ? type : "deb/debian");
+    text_append_format(&url, "pkg:%s/", namespace);
     append_encoded(&url, name);
+    free(name);
     if (version) {
         text_append_char(&url, '@');
         append_encoded(&url, version);
     }
-    if (architecture) {
+    if (colon && colon[1]) {
         text_append(&url, "?arch=");
-        append_encoded(&url, architecture);
+        append_encoded(&url, colon + 1);
     }
     return text_steal(&url);
 }
@@ -140,7 +165,7 @@ static void add_file(struct bom *bom, const json_t *file)
     free(reference);
     if (!component)
         return;
-    url = package_url(file);
+    url = package_url(file, bom->system);
     set_text(bom, component, "version", export_string(file, "version"));
     set_text(bom, component, "purl", url);
     free(url);
@@ -148,6 +173,7 @@ static void add_file(struct bom *bom, const json_t *file)
         bom->failed |=
             json_object_set_new(component, "hashes",
                                 json_pack("[{s:s, s:s}]", "alg", "SHA-256", "content", sha256)) < 0;
+    add_property(bom, component, "assay:package", export_string(file, "package"));
     add_property(bom, component, "assay:path", path);
     add_property(bom, component, "assay:kind", kind);
     add_property(bom, component, "assay:build-id", export_string(file, "build_id"));
@@ -239,6 +265,7 @@ static void add_system(struct bom *bom, const json_t *record)
 
     if (!name)
         return;
+    bom->system = name;
     component = add_component(
         bom, json_pack("{s:s, s:s}", "type", "operating-system", "name", name), "system");
     if (component)
@@ -345,7 +372,7 @@ static json_t *make_bom(struct bom *bom, const json_t *record, json_t *subject, 
 enum status export_cyclonedx(struct store *store, const struct export_request *request, FILE *file,
                              struct error *err)
 {
-    struct bom bom = {json_array(), json_array(), json_object(), false};
+    struct bom bom = {json_array(), json_array(), json_object(), NULL, false};
     json_t *record = NULL, *json = NULL;
     char *urn = NULL;
     enum status status = store_cell_json(store, request->cells[0], &record, err);

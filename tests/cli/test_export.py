@@ -170,6 +170,14 @@ class Export(CliTest):
         self.assertEqual(told, files)
         self.assertIn("device", [part["type"] for part in bom["components"]])
         self.assertIn("device-driver", [part["type"] for part in bom["components"]])
+        host = self.record["trials"][0]["environment"]["host"]
+        packaged = {file["path"]: file for trial in self.record["trials"]
+                    for file in trial["components"] if file["package"]}
+        if "Debian" in host["host.os"].get("value", ""):
+            purls = [part["purl"] for part in bom["components"] if "purl" in part]
+            self.assertEqual(len(purls), len(packaged))
+            for purl in purls:
+                self.assertRegex(purl, r"^pkg:deb/debian/[a-z0-9.%+-]+@[^?]+(\?arch=[a-z0-9]+)?$")
 
     def test_cyclonedx_by_the_official_schema(self):
         validator = cyclonedx_schema()

@@ -1,0 +1,98 @@
+/* Formats: what a hostile database or a failing signer must not spoil. */
+#include "results/formats/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/store_fixture.h"
+
+/* The example of the DSSE specification (protocol.md). */
+static void test_what_is_signed(void **state)
+{
+    size_t length = 0;
+    char *pae = dsse_pae("http://example.com/HelloWorld", "hello world", 11, &length);
+
+    (void)state;
+    assert_string_equal(pae, "DSSEv1 29 http://example.com/HelloWorld 11 hello world");
+    assert_int_equal(length, strlen(pae));
+    free(pae);
+}
+
+static enum status refuse(void *context, const void *bytes, size_t length, uint8_t *ret,
+                          size_t *ret_length, struct error *err)
+{
+    (void)context;
+    (void)bytes;
+    (void)length;
+    (void)ret;
+    (void)ret_length;
+    return error_set(err, STATUS_DENIED, "the key is locked");
+}
+
+static void test_a_signer_that_refuses(void **state)
+{
+    struct dsse_signer signer = {.key_id = "k", .sign = refuse};
+    struct error err = ERROR_INIT;
+    json_t *envelope = NULL;
+
+    (void)state;
+    assert_status(dsse_sign("t", "p", 1, &signer, &envelope, &err), STATUS_DENIED, err);
+    assert_null(envelope);
+}
+
+static char *exported(struct store *store, const char *name, int64_t cell)
+{
+    struct export_request request = {.cells = &cell, .count = 1};
+    const struct export_format *format;
+    struct error err = ERROR_INIT;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+
+    assert_non_null(file);
+    assert_ok(export_format_find(name, &format, &err), err);
+    assert_ok(export_write(store, format, &request, file, &err), err);
+    fclose(file);
+    return text;
+}
+
+/* A device's name with what ends a label, a field and a line. */
+static void test_hostile_names_stay_in_their_place(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store_device device = {.backend = "null", .name = "a\"b\\c\nd,e", .type = "gpu"};
+    struct error err = ERROR_INIT;
+    int64_t campaign, cells[FIXTURE_CELLS], trial, row;
+    json_t *readings = json_object();
+    char *text;
+
+    device.readings = readings;
+    assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
+    assert_ok(store_begin_trial(fixture->store, campaign, 1, 0, &trial, &err), err);
+    assert_ok(store_put_device(fixture->store, &device, &row, &err), err);
+    assert_ok(store_set_trial_device(fixture->store, trial, row, &err), err);
+    json_decref(readings);
+    text = exported(fixture->store, "openmetrics", cells[0]);
+    assert_non_null(strstr(text, "device=\"a\\\"b\\\\c\\nd,e\""));
+    assert_null(strstr(text, "\nd,e"));
+    free(text);
+    text = exported(fixture->store, "mlperf", cells[0]);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        assert_memory_equal(line, ":::MLLOG {", 10);
+    free(text);
+    text = exported(fixture->store, "csv", cells[0]);
+    assert_non_null(strstr(text, "\"a\"\"b\\c\nd,e\""));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_signed),
+        cmocka_unit_test(test_a_signer_that_refuses),
+        cmocka_unit_test_setup_teardown(test_hostile_names_stay_in_their_place, fixture_open,
+                                        fixture_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
