@@ -90,6 +90,20 @@ size_t backend_libraries(struct backend *backend, struct backend_library *ret, s
     return backend->ops->libraries(backend, ret, capacity);
 }
 
+size_t backend_environment(const char *spec, const char **ret, size_t capacity)
+{
+    const size_t length = strcspn(spec, ":");
+
+    for (size_t i = 0; i < backend_count(); i++) {
+        const struct backend_ops *ops = backend_at(i)->ops;
+
+        if (ops != NULL && ops->name != NULL && strlen(ops->name) == length &&
+            strncmp(ops->name, spec, length) == 0)
+            return ops->environment != NULL ? ops->environment(ret, capacity) : 0;
+    }
+    return 0;
+}
+
 bool backend_is_hidden(const struct backend *backend)
 {
     return backend->ops != NULL && backend->ops->hidden != NULL && backend->ops->hidden(backend);

@@ -312,6 +312,12 @@ struct backend_ops {
     /* Optional: see telemetry.h. NULL: the backend has none. */
     enum status (*telemetry_open)(struct backend *backend, uint32_t index, struct telemetry **ret,
                                   struct error *err);
+    /*
+     * Optional: "NAME=VALUE", static, of variables that a process has to begin with to use this
+     * backend well, at most `capacity`; what the user sets counts instead. Called in the harness,
+     * without a probe: opens nothing.
+     */
+    size_t (*environment)(const char **ret, size_t capacity);
     /* Optional: true when a plain `assay run` shall leave this backend out (null). NULL: false. */
     bool (*hidden)(const struct backend *backend);
 };
@@ -343,6 +349,8 @@ enum status backend_device_open(struct backend *backend, uint32_t index,
                                 const struct device_options *options, struct device **ret,
                                 struct error *err);
 size_t backend_libraries(struct backend *backend, struct backend_library *ret, size_t capacity);
+/* For the backend of "cpu:0" or "cpu"; 0 when it wants none, or is not known. */
+size_t backend_environment(const char *spec, const char **ret, size_t capacity);
 bool backend_is_hidden(const struct backend *backend);
 
 /*

@@ -52,6 +52,17 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
     return 2;
 }
 
+/* The OpenMP runtime reads these once, when the process begins: one thread a core, and it stays. */
+static size_t environment(const char **ret, size_t capacity)
+{
+    static const char *const variables[] = {"OMP_PROC_BIND=close", "OMP_PLACES=cores"};
+    size_t count = 0;
+
+    for (; count < sizeof(variables) / sizeof(variables[0]) && count < capacity; count++)
+        ret[count] = variables[count];
+    return count;
+}
+
 const struct backend_ops cpu_backend_ops = {
     .name = "cpu",
     .description = "this processor, through the C compiler and oneDNN",
@@ -59,4 +70,5 @@ const struct backend_ops cpu_backend_ops = {
     .device_info = cpu_device_info,
     .device_open = cpu_device_open,
     .libraries = libraries,
+    .environment = environment,
 };

@@ -65,6 +65,33 @@ enum status child_environment_build(char *const *changes, char ***ret, struct er
     return STATUS_OK;
 }
 
+static bool has_name(char *const *list, const char *variable)
+{
+    for (size_t i = 0; list && list[i]; i++)
+        if (same_name(list[i], variable))
+            return true;
+    return false;
+}
+
+enum status child_environment_add_defaults(char *const *changes, const char *const *defaults,
+                                           size_t count, char ***list, struct error *err)
+{
+    size_t have = 0;
+    char **grown;
+
+    while ((*list)[have])
+        have++;
+    grown = realloc(*list, (have + count + 1) * sizeof(*grown));
+    if (!grown)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the worker's environment");
+    *list = grown;
+    for (size_t i = 0; i < count; i++)
+        if (!has_name(grown, defaults[i]) && !has_name(changes, defaults[i]) &&
+            !apply(grown, &have, defaults[i]))
+            return error_set(err, STATUS_NO_MEMORY, "no memory for the worker's environment");
+    return STATUS_OK;
+}
+
 void child_environment_free(char **environment)
 {
     for (size_t i = 0; environment && environment[i]; i++)

@@ -2,6 +2,8 @@
 #ifndef ASSAY_RUNNER_CHILD_ENVIRONMENT_H
 #define ASSAY_RUNNER_CHILD_ENVIRONMENT_H
 
+#include <stddef.h>
+
 #include "harness/core/status.h"
 
 /*
@@ -9,6 +11,13 @@
  * "NAME" removes; NULL-terminated, NULL for none. Free with child_environment_free.
  */
 enum status child_environment_build(char *const *changes, char ***ret, struct error *err);
+
+/*
+ * Sets `count` variables ("NAME=VALUE") in a list from child_environment_build where neither the list
+ * nor `changes`, which may unset one, has the name.
+ */
+enum status child_environment_add_defaults(char *const *changes, const char *const *defaults,
+                                           size_t count, char ***list, struct error *err);
 void child_environment_free(char **environment);
 
 #endif

@@ -301,8 +301,9 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     worker_process_init(&watch.worker);
     status = trial_record_begin(&watch.record, request, err);
     if (status == STATUS_OK)
-        status = worker_process_start(&watch.worker, request->environment_changes, request->root,
-                                      err);
+        status = worker_process_start(
+            &watch.worker, json_string_value(json_object_get(request->message, "device")),
+            request->environment_changes, request->root, err);
     if (status == STATUS_OK) {
         trial_telemetry_start(&watch.telemetry, request, watch.worker.process.pid);
         status = listen_to_worker(&watch, err);

@@ -61,7 +61,9 @@ enum status tuner_run(const struct tuner_request *request, json_t **ret, struct 
     enum status status;
 
     worker_process_init(&worker);
-    status = worker_process_start(&worker, request->environment_changes, request->root, err);
+    status = worker_process_start(&worker,
+                                  json_string_value(json_object_get(request->message, "device")),
+                                  request->environment_changes, request->root, err);
     while (status == STATUS_OK && !choices)
         status = listen_once(&worker, request, &choices, err);
     if (worker.process.pid != 0 &&

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backends/backend.h"
 #include "harness/core/log.h"
 #include "harness/runner/child_environment.h"
 #include "harness/runner/tool.h"
@@ -16,6 +17,7 @@
 #define WORDS_MAX                                                                                  \
     1073741824 /* that it may write between two looks; only what is kept takes memory */
 #define WORDS_SHOWN 600
+#define VARIABLES_MAX 16
 
 void worker_process_init(struct worker_process *worker)
 {
@@ -80,9 +82,11 @@ bool worker_process_is_foreign(void)
     return getenv("ASSAY_WORKER") != NULL;
 }
 
-enum status worker_process_start(struct worker_process *worker, char *const *environment_changes,
-                                 const char *root, struct error *err)
+enum status worker_process_start(struct worker_process *worker, const char *device_spec,
+                                 char *const *environment_changes, const char *root,
+                                 struct error *err)
 {
+    const char *wanted[VARIABLES_MAX];
     char *own_argv[] = {NULL, (char *)"worker", NULL};
     char *replacement = getenv("ASSAY_WORKER");
     int to_worker[2], from_worker[2];
@@ -109,6 +113,10 @@ enum status worker_process_start(struct worker_process *worker, char *const *env
     }
     fcntl(from_worker[1], F_SETPIPE_SZ, 1 << 20); /* fewer waits for the worker; no matter if not */
     status = child_environment_build(environment_changes, &envp, err);
+    if (status == STATUS_OK && !replacement && device_spec)
+        status = child_environment_add_defaults(
+            environment_changes, wanted, backend_environment(device_spec, wanted, VARIABLES_MAX),
+            &envp, err);
     if (status == STATUS_OK) {
         struct process_fd fds[] = {{worker->words_fd, STDOUT_FILENO},
                                    {worker->words_fd, STDERR_FILENO},

@@ -23,10 +23,12 @@ void worker_process_init(struct worker_process *worker);
 
 /*
  * Starts assay's own worker, or the program that ASSAY_WORKER names. `environment_changes` are
- * "NAME=VALUE" or "NAME" (unset), NULL: none; `root` is its root directory, NULL: the same.
+ * "NAME=VALUE" or "NAME" (unset), NULL: none; beside them our own worker has what the backend of
+ * `device_spec` (NULL: none) wants to begin with. `root` is its root directory, NULL: the same.
  */
-enum status worker_process_start(struct worker_process *worker, char *const *environment_changes,
-                                 const char *root, struct error *err);
+enum status worker_process_start(struct worker_process *worker, const char *device_spec,
+                                 char *const *environment_changes, const char *root,
+                                 struct error *err);
 
 /* True when ASSAY_WORKER names a worker that is not our own. */
 bool worker_process_is_foreign(void);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -21,6 +22,7 @@
 
 static char folder[] = "/tmp/assay-test-cpu-XXXXXX";
 static char compiler[256], calls[256];
+static const char *program;
 
 /* Each has its own state, which lives as long as the process does. */
 static struct backend backends[32];
@@ -292,6 +294,55 @@ static void test_other_dnnl(void **state)
     unsetenv("ASSAY_LIB_DNNL");
 }
 
+/* Run again with OMP_PROC_BIND set, as workers are: as many threads as without it, each on its
+ * core. */
+static int bound_child(void)
+{
+    struct error err = ERROR_INIT;
+    struct device_info info;
+    struct backend *backend = fresh_backend();
+    const struct reading *pinned;
+    int code = 1;
+
+    if (backend_probe(backend, &err) == STATUS_OK &&
+        backend_device_info(backend, 0, &info, &err) == STATUS_OK) {
+        pinned = reading_find(&info.readings, "device.threads.pinned");
+        if (pinned != NULL && pinned->status == READING_MEASURED &&
+            strcmp(pinned->text, "yes") == 0)
+            code = 10 + (int)info.compute_units;
+        device_info_finish(&info);
+    }
+    return code;
+}
+
+static void test_bound(void **state)
+{
+    const char *variables[8];
+    size_t count = backend_environment("cpu:0", variables, 8);
+    struct device *device;
+    struct text command;
+    int code;
+
+    (void)state;
+    assert_true(count > 0);
+    assert_int_equal(backend_environment("null:0", variables + count, 1), 0);
+    assert_int_equal(backend_environment("nothing", variables + count, 1), 0);
+    set_cache("good");
+    write_compiler("exec cc \"$@\"");
+    device = open_device();
+    text_init(&command);
+    for (size_t i = 0; i < count; i++)
+        text_append_format(&command, "%s ", variables[i]);
+    text_append_format(&command, "%s --bound", program);
+    assert_true(text_ok(&command));
+    code = system(command.data);
+    text_finish(&command);
+    assert_true(WIFEXITED(code));
+    if (device->info.compute_units <= 200)
+        assert_int_equal(WEXITSTATUS(code), 10 + device->info.compute_units);
+    device_close(device);
+}
+
 /* Wrong types and heads are found, wherever they stand. */
 static void test_heads(void **state)
 {
@@ -341,7 +392,7 @@ static int teardown(void **state)
     return code;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missing_compiler),
@@ -350,8 +401,12 @@ int main(void)
         cmocka_unit_test(test_no_cache),
         cmocka_unit_test(test_other_dnnl),
         cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_bound),
     };
 
+    if (argc == 2 && strcmp(argv[1], "--bound") == 0)
+        return bound_child();
+    program = argv[0];
     if (system("cc --version >/dev/null 2>&1") != 0) {
         puts("skipped: no C compiler called cc here");
         return 77;

@@ -47,6 +47,26 @@ static void test_changes(void **state)
     child_environment_free(NULL);
 }
 
+static void test_defaults(void **state)
+{
+    static const char *const defaults[] = {"ASSAY_T1=default", "ASSAY_T4=default",
+                                           "ASSAY_T5=default"};
+    char unset[] = "ASSAY_T5";
+    char *changes[] = {unset, NULL};
+    char **list;
+
+    (void)state;
+    setenv("ASSAY_T1", "mine", 1);
+    unsetenv("ASSAY_T4");
+    setenv("ASSAY_T5", "gone", 1);
+    assert_int_equal(child_environment_build(changes, &list, NULL), STATUS_OK);
+    assert_int_equal(child_environment_add_defaults(changes, defaults, 3, &list, NULL), STATUS_OK);
+    assert_string_equal(value_of(list, "ASSAY_T1"), "mine");
+    assert_string_equal(value_of(list, "ASSAY_T4"), "default");
+    assert_null(value_of(list, "ASSAY_T5"));
+    child_environment_free(list);
+}
+
 static void test_relevant(void **state)
 {
     (void)state;
@@ -80,7 +100,7 @@ static void test_readings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_changes), cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_relevant),
         cmocka_unit_test(test_readings),
     };
