@@ -80,14 +80,14 @@ static const char *on_off(unsigned value)
             add_text(&asked, told);                                                                \
     } while (0)
 
-#define NUMBER(reading, unit, function, ...)                                                       \
+#define NUMBER(reading, scale, unit, function, ...)                                                \
     do {                                                                                           \
         const struct asked asked = {list, api, reading, #function};                                \
         const bool there = api->function != NULL;                                                  \
         unsigned value = 0;                                                                        \
                                                                                                    \
         if (answered(&asked, there, there ? api->function(device, ##__VA_ARGS__, &value) : 0))     \
-            reading_add_integer(list, reading, value, unit, #function);                            \
+            reading_add_integer(list, reading, (int64_t)value *(scale), unit, #function);          \
     } while (0)
 
 static void add_modes(const struct nvml_api *api, struct nvmlDevice_st *device,
@@ -138,12 +138,13 @@ static void add_board(const struct nvml_api *api, struct nvmlDevice_st *device,
                      : 0))
         add_text(&gsp, raw);
     add_modes(api, device, list);
-    NUMBER("device.power_limit", "mw", nvmlDeviceGetEnforcedPowerLimit);
-    NUMBER("device.power_limit_default", "mw", nvmlDeviceGetPowerManagementDefaultLimit);
-    NUMBER("device.clock_sm_max", "mhz", nvmlDeviceGetMaxClockInfo, NVML_OUR_CLOCK_SM);
-    NUMBER("device.clock_memory_max", "mhz", nvmlDeviceGetMaxClockInfo, NVML_OUR_CLOCK_MEMORY);
-    NUMBER("device.pcie_generation_max", NULL, nvmlDeviceGetMaxPcieLinkGeneration);
-    NUMBER("device.pcie_width_max", "lanes", nvmlDeviceGetMaxPcieLinkWidth);
+    NUMBER("device.power_limit", 1, "mw", nvmlDeviceGetEnforcedPowerLimit);
+    NUMBER("device.power_limit_default", 1, "mw", nvmlDeviceGetPowerManagementDefaultLimit);
+    NUMBER("device.clock_sm_max", 1000000, "hz", nvmlDeviceGetMaxClockInfo, NVML_OUR_CLOCK_SM);
+    NUMBER("device.clock_memory_max", 1000000, "hz", nvmlDeviceGetMaxClockInfo,
+           NVML_OUR_CLOCK_MEMORY);
+    NUMBER("device.pcie_generation_max", 1, NULL, nvmlDeviceGetMaxPcieLinkGeneration);
+    NUMBER("device.pcie_width_max", 1, "lanes", nvmlDeviceGetMaxPcieLinkWidth);
 }
 
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun ...": the first dotted number. */

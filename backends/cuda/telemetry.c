@@ -222,8 +222,8 @@ READ_AS(limit_enforced, nvmlDeviceGetEnforcedPowerLimit, unsigned, 1)
 READ_AS(limit_default, nvmlDeviceGetPowerManagementDefaultLimit, unsigned, 1)
 READ_AS(slowdown, nvmlDeviceGetTemperatureThreshold, unsigned, 1000, NVML_OUR_THRESHOLD_SLOWDOWN)
 READ_AS(shutdown, nvmlDeviceGetTemperatureThreshold, unsigned, 1000, NVML_OUR_THRESHOLD_SHUTDOWN)
-READ_AS(max_sm, nvmlDeviceGetMaxClockInfo, unsigned, 1000, NVML_OUR_CLOCK_SM)
-READ_AS(max_memory, nvmlDeviceGetMaxClockInfo, unsigned, 1000, NVML_OUR_CLOCK_MEMORY)
+READ_AS(max_sm, nvmlDeviceGetMaxClockInfo, unsigned, 1000000, NVML_OUR_CLOCK_SM)
+READ_AS(max_memory, nvmlDeviceGetMaxClockInfo, unsigned, 1000000, NVML_OUR_CLOCK_MEMORY)
 READ_AS(aggregate_corrected, nvmlDeviceGetTotalEccErrors, unsigned long long, 1,
         NVML_OUR_ECC_CORRECTED, NVML_OUR_ECC_AGGREGATE)
 READ_AS(aggregate_uncorrected, nvmlDeviceGetTotalEccErrors, unsigned long long, 1,
@@ -238,9 +238,8 @@ static const struct row rows[] = {
     {"device.power_limit_requested", "mw", read_limit, "nvmlDeviceGetPowerManagementLimit"},
     {"device.power_limit_default", "mw", read_limit_default,
      "nvmlDeviceGetPowerManagementDefaultLimit"},
-    {"device.clock_sm_max", "khz", read_max_sm, "nvmlDeviceGetMaxClockInfo(NVML_CLOCK_SM)"},
-    {"device.clock_memory_max", "khz", read_max_memory,
-     "nvmlDeviceGetMaxClockInfo(NVML_CLOCK_MEM)"},
+    {"device.clock_sm_max", "hz", read_max_sm, "nvmlDeviceGetMaxClockInfo(NVML_CLOCK_SM)"},
+    {"device.clock_memory_max", "hz", read_max_memory, "nvmlDeviceGetMaxClockInfo(NVML_CLOCK_MEM)"},
     {"device.temperature_slowdown", "mc", read_slowdown, "nvmlDeviceGetTemperatureThreshold"},
     {"device.temperature_shutdown", "mc", read_shutdown, "nvmlDeviceGetTemperatureThreshold"},
     {"device.ecc_corrected_total", NULL, read_aggregate_corrected,

@@ -44,3 +44,5 @@ add_dependencies(test_backend_cpu fixture_dnnl)
 # Skips itself where oneDNN's headers are not installed.
 assay_add_test(NAME test_backend_cpu_dnnl_abi SOURCES unit/test_backend_cpu_dnnl_abi.c
     LIBS assay_backends LABELS unit)
+assay_add_test(NAME test_backend_gpu SOURCES unit/test_backend_gpu.c
+    LIBS assay_backends LABELS unit)

@@ -35,7 +35,7 @@ static const char text[] = "KERNEL(twice, GLOBAL u32 *out, u32 k, u64 n)\n"
 
 int journey_open(const char *path)
 {
-    struct backend opencl = {.ops = &opencl_backend_ops};
+    static struct backend opencl = {.ops = &opencl_backend_ops};
     struct error err = ERROR_INIT;
     void *shim;
 

@@ -231,6 +231,31 @@ static void test_lies(void **state)
     }
 }
 
+/* A device that NVRTC does not know gets PTX, and the reading says so; one too old gets a reason.
+ */
+static void test_unknown_arch(void **state)
+{
+    static struct backend newer = {.ops = &cuda_backend_ops}, older = {.ops = &cuda_backend_ops};
+    const struct device_options plain = {0};
+    struct device *device = NULL;
+    struct error err = ERROR_INIT;
+    const struct reading *target;
+
+    (void)state;
+    run(NULL, 0, 0);
+    setenv("ASSAY_SHIM_ARCH", "110", 1);
+    assert_int_equal(backend_device_open(&newer, 0, &plain, &device, &err), STATUS_OK);
+    target = reading_find(&device->info.readings, "device.compile_target");
+    assert_non_null(target);
+    assert_non_null(strstr(target->text, "compute_100 (PTX, translated by the driver"));
+    assert_false(device_has_events(device));
+    device_close(device);
+    setenv("ASSAY_SHIM_ARCH", "60", 1);
+    assert_int_equal(backend_device_open(&older, 0, &plain, &device, &err), STATUS_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "does not know sm_60"));
+    unsetenv("ASSAY_SHIM_ARCH");
+}
+
 static void test_unknown_code(void **state)
 {
     const struct journey_outcome outcome = run("cuMemcpyHtoDAsync", 1, 98765);
@@ -243,9 +268,10 @@ static void test_unknown_code(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_driver),   cmocka_unit_test(test_nvrtc),
-        cmocka_unit_test(test_cublaslt), cmocka_unit_test(test_nvml),
-        cmocka_unit_test(test_lies),     cmocka_unit_test(test_unknown_code),
+        cmocka_unit_test(test_driver),       cmocka_unit_test(test_nvrtc),
+        cmocka_unit_test(test_cublaslt),     cmocka_unit_test(test_nvml),
+        cmocka_unit_test(test_lies),         cmocka_unit_test(test_unknown_code),
+        cmocka_unit_test(test_unknown_arch),
     };
     static const char *const variables[] = {"ASSAY_LIB_CUDA", "ASSAY_LIB_NVRTC",
                                             "ASSAY_LIB_CUBLASLT", "ASSAY_LIB_NVML"};
