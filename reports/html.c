@@ -262,6 +262,7 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
     if (status != STATUS_OK)
         goto cleanup;
     html_appendix_write(&text, &appendix);
+    html_doctor(&text, &view);
     append_events(&text, &view);
     append_reading_guide(&text);
     text_append(

@@ -94,6 +94,10 @@ void html_figure_id(struct text *out, const struct view_cell *cell, const char *
 enum status html_charts(struct text *out, struct store *store, const struct view_cell *cell,
                         size_t marks, struct error *err);
 
+/* ---- html_doctor.c: what was found wrong with the machine before the trials ---- */
+
+void html_doctor(struct text *out, const struct view *view);
+
 /* ---- html_telemetry.c: what was sampled beside the trials; nothing where nothing was ---- */
 
 void html_telemetry(struct text *out, struct store *store, const struct view_cell *cell);

@@ -15,7 +15,8 @@ static const char *const result_keys[] = {
     "arm",         "support",  "library",    "library_version", "protocol",     "backend",
     "device_spec", "device",   "simulated",  "trials_ok",       "trials_ended", "trials_planned",
     "verdict",     "mean_ns",  "mean_ns_lo", "mean_ns_hi",      "headline",     "rate_unit",
-    "rate",        "rate_lo",  "rate_hi",    "created_utc_ns",  "created",
+    "rate",        "rate_lo",  "rate_hi",    "energy_source",
+    "energy_per_iteration_j", "energy_per_item_j", "mean_power_w", "created_utc_ns", "created",
     "imported",
 };
 

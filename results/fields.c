@@ -156,6 +156,25 @@ static void add_product(struct fields *fields, const json_t *product)
         set(fields, "product.", names[i], "", copy_or_null(json_object_get(product, names[i])));
 }
 
+/* Settings that the device's telemetry told; what moves by itself is no field. */
+static void add_settings(struct fields *fields, const json_t *telemetry)
+{
+    static const char *const settings[] = {"device.power_limit", "device.power_limit_requested",
+                                           "device.clock_sm_max", "device.clock_memory_max",
+                                           "device.persistence", "device.pcie_width_max"};
+    size_t i;
+    json_t *part;
+
+    json_array_foreach(telemetry, i, part)
+    {
+        const json_t *begin = json_object_get(part, "begin");
+
+        for (size_t k = 0; k < sizeof(settings) / sizeof(settings[0]); k++)
+            if (json_object_get(begin, settings[k]))
+                set(fields, "", settings[k], "", reading_value(json_object_get(begin, settings[k])));
+    }
+}
+
 static void add_trial(struct fields *fields, const json_t *trial)
 {
     const json_t *choices = json_object_get(json_object_get(trial, "facts"), "choices");
@@ -165,6 +184,7 @@ static void add_trial(struct fields *fields, const json_t *trial)
     json_t *entry;
 
     add_readings(fields, json_object_get(environment, "host"));
+    add_settings(fields, json_object_get(trial, "telemetry"));
     json_array_foreach(json_object_get(trial, "components"), i, entry) add_component(fields, entry);
     json_array_foreach(json_object_get(trial, "artifacts"), i, entry)
         add_artifact(fields, json_object_get(entry, "artifact"));

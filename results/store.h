@@ -288,7 +288,8 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
  * campaign, workload, kind, precision, batch, scenario, arm, support, library, library_version (of
  * the matrix products, where there are any), protocol, backend, device_spec, device, simulated,
  * trials_ok, trials_ended, trials_planned, verdict, mean_ns, mean_ns_lo, mean_ns_hi, headline,
- * rate_unit, rate, rate_lo, rate_hi, created_utc_ns, created, imported. null where not known.
+ * rate_unit, rate, rate_lo, rate_hi, energy_source, energy_per_iteration_j,
+ * energy_per_item_j, mean_power_w, created_utc_ns, created, imported. null where not known.
  * `imported` names the program that measured where it was not assay: then the verdict is
  * "imported", and rate and mean_ns are what its file says (store_import.h).
  * Filters that are NULL or 0 let everything pass.

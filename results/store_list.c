@@ -30,6 +30,10 @@
     " json_extract(k.body, '$.rate')) AS rate,"                                                    \
     " json_extract(e.body, '$.' || c.headline || '_per_s.lo') AS rate_lo,"                         \
     " json_extract(e.body, '$.' || c.headline || '_per_s.hi') AS rate_hi,"                         \
+    " json_extract(e.body, '$.energy_source') AS energy_source,"                                   \
+    " json_extract(e.body, '$.energy_per_iteration_j.value') AS energy_per_iteration_j,"           \
+    " json_extract(e.body, '$.energy_per_item_j.value') AS energy_per_item_j,"                     \
+    " json_extract(e.body, '$.mean_power_w') AS mean_power_w,"                                     \
     " g.created_utc_ns, g.created_utc_ns AS 'created:iso',"                                        \
     " i.program AS imported"
 

@@ -161,6 +161,11 @@ class Telemetry(CliTest):
         self.assertIn("device throttle reasons", page)
         self.assertIn("unavailable: a null device has no memory clock", page)
         self.assertIn("J/iteration", page)
+        self.assertIn("State of the machine", page)
+        self.assertIn("null:0 processes", page)
+        row = self.assay("results", "--json", "--db", self.db).json()[0]
+        self.assertEqual(row["energy_source"], "device.energy_uj")
+        self.assertAlmostEqual(row["mean_power_w"], 1, delta=0.05)
 
     def test_energy_of_the_hosts_packages(self):
         """A recorded machine's counters stand still, which is told; nothing is made up."""
