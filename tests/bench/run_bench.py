@@ -4,7 +4,7 @@
 usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N]
                     [--results N] [--trials N] [--samples N] [--table FILE] [NAME ...]
 
-NAME is one of: copy triad launch store sample memory devices scale (default: all). Exit status: 0 when every
+NAME is one of: copy triad launch store sample memory devices scale verify (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
 import argparse
@@ -204,10 +204,30 @@ def scale(options):
                    f"{growth:.1f} times the time (goal: linear or better)")
 
 
+def verify(options):
+    """The fastest of five: rows, tree and contents of a file that is mostly samples."""
+    with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+        path = pathlib.Path(folder) / "verify.db"
+        run([options.tools / "make_results", path, 200, 5, 20000])
+        size = path.stat().st_size / 1e6
+        seconds = {"rows": [], "all": []}
+        for repeat in range(6):
+            for name, words in {"rows": ["--no-estimates"], "all": []}.items():
+                if name == "all" and repeat > 1:
+                    continue
+                start = time.monotonic()
+                run([options.assay, "verify", *words, path])
+                seconds[name].append(time.monotonic() - start)
+    rate = size / min(seconds["rows"])
+    return verdict("verify", rate >= 200,
+                   f"{rate:.0f} MB/s of a file of {size:.0f} MB (goal: 200 or more); with every "
+                   f"estimate worked out again {size / min(seconds['all']):.1f} MB/s")
+
+
 def main():
     measures = {"copy": lambda o: stream(o, "copy"), "triad": lambda o: stream(o, "triad"),
                 "launch": launch, "store": store, "sample": sample, "memory": memory,
-                "devices": devices, "scale": scale}
+                "devices": devices, "scale": scale, "verify": verify}
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--assay", type=pathlib.Path, required=True)
