@@ -13,8 +13,8 @@
 
 /* Exit statuses; `assay --help` and the manual page print this list. */
 #define EXIT_MAP(X)                                                                                \
-    X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")         \
-    X(TRIALS, 1, "at least one trial failed, or none could run; gate: worse than the margin")      \
+    X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")                                                  \
+    X(TRIALS, 1, "at least one trial failed, or none could run; gate: worse; verify: wrong")                         \
     X(USAGE, 2, "wrong arguments or declarations; gate: the two do not compare")                   \
     X(DEVICE, 3, "no usable device, or the protocol refuses this machine; gate: inconclusive")                                           \
     X(STORE, 4, "the database cannot be used, or has no such result")                              \
@@ -30,24 +30,24 @@ enum assay_exit {
 /* Options that several commands share; a command names the groups it takes. */
 enum command_group {
     GROUP_NONE = 0,
-    GROUP_STORE = 1 << 0, /* --db */
-    GROUP_JSON = 1 << 1,  /* --json */
-    GROUP_STACK = 1 << 2, /* --lib */
-    GROUP_QUIET = 1 << 3, /* --quiet */
+    GROUP_STORE = 1 << 0,  /* --db */
+    GROUP_JSON = 1 << 1,   /* --json */
+    GROUP_STACK = 1 << 2,  /* --lib */
+    GROUP_QUIET = 1 << 3,  /* --quiet */
 };
 
 struct command_line;
 
 struct command {
     const char *name;
-    const char *arguments;             /* "[NAME|FILE|SUITE]..." or NULL */
-    const char *summary;               /* one line */
-    const char *text;                  /* paragraphs for help and manual; NULL: none */
-    const struct argp_option *options; /* its own, ended by {0}; NULL: none */
+    const char *arguments;              /* "[NAME|FILE|SUITE]..." or NULL */
+    const char *summary;                /* one line */
+    const char *text;                   /* paragraphs for help and manual; NULL: none */
+    const struct argp_option *options;  /* its own, ended by {0}; NULL: none */
     unsigned groups;
     size_t arguments_min, arguments_max;
     bool hidden;
-    const char *completes; /* what the arguments are: "workload", "result", "file" */
+    const char *completes;              /* what the arguments are: "workload", "result", "file" */
     int (*run)(const struct command_line *line);
 };
 
