@@ -256,7 +256,8 @@ static void name_strangers(struct scan *scan, size_t number)
         uint64_t hash = hash_of(scan, rows, 0);
         char key[80];
 
-        if (bsearch(&hash, keys->hashes, keys->count, sizeof(hash), compare_hashes) ||
+        if ((keys->count > 0 &&
+             bsearch(&hash, keys->hashes, keys->count, sizeof(hash), compare_hashes)) ||
             told++ >= VERIFY_FINDINGS_MAX)
             continue;
         verify_tell(scan->verify, VERIFY_WRONG, VERIFY_ROW, table->name,
@@ -280,7 +281,8 @@ static void compare_table(struct scan *scan, size_t number)
     }
     rows = verify_ask(scan->verify, sql, 0, 0, VERIFY_ROW);
     free(sql);
-    qsort(keys->hashes, keys->count, sizeof(*keys->hashes), compare_hashes);
+    if (keys->count > 0)
+        qsort(keys->hashes, keys->count, sizeof(*keys->hashes), compare_hashes);
     for (size_t i = 1; i < keys->count; i++)
         twice += keys->hashes[i] == keys->hashes[i - 1];
     if (twice > 0)

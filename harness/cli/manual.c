@@ -209,7 +209,7 @@ void manual_append_overview(struct text *out)
                      "result with its provenance in an SQLite database.\n\nCommands:\n");
     for (size_t i = 0; i < count; i++)
         if (!commands[i]->hidden)
-            text_append_format(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+            text_append_format(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
     text_append(out, "\nExit status:\n");
     for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++)
         text_append_format(out, "  %3d  %s\n", exits[i].value, exits[i].meaning);
