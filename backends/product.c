@@ -246,5 +246,5 @@ void device_product_support(struct device *device, enum precision precision,
     if (status == STATUS_OK)
         return;
     ret->support = status == STATUS_UNSUPPORTED ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;
-    snprintf(ret->method, sizeof(ret->method), "%s", err.message);
+    snprintf(ret->method, sizeof(ret->method), "%.*s", (int)sizeof(ret->method) - 1, err.message);
 }
