@@ -39,7 +39,7 @@ test_packages=("${run_packages[@]}" libcmocka-dev sqlite3 python3
 optional_run_packages=(libdnnl2 libdnnl3 libdnnl3.6 libclblast1)
 # shellcheck disable=SC2034
 optional_test_packages=("${optional_run_packages[@]}" chromium fonts-dejavu-core opencl-headers
-    oclgrind libdnnl-dev libclblast-dev)
+    oclgrind libdnnl-dev libclblast-dev libamdhip64-dev libhiprtc-builtins5 librocm-smi-dev)
 
 say() {
     printf '==> %s\n' "$*"

@@ -8,11 +8,10 @@ static const struct {
     const char *key;
     json_int_t most;
 } caps[] = {
-    {"elements", 1003}, {"rows", 37},      {"columns", 67},  {"vocabulary", 61},
-    {"dimension", 35},  {"lookups", 41},   {"layers", 1},    {"heads", 2},
-    {"width", 32},      {"context", 16},   {"mlp_ratio", 2}, {"sequence_length", 16},
-    {"sequences", 1},   {"successors", 8},
-    {"fp32_steps", 1},
+    {"elements", 1003}, {"rows", 37},      {"columns", 67},   {"vocabulary", 61},
+    {"dimension", 35},  {"lookups", 41},   {"layers", 1},     {"heads", 2},
+    {"width", 32},      {"context", 16},   {"mlp_ratio", 2},  {"sequence_length", 16},
+    {"sequences", 1},   {"successors", 8}, {"fp32_steps", 1},
 };
 
 /* What no cap names may be a shape of a kind that this table does not know yet. */
