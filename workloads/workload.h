@@ -76,7 +76,7 @@ struct workload_cost {
     const char *bytes_formula;    /* "3*n*sizeof(T) (BabelStream triad)" */
     uint64_t items;               /* units of work per iteration, in `item_name` */
     const char *item_name;        /* "token", "element" */
-    uint64_t device_memory_bytes; /* needed at the peak */
+    uint64_t device_memory_bytes; /* held while it is measured */
     uint64_t working_set_bytes;   /* touched per iteration; against the last-level cache */
     const char *headline;         /* which rate is shown first: "bytes", "flops", "items" */
 };

@@ -1,5 +1,6 @@
 """The main job on a real OpenCL device (PoCL in CI): what SQL answers afterwards."""
 
+import json
 import os
 import sys
 import unittest
@@ -35,13 +36,48 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
                 return backend["devices"][0]["spec"]
         return None
 
+    def test_every_precision(self):
+        """What is emulated runs when that is asked for, with its errors, losses and recipe."""
+        device = self.device()
+        if not device:
+            self.skipTest("no OpenCL device here")
+        call = self.assay("run", "gpt2_tiny_training_step", "gpt2_tiny_batched_inference",
+                          "--batch", "4", "--emulate", "--device", device, "--protocol",
+                          self.fast(), "--db", self.db, "--json", timeout=280)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(call.json()["trials_ok"], 2 * (3 + 4))
+        self.assert_sound()
+        rows = self.query("SELECT c.workload_name, c.precision, e.facts FROM trial_end e"
+                          " JOIN trial t ON t.id = e.trial JOIN cell c ON c.id = t.cell")
+        seen = set()
+        for workload, precision, facts in rows:
+            facts = json.loads(facts)
+            seen.add((workload, precision))
+            self.assertEqual(facts["product"]["support"],
+                             "native" if precision == "fp32" else "emulated")
+            self.assertIn("recipe", facts)
+            if workload.endswith("inference"):
+                self.assertGreater(facts["top1"]["agreement"], 0.5)
+            elif precision != "fp32":
+                self.assertGreater(facts["loss"]["fp32"]["compared"], 0)
+        self.assertEqual(len(seen), 7)
+        # Every output was checked against the reference, and the errors are those of the precision.
+        errors = dict(self.query(
+            "SELECT c.precision, max(v.error) FROM verification v JOIN trial t ON t.id = v.trial"
+            " JOIN cell c ON c.id = t.cell WHERE v.output = 'logits.last' GROUP BY 1"))
+        self.assertLess(errors["fp32"], errors["fp16"])
+        self.assertLess(errors["fp16"], errors["bf16"])
+        self.assertLess(errors["bf16"], errors["int8"])
+        shown = self.assay("show", "last/2", "--db", self.db)
+        self.assertIn("loss", shown.out)
+
     def test_training_and_memory(self):
         device = self.device()
         if not device:
             self.skipTest("no OpenCL device here")
         triad = self.write("triad.yaml", self.SMALL.format(name="small-triad", kernel="triad"))
         call = self.assay("run", triad, "gpt2_tiny_training_step", "--device", device,
-                          "--protocol", self.fast(), "--db", self.db, "--json", timeout=280)
+                          "--precision", "fp32", "--protocol", self.fast(), "--db", self.db, "--json", timeout=280)
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(call.json()["trials_ok"], 4)
         self.assert_sound()

@@ -23,6 +23,7 @@
          "model: {layers: 3, heads: 3, width: 57, vocabulary: 31}\nsequence_length: 33\n"
 
 static struct device *device;
+static json_t *choices; /* of the first instance; measuring again for each takes long */
 
 struct running {
     struct workload workload;
@@ -37,11 +38,14 @@ static void start(struct running *running, const char *yaml, enum precision prec
                                  .precision = precision,
                                  .seed = 3,
                                  .arm = ARM_PORTABLE,
+                                 .choices = choices,
                                  .emulate = true};
 
     ASSERT_OK(workload_parse("test.yaml", yaml, strlen(yaml), &running->workload, err));
     work.batch = running->workload.batches[0];
     ASSERT_OK(running->workload.kind->create(&work, device, &running->base, err));
+    if (!choices)
+        choices = running->workload.kind->choices(running->base);
     running->training = (struct training_instance *)running->base;
     running->model = running->training->gpt2.model;
 }
@@ -412,6 +416,7 @@ static int open_device(void **state)
 static int close_device(void **state)
 {
     (void)state;
+    json_decref(choices);
     device_close(device);
     return 0;
 }

@@ -10,3 +10,5 @@ assay_add_test(NAME test_model_golden SOURCES unit/test_model_golden.c LIBS assa
     LABELS unit)
 assay_add_test(NAME test_model_precision SOURCES unit/test_model_precision.c unit/model_fixture.c
     LIBS assay_workloads LABELS unit TIMEOUT 300)
+assay_add_test(NAME test_model_int8 SOURCES unit/test_model_int8.c unit/model_fixture.c
+    LIBS assay_workloads LABELS unit TIMEOUT 300)

@@ -1,5 +1,6 @@
 #include "workloads/batched_inference/batched_inference.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/core/clock.h"
@@ -12,14 +13,37 @@ struct verify_section {
     int64_t sequences;
 };
 
+struct int8_section {
+    enum dtype storage;
+    int64_t calibration_sequences;
+    double percentile;
+};
+
 struct inference_declaration {
     struct workload_declaration common;
     struct gpt2_declaration gpt2;
     struct verify_section verify;
+    struct int8_section int8;
 };
 
 static const cyaml_schema_field_t verify_fields[] = {
     CYAML_FIELD_INT("sequences", CYAML_FLAG_OPTIONAL, struct verify_section, sequences),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_strval_t storage_strings[] = {
+    {"fp32", DTYPE_F32},
+    {"bf16", DTYPE_BF16},
+    {"fp16", DTYPE_F16},
+};
+
+static const cyaml_schema_field_t int8_fields[] = {
+    CYAML_FIELD_ENUM("storage", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, struct int8_section,
+                     storage, storage_strings,
+                     sizeof(storage_strings) / sizeof(storage_strings[0])),
+    CYAML_FIELD_INT("calibration_sequences", CYAML_FLAG_OPTIONAL, struct int8_section,
+                    calibration_sequences),
+    CYAML_FIELD_FLOAT("percentile", CYAML_FLAG_OPTIONAL, struct int8_section, percentile),
     CYAML_FIELD_END,
 };
 
@@ -28,11 +52,50 @@ static const cyaml_schema_field_t fields[] = {
     GPT2_DECLARATION_FIELDS(struct inference_declaration),
     CYAML_FIELD_MAPPING("verify", CYAML_FLAG_OPTIONAL, struct inference_declaration, verify,
                         verify_fields),
+    CYAML_FIELD_MAPPING("int8", CYAML_FLAG_OPTIONAL, struct inference_declaration, int8,
+                        int8_fields),
     CYAML_FIELD_END,
 };
 
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct inference_declaration, fields)};
+
+static enum status check_precisions(const struct declaration *declaration,
+                                    const struct workload_declaration *common, struct error *err)
+{
+    for (uint32_t i = 0; i < common->precisions_count; i++) {
+        const enum precision precision = common->precisions[i];
+        char path[32];
+
+        snprintf(path, sizeof(path), "precisions[%u]", i);
+        if (precision != PRECISION_FP32 && precision != PRECISION_TF32 &&
+            precision != PRECISION_BF16 && precision != PRECISION_FP16 &&
+            precision != PRECISION_INT8)
+            return declaration_error(declaration, path, err,
+                                     "batched_inference does not run in %s; write fp32, tf32, "
+                                     "bf16, fp16 or int8",
+                                     precision_name(precision));
+    }
+    return STATUS_OK;
+}
+
+static enum status check_int8(const struct declaration *declaration, struct int8_section *int8,
+                              struct error *err)
+{
+    if (!declaration_has(declaration, "int8.storage"))
+        int8->storage = DTYPE_BF16;
+    if (!declaration_has(declaration, "int8.calibration_sequences"))
+        int8->calibration_sequences = 8;
+    if (!declaration_has(declaration, "int8.percentile"))
+        int8->percentile = 99.99;
+    if (!(int8->percentile > 50.0 && int8->percentile <= 100.0))
+        return declaration_error(declaration, "int8.percentile", err,
+                                 "`int8.percentile` is %g; write a number above 50 up to 100 (the "
+                                 "largest), such as 99.99",
+                                 int8->percentile);
+    return workload_declaration_check_count(declaration, "int8.calibration_sequences",
+                                            int8->calibration_sequences, 1 << 20, "sequences", err);
+}
 
 static enum status check(const struct declaration *declaration, struct workload *workload,
                          struct error *err)
@@ -45,6 +108,10 @@ static enum status check(const struct declaration *declaration, struct workload 
         data->verify.sequences = 1;
     status = workload_declaration_check_count(declaration, "verify.sequences",
                                               data->verify.sequences, 1 << 20, "sequences", err);
+    if (status == STATUS_OK)
+        status = check_precisions(declaration, &data->common, err);
+    if (status == STATUS_OK)
+        status = check_int8(declaration, &data->int8, err);
     if (status != STATUS_OK)
         return status;
     parameters = calloc(1, sizeof(*parameters));
@@ -56,6 +123,9 @@ static enum status check(const struct declaration *declaration, struct workload 
         return status;
     }
     parameters->verify_sequences = (uint64_t)data->verify.sequences;
+    parameters->int8_storage = data->int8.storage;
+    parameters->calibration_sequences = (uint64_t)data->int8.calibration_sequences;
+    parameters->percentile = data->int8.percentile;
     workload->parameters = parameters;
     return STATUS_OK;
 }
@@ -79,13 +149,15 @@ static void unload(struct workload *workload)
 static struct gpt2_device_plan plan_of(const struct workload_case *work)
 {
     const struct inference_parameters *parameters = work->workload->parameters;
+    const bool int8 = work->precision == PRECISION_INT8;
 
     return (struct gpt2_device_plan){
         .shape = parameters->task.shape,
         .sequences = (uint64_t)work->batch,
         .length = parameters->task.length,
         .training = false,
-        .storage = precision_dtype(work->precision),
+        .storage = int8 ? parameters->int8_storage : precision_dtype(work->precision),
+        .quantised = int8,
     };
 }
 
@@ -125,6 +197,12 @@ static void describe(const struct workload *workload, struct text *ret)
         const struct gpt2_device_plan plan = plan_of(&work);
 
         gpt2_recipe_describe(work.precision, &plan, ret);
+        if (plan.quantised)
+            text_append_format(ret,
+                               "int8 calibration: percentile %g of the absolute inputs of each "
+                               "product, in fp32, the largest of %llu sequences\n",
+                               parameters->percentile,
+                               (unsigned long long)parameters->calibration_sequences);
     }
 }
 
@@ -136,6 +214,9 @@ static void destroy(struct workload_instance *base)
         return;
     gpt2_instance_finish(&instance->gpt2);
     json_decref(instance->source);
+    free(instance->inputs);
+    free(instance->input_scales);
+    free(instance->weight_noise);
     free(instance->pool);
     free(instance);
 }
@@ -171,10 +252,13 @@ static enum status fill_pool(struct inference_instance *instance, struct error *
 static enum status build(struct inference_instance *instance, struct error *err)
 {
     const struct workload_case *work = &instance->gpt2.base.work;
-    const struct gpt2_device_plan plan = plan_of(work);
+    struct gpt2_device_plan plan = plan_of(work);
     struct device *device = instance->gpt2.base.device;
     enum status status = ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
 
+    if (status == STATUS_OK && plan.quantised)
+        status = inference_calibrate(instance, err);
+    plan.input_scales = instance->input_scales;
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,
                                     &instance->gpt2.model, err);
@@ -234,6 +318,8 @@ static json_t *facts(struct workload_instance *base)
         return NULL;
     json_object_set_new(ret, "recipe",
                         gpt2_recipe_json(base->work.precision, &instance->gpt2.model->plan));
+    if (instance->inputs)
+        json_object_set_new(ret, "int8", inference_int8_json(instance));
     json_object_set(ret, "data", instance->source);
     json_object_set_new(ret, "batches_in_pool", json_integer(INFERENCE_POOL));
     if (instance->top1_positions > 0)

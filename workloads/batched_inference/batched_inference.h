@@ -6,8 +6,10 @@
 #ifndef ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 #define ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 
+#include "workloads/models/compare.h"
 #include "workloads/models/declaration.h"
 #include "workloads/models/gpt2_instance.h"
+#include "workloads/models/gpt2_int8.h"
 #include "workloads/models/gpt2_precision.h"
 
 #define INFERENCE_POOL 16      /* batches */
@@ -18,6 +20,10 @@ enum { INFERENCE_UPLOAD, INFERENCE_FORWARD, INFERENCE_STAGES };
 struct inference_parameters {
     struct gpt2_task task;
     uint64_t verify_sequences;
+    /* int8: what all but the products with weights is stored in, and the calibration. */
+    enum dtype int8_storage;
+    uint64_t calibration_sequences;
+    double percentile;
 };
 
 struct inference_instance {
@@ -31,10 +37,32 @@ struct inference_instance {
     /* Of the latest check: positions, and those where the device's first choice is the reference's
      */
     uint64_t top1_positions, top1_agreed;
+    /* int8 only: what calibration found of each site's input, and the noise of its weights. */
+    struct gpt2_int8_input *inputs;
+    float *input_scales;
+    double *weight_noise;
 };
 
 /* Batch `index` of the pool, in the form of op_tokens. */
 int32_t *inference_batch(const struct inference_instance *instance, uint64_t index);
+
+/* int8.c */
+/* Calibrates and fills inputs, input_scales and weight_noise. */
+enum status inference_calibrate(struct inference_instance *instance, struct error *err);
+/*
+ * What quantisation adds to the tolerance of the logits: the root of the summed squares of the
+ * rounding noise of every input and weight, as if each reached the logits whole (the residual
+ * stream thins it out).
+ */
+double inference_int8_tolerance(const struct inference_instance *instance);
+/* Weights and scales on the device against their definition, from the weights before rounding. */
+enum status inference_check_weights(struct inference_instance *instance, const float *weights,
+                                    struct check_sink *sink, struct error *err);
+/* The head's product and scales at row `row`, from the i8 input that is on the device. */
+enum status inference_check_head(struct inference_instance *instance, uint64_t row,
+                                 const float *logits, struct workload_check *check,
+                                 struct error *err);
+json_t *inference_int8_json(const struct inference_instance *instance);
 
 /* One iteration, and the checks (verify.c). */
 enum status inference_iterate(struct workload_instance *base, struct error *err);

@@ -1,2 +1,3 @@
 list(APPEND ASSAY_WORKLOAD_SOURCES
-    batched_inference/batched_inference.c batched_inference/verify.c)
+    batched_inference/batched_inference.c batched_inference/verify.c
+    batched_inference/int8.c)

@@ -31,6 +31,7 @@ struct findings {
     struct comparison last, sampled;
     uint64_t positions, agreed; /* where the largest logit is the reference's */
     double regret;              /* what the reference's lead is over the device's choice, at most */
+    struct workload_check head; /* int8: its product at the last position */
 };
 
 static void note_first_choice(struct findings *findings, const float *got, const double *expected,
@@ -69,6 +70,9 @@ static enum status compare_sequence(struct inference_instance *instance,
             break;
         comparison_add(i == 0 ? &findings->last : &findings->sampled, row, expected, vocabulary);
         note_first_choice(findings, row, expected, vocabulary);
+        if (i == 0 && model->plan.quantised)
+            status = inference_check_head(instance, sequence * length + position, row,
+                                          &findings->head, err);
     }
     free(row);
     return status;
@@ -118,18 +122,25 @@ static void report(struct inference_instance *instance, const struct findings *f
                    struct check_sink *sink)
 {
     const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
-    const struct gpt2_tolerance tolerance =
+    struct gpt2_tolerance tolerance =
         gpt2_tolerance_of(instance->gpt2.base.work.precision, plan->storage, &plan->shape, 1);
-    const struct workload_check top1 = {
+    struct workload_check top1 = {
         .output = "logits.top1",
         .error = findings->regret / rms_expected(findings),
-        .tolerance = 2.0 * SIGMAS * tolerance.logits,
         .metric = "regret",
         .reason = "the first choice may differ only where two logits are closer than six times "
                   "the tolerated error of each",
         .compared = findings->positions,
     };
 
+    if (plan->quantised) {
+        tolerance.logits += inference_int8_tolerance(instance);
+        tolerance.reason =
+            "the root of the summed squares of the rounding noise of every quantised "
+            "input and weight, beside the storage's roundings";
+        check_sink_report(sink, findings->head, "the head's product or scales are wrong");
+    }
+    top1.tolerance = 2.0 * SIGMAS * tolerance.logits;
     check_sink_compare(sink, "logits.last", &findings->last, tolerance.logits, tolerance.reason);
     if (findings->sampled.count)
         check_sink_compare(sink, "logits.sampled", &findings->sampled, tolerance.logits,
@@ -158,6 +169,8 @@ enum status inference_verify(struct workload_instance *base, workload_check_fn *
         status = device_synchronize(base->device, err);
     if (status == STATUS_OK)
         status = unrounded_weights(instance, weights, err);
+    if (status == STATUS_OK && plan->quantised)
+        status = inference_check_weights(instance, weights, &sink, err);
     if (status == STATUS_OK)
         status = gpt2_reference_create(&plan->shape, 1, plan->length, false, &reference, err);
     if (status == STATUS_OK)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "harness/core/text.h"
+#include "workloads/models/gpt2_int8.h"
 #include "workloads/storage.h"
 
 #define ZERO_CHUNK ((uint64_t)1 << 24)
@@ -14,24 +15,31 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
     const uint64_t layers = plan->training ? s->layers : 1;
     const uint64_t halves = plan->training ? 2 * s->layers + 1 : 1;
     const uint64_t scores = plan->sequences * s->heads * plan->length * plan->length;
+    const uint64_t quantised = plan->quantised ? 1 : 0, kept = 1 - quantised;
+    const uint64_t wide = s->mlp_width > 3 * s->width ? s->mlp_width : 3 * s->width;
+    const uint64_t sums = quantised && wide > s->vocabulary ? wide : s->vocabulary;
+    const uint64_t input = s->mlp_width > s->width ? s->mlp_width : s->width;
     const uint64_t train = plan->training ? 1 : 0, scaled = plan->scale > 0.0 ? 1 : 0;
     const uint64_t elements[GPT2_BUFFERS] = {
-        [GPT2_PARAMETERS] = array,
+        [GPT2_PARAMETERS] = array - quantised * gpt2_int8_left_out(s),
         [GPT2_MASTER] = plan->storage == DTYPE_F32 ? 0 : train * array,
         [GPT2_GRADIENTS] = train * array,
         [GPT2_MOMENT1] = train * array,
         [GPT2_MOMENT2] = train * array,
         [GPT2_TOKENS] = OP_TOKENS_LENGTH(rows),
         [GPT2_RESIDUAL] = halves * rows * s->width,
-        [GPT2_NORM] = halves * rows * s->width,
-        [GPT2_MEAN] = halves * rows,
-        [GPT2_RSTD] = halves * rows,
+        [GPT2_NORM] = kept * halves * rows * s->width,
+        [GPT2_MEAN] = kept * halves * rows,
+        [GPT2_RSTD] = kept * halves * rows,
         [GPT2_QKV] = layers * rows * 3 * s->width,
         [GPT2_SCORES] = layers * scores,
         [GPT2_VALUES] = layers * rows * s->width,
-        [GPT2_FC] = layers * rows * s->mlp_width,
-        [GPT2_GELU] = layers * rows * s->mlp_width,
-        [GPT2_LOGITS] = rows * s->vocabulary,
+        [GPT2_FC] = kept * layers * rows * s->mlp_width,
+        [GPT2_GELU] = kept * layers * rows * s->mlp_width,
+        [GPT2_LOGITS] = rows * sums,
+        [GPT2_WEIGHTS8] = quantised * gpt2_int8_length(s),
+        [GPT2_WEIGHT_SCALES] = quantised * gpt2_int8_scale_count(s),
+        [GPT2_INPUT8] = quantised * rows * input,
         [GPT2_TOTAL] = train * rows,
         [GPT2_ROW_LOSS] = train * rows,
         [GPT2_LOSSES] = train * GPT2_LOSS_SLOTS,
@@ -60,6 +68,12 @@ enum dtype gpt2_device_type(const struct gpt2_device_plan *plan, enum gpt2_buffe
     switch (buffer) {
     case GPT2_TOKENS:
         return DTYPE_I32;
+    case GPT2_WEIGHTS8:
+    case GPT2_INPUT8:
+        return DTYPE_I8;
+    case GPT2_LOGITS:
+        return plan->quantised ? DTYPE_F32 : plan->storage;
+    case GPT2_WEIGHT_SCALES:
     case GPT2_MASTER:
     case GPT2_MOMENT1:
     case GPT2_MOMENT2:
@@ -114,22 +128,54 @@ static enum status upload_zeros(struct buffer *buffer, uint64_t bytes, struct er
     return status;
 }
 
+static enum status upload_quantised(struct gpt2_device *model, const float *weights,
+                                    struct error *err)
+{
+    const struct gpt2_shape *shape = &model->plan.shape;
+    const uint64_t count = gpt2_int8_length(shape), scales = gpt2_int8_scale_count(shape);
+    int8_t *quantised = malloc(count);
+    float *scale = malloc(scales * sizeof(*scale));
+    enum status status = STATUS_OK;
+
+    if (quantised && scale) {
+        gpt2_int8_quantise(shape, weights, quantised, scale, NULL);
+        status = device_upload(model->buffers[GPT2_WEIGHTS8], 0, quantised, count, err);
+        if (status == STATUS_OK)
+            status = device_upload(model->buffers[GPT2_WEIGHT_SCALES], 0, scale,
+                                   scales * sizeof(*scale), err);
+    } else {
+        status = error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+    }
+    free(quantised);
+    free(scale);
+    return status;
+}
+
 enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
                                     struct error *err)
 {
-    const uint64_t count = gpt2_array_length(&model->plan.shape);
-    const uint64_t bytes = count * dtype_bits(model->plan.storage) / 8;
-    void *encoded = malloc(bytes);
+    const struct gpt2_shape *shape = &model->plan.shape;
+    const uint64_t count = gpt2_array_length(shape);
+    const uint64_t size = dtype_bits(model->plan.storage) / 8;
+    /* A quantised model has the matrices of the layers elsewhere. */
+    const uint64_t left_out = model->plan.quantised ? gpt2_int8_left_out(shape) : 0;
+    const uint64_t before = gpt2_offset(shape, GPT2_ATTN_W, 0);
+    const uint64_t bytes = (count - left_out) * size;
+    char *encoded = malloc(bytes);
     enum status status = STATUS_OK;
 
     if (!encoded)
         return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
-    storage_encode(model->plan.storage, weights, count, encoded);
+    storage_encode(model->plan.storage, weights, before, encoded);
+    storage_encode(model->plan.storage, weights + before + left_out, count - before - left_out,
+                   encoded + before * size);
     status = device_upload(model->buffers[GPT2_PARAMETERS], 0, encoded, bytes, err);
     free(encoded);
     if (status == STATUS_OK && model->buffers[GPT2_MASTER])
         status =
             device_upload(model->buffers[GPT2_MASTER], 0, weights, count * sizeof(*weights), err);
+    if (status == STATUS_OK && model->plan.quantised)
+        status = upload_quantised(model, weights, err);
     return status;
 }
 

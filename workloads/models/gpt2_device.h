@@ -32,8 +32,15 @@ enum gpt2_buffer {
     GPT2_VALUES,     /* (layers, rows, width) */
     GPT2_FC,         /* (layers, rows, mlp_width) */
     GPT2_GELU,
-    GPT2_LOGITS, /* (rows, vocabulary); their gradient after the backward pass */
-    GPT2_TOTAL,  /* (rows), f32, training only, as are the next two */
+    /*
+     * (rows, vocabulary); their gradient after the backward pass. Quantised: f32, and on the way
+     * there the i32 sums of every product with a weight, in as much room as the widest takes.
+     */
+    GPT2_LOGITS,
+    GPT2_WEIGHTS8,      /* i8, laid out as gpt2_int8.h says; quantised only, as are the next two */
+    GPT2_WEIGHT_SCALES, /* f32 */
+    GPT2_INPUT8,        /* i8, (rows, the wider of width and mlp_width): of the next product */
+    GPT2_TOTAL,         /* (rows), f32, training only, as are the next two */
     GPT2_ROW_LOSS,
     GPT2_LOSSES,  /* ring of mean losses, GPT2_LOSS_SLOTS */
     GPT2_SCALING, /* struct op_scaling_state; only with a loss scale, as is the next */
@@ -56,7 +63,14 @@ struct gpt2_device_plan {
     /* Dynamic loss scaling: its first scale, a power of two, and the good steps before it grows. */
     double scale; /* 0: none */
     uint32_t scale_interval;
+    /* Products with weights in i8; never when training. */
+    bool quantised;
+    const float *input_scales; /* one a site of gpt2_int8.h; must outlive the model */
 };
+
+/* Sees the input of each product with a weight, `count` elements; may wait for the device. */
+typedef enum status gpt2_observe_fn(void *observer, uint64_t site, struct operand x, uint64_t count,
+                                    struct error *err);
 
 /* Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum.
  */
@@ -70,7 +84,9 @@ struct gpt2_device {
     struct device *device;
     struct ops *ops; /* the caller's, must outlive the model */
     struct buffer *buffers[GPT2_BUFFERS];
-    struct op_tokens tokens; /* the batch that is set */
+    struct op_tokens tokens;  /* the batch that is set */
+    gpt2_observe_fn *observe; /* the caller's to set; NULL: nobody looks */
+    void *observer;
 };
 
 /*

@@ -1,39 +1,42 @@
 /* The forward and backward pass: the order of the launches, and where each operand lies. */
 #include <math.h>
 
-#include "workloads/models/gpt2_device.h"
+#include "workloads/models/gpt2_passes.h"
 
-static struct operand at(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t offset)
+struct operand gpt2_at(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t offset)
 {
     return (struct operand){model->buffers[buffer], offset};
 }
 
-static struct operand tensor(const struct gpt2_device *model, enum gpt2_buffer array,
-                             enum gpt2_tensor_id id, uint64_t layer)
+struct operand gpt2_operand(const struct gpt2_device *model, enum gpt2_buffer array,
+                            enum gpt2_tensor_id id, uint64_t layer)
 {
-    return at(model, array, gpt2_offset(&model->plan.shape, id, layer));
+    uint64_t offset = gpt2_offset(&model->plan.shape, id, layer);
+
+    if (model->plan.quantised && id >= GPT2_LN1_G)
+        offset -= gpt2_int8_left_out(&model->plan.shape);
+    return gpt2_at(model, array, offset);
 }
 
 /* Of kept activations: half layer `half` (2 * layer, + 1 for the MLP, 2 * layers at the end). */
-static struct operand half(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t index,
-                           uint64_t columns)
+struct operand gpt2_half(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t index,
+                         uint64_t columns)
 {
-    return at(model, buffer, model->plan.training ? index * model->tokens.rows * columns : 0);
+    return gpt2_at(model, buffer, model->plan.training ? index * model->tokens.rows * columns : 0);
 }
 
-static struct operand layer_at(const struct gpt2_device *model, enum gpt2_buffer buffer,
-                               uint64_t layer, uint64_t columns)
+struct operand gpt2_layer_at(const struct gpt2_device *model, enum gpt2_buffer buffer,
+                             uint64_t layer, uint64_t columns)
 {
-    return at(model, buffer, model->plan.training ? layer * model->tokens.rows * columns : 0);
+    return gpt2_at(model, buffer, model->plan.training ? layer * model->tokens.rows * columns : 0);
 }
 
 static struct operand scores_of(const struct gpt2_device *model, uint64_t layer)
 {
-    return layer_at(model, GPT2_SCORES, layer, model->plan.shape.heads * model->plan.length);
+    return gpt2_layer_at(model, GPT2_SCORES, layer, model->plan.shape.heads * model->plan.length);
 }
 
-static struct op_norm norm_of(const struct gpt2_device *model, uint64_t index,
-                              enum gpt2_buffer array)
+struct op_norm gpt2_norm_of(const struct gpt2_device *model, uint64_t index, enum gpt2_buffer array)
 {
     const uint64_t layers = model->plan.shape.layers;
     const bool final = index == 2 * layers, second = index % 2 == 1;
@@ -41,38 +44,44 @@ static struct op_norm norm_of(const struct gpt2_device *model, uint64_t index,
     return (struct op_norm){
         .rows = model->tokens.rows,
         .width = model->plan.shape.width,
-        .x = half(model, GPT2_RESIDUAL, index, model->plan.shape.width),
-        .gain = tensor(model, array,
-                       final    ? GPT2_LNF_G
-                       : second ? GPT2_LN2_G
-                                : GPT2_LN1_G,
-                       index / 2),
-        .bias = tensor(model, array,
-                       final    ? GPT2_LNF_B
-                       : second ? GPT2_LN2_B
-                                : GPT2_LN1_B,
-                       index / 2),
-        .mean = half(model, GPT2_MEAN, index, 1),
-        .rstd = half(model, GPT2_RSTD, index, 1),
+        .x = gpt2_half(model, GPT2_RESIDUAL, index, model->plan.shape.width),
+        .gain = gpt2_operand(model, array,
+                             final    ? GPT2_LNF_G
+                             : second ? GPT2_LN2_G
+                                      : GPT2_LN1_G,
+                             index / 2),
+        .bias = gpt2_operand(model, array,
+                             final    ? GPT2_LNF_B
+                             : second ? GPT2_LN2_B
+                                      : GPT2_LN1_B,
+                             index / 2),
+        .mean = gpt2_half(model, GPT2_MEAN, index, 1),
+        .rstd = gpt2_half(model, GPT2_RSTD, index, 1),
     };
 }
 
 static enum status norm_forward(struct gpt2_device *model, uint64_t index, struct error *err)
 {
-    const struct op_norm norm = norm_of(model, index, GPT2_PARAMETERS);
+    const struct op_norm norm = gpt2_norm_of(model, index, GPT2_PARAMETERS);
 
     return op_norm_forward(model->ops, &norm,
-                           half(model, GPT2_NORM, index, model->plan.shape.width), err);
+                           gpt2_half(model, GPT2_NORM, index, model->plan.shape.width), err);
 }
 
 static enum status norm_backward(struct gpt2_device *model, uint64_t index, bool add,
                                  struct error *err)
 {
-    const struct op_norm norm = norm_of(model, index, GPT2_PARAMETERS);
+    const struct op_norm norm = gpt2_norm_of(model, index, GPT2_PARAMETERS);
 
     return op_norm_backward(model->ops, &norm, model->buffers[GPT2_D_NARROW],
                             model->buffers[GPT2_D_RESIDUAL], add, model->buffers[GPT2_GRADIENTS],
                             err);
+}
+
+static enum status gpt2_observe(struct gpt2_device *model, uint64_t site, struct operand x,
+                                uint64_t count, struct error *err)
+{
+    return model->observe ? model->observe(model->observer, site, x, count, err) : STATUS_OK;
 }
 
 /* y = x W + b (+ d), W of (inputs, outputs). */
@@ -90,16 +99,18 @@ static enum status linear_forward(struct gpt2_device *model, const struct linear
         .n = linear->outputs,
         .k = linear->inputs,
         .a = {.at = x, .type = model->plan.storage, .stride = linear->inputs},
-        .b = {.at = tensor(model, GPT2_PARAMETERS, linear->weight, linear->layer),
+        .b = {.at = gpt2_operand(model, GPT2_PARAMETERS, linear->weight, linear->layer),
               .type = model->plan.storage,
               .stride = linear->outputs},
         .c = {.at = y, .type = model->plan.storage, .stride = linear->outputs},
-        .bias = tensor(model, GPT2_PARAMETERS, linear->bias, linear->layer),
+        .bias = gpt2_operand(model, GPT2_PARAMETERS, linear->bias, linear->layer),
         .bias_type = model->plan.storage,
         .d = d,
     };
+    enum status status =
+        gpt2_observe(model, gpt2_int8_site(linear->weight, linear->layer), x, gemm.m * gemm.k, err);
 
-    return op_gemm(model->ops, &gemm, err);
+    return status == STATUS_OK ? op_gemm(model->ops, &gemm, err) : status;
 }
 
 /* dx = dy W^T; dW = x^T dy; db = sum of dy over rows. */
@@ -113,7 +124,7 @@ static enum status linear_backward(struct gpt2_device *model, const struct linea
         .n = in,
         .k = out,
         .a = {.at = dy, .type = model->plan.storage, .stride = out},
-        .b = {.at = tensor(model, GPT2_PARAMETERS, linear->weight, linear->layer),
+        .b = {.at = gpt2_operand(model, GPT2_PARAMETERS, linear->weight, linear->layer),
               .type = model->plan.storage,
               .stride = out,
               .transpose = true},
@@ -125,7 +136,7 @@ static enum status linear_backward(struct gpt2_device *model, const struct linea
         .k = rows,
         .a = {.at = x, .type = model->plan.storage, .stride = in, .transpose = true},
         .b = {.at = dy, .type = model->plan.storage, .stride = out},
-        .c = {.at = tensor(model, GPT2_GRADIENTS, linear->weight, linear->layer),
+        .c = {.at = gpt2_operand(model, GPT2_GRADIENTS, linear->weight, linear->layer),
               .type = model->plan.storage,
               .stride = out},
     };
@@ -135,8 +146,8 @@ static enum status linear_backward(struct gpt2_device *model, const struct linea
         status = op_gemm(model->ops, &weight, err);
     if (status == STATUS_OK)
         status = op_column_sum(model->ops, dy,
-                               tensor(model, GPT2_GRADIENTS, linear->bias, linear->layer), rows,
-                               out, err);
+                               gpt2_operand(model, GPT2_GRADIENTS, linear->bias, linear->layer),
+                               rows, out, err);
     return status;
 }
 
@@ -229,13 +240,13 @@ static uint64_t matrices(const struct gpt2_device *model)
     return model->tokens.rows / model->plan.length * model->plan.shape.heads;
 }
 
-static enum status attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
+enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
 {
     const uint64_t d = model->plan.shape.width, t = model->plan.length;
     const uint64_t size = d / model->plan.shape.heads;
     const struct attention at_ =
-        attention_of(model, layer_at(model, GPT2_QKV, layer, 3 * d),
-                     layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
+        attention_of(model, gpt2_layer_at(model, GPT2_QKV, layer, 3 * d),
+                     gpt2_layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
     enum status status = head_product(model, at_.q, transposed(at_.k), at_.scores, t, size,
                                       score_scale(model), OP_TRIANGLE_C, err);
 
@@ -253,10 +264,11 @@ static enum status attention_backward(struct gpt2_device *model, uint64_t layer,
     const uint64_t size = d / model->plan.shape.heads;
     const float scale = score_scale(model);
     const struct attention in =
-        attention_of(model, layer_at(model, GPT2_QKV, layer, 3 * d),
-                     layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
-    const struct attention up = attention_of(
-        model, at(model, GPT2_D_QKV, 0), at(model, GPT2_D_NARROW, 0), at(model, GPT2_D_SCORES, 0));
+        attention_of(model, gpt2_layer_at(model, GPT2_QKV, layer, 3 * d),
+                     gpt2_layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
+    const struct attention up =
+        attention_of(model, gpt2_at(model, GPT2_D_QKV, 0), gpt2_at(model, GPT2_D_NARROW, 0),
+                     gpt2_at(model, GPT2_D_SCORES, 0));
     enum status status = head_product(model, up.values, transposed(in.v), up.scores, t, size, 1.0f,
                                       OP_TRIANGLE_C, err);
 
@@ -282,28 +294,29 @@ static enum status layer_forward(struct gpt2_device *model, uint64_t layer, stru
     const struct linear projection = linear_of(model, GPT2_ATTN_PROJ_W, layer);
     const struct linear fc = linear_of(model, GPT2_FC_W, layer);
     const struct linear fc_projection = linear_of(model, GPT2_FC_PROJ_W, layer);
-    const struct operand none = {0}, wide = layer_at(model, GPT2_FC, layer, m);
+    const struct operand none = {0}, wide = gpt2_layer_at(model, GPT2_FC, layer, m);
     enum status status = norm_forward(model, first, err);
 
     if (status == STATUS_OK)
-        status = linear_forward(model, &qkv, half(model, GPT2_NORM, first, d),
-                                layer_at(model, GPT2_QKV, layer, 3 * d), none, err);
+        status = linear_forward(model, &qkv, gpt2_half(model, GPT2_NORM, first, d),
+                                gpt2_layer_at(model, GPT2_QKV, layer, 3 * d), none, err);
     if (status == STATUS_OK)
-        status = attention_forward(model, layer, err);
+        status = gpt2_attention_forward(model, layer, err);
     if (status == STATUS_OK)
-        status = linear_forward(model, &projection, layer_at(model, GPT2_VALUES, layer, d),
-                                half(model, GPT2_RESIDUAL, second, d),
-                                half(model, GPT2_RESIDUAL, first, d), err);
+        status = linear_forward(model, &projection, gpt2_layer_at(model, GPT2_VALUES, layer, d),
+                                gpt2_half(model, GPT2_RESIDUAL, second, d),
+                                gpt2_half(model, GPT2_RESIDUAL, first, d), err);
     if (status == STATUS_OK)
         status = norm_forward(model, second, err);
     if (status == STATUS_OK)
-        status = linear_forward(model, &fc, half(model, GPT2_NORM, second, d), wide, none, err);
+        status =
+            linear_forward(model, &fc, gpt2_half(model, GPT2_NORM, second, d), wide, none, err);
     if (status == STATUS_OK)
         status = op_gelu(model->ops, wide, model->buffers[GPT2_GELU], model->tokens.rows * m, err);
     if (status == STATUS_OK)
-        status = linear_forward(model, &fc_projection, layer_at(model, GPT2_GELU, layer, m),
-                                half(model, GPT2_RESIDUAL, second + 1, d),
-                                half(model, GPT2_RESIDUAL, second, d), err);
+        status = linear_forward(model, &fc_projection, gpt2_layer_at(model, GPT2_GELU, layer, m),
+                                gpt2_half(model, GPT2_RESIDUAL, second + 1, d),
+                                gpt2_half(model, GPT2_RESIDUAL, second, d), err);
     return status;
 }
 
@@ -315,26 +328,28 @@ static enum status layer_backward(struct gpt2_device *model, uint64_t layer, str
     const struct linear projection = linear_of(model, GPT2_ATTN_PROJ_W, layer);
     const struct linear fc = linear_of(model, GPT2_FC_W, layer);
     const struct linear fc_projection = linear_of(model, GPT2_FC_PROJ_W, layer);
-    const struct operand up = at(model, GPT2_D_RESIDUAL, 0), wide = at(model, GPT2_D_FC, 0);
-    const struct operand narrow = at(model, GPT2_D_NARROW, 0);
-    enum status status =
-        linear_backward(model, &fc_projection, layer_at(model, GPT2_GELU, layer, m), up, wide, err);
+    const struct operand up = gpt2_at(model, GPT2_D_RESIDUAL, 0),
+                         wide = gpt2_at(model, GPT2_D_FC, 0);
+    const struct operand narrow = gpt2_at(model, GPT2_D_NARROW, 0);
+    enum status status = linear_backward(model, &fc_projection,
+                                         gpt2_layer_at(model, GPT2_GELU, layer, m), up, wide, err);
 
     if (status == STATUS_OK)
-        status = op_gelu_backward(model->ops, layer_at(model, GPT2_FC, layer, m), wide.buffer,
+        status = op_gelu_backward(model->ops, gpt2_layer_at(model, GPT2_FC, layer, m), wide.buffer,
                                   model->tokens.rows * m, err);
     if (status == STATUS_OK)
-        status = linear_backward(model, &fc, half(model, GPT2_NORM, second, d), wide, narrow, err);
+        status =
+            linear_backward(model, &fc, gpt2_half(model, GPT2_NORM, second, d), wide, narrow, err);
     if (status == STATUS_OK)
         status = norm_backward(model, second, true, err);
     if (status == STATUS_OK)
-        status = linear_backward(model, &projection, layer_at(model, GPT2_VALUES, layer, d), up,
-                                 narrow, err);
+        status = linear_backward(model, &projection, gpt2_layer_at(model, GPT2_VALUES, layer, d),
+                                 up, narrow, err);
     if (status == STATUS_OK)
         status = attention_backward(model, layer, err);
     if (status == STATUS_OK)
-        status = linear_backward(model, &qkv, half(model, GPT2_NORM, first, d),
-                                 at(model, GPT2_D_QKV, 0), narrow, err);
+        status = linear_backward(model, &qkv, gpt2_half(model, GPT2_NORM, first, d),
+                                 gpt2_at(model, GPT2_D_QKV, 0), narrow, err);
     if (status == STATUS_OK)
         status = norm_backward(model, first, true, err);
     return status;
@@ -348,23 +363,28 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
         .m = model->tokens.rows,
         .n = shape->vocabulary,
         .k = d,
-        .a = {.at = half(model, GPT2_NORM, end, d), .type = model->plan.storage, .stride = d},
-        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0),
+        .a = {.at = gpt2_half(model, GPT2_NORM, end, d), .type = model->plan.storage, .stride = d},
+        .b = {.at = gpt2_operand(model, GPT2_PARAMETERS, GPT2_WTE, 0),
               .type = model->plan.storage,
               .stride = d,
               .transpose = true},
-        .c = {.at = at(model, GPT2_LOGITS, 0),
+        .c = {.at = gpt2_at(model, GPT2_LOGITS, 0),
               .type = model->plan.storage,
               .stride = shape->vocabulary},
     };
-    enum status status = op_embedding(
-        model->ops, &model->tokens, tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0),
-        tensor(model, GPT2_PARAMETERS, GPT2_WPE, 0), half(model, GPT2_RESIDUAL, 0, d), d, err);
+    enum status status =
+        op_embedding(model->ops, &model->tokens, gpt2_operand(model, GPT2_PARAMETERS, GPT2_WTE, 0),
+                     gpt2_operand(model, GPT2_PARAMETERS, GPT2_WPE, 0),
+                     gpt2_half(model, GPT2_RESIDUAL, 0, d), d, err);
 
+    if (model->plan.quantised)
+        return status == STATUS_OK ? gpt2_forward_int8(model, err) : status;
     for (uint64_t layer = 0; layer < shape->layers && status == STATUS_OK; layer++)
         status = layer_forward(model, layer, err);
     if (status == STATUS_OK)
         status = norm_forward(model, end, err);
+    if (status == STATUS_OK)
+        status = gpt2_observe(model, gpt2_int8_sites(shape) - 1, head.a.at, head.m * head.k, err);
     if (status == STATUS_OK)
         status = op_gemm(model->ops, &head, err);
     if (status != STATUS_OK || !model->plan.training)
@@ -384,14 +404,14 @@ enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
     const uint64_t d = shape->width, v = shape->vocabulary, end = 2 * shape->layers;
     const uint64_t rows = model->tokens.rows;
     const struct op_matrix dlogits = {
-        .at = at(model, GPT2_LOGITS, 0), .type = model->plan.storage, .stride = v};
+        .at = gpt2_at(model, GPT2_LOGITS, 0), .type = model->plan.storage, .stride = v};
     const struct op_gemm weight = {
         .m = v,
         .n = d,
         .k = rows,
         .a = transposed(dlogits),
-        .b = {.at = half(model, GPT2_NORM, end, d), .type = model->plan.storage, .stride = d},
-        .c = {.at = tensor(model, GPT2_GRADIENTS, GPT2_WTE, 0),
+        .b = {.at = gpt2_half(model, GPT2_NORM, end, d), .type = model->plan.storage, .stride = d},
+        .c = {.at = gpt2_operand(model, GPT2_GRADIENTS, GPT2_WTE, 0),
               .type = model->plan.storage,
               .stride = d},
     };
@@ -400,10 +420,10 @@ enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
         .n = d,
         .k = v,
         .a = dlogits,
-        .b = {.at = tensor(model, GPT2_PARAMETERS, GPT2_WTE, 0),
+        .b = {.at = gpt2_operand(model, GPT2_PARAMETERS, GPT2_WTE, 0),
               .type = model->plan.storage,
               .stride = d},
-        .c = {.at = at(model, GPT2_D_NARROW, 0), .type = model->plan.storage, .stride = d},
+        .c = {.at = gpt2_at(model, GPT2_D_NARROW, 0), .type = model->plan.storage, .stride = d},
     };
     enum status status =
         op_cross_entropy_backward(model->ops, &model->tokens, model->buffers[GPT2_LOGITS],
@@ -419,7 +439,7 @@ enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
         status = layer_backward(model, layer, err);
     if (status == STATUS_OK)
         status = op_embedding_backward(model->ops, &model->tokens, model->buffers[GPT2_D_RESIDUAL],
-                                       tensor(model, GPT2_GRADIENTS, GPT2_WTE, 0),
-                                       tensor(model, GPT2_GRADIENTS, GPT2_WPE, 0), d, err);
+                                       gpt2_operand(model, GPT2_GRADIENTS, GPT2_WTE, 0),
+                                       gpt2_operand(model, GPT2_GRADIENTS, GPT2_WPE, 0), d, err);
     return status;
 }

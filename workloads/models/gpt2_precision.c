@@ -44,8 +44,14 @@ struct gpt2_tolerance gpt2_tolerance_of(enum precision precision, enum dtype sto
 json_t *gpt2_recipe_json(enum precision precision, const struct gpt2_device_plan *plan)
 {
     const char *storage = dtype_name(plan->storage);
-    json_t *ret = json_pack("{s:s, s:s, s:s, s:s}", "parameters", storage, "activations", storage,
-                            "products", precision_name(precision), "statistics_and_sums", "f32");
+    json_t *ret;
+
+    if (plan->quantised)
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "weights_of_products", "i8",
+                         "inputs_of_products", "i8", "sums_of_products", "i32", "logits", "f32",
+                         "all_else", storage, "statistics_and_sums", "f32");
+    ret = json_pack("{s:s, s:s, s:s, s:s}", "parameters", storage, "activations", storage,
+                    "products", precision_name(precision), "statistics_and_sums", "f32");
 
     if (ret && plan->training) {
         json_object_set_new(ret, "gradients", json_string(storage));
@@ -67,6 +73,15 @@ void gpt2_recipe_describe(enum precision precision, const struct gpt2_device_pla
     const char *storage = dtype_name(plan->storage);
 
     text_append_format(ret, "%s: ", precision_name(precision));
+    if (plan->quantised) {
+        text_append_format(ret,
+                           "products with weights (the head's too) take i8 and add up in i32; "
+                           "weights have a scale an output channel, inputs a static one a product; "
+                           "embeddings, biases, norms, attention and the residual stream in %s, "
+                           "arithmetic in f32\n",
+                           storage);
+        return;
+    }
     if (plan->storage == DTYPE_F32 && precision == PRECISION_FP32) {
         text_append(ret, "all in f32\n");
         return;

@@ -18,6 +18,7 @@ static const char *const row_files[] = {
     "transformer_scaling.h",
     "transformer_loss.h",
     "transformer_adamw.h",
+    "transformer_int8.h",
 };
 
 static const struct {

@@ -123,6 +123,32 @@ enum status op_scaling_step(struct ops *ops, struct buffer *scaling, struct buff
                             struct buffer *gradients, uint64_t count, double beta1, double beta2,
                             uint32_t interval, struct error *err);
 
+/* ---- op_int8.c: around products of i8, kernels/transformer_int8.h ---- */
+
+/* y = x / scale, rounded and kept within -127..127; y from offset 0. */
+enum status op_int8_quantise(struct ops *ops, struct operand x, struct buffer *y, uint64_t count,
+                             float scale, struct error *err);
+/* y = norm(x) gain + bias, quantised by `scale`; mean and rstd are not kept. */
+enum status op_int8_norm(struct ops *ops, const struct op_norm *norm, struct buffer *y, float scale,
+                         struct error *err);
+
+/* The i32 sums of a product, and what they stand for: sums * scale * scales[column] + bias. */
+struct op_int8_sums {
+    uint64_t rows, width;
+    struct buffer *sums;   /* (rows, width), i32 */
+    struct operand scales; /* (width), f32: of the weights */
+    struct operand bias;   /* (width) */
+    float scale;           /* of the product's other input */
+};
+/* y = what they stand for (+ d, left out when its buffer is NULL; it may be y). */
+enum status op_int8_dequantise(struct ops *ops, const struct op_int8_sums *sums, struct operand d,
+                               struct operand y, struct error *err);
+/* y (i8, from offset 0) = gelu of it, quantised by `scale`. */
+enum status op_int8_gelu(struct ops *ops, const struct op_int8_sums *sums, struct buffer *y,
+                         float scale, struct error *err);
+/* The sums become f32 in place; there is no bias. */
+enum status op_int8_logits(struct ops *ops, const struct op_int8_sums *sums, struct error *err);
+
 /* ---- op_tokens.c ---- */
 
 /*

@@ -84,6 +84,36 @@ static enum status load_small(const struct catalog_entry *entry, struct workload
     return status;
 }
 
+/* What kernels depend on: not what a workload is called, nor how it is judged. */
+static json_t *kernels_of(const struct workload *workload)
+{
+    static const char *const others[] = {"workload", "version",  "description", "precisions",
+                                         "batches",  "scenario", "optimizer",   "verify"};
+    json_t *json = json_deep_copy(workload->json);
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        json_object_del(json, others[i]);
+    return json;
+}
+
+/* Workloads that differ in size alone have become the same. */
+static bool is_known(const struct small_cases *cases, const struct small_case *item)
+{
+    json_t *mine = kernels_of(item->workload);
+    bool known = false;
+
+    for (size_t i = 0; i < cases->count && !known; i++) {
+        const struct small_case *other = &cases->items[i];
+        json_t *its = kernels_of(other->workload);
+
+        known =
+            other->precision == item->precision && other->arm == item->arm && json_equal(mine, its);
+        json_decref(its);
+    }
+    json_decref(mine);
+    return known;
+}
+
 enum status small_cases_init(struct small_cases *ret, struct error *err)
 {
     struct small_cases cases = {0};
@@ -119,12 +149,16 @@ enum status small_cases_init(struct small_cases *ret, struct error *err)
     }
     for (size_t i = 0; i < cases.workload_count; i++)
         for (size_t p = 0; p < 2 * cases.workloads[i].precision_count; p++) {
-            struct small_case *item = &cases.items[cases.count++];
+            struct workload *workload = &cases.workloads[i];
+            const struct small_case item = {
+                .workload = workload,
+                .precision = workload->precisions[p / 2],
+                .arm = p % 2 == 0 ? ARM_PORTABLE : ARM_VENDOR,
+                .batch = workload->batches[0],
+            };
 
-            item->workload = &cases.workloads[i];
-            item->precision = item->workload->precisions[p / 2];
-            item->arm = p % 2 == 0 ? ARM_PORTABLE : ARM_VENDOR;
-            item->batch = item->workload->batches[0];
+            if (!is_known(&cases, &item))
+                cases.items[cases.count++] = item;
         }
     *ret = cases;
     return STATUS_OK;

@@ -1,0 +1,247 @@
+#include "workloads/models/gpt2_int8.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/models/gpt2_instance.h"
+
+#define LAYER_SITES 4 /* from GPT2_ATTN_W to GPT2_FC_PROJ_W */
+
+uint64_t gpt2_int8_sites(const struct gpt2_shape *shape)
+{
+    return LAYER_SITES * shape->layers + 1;
+}
+
+uint64_t gpt2_int8_site(enum gpt2_tensor_id id, uint64_t layer)
+{
+    return LAYER_SITES * layer + (uint64_t)(id - GPT2_ATTN_W);
+}
+
+uint64_t gpt2_int8_left_out(const struct gpt2_shape *shape)
+{
+    return gpt2_decay_length(shape) - gpt2_offset(shape, GPT2_ATTN_W, 0);
+}
+
+uint64_t gpt2_int8_offset(const struct gpt2_shape *shape, enum gpt2_tensor_id id, uint64_t layer)
+{
+    const uint64_t positions = gpt2_offset(shape, GPT2_ATTN_W, 0) - gpt2_offset(shape, GPT2_WPE, 0);
+
+    return id == GPT2_WTE ? 0 : gpt2_offset(shape, id, layer) - positions;
+}
+
+uint64_t gpt2_int8_length(const struct gpt2_shape *shape)
+{
+    return gpt2_offset(shape, GPT2_WPE, 0) + gpt2_int8_left_out(shape);
+}
+
+uint64_t gpt2_int8_scale_offset(const struct gpt2_shape *shape, enum gpt2_tensor_id id,
+                                uint64_t layer)
+{
+    const uint64_t d = shape->width, m = shape->mlp_width;
+    const uint64_t before[LAYER_SITES] = {0, 3 * d, 4 * d, 4 * d + m};
+
+    if (id == GPT2_WTE)
+        return 0;
+    return shape->vocabulary + layer * (5 * d + m) + before[id - GPT2_ATTN_W];
+}
+
+uint64_t gpt2_int8_scale_count(const struct gpt2_shape *shape)
+{
+    return shape->vocabulary + shape->layers * (5 * shape->width + shape->mlp_width);
+}
+
+/* One output channel: `count` weights, `stride` apart. Adds to the squares of weights and steps. */
+static float quantise_channel(const float *weights, uint64_t count, uint64_t stride, int8_t *ret,
+                              double *squares, double *steps)
+{
+    float largest = 0.0f, scale;
+
+    for (uint64_t i = 0; i < count; i++) {
+        const float w = weights[i * stride];
+
+        largest = fmaxf(largest, fabsf(w));
+        *squares += (double)w * (double)w;
+    }
+    if (largest == 0.0f) { /* exact, whatever the scale */
+        memset(ret, 0, count);
+        return 1.0f;
+    }
+    scale = largest / 127.0f;
+    *steps += (double)count * (double)scale * (double)scale;
+    for (uint64_t i = 0; i < count; i++)
+        ret[i] = (int8_t)lrintf(fmaxf(-127.0f, fminf(127.0f, weights[i * stride] / scale)));
+    return scale;
+}
+
+void gpt2_int8_quantise(const struct gpt2_shape *shape, const float *weights, int8_t *ret,
+                        float *scales, double *ret_noise)
+{
+    memset(ret, 0, gpt2_int8_length(shape));
+    for (size_t t = 0; t < gpt2_tensor_count(shape); t++) {
+        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, t);
+        const bool head = tensor.id == GPT2_WTE;
+        const uint64_t outputs = head ? tensor.rows : tensor.columns;
+        const uint64_t inputs = head ? tensor.columns : tensor.rows;
+        double squares = 0.0, steps = 0.0;
+        uint64_t at;
+        float *scale;
+
+        if (tensor.id == GPT2_WPE || tensor.id >= GPT2_LN1_G)
+            continue;
+        at = gpt2_int8_offset(shape, tensor.id, tensor.layer);
+        scale = scales + gpt2_int8_scale_offset(shape, tensor.id, tensor.layer);
+#pragma omp parallel for schedule(static) reduction(+ : squares, steps)
+        for (uint64_t o = 0; o < outputs; o++)
+            scale[o] =
+                quantise_channel(weights + tensor.offset + (head ? o * inputs : o), inputs,
+                                 head ? 1 : outputs, ret + at + o * inputs, &squares, &steps);
+        if (ret_noise)
+            ret_noise[head ? gpt2_int8_sites(shape) - 1 : gpt2_int8_site(tensor.id, tensor.layer)] =
+                squares > 0.0 ? sqrt(steps / 12.0 / squares) : 0.0;
+    }
+}
+
+/* ---- calibration ---- */
+
+static uint32_t magnitude_bits(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits & 0x7fffffffu;
+}
+
+/* Bits of positive floats are in the order of the floats: count by the upper half, then the lower.
+ */
+float gpt2_int8_percentile(const float *values, uint64_t count, double percentile)
+{
+    static const uint32_t halves = 65536;
+    uint64_t *counts = calloc(halves, sizeof(*counts));
+    uint64_t rank = (uint64_t)ceil(percentile / 100.0 * (double)count), before = 0;
+    uint32_t upper = 0, lower = 0, bits;
+    float ret = NAN; /* out of memory: no scale comes of it */
+
+    if (!counts)
+        return ret;
+    rank = rank < 1 ? 1 : rank;
+    for (uint64_t i = 0; i < count; i++)
+        counts[magnitude_bits(values[i]) >> 16]++;
+    while (before + counts[upper] < rank)
+        before += counts[upper++];
+    memset(counts, 0, halves * sizeof(*counts));
+    for (uint64_t i = 0; i < count; i++)
+        if (magnitude_bits(values[i]) >> 16 == upper)
+            counts[magnitude_bits(values[i]) & 0xffffu]++;
+    while (before + counts[lower] < rank)
+        before += counts[lower++];
+    free(counts);
+    bits = upper << 16 | lower;
+    memcpy(&ret, &bits, sizeof(ret));
+    return ret;
+}
+
+struct observer {
+    struct gpt2_int8_input *inputs;
+    double percentile;
+    float *values;
+};
+
+static enum status observe(void *context, uint64_t site, struct operand x, uint64_t count,
+                           struct error *err)
+{
+    struct observer *observer = context;
+    struct gpt2_int8_input *input = &observer->inputs[site];
+    float *values = observer->values;
+    double squares = 0.0;
+    float found;
+    enum status status =
+        device_download(x.buffer, x.offset * sizeof(*values), values, count * sizeof(*values), err);
+
+    if (status != STATUS_OK)
+        return status;
+    found = gpt2_int8_percentile(values, count, observer->percentile);
+    if (!isfinite(found))
+        return error_set(err, STATUS_CHECK_FAILED,
+                         "calibration: an input of a product is not finite in fp32");
+    input->scale = fmaxf(input->scale, found / 127.0f);
+    for (uint64_t i = 0; i < count; i++) {
+        squares += (double)values[i] * (double)values[i];
+        input->largest = fmaxf(input->largest, fabsf(values[i]));
+        input->clipped += fabsf(values[i]) > found;
+    }
+    input->rms += squares; /* a sum until the end */
+    input->values += count;
+    return STATUS_OK;
+}
+
+static enum status run(const struct gpt2_calibration *calibration, struct gpt2_device *model,
+                       int32_t *indices, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (uint64_t s = 0; s < calibration->sequences && status == STATUS_OK; s++) {
+        uint64_t unique = 0;
+
+        status = gpt2_make_batch(calibration->source, calibration->first + s, 1,
+                                 calibration->length, indices, &unique, err);
+        if (status == STATUS_OK)
+            status = gpt2_device_set_batch(model, indices, 1, unique, err);
+        if (status == STATUS_OK)
+            status = gpt2_device_forward(model, 0, err);
+    }
+    return status;
+}
+
+static enum status calibrate(const struct gpt2_calibration *calibration, struct ops *ops,
+                             struct device *device, uint64_t seed, struct observer *observer,
+                             struct error *err)
+{
+    const struct gpt2_device_plan plan = {.shape = *calibration->shape,
+                                          .sequences = 1,
+                                          .length = calibration->length,
+                                          .storage = DTYPE_F32};
+    const uint64_t widest =
+        plan.shape.mlp_width > plan.shape.width ? plan.shape.mlp_width : plan.shape.width;
+    int32_t *indices = calloc(OP_TOKENS_LENGTH(plan.length), sizeof(*indices));
+    struct gpt2_device *model = NULL;
+    enum status status;
+
+    observer->values = malloc(plan.length * widest * sizeof(*observer->values));
+    status = indices && observer->values
+                 ? gpt2_device_create(&plan, ops, device, seed, &model, err)
+                 : error_set(err, STATUS_NO_MEMORY, "calibration: out of memory");
+    if (status == STATUS_OK) {
+        model->observe = observe;
+        model->observer = observer;
+        status = run(calibration, model, indices, err);
+    }
+    gpt2_device_destroy(model);
+    free(observer->values);
+    free(indices);
+    return status;
+}
+
+enum status gpt2_int8_calibrate(const struct gpt2_calibration *calibration, struct device *device,
+                                const struct workload_case *work, const json_t *choices,
+                                struct gpt2_int8_input *ret, struct error *err)
+{
+    struct workload_case fp32 = *work;
+    struct observer observer = {.inputs = ret, .percentile = calibration->percentile};
+    struct ops *ops = NULL;
+    enum status status;
+
+    memset(ret, 0, gpt2_int8_sites(calibration->shape) * sizeof(*ret));
+    fp32.precision = PRECISION_FP32;
+    fp32.choices = choices;
+    status = ops_create(device, &fp32, DTYPE_F32, &ops, err);
+    if (status == STATUS_OK)
+        status = calibrate(calibration, ops, device, work->seed, &observer, err);
+    ops_destroy(ops);
+    for (uint64_t i = 0; i < gpt2_int8_sites(calibration->shape) && status == STATUS_OK; i++) {
+        ret[i].rms = sqrt(ret[i].rms / (double)ret[i].values);
+        if (ret[i].scale == 0.0f)
+            ret[i].scale = 1.0f;
+    }
+    return status;
+}
