@@ -155,7 +155,8 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
                                    "check", "governor", "severity", "disturbs", "observed",
                                    "powersave");
 
-        status = report ? store_add_doctor(store, *ret_campaign, report, err) : STATUS_NO_MEMORY;
+        status = report ? store_add_doctor(store, *ret_campaign, report, err)
+                        : error_set(err, STATUS_NO_MEMORY, "out of memory");
         json_decref(report);
     }
     if (status == STATUS_OK) {
@@ -263,7 +264,9 @@ static enum status add_telemetry(struct store *store, int64_t trial, struct erro
                                         .reading_ns = -1,
                                         .begin = readings,
                                         .dump = "all that the vendor tells"};
-    enum status status = channels && readings ? STATUS_OK : STATUS_NO_MEMORY;
+    enum status status = channels && readings
+                             ? STATUS_OK
+                             : error_set(err, STATUS_NO_MEMORY, "out of memory");
 
     if (status == STATUS_OK)
         status = store_add_telemetry(store, trial, &telemetry, err);
