@@ -2,9 +2,9 @@
  * What our launch path adds to the driver's: an empty kernel with four arguments, launched through
  * device_kernel_launch and by bare calls of OpenCL, in turns on one device.
  *
- * usage: bench_launch PAIRS
+ * usage: bench_launch PAIRS [DEVICE]
  * Prints one line a pair: nanoseconds per launch through us, and by bare calls. A block is 2000
- * launches and one wait.
+ * launches and one wait. With a DEVICE (cpu:0) there are no bare calls: one number a line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,8 @@ int main(int argc, char **argv)
 {
     const struct module_source source = {.file = "nothing.h", .text = ours_text, .lanes = 1};
     const struct device_options options = {.profile = true};
-    long pairs = argc == 2 ? atol(argv[1]) : 0;
+    const long pairs = argc == 2 || argc == 3 ? atol(argv[1]) : 0;
+    const bool alone = argc == 3;
     struct error err = ERROR_INIT;
     struct backend *backend = NULL;
     struct device *device = NULL;
@@ -111,21 +112,25 @@ int main(int argc, char **argv)
     uint32_t index = 0;
 
     if (pairs <= 0) {
-        fprintf(stderr, "usage: bench_launch PAIRS\n");
+        fprintf(stderr, "usage: bench_launch PAIRS [DEVICE]\n");
         return 2;
     }
-    if (backend_resolve("opencl:0", &backend, &index, &err) != STATUS_OK ||
+    if (backend_resolve(alone ? argv[2] : "opencl:0", &backend, &index, &err) != STATUS_OK ||
         backend_device_open(backend, index, &options, &device, &err) != STATUS_OK ||
         device_module_load(device, &source, &module, &err) != STATUS_OK ||
         device_buffer_alloc(device, 64, BUFFER_READ_WRITE, &buffer, &err) != STATUS_OK) {
         fprintf(stderr, "bench_launch: %s\n", err.message);
         return 1;
     }
+    our_block(device, module, buffer, &err);
+    for (long p = 0; alone && p < pairs; p++)
+        printf("%.1f\n", our_block(device, module, buffer, &err));
+    if (alone)
+        return 0;
     if (bare_init(&bare) != 0) {
         fprintf(stderr, "bench_launch: a bare OpenCL call failed\n");
         return 1;
     }
-    our_block(device, module, buffer, &err);
     bare_block(&bare);
     for (long p = 0; p < pairs; p++) {
         double ours, direct;

@@ -4,10 +4,12 @@
 usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N]
                     [--results N] [--trials N] [--samples N] [--table FILE] [NAME ...]
 
-NAME is one of: copy triad launch store sample memory devices scale verify (default: all). Exit status: 0 when every
+NAME is one of: copy triad cpu_copy cpu_triad cpu_rates launch cpu_launch product store sample memory
+devices scale verify (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
 import argparse
+import json
 import math
 import os
 import pathlib
@@ -53,7 +55,12 @@ def ratio(logs):
     return (math.exp(statistics.mean(logs) + part) for part in (0, -half, half))
 
 
-def stream(options, kernel):
+def bound_environment():
+    """As workers on the CPU backend begin, and the yardstick beside them."""
+    return {**os.environ, "OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}
+
+
+def stream(options, kernel, device="opencl:0", label=None, environment=None):
     """Paired: in every pair both arms run once, in random order, each a fresh process."""
     declaration = (f"workload: bench_{kernel}\nversion: 1\nkind: memory_bound\n"
                    f"description: {kernel} for bench\nprecisions: [fp32]\nscenario: offline\n"
@@ -63,23 +70,73 @@ def stream(options, kernel):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"{kernel}.yaml"
         path.write_text(declaration, encoding="utf-8")
-        arms = {"device": [options.tools / "device_stream", "opencl:0", path, BLOCK, SAMPLES],
+        arms = {"device": [options.tools / "device_stream", device, path, BLOCK, SAMPLES],
                 "openmp": [options.tools / "openmp_stream", kernel, options.elements, BLOCK,
                            SAMPLES]}
         for _ in range(options.pairs):
             median = {}
             for arm in order.sample(sorted(arms), 2):
-                series = [int(line) for line in run(arms[arm]).split()]
+                series = [int(line) for line in run(arms[arm], env=environment).split()]
                 median[arm] = statistics.median(series[WARMUP:])
                 rates[arm].append(options.elements * 4 * (2 if kernel == "copy" else 3)
                                   / median[arm])
             logs.append(math.log(median["device"] / median["openmp"]))
     value, low, high = ratio(logs)
-    return verdict(kernel, high < 1.05,
+    return verdict(label or kernel, high < 1.05,
                    f"device time / OpenMP time {value:.3f}, 95 % interval {low:.3f} to {high:.3f} "
                    f"over {len(logs)} pairs (goal: below 1.05; medians "
                    f"{statistics.median(rates['device']):.1f} and "
                    f"{statistics.median(rates['openmp']):.1f} GB/s)")
+
+
+def cpu_rates(options):
+    """Rates by counted bytes against copy's, in pairs."""
+    met = True
+    environment = bound_environment()
+    order = random.Random(options.seed)
+
+    def rate(name):
+        described = json.loads(run([options.assay, "describe", name, "--json"]))
+        series = [int(line) for line in run([options.tools / "device_stream", "cpu:0", name, BLOCK,
+                                             SAMPLES], env=environment).split()]
+        return described["costs"][0]["bytes"] / statistics.median(series[WARMUP:])
+
+    for name in ("layer_norm", "softmax", "adamw"):
+        logs = []
+        for _ in range(options.pairs):
+            got = {arm: rate(arm) for arm in order.sample(["copy", name], 2)}
+            logs.append(math.log(got[name] / got["copy"]))
+        value, low, high = ratio(logs)
+        met &= verdict(f"cpu_{name}", low >= 0.9,
+                       f"rate / copy's rate {value:.3f}, 95 % interval {low:.3f} to {high:.3f} over "
+                       f"{len(logs)} pairs (goal: from 0.9)")
+    return met
+
+
+def cpu_launch(options):
+    """The median block of 2000 launches of an empty kernel with two groups."""
+    times = [float(line) for line in run([options.tools / "bench_launch", 2 * options.pairs,
+                                          "cpu:0"], env=bound_environment()).split()]
+    return verdict("cpu_launch", statistics.median(times) < 5000,
+                   f"median {statistics.median(times):.0f}, {min(times):.0f} to {max(times):.0f} ns "
+                   "a launch (goal: below 5000)")
+
+
+def product(options):
+    """Bare oneDNN's time over ours, for each shape and precision; all must reach 0.97."""
+    cases, met = {}, True
+    for line in run([options.tools / "bench_product", 2 * options.pairs, options.largest],
+                    env=bound_environment()).splitlines():
+        name, precision, algorithm, ours, bare = line.split()
+        cases.setdefault((name, precision, algorithm), []).append((float(ours), float(bare)))
+    for (name, precision, algorithm), pairs in cases.items():
+        value, low, high = ratio([math.log(bare / ours) for ours, bare in pairs])
+        best = min(bare for _, bare in pairs) / min(ours for ours, _ in pairs)
+        met &= verdict("product", low >= 0.97,
+                       f"{name} {precision} ({algorithm}): bare oneDNN's time / ours {value:.3f}, 95 % "
+                       f"interval {low:.3f} to {high:.3f} over {len(pairs)} pairs (goal: from 0.97); "
+                       f"best of each {best:.3f}")
+    return met
 
 
 def launch(options):
@@ -226,6 +283,10 @@ def verify(options):
 
 def main():
     measures = {"copy": lambda o: stream(o, "copy"), "triad": lambda o: stream(o, "triad"),
+                "cpu_copy": lambda o: stream(o, "copy", "cpu:0", "cpu_copy", bound_environment()),
+                "cpu_triad": lambda o: stream(o, "triad", "cpu:0", "cpu_triad",
+                                              bound_environment()),
+                "cpu_rates": cpu_rates, "cpu_launch": cpu_launch, "product": product,
                 "launch": launch, "store": store, "sample": sample, "memory": memory,
                 "devices": devices, "scale": scale, "verify": verify}
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -238,6 +299,7 @@ def main():
     parser.add_argument("--trials", type=int, default=5, help="a result (scale)")
     parser.add_argument("--samples", type=int, default=200, help="a trial (scale)")
     parser.add_argument("--table", type=pathlib.Path, help="file for the table (scale)")
+    parser.add_argument("--largest", type=int, default=4096, help="square size (product)")
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *measures])
     options = parser.parse_args()
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")

@@ -1,0 +1,225 @@
+/*
+ * What the path through device_product_run adds to oneDNN's: the same product on the same arrays,
+ * through us and by bare calls of a matmul primitive with default attributes, in turns.
+ *
+ * usage: bench_product PAIRS LARGEST
+ * For the square sizes 512 to LARGEST and the products of GPT-2 124M with 1024 tokens (those of at
+ * most LARGEST^3 multiplications), in fp32, bf16 and int8, weights transposed as a linear layer's:
+ * one line a pair: name, precision, algorithm, nanoseconds through us, and by bare calls.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/backend.h"
+#include "backends/cpu/internal.h"
+#include "harness/core/clock.h"
+#include "harness/core/random.h"
+
+#define BLOCK_FLOPS 1e9 /* a block repeats the product until it has about so many */
+
+static const struct {
+    const char *name;
+    uint64_t m, n, k;
+} sizes[] = {{"512", 512, 512, 512},         {"1024", 1024, 1024, 1024},
+             {"2048", 2048, 2048, 2048},     {"4096", 4096, 4096, 4096},
+             {"gpt2_qkv", 1024, 2304, 768},  {"gpt2_projection", 1024, 768, 768},
+             {"gpt2_fc", 1024, 3072, 768},   {"gpt2_fc_projection", 1024, 768, 3072},
+             {"gpt2_head", 1024, 50257, 768}};
+
+static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_INT8};
+
+struct bare {
+    const struct onednn *dnnl;
+    struct dnnl_primitive *primitive;
+    struct assay_dnnl_exec_arg args[3];
+};
+
+static enum status bare_init(struct bare *bare, struct device *device,
+                             const struct product_shape *shape,
+                             const struct product_operands *operands, struct error *err)
+{
+    const struct onednn *dnnl = &cpu_device(device)->state->dnnl;
+    const struct product_operand *const sources[] = {&operands->a, &operands->b, &operands->c};
+    static const int names[] = {ASSAY_DNNL_ARG_SRC, ASSAY_DNNL_ARG_WEIGHTS, ASSAY_DNNL_ARG_DST};
+    const unsigned in = shape->precision == PRECISION_FP32   ? ASSAY_DNNL_f32
+                        : shape->precision == PRECISION_BF16 ? ASSAY_DNNL_bf16
+                                                             : ASSAY_DNNL_s8;
+    const unsigned out = shape->precision == PRECISION_INT8 ? ASSAY_DNNL_s32 : ASSAY_DNNL_f32;
+    const int64_t m = (int64_t)shape->m, n = (int64_t)shape->n, k = (int64_t)shape->k;
+    const int64_t dims[3][2] = {{m, k}, {k, n}, {m, n}};
+    const int64_t strides[3][2] = {{k, 1}, {1, k}, {n, 1}};
+    struct assay_dnnl_memory_desc *layouts[3] = {NULL};
+    struct dnnl_primitive_desc *desc = NULL;
+    enum status status = STATUS_OK;
+
+    bare->dnnl = dnnl;
+    for (int i = 0; i < 3 && status == STATUS_OK; i++) {
+        status =
+            onednn_layout_create(dnnl, 2, dims[i], i < 2 ? in : out, strides[i], &layouts[i], err);
+        if (status == STATUS_OK) {
+            bare->args[i].arg = names[i];
+            dnnl->api.dnnl_memory_create(&bare->args[i].memory, layouts[i], dnnl->engine,
+                                         ((struct cpu_buffer *)sources[i]->buffer)->bytes);
+        }
+    }
+    if (status == STATUS_OK)
+        status =
+            onednn_matmul_create(dnnl, layouts[0], layouts[1], NULL, layouts[2], NULL, &desc, err);
+    if (status == STATUS_OK) {
+        if (dnnl->api.dnnl_primitive_create(&bare->primitive, desc) != ASSAY_DNNL_success)
+            status = error_set(err, STATUS_DEVICE, "dnnl_primitive_create failed");
+        dnnl->api.dnnl_primitive_desc_destroy(desc);
+    }
+    for (int i = 0; i < 3; i++)
+        onednn_layout_destroy(dnnl, layouts[i]);
+    return status;
+}
+
+static void bare_finish(struct bare *bare)
+{
+    for (int i = 0; i < 3; i++)
+        if (bare->args[i].memory != NULL)
+            bare->dnnl->api.dnnl_memory_destroy(bare->args[i].memory);
+    if (bare->primitive != NULL)
+        bare->dnnl->api.dnnl_primitive_destroy(bare->primitive);
+}
+
+static double bare_block(const struct bare *bare, int count)
+{
+    const int64_t begin_ns = clock_monotonic_ns();
+
+    for (int i = 0; i < count; i++)
+        bare->dnnl->api.dnnl_primitive_execute(bare->primitive, bare->dnnl->stream, 3, bare->args);
+    return (double)(clock_monotonic_ns() - begin_ns) / count;
+}
+
+static double our_block(struct product *product, const struct product_operands *operands, int count)
+{
+    const int64_t begin_ns = clock_monotonic_ns();
+
+    for (int i = 0; i < count; i++)
+        if (device_product_run(product, operands, NULL) != STATUS_OK)
+            return -1;
+    return (double)(clock_monotonic_ns() - begin_ns) / count;
+}
+
+/* Random numbers of the type, never zeros: bytes for int8, halves and floats near one. */
+static enum status fill(struct buffer *buffer, enum dtype type, uint64_t count, struct error *err)
+{
+    const uint64_t bytes = count * dtype_bits(type) / 8;
+    unsigned char *content = malloc(bytes);
+    enum status status;
+
+    if (content == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t bits = random_at(3, bytes, i);
+        const float value = (float)(bits >> 40) * 0x1p-24f - 0.5f;
+        uint32_t word;
+
+        memcpy(&word, &value, 4);
+        if (type == DTYPE_F32)
+            memcpy(content + i * 4, &word, 4);
+        else if (type == DTYPE_BF16)
+            memcpy(content + i * 2, (char *)&word + 2, 2);
+        else
+            content[i] = (unsigned char)bits;
+    }
+    status = device_upload(buffer, 0, content, bytes, err);
+    free(content);
+    return status;
+}
+
+static enum status compare(struct device *device, size_t size, enum precision precision, long pairs,
+                           struct error *err)
+{
+    const enum dtype type = precision_dtype(precision);
+    const enum dtype sum = precision == PRECISION_INT8 ? DTYPE_I32 : DTYPE_F32;
+    const uint64_t m = sizes[size].m, n = sizes[size].n, k = sizes[size].k;
+    const double flops = 2.0 * (double)m * (double)n * (double)k;
+    const int count = flops < BLOCK_FLOPS ? (int)(BLOCK_FLOPS / flops) : 1;
+    const struct product_shape shape = {
+        .precision = precision,
+        .m = m,
+        .n = n,
+        .k = k,
+        .a = {.type = type, .stride = k},
+        .b = {.type = type, .stride = k, .transpose = true},
+        .c = {.type = sum, .stride = n},
+    };
+    struct product_operands operands = {0};
+    struct product *product = NULL;
+    struct product_info info;
+    struct bare bare = {0};
+    enum status status = device_product_create(device, &shape, &product, err);
+
+    if (status == STATUS_OK)
+        status = device_buffer_alloc(device, m * k * dtype_bits(type) / 8, BUFFER_READ_WRITE,
+                                     &operands.a.buffer, err);
+    if (status == STATUS_OK)
+        status = device_buffer_alloc(device, k * n * dtype_bits(type) / 8, BUFFER_READ_WRITE,
+                                     &operands.b.buffer, err);
+    if (status == STATUS_OK)
+        status = device_buffer_alloc(device, m * n * 4, BUFFER_READ_WRITE, &operands.c.buffer, err);
+    if (status == STATUS_OK)
+        status = fill(operands.a.buffer, type, m * k, err);
+    if (status == STATUS_OK)
+        status = fill(operands.b.buffer, type, k * n, err);
+    if (status == STATUS_OK)
+        status = bare_init(&bare, device, &shape, &operands, err);
+    if (status == STATUS_OK)
+        status = device_product_run(product, &operands, err);
+    if (status == STATUS_OK)
+        status = device_product_describe(product, &info, err);
+    if (status == STATUS_OK) {
+        bare_block(&bare, 1);
+        for (long p = 0; p < pairs; p++) {
+            double ours = 0, direct;
+
+            if (p % 2 == 0)
+                ours = our_block(product, &operands, count);
+            direct = bare_block(&bare, count);
+            if (p % 2 != 0)
+                ours = our_block(product, &operands, count);
+            printf("%s %s %s %.0f %.0f\n", sizes[size].name, precision_name(precision),
+                   info.algorithm, ours, direct);
+            fflush(stdout);
+        }
+    }
+    if (bare.dnnl != NULL)
+        bare_finish(&bare);
+    device_product_destroy(product);
+    device_buffer_free(operands.a.buffer);
+    device_buffer_free(operands.b.buffer);
+    device_buffer_free(operands.c.buffer);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const long pairs = argc == 3 ? atol(argv[1]) : 0;
+    const double largest = argc == 3 ? atof(argv[2]) : 0;
+    struct error err = ERROR_INIT;
+    struct backend *backend = NULL;
+    struct device *device = NULL;
+    uint32_t index = 0;
+    enum status status;
+
+    if (pairs <= 0 || largest < 512) {
+        fprintf(stderr, "usage: bench_product PAIRS LARGEST\n");
+        return 2;
+    }
+    status = backend_resolve("cpu:0", &backend, &index, &err);
+    if (status == STATUS_OK)
+        status = backend_device_open(backend, index, NULL, &device, &err);
+    for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && status == STATUS_OK; i++)
+            if ((double)sizes[i].m * (double)sizes[i].n * (double)sizes[i].k <=
+                largest * largest * largest)
+                status = compare(device, i, precisions[p], pairs, &err);
+    device_close(device);
+    if (status != STATUS_OK)
+        fprintf(stderr, "bench_product: %s\n", err.message);
+    return status == STATUS_OK ? 0 : 1;
+}

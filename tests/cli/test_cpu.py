@@ -1,0 +1,55 @@
+"""The CPU backend through the command line: what was measured on, and by what it was compiled."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+SKIPPED = 77
+
+
+class Cpu(CliTest):
+    # A compiler on a loaded machine takes its time.
+    FAST = CliTest.FAST.replace("trial_timeout: 3s", "trial_timeout: 200s")
+
+    SMALL = """workload: small
+version: 1
+kind: memory_bound
+description: small, for a test
+precisions: [fp32]
+memory_bound: {kernel: triad, elements: 100003}
+"""
+
+    def environment(self, **changes):
+        return super().environment(XDG_CACHE_HOME=os.path.join(self.folder, "cache"), **changes)
+
+    def setUp(self):
+        super().setUp()
+        found = [b for b in self.assay("devices", "cpu", "--json").json() if b["devices"]]
+        if not found:
+            self.skipTest("no C compiler here")
+        self.libraries = {library["name"]: library for library in found[0]["libraries"]}
+
+    def test_memory(self):
+        call = self.assay("run", self.write("small.yaml", self.SMALL), "--device", "cpu",
+                          "--protocol", self.fast(), "--db", self.db, "--json", timeout=280)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(call.json()["trials_ok"], 2)
+        self.assert_sound()
+        # The compiled kernel is among the mapped files, and it is the artifact's binary.
+        jit = self.query("SELECT DISTINCT sha256 FROM libraries WHERE path LIKE '%/kcache/%.so'")
+        self.assertEqual(len(jit), 1)
+        text = self.assay("show", "--db", self.db,
+                          self.assay("results", "--db", self.db, "--ids").out.split()[0]).out
+        self.assertIn("device.threads", text)
+        self.assertIn(self.libraries["cc"]["path"], text)
+
+
+if __name__ == "__main__":
+    result = unittest.main(exit=False).result
+    if result.wasSuccessful() and result.skipped:
+        print("skipped:", result.skipped[0][1])
+        sys.exit(SKIPPED)
+    sys.exit(not result.wasSuccessful())
