@@ -114,6 +114,7 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
 {
     const json_t *json = cell->protocol_json;
     struct view_product product;
+    struct text loss;
 
     text_append(out, "<section><h4>How</h4><dl>\n");
     html_fact_begin(out, "Protocol");
@@ -156,6 +157,14 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
         out->failed |= words.failed;
         text_finish(&words);
     }
+    text_init(&loss);
+    if (view_loss_words(cell, &loss)) {
+        html_fact_begin(out, "Loss");
+        html_known(out, loss.data);
+        html_fact_end(out);
+    }
+    out->failed |= loss.failed;
+    text_finish(&loss);
     html_fact_begin(out, "Seed of the data");
     html_known(out, cell->seed);
     html_fact_end(out);

@@ -324,6 +324,9 @@ static void append_identity(const struct terminal *terminal, const struct view_c
         view_product_words(&product, &line);
         terminal_fact(terminal, "products", line.data);
     }
+    text_clear(&line);
+    if (view_loss_words(cell, &line))
+        terminal_fact(terminal, "loss", line.data);
     terminal_fact(terminal, "seed of the data", cell->seed);
     terminal_fact(terminal, "command", campaign->command);
     if (cell->imported.present) {

@@ -234,6 +234,14 @@ bool view_verdict_is_steady(const char *verdict);
  */
 int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache);
 
+/* ---- view_loss.c ---- */
+
+/*
+ * The losses of a training, and how far they are from fp32's at the same steps, in a phrase; from
+ * the first trial that counts. False: the facts have no losses.
+ */
+bool view_loss_words(const struct view_cell *cell, struct text *ret);
+
 /* ---- view_product.c ---- */
 
 /* Of the matrix products, as the facts tell; what they do not tell is NULL. */
