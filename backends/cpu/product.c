@@ -79,8 +79,14 @@ static enum status make_layout(const struct onednn *dnnl, const struct product_s
 {
     const uint64_t batches[2] = {shape->outer, shape->inner};
     const uint64_t steps[2] = {matrix->outer_stride, matrix->inner_stride};
-    const int64_t row = matrix->transpose ? 1 : (int64_t)matrix->stride;
-    const int64_t column = matrix->transpose ? (int64_t)matrix->stride : 1;
+    const int64_t own_row = matrix->transpose ? 1 : (int64_t)matrix->stride;
+    const int64_t own_column = matrix->transpose ? (int64_t)matrix->stride : 1;
+    /*
+     * The stride of a single row or column means nothing, but oneDNN 3.7 takes strides {1, 1} for
+     * another layout and goes astray: there it is what it would be in front of more of them.
+     */
+    const int64_t row = rows == 1 ? (int64_t)columns * own_column : own_row;
+    const int64_t column = columns == 1 ? (int64_t)rows * row : own_column;
     int64_t dims[ASSAY_DNNL_NDIMS] = {0}, strides[ASSAY_DNNL_NDIMS] = {0};
     const unsigned type = type_code(dnnl, matrix->type);
     int at = 0;
