@@ -24,8 +24,8 @@ extern const struct embed_file conformance_kernels[];
 extern const size_t conformance_kernels_count;
 
 static const char *const known_names[] = {
-    "gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx942",  "gfx950",  "gfx1010",
-    "gfx1030", "gfx1100", "gfx1101", "gfx1151", "gfx1200", "gfx1201",
+    "gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx942",  "gfx950",
+    "gfx1010", "gfx1030", "gfx1100", "gfx1151", "gfx1200",
 };
 
 /*
