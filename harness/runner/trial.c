@@ -122,6 +122,13 @@ static const char *reading_state(const struct watch *watch, const json_t *device
     return json_string_value(json_object_get(reading, "status"));
 }
 
+/* That a reading has no meaning here (a processor has no driver) is knowledge, too. */
+static bool is_known(const char *state)
+{
+    return state && (!strcmp(state, "measured") || !strcmp(state, "declared") ||
+                     !strcmp(state, "not_applicable"));
+}
+
 /* What the protocol demands to be known ends a trial that cannot know it, before anything runs. */
 static void check_required(struct watch *watch, const json_t *device)
 {
@@ -134,7 +141,7 @@ static void check_required(struct watch *watch, const json_t *device)
         const char *name = json_string_value(entry), *reason = NULL;
         const char *state = name ? reading_state(watch, device, name, &reason) : NULL;
 
-        if (!name || (state && (!strcmp(state, "measured") || !strcmp(state, "declared"))))
+        if (!name || is_known(state))
             continue;
         fail(watch, STATUS_UNAVAILABLE,
              "the protocol requires the reading %s, which is %s%s%s: use a protocol that does not, "
