@@ -16,15 +16,17 @@ extern const struct embed_file report_style[];
 #define MARKS_MIN 120
 #define MARKS_MAX 2000
 
-static void append_head(struct text *out, const struct view *view)
+void html_page_begin(struct text *out, const char *title, const char *id)
 {
     text_append(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "style-src 'unsafe-inline'; img-src data:\">\n"
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                      "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                     "<meta name=\"generator\" content=\"assay\">\n<title>Benchmark report ");
-    escape_html_short(out, view->campaigns[0].uid ? view->campaigns[0].uid : "", 9);
+                     "<meta name=\"generator\" content=\"assay\">\n<title>");
+    escape_html(out, title);
+    text_append_char(out, ' ');
+    escape_html_short(out, id ? id : "", 9);
     text_append(out, "</title>\n<style>\n");
     text_append_bytes(out, report_style[0].text, report_style[0].length);
     text_append(out, "</style>\n</head>\n<body>\n<div class=\"page\">\n");
@@ -254,7 +256,7 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
     status = collect(store, cells, count, &view, &appendix, err);
     if (status != STATUS_OK)
         goto cleanup;
-    append_head(&text, &view);
+    html_page_begin(&text, "Benchmark report", view.campaigns[0].uid);
     append_masthead(&text, &view);
     text_append(&text, "<main>\n<h2 id=\"results\">Results</h2>\n");
     html_results(&text, &view);

@@ -7,6 +7,11 @@
 #include "reports/number.h"
 #include "reports/view.h"
 
+/* ---- html.c ---- */
+
+/* Everything up to and with the page's outermost <div>; the title is followed by the id's begin. */
+void html_page_begin(struct text *out, const char *title, const char *id);
+
 /* ---- html_parts.c ---- */
 
 /* id of a result's article: "r-9f2c41aa-3". */

@@ -186,12 +186,15 @@ void view_cell_finish(struct view_cell *cell)
 static enum status load_campaign(struct store *store, int64_t id, struct view_campaign *ret,
                                  struct error *err)
 {
-    const json_t *events;
+    const json_t *events, *plan;
     json_t *root = NULL;
     enum status status = store_campaign_json(store, id, &root, err);
 
     if (status != STATUS_OK)
         return status;
+    plan = json_object_get(root, "plan");
+    json_object_set(root, "nonce", json_object_get(plan, "nonce"));
+    json_object_set(root, "question", json_object_get(plan, "question"));
     /* Long, and a table does not need them. */
     json_object_del(root, "plan");
     json_object_del(root, "order");
@@ -204,6 +207,8 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
         .tool_digest = view_json_string(root, "tool_digest"),
         .plan_digest = view_json_string(root, "plan_digest"),
         .order_seed = view_json_string(root, "order_seed"),
+        .question = view_json_string(root, "question"),
+        .nonce = view_json_string(root, "nonce"),
         .created_utc_ns = view_json_count(root, "created_utc_ns"),
         .root = root,
     };

@@ -166,6 +166,7 @@ struct view_event {
 struct view_campaign {
     int64_t id; /* row */
     const char *uid, *command, *tool_version, *tool_digest, *plan_digest, *order_seed;
+    const char *question, *nonce; /* as the plan has them */
     struct view_count created_utc_ns;
     struct view_event *events;
     size_t event_count;

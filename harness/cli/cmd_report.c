@@ -5,12 +5,13 @@
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "reports/dossier.h"
 #include "reports/html.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
 #include "results/store.h"
 
-enum { KEY_HTML = 0x100 };
+enum { KEY_HTML = 0x100, KEY_DOSSIER };
 
 /* A growing list of cells' rows. */
 struct cells {
@@ -86,6 +87,7 @@ static int write_table(struct store *store, const struct cells *cells)
 static int report(const struct command_line *line, struct store *store, void *context)
 {
     const char *html = command_value(line, KEY_HTML);
+    const char *dossier = command_value(line, KEY_DOSSIER);
     struct error err = ERROR_INIT;
     struct cells cells = {0};
     int result = ASSAY_EXIT_OK;
@@ -97,8 +99,13 @@ static int report(const struct command_line *line, struct store *store, void *co
     } else if (cells.count == 0) {
         log_error("no results in %s; `assay run first-look` makes some", store_path(store));
         result = ASSAY_EXIT_STORE;
-    } else if (!html) {
+    } else if (!html && !dossier) {
         result = write_table(store, &cells);
+    } else if (dossier &&
+               report_dossier_file(store, cells.rows, cells.count, dossier, &err) != STATUS_OK) {
+        result = command_fail(&err);
+    } else if (!html) {
+        log_info("%s is the dossier of %zu results", dossier, cells.count);
     } else if (report_html_file(store, cells.rows, cells.count, html, &err) != STATUS_OK) {
         result = command_fail(&err);
     } else {
@@ -114,14 +121,20 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"html", KEY_HTML, "FILE", 0, "write a self-contained page instead of the table", 0}, {0}};
+    {"html", KEY_HTML, "FILE", 0, "write a self-contained page instead of the table", 0},
+    {"dossier", KEY_DOSSIER, "FILE", 0, "write the page that an auditor gets", 0},
+    {0}};
 
 const struct command command_report = {
     .name = "report",
     .arguments = "[ID]...",
     .summary = "Show results as a table, or as a self-contained HTML page",
     .text = "ID is a result (9f2c41aa/3) or a campaign (9f2c41aa, last); without one, the newest "
-            "campaign.",
+            "campaign.\n"
+            "\n"
+            "The dossier has the question, the method, the items tested, the conditions, every "
+            "deviation and attempt, the results with their decision rule, limits, signatures, and "
+            "how to check all of it: `assay run --question` puts the question into the plan.",
     .options = options,
     .groups = GROUP_STORE,
     .arguments_max = 1000,

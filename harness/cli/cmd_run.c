@@ -24,7 +24,8 @@ enum {
     KEY_DRY_RUN,
     KEY_ORDER_SEED,
     KEY_NONCE,
-    KEY_DOCTOR
+    KEY_DOCTOR,
+    KEY_QUESTION
 };
 
 #define LIST_MAX 64
@@ -130,6 +131,7 @@ static enum status read_request(const struct command_line *line, struct request 
     request->plan.protocol = command_has(line, KEY_PROTOCOL) ? command_value(line, KEY_PROTOCOL)
                                                              : "quick";
     request->plan.nonce = command_value(line, KEY_NONCE);
+    request->plan.question = command_value(line, KEY_QUESTION);
     for (size_t n = 0; (value = command_value_at(line, KEY_DEVICE, n)); n++) {
         if (n == LIST_MAX)
             return too_many(err, "device");
@@ -324,6 +326,8 @@ static const struct argp_option options[] = {
     {"doctor", KEY_DOCTOR, NULL, 0,
      "watch for ten seconds what is taken from a thread, before the first trial (see assay doctor)",
      0},
+    {"question", KEY_QUESTION, "TEXT", 0,
+     "what this shall answer; becomes part of the recorded plan and heads the dossier", 0},
     {0}};
 
 const struct command command_run = {

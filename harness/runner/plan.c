@@ -317,6 +317,8 @@ static enum status describe(struct plan *plan, const struct plan_request *reques
                            digest_hex(&plan->protocol.digest, protocol), "order_seed",
                            (json_int_t)plan->order_seed, "cells", cells, "order", order, "nonce",
                            request->nonce ? json_string(request->nonce) : json_null());
+    if (plan->json && request->question)
+        json_object_set_new(plan->json, "question", json_string(request->question));
     if (plan->json && plan->reproduces)
         json_object_set(plan->json, "reproduces", plan->reproduces);
     return plan->json ? STATUS_OK : no_memory(err);

@@ -33,11 +33,12 @@ struct plan_request {
     size_t batch_count;
     bool has_order_seed;
     uint64_t order_seed;
-    const char *nonce; /* given by a buyer, kept in the plan; NULL: none */
+    const char *nonce;    /* given by a buyer, kept in the plan; NULL: none */
+    const char *question; /* what the campaign shall answer, kept in the plan; NULL: not said */
     const enum arm *arms; /* empty: that of `spec`, else the portable one */
     size_t arm_count;
-    bool emulate;      /* what is not native may be emulated, and is labelled so */
-    int64_t trials;    /* in place of the protocol's, whose identity changes; 0: its own */
+    bool emulate;   /* what is not native may be emulated, and is labelled so */
+    int64_t trials; /* in place of the protocol's, whose identity changes; 0: its own */
     const struct arm_spec *spec; /* how the worker shall differ; NULL: not at all */
 };
 

@@ -1,0 +1,199 @@
+#include "reports/dossier.h"
+
+#include <string.h>
+
+#include "harness/core/file.h"
+#include "reports/citation.h"
+#include "reports/dossier_internal.h"
+#include "reports/escape.h"
+
+static void append_masthead(struct text *out, const struct view *view)
+{
+    text_append(out, "<header class=\"masthead\"><p class=\"eyebrow\">assay</p>"
+                     "<h1>Dossier of a measurement</h1>\n");
+    for (size_t i = 0; i < view->campaign_count; i++) {
+        const struct view_campaign *campaign = &view->campaigns[i];
+
+        text_append(out, "<dl class=\"facts\">\n");
+        html_fact_begin(out, "Campaign");
+        text_append(out, "<code class=\"wrap\">");
+        html_known(out, campaign->uid);
+        text_append(out, "</code>");
+        html_fact_end(out);
+        html_fact_begin(out, "Planned and recorded");
+        html_time(out, &campaign->created_utc_ns, " UTC");
+        html_fact_end(out);
+        html_fact_begin(out, "Ended");
+        if (campaign->event_count > 0)
+            html_time(out, &campaign->events[campaign->event_count - 1].utc_ns, " UTC");
+        else
+            html_known(out, NULL);
+        html_fact_end(out);
+        html_fact_begin(out, "Plan");
+        html_digest(out, campaign->plan_digest);
+        html_fact_end(out);
+        html_fact_begin(out, "Nonce of the client");
+        html_known(out, campaign->nonce ? campaign->nonce : "none was given");
+        html_fact_end(out);
+        html_fact_begin(out, "Measured by");
+        text_append(out, "assay ");
+        html_known(out, campaign->tool_version);
+        text_append_char(out, ' ');
+        html_digest(out, campaign->tool_digest);
+        html_fact_end(out);
+        text_append(out, "</dl>\n");
+    }
+    text_append(out, "</header>\n<main>\n");
+}
+
+static void append_question(struct text *out, const struct view *view)
+{
+    text_append(out, "<h2 id=\"question\">1. Question</h2>\n");
+    for (size_t i = 0; i < view->campaign_count; i++) {
+        const char *question = view->campaigns[i].question;
+
+        if (question) {
+            text_append(out, "<p><b>");
+            escape_html(out, question);
+            text_append(out, "</b></p>\n<p class=\"soft\">Stated in the plan, before the first "
+                             "trial.</p>\n");
+        } else {
+            text_append(out, "<p>No question was stated in the plan (<code>assay run "
+                             "--question</code>). What was asked of the tool:</p>\n");
+        }
+        text_append(out, "<p><code class=\"command wrap\">");
+        html_known(out, view->campaigns[i].command);
+        text_append(out, "</code></p>\n");
+    }
+}
+
+static void append_attempts(struct text *out, const struct view *view)
+{
+    text_append(out, "<h2 id=\"attempts\">6. All attempts</h2>\n<p>Every trial that was begun "
+                     "stands here, whatever came of it. Trials are planned and recorded before the "
+                     "first one runs; none is repeated until it looks good.</p>\n");
+    for (size_t i = 0; i < view->cell_count; i++) {
+        text_append(out, "<h3 class=\"attempt\" id=\"");
+        html_result_id(out, &view->cells[i]);
+        text_append(out, "\">");
+        escape_html(out, view->cells[i].workload);
+        text_append_char(out, ' ');
+        escape_html(out, view->cells[i].precision);
+        text_append(out, " <code>");
+        escape_html(out, view->cells[i].result);
+        text_append(out, "</code></h3>\n");
+        html_attempts(out, &view->cells[i]);
+    }
+}
+
+static void append_results(struct text *out, const struct view *view)
+{
+    text_append(out, "<h2 id=\"results\">7. Results</h2>\n");
+    html_results(out, view);
+    text_append(out, "<p class=\"soft\">To be cited as:</p>\n");
+    for (size_t i = 0; i < view->cell_count; i++) {
+        struct text citation;
+
+        text_init(&citation);
+        citation_append(&citation, &view->campaigns[view->cells[i].campaign], &view->cells[i]);
+        text_append(out, "<p class=\"wrap\"><code>");
+        escape_html(out, text_ok(&citation) ? citation.data : "");
+        text_append(out, "</code></p>\n");
+        text_finish(&citation);
+    }
+}
+
+static void append_limits(struct text *out)
+{
+    text_append(
+        out,
+        "<h2 id=\"limits\">9. Limits</h2>\n"
+        "<p><b>The results relate only to the items tested</b>, as identified in section 3, with "
+        "the software of section 4, at the time of the trials. Another unit of the same model, "
+        "another driver or another day is another measurement.</p>\n"
+        "<p>An interval covers what varies from trial to trial in this campaign. It does not cover "
+        "what was the same in all of them: this unit, this machine, this room, this build of each "
+        "library. A workload stands for nothing but itself; whether it stands for the load of the "
+        "reader is the reader&#39;s judgement.</p>\n"
+        "<p>This page is not to be shown in part without its sections 5 and 6.</p>\n");
+}
+
+static void append_check_yourself(struct text *out)
+{
+    text_append(
+        out,
+        "<h2 id=\"check\">11. How to check this yourself</h2>\n"
+        "<ol>\n"
+        "<li>Ask for the database, or for a bundle of the campaign (<code>assay bundle</code>), "
+        "and "
+        "for the public key of whoever measured, by another way than the file.</li>\n"
+        "<li><code>assay verify --key PUBLIC FILE</code> checks every row against the ledger, the "
+        "ledger against its signed heads, that nothing planned is missing, and works out every "
+        "figure of section 7 again from the raw samples. It needs no device and no network.</li>\n"
+        "<li>Compare the head of section 10 with the one that was given to you when the "
+        "measurement ended: <code>assay verify --expect-head SIZE:ROOT FILE</code>. Somebody who "
+        "owns the file can rewrite all of it, but not a head that you hold.</li>\n"
+        "<li>Do not trust our program: <code>results/FORMAT.md</code> specifies the file, and "
+        "<code>tests/support/verify.py</code> is a second verifier that shares no code with the "
+        "first.</li>\n"
+        "<li><code>assay reproduce RESULT</code> measures the same again on your floor and says "
+        "whether it held.</li>\n"
+        "</ol>\n");
+}
+
+static enum status append_page(struct text *out, struct store *store, const struct view *view,
+                               struct error *err)
+{
+    enum status status;
+
+    html_page_begin(out, "Dossier", view->campaigns[0].uid);
+    append_masthead(out, view);
+    append_question(out, view);
+    dossier_method(out, view);
+    dossier_items(out, view);
+    dossier_conditions(out, view);
+    status = dossier_deviations(out, store, view, err);
+    append_attempts(out, view);
+    append_results(out, view);
+    if (status == STATUS_OK)
+        status = dossier_decisions(out, store, view, err);
+    append_limits(out);
+    if (status == STATUS_OK)
+        status = dossier_signatures(out, store, view, err);
+    append_check_yourself(out);
+    text_append(out, "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; "
+                     "the page holds no scripts and loads nothing. The evidence is the database, "
+                     "not this page.</p></footer>\n</div>\n</body>\n</html>\n");
+    return status;
+}
+
+enum status report_dossier_text(struct store *store, const int64_t *cells, size_t count,
+                                struct text *ret, struct error *err)
+{
+    struct view view = {0};
+    enum status status;
+
+    if (count == 0)
+        return error_set(err, STATUS_INVALID, "a dossier needs at least one result");
+    status = view_load(store, cells, count, VIEW_FULL, &view, err);
+    if (status == STATUS_OK)
+        status = append_page(ret, store, &view, err);
+    if (status == STATUS_OK && !text_ok(ret))
+        status = error_set(err, STATUS_NO_MEMORY, "dossier: out of memory");
+    view_finish(&view);
+    return status;
+}
+
+enum status report_dossier_file(struct store *store, const int64_t *cells, size_t count,
+                                const char *path, struct error *err)
+{
+    struct text page;
+    enum status status;
+
+    text_init(&page);
+    status = report_dossier_text(store, cells, count, &page, err);
+    if (status == STATUS_OK)
+        status = file_write_atomic(path, page.data, page.length, 0644, err);
+    text_finish(&page);
+    return status;
+}
