@@ -6,6 +6,7 @@
 #include "fuzz.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -44,6 +45,33 @@ static void read_it(void)
         fuzz_require_good_message(&err, status);
 }
 
+static char folder[] = "/tmp/assay-fuzz-XXXXXX";
+
+static void remove_store(void)
+{
+    static const char *const names[] = {"rows.db", "rows.db-wal", "rows.db-shm"};
+
+    store_close(store);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "%s/%s", folder, names[i]);
+        unlink(name);
+    }
+    rmdir(folder);
+}
+
+static bool open_store(void)
+{
+    char name[64];
+
+    if (!mkdtemp(folder))
+        return false;
+    snprintf(name, sizeof(name), "%s/rows.db", folder);
+    atexit(remove_store);
+    return store_open(name, STORE_CREATE, 0, &store, NULL) == STATUS_OK;
+}
+
 static void import_it(void)
 {
     const struct bundle_visitor visitor = {.found = ignore};
@@ -51,7 +79,7 @@ static void import_it(void)
     struct error err = ERROR_INIT;
     enum status status;
 
-    if (!store && store_open(":memory:", STORE_CREATE, 0, &store, &err) != STATUS_OK)
+    if (!store && !open_store())
         return;
     status = bundle_import(store, path, &visitor, NULL, &import, &err);
     if (status != STATUS_OK)
