@@ -120,6 +120,7 @@ enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
 
 struct bundle_import {
     int64_t campaigns, known; /* taken in; of them, here before */
+    int64_t campaign;         /* row here of the first of them */
     int64_t rows;
     int64_t wrong; /* findings; not 0: nothing was taken in */
 };

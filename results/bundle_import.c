@@ -1,6 +1,7 @@
 #include "results/bundle_table.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct importer {
     size_t table_count;
     sqlite3_stmt *remember, *recall, *withhold;
     char *origin, *note;
+    char first_uid[STORE_UID_SIZE];
     int64_t size;
     struct digest root;
     json_t *new_uids;
@@ -177,35 +179,53 @@ static enum status bind_value(struct importer *importer, const struct bundle_tab
     return bind_blob(statement, number, json_object_get(row->blobs, column->name));
 }
 
+/* Row numbers of trials in an estimate: members "trial", and the arrays "trial_ids". */
+static void renumber(struct importer *importer, json_t *json)
+{
+    const char *key;
+    json_t *member;
+    void *next;
+    size_t i;
+
+    json_array_foreach(json, i, member) renumber(importer, member);
+    json_object_foreach_safe(json, next, key, member)
+    {
+        int64_t id;
+
+        if (strcmp(key, "trial") == 0 && json_is_integer(member)) {
+            if (recall(importer, "trial", json_integer_value(member), &id))
+                json_object_set_new(json, key, json_integer(id));
+            continue;
+        }
+        if (strcmp(key, "trial_ids") != 0) {
+            renumber(importer, member);
+            continue;
+        }
+        for (i = 0; i < json_array_size(member); i++)
+            if (recall(importer, "trial", json_integer_value(json_array_get(member, i)), &id))
+                json_array_set_new(member, i, json_integer(id));
+    }
+}
+
 /* An estimate names its trials by number. */
 static enum status renumber_estimate(struct importer *importer, const struct bundle_table *table,
                                      const struct bundle_row *row, struct error *err)
 {
     int body = -1;
-    const char *text;
-    json_t *estimate, *ids;
+    const char *text = json_string_value(json_object_get(row->row, "body"));
+    json_t *estimate = text ? json_loads(text, 0, NULL) : NULL;
     char *dumped = NULL;
-    enum status status;
+    enum status status = STATUS_OK;
 
     for (int i = 0; i < table->column_count; i++)
         if (!strcmp(table->columns[i].name, "body"))
             body = i;
-    text = json_string_value(json_object_get(row->row, "body"));
-    estimate = text ? json_loads(text, 0, NULL) : NULL;
-    ids = json_object_get(estimate, "trial_ids");
-    for (size_t i = 0; i < json_array_size(ids); i++) {
-        int64_t id = json_integer_value(json_array_get(ids, i));
-
-        if (recall(importer, "trial", id, &id))
-            json_array_set_new(ids, i, json_integer(id));
+    if (estimate && body >= 0) {
+        renumber(importer, estimate);
+        status = canonical_dump(estimate, &dumped, err);
+        if (status == STATUS_OK)
+            sqlite3_bind_text(table->insert, body + 1, dumped, -1, SQLITE_TRANSIENT);
     }
-    if (!ids || body < 0) {
-        json_decref(estimate);
-        return STATUS_OK;
-    }
-    status = canonical_dump(estimate, &dumped, err);
-    if (status == STATUS_OK)
-        sqlite3_bind_text(table->insert, body + 1, dumped, -1, SQLITE_TRANSIENT);
     free(dumped);
     json_decref(estimate);
     return status;
@@ -346,6 +366,10 @@ static enum status take_head(void *context, const struct bundle_head *head, stru
     importer->new_uids = json_array();
     if (!importer->origin || !importer->note || !importer->new_uids)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    if (json_array_size(head->campaigns) == 0)
+        return error_set(err, STATUS_CORRUPT, "%s: has no campaign", importer->path);
+    snprintf(importer->first_uid, sizeof(importer->first_uid), "%s",
+             json_string_value(json_array_get(head->campaigns, 0)));
     for (size_t i = 0; i < json_array_size(head->campaigns); i++) {
         sqlite3_stmt *select = NULL;
         bool here;
@@ -421,6 +445,18 @@ static enum status add_origins(struct importer *importer, const struct digest *s
     return status;
 }
 
+static enum status find_first(struct importer *importer, struct error *err)
+{
+    struct statement statement;
+    enum status status =
+        statement_begin(importer->store, "SELECT id FROM campaign WHERE uid = ?1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_text(&statement, importer->first_uid);
+    return statement_single(&statement, &importer->summary->campaign, err);
+}
+
 static void finish(struct importer *importer)
 {
     for (size_t i = 0; i < importer->table_count; i++) {
@@ -468,7 +504,9 @@ static enum status run(struct importer *importer, const struct verify_options *o
     if (status == STATUS_OK && importer->summary->wrong > 0)
         return error_set(err, STATUS_CORRUPT, "%s: does not hold, so nothing was taken in",
                          importer->path);
-    return status == STATUS_OK ? add_origins(importer, &sha256, err) : status;
+    if (status == STATUS_OK)
+        status = add_origins(importer, &sha256, err);
+    return status == STATUS_OK ? find_first(importer, err) : status;
 }
 
 enum status bundle_import(struct store *store, const char *path, const struct bundle_visitor *found,

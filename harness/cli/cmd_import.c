@@ -76,7 +76,8 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"format", KEY_FORMAT, "NAME", 0,
-     "llama-bench-sqlite, llama-bench-json, llama-bench-jsonl, llama-bench-csv or mlperf-summary "
+     "bundle, llama-bench-sqlite, llama-bench-json, llama-bench-jsonl, llama-bench-csv or "
+     "mlperf-summary "
      "(default: seen by the file's beginning)",
      0},
     {0}};
@@ -84,12 +85,15 @@ static const struct argp_option options[] = {
 const struct command command_import = {
     .name = "import",
     .arguments = "FILE...",
-    .summary = "Take in results that another program measured",
-    .text = "FILE is the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database) or "
-            "MLPerf Inference's mlperf_log_summary.txt. Each file becomes a campaign of its own, "
-            "marked as imported, with its name, its SHA-256 and what it does not tell (driver, raw "
-            "samples, warmup ...). `assay compare` says why such a result compares with none of "
-            "ours. The same file again changes nothing.",
+    .summary = "Take in bundles, and results that another program measured",
+    .text =
+        "FILE is a bundle (`assay bundle`): it is checked, and its campaigns become part of this "
+        "database, with their origin; nothing is taken in when anything does not hold. Or FILE is "
+        "the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database) or "
+        "MLPerf Inference's mlperf_log_summary.txt. Each file becomes a campaign of its own, "
+        "marked as imported, with its name, its SHA-256 and what it does not tell (driver, raw "
+        "samples, warmup ...). `assay compare` says why such a result compares with none of "
+        "ours. The same file again changes nothing.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,

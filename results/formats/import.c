@@ -9,6 +9,7 @@
 
 #include "harness/core/file.h"
 #include "harness/core/text.h"
+#include "results/bundle.h"
 
 static bool holds(const char *head, size_t length, const char *word)
 {
@@ -143,7 +144,61 @@ done:
     return status;
 }
 
+static bool is_bundle(const char *head, size_t length)
+{
+    static const char mark[] = "{\"assay_bundle\":";
+
+    return length >= strlen(mark) && !memcmp(head, mark, strlen(mark));
+}
+
+/* What does not hold, for the message: the first of it, and how much more there is. */
+struct objections {
+    struct text first;
+    int64_t count;
+};
+
+static void object(void *context, const struct verify_finding *finding)
+{
+    struct objections *objections = context;
+
+    if (finding->level != VERIFY_WRONG)
+        return;
+    if (objections->count++ == 0) {
+        text_append_format(&objections->first, "%s%s%s", finding->key ? finding->key : "",
+                           finding->key ? ": " : "", finding->message);
+    }
+}
+
+static enum status take_bundle(struct store *store, const struct import_format *format,
+                               const struct import_request *request, struct import_outcome *ret,
+                               struct error *err)
+{
+    struct objections objections = {.count = 0};
+    const struct bundle_visitor visitor = {.context = &objections, .found = object};
+    const struct verify_options options = {0};
+    struct bundle_import taken;
+    enum status status;
+
+    text_init(&objections.first);
+    status = bundle_import(store, request->path, &visitor, &options, &taken, err);
+    if (status != STATUS_OK && objections.count > 0)
+        error_set(err, STATUS_INVALID, "%s: does not hold, so nothing was taken in: %s%s",
+                  request->path, text_ok(&objections.first) ? objections.first.data : "",
+                  objections.count > 1 ? " (and more; `assay verify` tells all)" : "");
+    text_finish(&objections.first);
+    if (status != STATUS_OK)
+        return status == STATUS_CORRUPT ? STATUS_INVALID : status;
+    *ret = (struct import_outcome){
+        .campaign = taken.campaign,
+        .results = count_cells(store, taken.campaign),
+        .known = taken.known > 0,
+        .program = format->program,
+    };
+    return STATUS_OK;
+}
+
 static const struct import_format formats[] = {
+    {"bundle", "what assay bundle writes", is_bundle, take_bundle, "assay", NULL},
     {"llama-bench-sqlite", "the database that llama-bench -o sql fills", is_sqlite, take_claims,
      "llama-bench", llama_bench_read_sqlite},
     {"llama-bench-json", "llama-bench -o json", is_json, take_claims, "llama-bench",

@@ -109,6 +109,39 @@ class Bundle(CliTest):
             self.assertTrue(any(f["level"] == "wrong" and f["check"] in ("row", "content")
                                 for f in call.json()["findings"]), call.out)
 
+    def test_taken_into_another_database(self):
+        self.measure()
+        self.make()
+        here = self.db
+        self.new_db()
+        self.measure() # numbers are taken
+        for known in (False, True):
+            call = self.assay("import", self.file, "--db", self.db, "--json")
+            self.assertEqual(call.status, 0, call.err)
+            told = call.json()[0]
+            self.assertEqual((told["known"], told["results"]), (known, 1))
+        uid = self.query("SELECT uid FROM campaign ORDER BY id DESC LIMIT 1")[0][0]
+        self.assertEqual(uid[:8], told["campaign"])
+        self.assertEqual(self.query("SELECT campaign, file FROM bundles"), [(uid, "offer.assay")])
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+        # What is said of the result is the same in both, samples and all.
+        shown = [self.assay("show", f"{uid[:8]}/1", "--db", db, "--json").json()
+                 for db in (here, self.db)]
+        for part in ("identity", "cost", "workload", "protocol"):
+            self.assertEqual(shown[0][part], shown[1][part])
+        self.assertEqual(shown[0]["estimate"]["mean_ns"], shown[1]["estimate"]["mean_ns"])
+        # A changed one leaves no trace.
+        lines = read(self.file).decode().splitlines()
+        row = json.loads(lines[5])
+        row["leaf"] += 1
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(sealed(lines[:5] + [dump(row)] + lines[6:]))
+        self.new_db()
+        call = self.assay("import", self.file, "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn("nothing was taken in", call.err)
+        self.assertEqual(self.query("SELECT count(*) FROM content"), [(0,)])
+
     def test_wrong_calls(self):
         self.measure()
         self.assertEqual(self.assay("bundle", "last", "--db", self.db).status, 2)
