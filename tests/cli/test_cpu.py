@@ -11,9 +11,6 @@ SKIPPED = 77
 
 
 class Cpu(CliTest):
-    # A compiler on a loaded machine takes its time.
-    FAST = CliTest.FAST.replace("trial_timeout: 3s", "trial_timeout: 200s")
-
     SMALL = """workload: small
 version: 1
 kind: memory_bound

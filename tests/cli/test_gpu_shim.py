@@ -15,8 +15,6 @@ BACKEND, SHIM, *LIBRARIES = sys.argv[1:]
 
 
 class GpuShim(CliTest):
-    FAST = CliTest.FAST.replace("trial_timeout: 3s", "trial_timeout: 200s")
-
     MEMORY = """workload: small-{kernel}
 version: 1
 kind: memory_bound

@@ -18,9 +18,6 @@ class OpenCl(CliTest):
         os.makedirs(environment["POCL_CACHE_DIR"], exist_ok=True)
         return environment
 
-    # Compiling for the first time takes seconds, on a loaded machine many.
-    FAST = CliTest.FAST.replace("trial_timeout: 3s", "trial_timeout: 200s")
-
     SMALL = """workload: {name}
 version: 1
 kind: memory_bound

@@ -17,9 +17,6 @@ class Products(CliTest):
         os.makedirs(environment["POCL_CACHE_DIR"], exist_ok=True)
         return environment
 
-    # Compiling for the first time takes seconds, on a loaded machine many.
-    FAST = CliTest.FAST.replace("trial_timeout: 3s", "trial_timeout: 200s")
-
     PRODUCT = """workload: small
 version: 1
 kind: matmul

@@ -32,6 +32,7 @@ class TrialFaults(CliTest):
         for fault, status in FAULTS.items():
             with self.subTest(fault=fault):
                 self.new_db()
+                self.FAST = self.HANGS if status == "timeout" else CliTest.FAST
                 call = self.run_synthetic(
                     "--json", ASSAY_NULL=f"launch_ns=200000,seed=1,fault={fault}")
                 self.assertEqual(call.status, 1, (fault, call.out, call.err))
@@ -78,7 +79,7 @@ class TrialFaults(CliTest):
         self.assertIn("signal 11", call.err)
 
     def test_worker_killed_from_outside(self):
-        protocol = self.write("slow.yaml", self.FAST.replace("time: 30ms", "time: 2s"))
+        protocol = self.write("slow.yaml", self.FAST.replace("time: 30ms", "time: 4s"))
         process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
                              "--db", self.db, "--json")
         killed = False

@@ -86,15 +86,17 @@ class CliTest(unittest.TestCase):
         self.assertEqual(self.query("PRAGMA integrity_check"), [("ok",)])
         self.assertEqual(self.query("PRAGMA foreign_key_check"), [])
 
-    # A protocol that takes a fraction of a second a trial.
+    # A protocol that takes a fraction of a second a trial. The limit is far off, so that a busy
+    # machine changes no verdict; a test of what hangs takes HANGS, whose limit it waits for.
     FAST = """extends: quick
 name: fast
 version: 1
 trials: 2
 warmup: {iterations: 2, time: 5ms}
 window: {time: 30ms, min_samples: 5}
-trial_timeout: 3s
+trial_timeout: 200s
 """
+    HANGS = FAST.replace("trial_timeout: 200s", "trial_timeout: 3s")
 
     def fast(self):
         return self.write("fast.yaml", self.FAST)

@@ -75,7 +75,7 @@ static struct tally read_bundle(const char *path, const struct verify_options *o
 
     if (bundle_read(path, &visitor, options, &sha256, &err) != STATUS_OK) {
         found.wrong++;
-        snprintf(found.last, sizeof(found.last), "%s", err.message);
+        snprintf(found.last, sizeof(found.last), "%.500s", err.message);
     }
     return found;
 }
