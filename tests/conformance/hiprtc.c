@@ -30,7 +30,7 @@ static const char *const known_names[] = {
 
 /*
  * On these each text is compiled with every choice of defines, on the first with wide groups too;
- * on the other archs each text once, to spare time.
+ * on the other archs each text once, to spare time, unless ASSAY_TEST_ALL_VARIANTS is set.
  */
 static const char thorough[] = "gfx90a", variants_of[] = "gfx1030";
 
@@ -207,10 +207,11 @@ static void compile_all(const char *arch, const struct kernel_variants *variants
                         struct report *report)
 {
     const bool wide = strcmp(arch, thorough) == 0;
+    const bool all = strcmp(arch, variants_of) == 0 || getenv("ASSAY_TEST_ALL_VARIANTS") != NULL;
 
     for (size_t i = 0; i < variants->count; i++)
-        if (wide || (variants->items[i].source.lanes == 64 &&
-                     (strcmp(arch, variants_of) == 0 || is_first_of_text(variants, i))))
+        if (wide ||
+            (variants->items[i].source.lanes == 64 && (all || is_first_of_text(variants, i))))
             compile_and_check(arch, &variants->items[i].source, report);
     for (size_t i = 0; i < conformance_kernels_count; i++) {
         char *text = strndup(conformance_kernels[i].text, conformance_kernels[i].length);

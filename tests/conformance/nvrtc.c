@@ -5,6 +5,9 @@
  * The table has what ptxas tells of each kernel: registers, spills, shared memory. Each arch is a
  * child of its own, so a compiler that crashes becomes a named error of that arch. Exit status 77
  * where NVRTC is not installed.
+ *
+ * To spare time, most archs have each text once, whatever the choice of defines; with
+ * ASSAY_TEST_ALL_VARIANTS set every arch has all of them.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -27,8 +30,9 @@
 extern const struct embed_file conformance_kernels[];
 extern const size_t conformance_kernels_count;
 
-/* On this one wide groups are compiled too. */
+/* On these each text is compiled with every choice of defines, on the first in wide groups too. */
 #define THOROUGH 90
+#define VARIANTS_OF 80
 
 /* What a child's compiling came to. */
 struct report {
@@ -132,14 +136,25 @@ static void compile_and_check(int arch, const struct module_source *source, FILE
     gpu_binary_finish(&binary);
 }
 
+static bool is_first_of_text(const struct kernel_variants *variants, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (variants->items[i].source.lanes == variants->items[index].source.lanes &&
+            strcmp(variants->items[i].source.text, variants->items[index].source.text) == 0)
+            return false;
+    return true;
+}
+
 /* Every text of the workloads and of the conformance suite. */
 static void compile_all(int arch, const struct kernel_variants *variants, FILE *table,
                         struct report *report)
 {
     static const uint32_t lanes[] = {1, 33, 64};
+    const bool all = arch == VARIANTS_OF || getenv("ASSAY_TEST_ALL_VARIANTS") != NULL;
 
     for (size_t i = 0; i < variants->count; i++)
-        if (arch == THOROUGH || variants->items[i].source.lanes == 64)
+        if (arch == THOROUGH ||
+            (variants->items[i].source.lanes == 64 && (all || is_first_of_text(variants, i))))
             compile_and_check(arch, &variants->items[i].source, table, report);
     for (size_t i = 0; i < conformance_kernels_count; i++)
         for (size_t l = arch == THOROUGH ? 0 : 2; l < sizeof(lanes) / sizeof(lanes[0]); l++) {
