@@ -4,8 +4,8 @@
 usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N]
                     [--results N] [--trials N] [--samples N] [--table FILE] [NAME ...]
 
-NAME is one of: copy triad cpu_copy cpu_triad cpu_rates launch cpu_launch product store sample memory
-devices scale verify (default: all). Exit status: 0 when every
+NAME is one of: copy triad cpu_copy cpu_triad cpu_rates launch cpu_launch product host store sample
+memory devices scale verify (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
 import argparse
@@ -150,6 +150,29 @@ def launch(options):
     return True
 
 
+def host(options):
+    """A training step without its device: on the null backend, whose launches take no time."""
+    logs, times = [], {"null:0": [], "cpu:0": []}
+    order = random.Random(options.seed)
+    words = {"null:0": ["20", "8"], "cpu:0": ["1", "6", "vendor"]}
+    for _ in range(max(5, options.pairs // 2)):
+        median = {}
+        for device in order.sample(sorted(words), 2):
+            series = [int(line) for line in
+                      run([options.tools / "device_stream", device, "gpt2_small_training_step",
+                           *words[device]],
+                          env={**bound_environment(), "ASSAY_NULL": "launch_ns=0"}).split()]
+            median[device] = statistics.median(series[2:])
+            times[device].append(median[device])
+        logs.append(math.log(median["null:0"] / median["cpu:0"]))
+    value, low, high = ratio(logs)
+    return verdict("host", high < 0.03,
+                   f"host's part of gpt2_small_training_step on cpu:0, vendor arm: {100 * value:.3f} "
+                   f"%, 95 % interval {100 * low:.3f} to {100 * high:.3f} over {len(logs)} pairs "
+                   f"(goal: below 3; medians {statistics.median(times['null:0']) / 1e3:.0f} µs and "
+                   f"{statistics.median(times['cpu:0']) / 1e6:.0f} ms)")
+
+
 def store(options):
     """The slowest of five counts. Beside it the plain write and fsync of the same bytes."""
     lines = [line.split() for line in run([options.tools / "bench_store", 5]).splitlines()]
@@ -287,6 +310,7 @@ def main():
                 "cpu_triad": lambda o: stream(o, "triad", "cpu:0", "cpu_triad",
                                               bound_environment()),
                 "cpu_rates": cpu_rates, "cpu_launch": cpu_launch, "product": product,
+                "host": host,
                 "launch": launch, "store": store, "sample": sample, "memory": memory,
                 "devices": devices, "scale": scale, "verify": verify}
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
