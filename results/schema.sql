@@ -61,13 +61,10 @@ CREATE TABLE cell (
     precision           TEXT NOT NULL, -- 'fp32'
     scenario            TEXT NOT NULL, -- 'single_stream', 'offline' ...
     arm                 TEXT NOT NULL, -- 'portable' or 'vendor'
-    -- batch size; 1 where batch has no meaning; NULL: imported, not told
-    batch               INTEGER,
-    -- of all generated data; unsigned 64-bit, decimal; NULL: imported, not told
-    seed                TEXT,
+    batch               INTEGER NOT NULL, -- batch size; 1 where batch has no meaning
+    seed                TEXT NOT NULL, -- of all generated data; unsigned 64-bit, decimal
     backend             TEXT NOT NULL, -- 'opencl'
-    -- of the backend's devices, from 0; NULL: imported, not told
-    device_index        INTEGER,
+    device_index        INTEGER NOT NULL, -- of the backend's devices, from 0
     device_spec         TEXT NOT NULL, -- 'opencl:0'
     flops               INTEGER, -- floating-point operations of one iteration, by flops_formula
     flops_formula       TEXT, -- NULL: not counted
@@ -75,17 +72,13 @@ CREATE TABLE cell (
     bytes_formula       TEXT, -- NULL: not counted
     items               INTEGER, -- units of work of one iteration
     item_name           TEXT, -- 'token'; NULL: no such unit
-    device_memory_bytes INTEGER, -- needed at the peak; NULL: imported, not told
-    working_set_bytes   INTEGER, -- touched by one iteration; NULL: imported, not told
+    device_memory_bytes INTEGER NOT NULL, -- needed at the peak
+    working_set_bytes   INTEGER NOT NULL, -- touched by one iteration
     headline            TEXT, -- which rate is shown first: 'bytes', 'flops' or 'items'
     trials              INTEGER NOT NULL, -- planned
     UNIQUE (campaign, ordinal)
 ) STRICT;
 CREATE INDEX cell_by_workload ON cell (workload_name, campaign);
--- For filters of `assay results` that match few.
-CREATE INDEX cell_by_precision ON cell (precision);
-CREATE INDEX cell_by_protocol ON cell (protocol_name);
-CREATE INDEX cell_by_device ON cell (device_spec);
 
 -- The order in which the campaign's trials were to run.
 CREATE TABLE planned_trial (
@@ -100,7 +93,7 @@ CREATE TABLE campaign_event (
     id       INTEGER PRIMARY KEY,
     campaign INTEGER NOT NULL REFERENCES campaign (id),
     utc_ns   INTEGER NOT NULL, -- when
-    event    TEXT NOT NULL, -- 'started', 'resumed', 'interrupted', 'finished', 'failed', 'imported'
+    event    TEXT NOT NULL, -- 'started', 'resumed', 'interrupted', 'finished', 'failed'
     detail   TEXT -- for people
 ) STRICT;
 CREATE INDEX campaign_event_by_campaign ON campaign_event (campaign);
@@ -211,7 +204,6 @@ CREATE TABLE trial_device (
     trial  INTEGER NOT NULL PRIMARY KEY REFERENCES trial (id),
     device INTEGER NOT NULL REFERENCES device (id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX trial_by_device ON trial_device (device);
 
 -- Sections of a trial, in the order they were over.
 CREATE TABLE phase (
@@ -307,30 +299,6 @@ CREATE TABLE comparison (
 ) STRICT;
 CREATE INDEX comparison_by_a ON comparison (a);
 CREATE INDEX comparison_by_b ON comparison (b);
-
----------------------------------------------------------------------- what other programs measured
-
--- A file of another program that was taken over. Its results are the campaign's cells, which have
--- no trials, no samples and no estimate: they were not measured here.
-CREATE TABLE import (
-    campaign        INTEGER NOT NULL PRIMARY KEY REFERENCES campaign (id),
-    sha256          BLOB NOT NULL UNIQUE CHECK (length(sha256) = 32), -- of the file
-    file            TEXT NOT NULL, -- its name, as it was given
-    size            INTEGER NOT NULL, -- bytes
-    format          TEXT NOT NULL, -- 'llama-bench-json' ...
-    program         TEXT NOT NULL, -- that measured: 'llama-bench' ...
-    program_version TEXT -- NULL: not told
-) STRICT;
-
--- What the file says of one result.
-CREATE TABLE claim (
-    cell     INTEGER NOT NULL PRIMARY KEY REFERENCES cell (id),
-    -- what the file declares, and, as 'unavailable' with the reason, what it does not tell
-    readings INTEGER NOT NULL REFERENCES reading_set (id),
-    -- canonical JSON: device, rate, rate_unit, mean_ns, measured ... and `fields`, as they stand in
-    -- the file
-    body     TEXT NOT NULL CHECK (json_valid(body))
-) STRICT;
 
 ------------------------------------------------------------------------------------ append-only
 
@@ -468,18 +436,6 @@ CREATE TRIGGER artifact_no_delete BEFORE DELETE ON artifact BEGIN
 END;
 CREATE TRIGGER estimate_no_update BEFORE UPDATE ON estimate BEGIN
     SELECT RAISE(ABORT, 'estimate is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER import_no_update BEFORE UPDATE ON import BEGIN
-    SELECT RAISE(ABORT, 'import is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER import_no_delete BEFORE DELETE ON import BEGIN
-    SELECT RAISE(ABORT, 'import is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER claim_no_update BEFORE UPDATE ON claim BEGIN
-    SELECT RAISE(ABORT, 'claim is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER claim_no_delete BEFORE DELETE ON claim BEGIN
-    SELECT RAISE(ABORT, 'claim is evidence: rows are added, never deleted');
 END;
 CREATE TRIGGER comparison_no_update BEFORE UPDATE ON comparison BEGIN
     SELECT RAISE(ABORT, 'comparison is evidence: rows are added, never changed');
@@ -631,51 +587,27 @@ JOIN cell c ON c.id = e.cell
 JOIN campaign g ON g.id = c.campaign;
 
 -- What came of it: one row per cell, with its newest estimate. `rate` is in units of `rate_unit`.
--- `imported` names the program that measured, where it was not assay; its numbers are as told.
 CREATE VIEW results AS
 SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS workload,
        c.precision, c.batch, c.scenario, c.arm, c.protocol_name AS protocol,
-       c.device_spec, coalesce((SELECT d.name FROM trial t
-                                JOIN trial_device td ON td.trial = t.id
-                                JOIN device d ON d.id = td.device
-                                WHERE t.cell = c.id ORDER BY t.id DESC LIMIT 1),
-                               json_extract(k.body, '$.device')) AS device,
+       c.device_spec, (SELECT d.name FROM trial t
+                       JOIN trial_device td ON td.trial = t.id
+                       JOIN device d ON d.id = td.device
+                       WHERE t.cell = c.id ORDER BY t.id DESC LIMIT 1) AS device,
        (SELECT max(d.simulated) FROM trial t
         JOIN trial_device td ON td.trial = t.id
         JOIN device d ON d.id = td.device WHERE t.cell = c.id) AS simulated,
        (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id
         WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,
-       c.trials AS trials_planned,
-       coalesce(e.verdict, CASE WHEN k.cell IS NOT NULL THEN 'imported' END) AS verdict,
-       coalesce(json_extract(e.body, '$.mean_ns.value'), json_extract(k.body, '$.mean_ns')) AS mean_ns,
+       c.trials AS trials_planned, e.verdict,
+       json_extract(e.body, '$.mean_ns.value') AS mean_ns,
        json_extract(e.body, '$.mean_ns.lo') AS mean_ns_lo,
        json_extract(e.body, '$.mean_ns.hi') AS mean_ns_hi,
        CASE c.headline WHEN 'items' THEN c.item_name ELSE c.headline END || '/s' AS rate_unit,
-       coalesce(json_extract(e.body, '$.' || c.headline || '_per_s.value'),
-                json_extract(k.body, '$.rate')) AS rate,
+       json_extract(e.body, '$.' || c.headline || '_per_s.value') AS rate,
        json_extract(e.body, '$.' || c.headline || '_per_s.lo') AS rate_lo,
        json_extract(e.body, '$.' || c.headline || '_per_s.hi') AS rate_hi,
-       g.created_utc_ns / 1e9 AS created, c.campaign, c.id AS cell, i.program AS imported
+       g.created_utc_ns / 1e9 AS created, c.campaign, c.id AS cell
 FROM cell c
 JOIN campaign g ON g.id = c.campaign
-LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id)
-LEFT JOIN claim k ON k.cell = c.id
-LEFT JOIN import i ON i.campaign = c.campaign;
-
--- Files of other programs, and what each of their results does not tell.
-CREATE VIEW imports AS
-SELECT i.campaign, substr(g.uid, 1, 8) AS id, i.file, i.size, lower(hex(i.sha256)) AS sha256,
-       i.format, i.program, i.program_version, g.created_utc_ns / 1e9 AS imported,
-       (SELECT count(*) FROM cell c WHERE c.campaign = i.campaign) AS results
-FROM import i JOIN campaign g ON g.id = i.campaign;
-
-CREATE VIEW claims AS
-SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, i.program, r.name,
-       json_extract(r.body, '$.status') AS status, json_extract(r.body, '$.value') AS value,
-       json_extract(r.body, '$.reason') AS reason, k.body AS json
-FROM claim k
-JOIN cell c ON c.id = k.cell
-JOIN campaign g ON g.id = c.campaign
-JOIN import i ON i.campaign = c.campaign
-JOIN reading_member m ON m.reading_set = k.readings
-JOIN reading r ON r.id = m.reading;
+LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id);
