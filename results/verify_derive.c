@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "protocols/comparability.h"
 #include "protocols/estimate.h"
 #include "results/analysis.h"
 #include "results/verify_internal.h"
@@ -220,8 +221,8 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row)
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
     status = canonical_parse(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), "comparison",
                              &body, &err);
-    if (status == STATUS_OK && sqlite3_column_int64(row, 4) != ESTIMATE_VERSION)
-        status = error_set(&err, STATUS_UNSUPPORTED, "was made by another version of the analysis");
+    if (status == STATUS_OK && sqlite3_column_int64(row, 4) != COMPARISON_VERSION)
+        status = error_set(&err, STATUS_UNSUPPORTED, "was made by another version of the rules");
     else if (status == STATUS_OK && !verify->options->compare)
         status = error_set(&err, STATUS_UNSUPPORTED, "was not worked out again");
     else if (status == STATUS_OK)

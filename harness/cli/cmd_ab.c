@@ -10,6 +10,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/runner/ab.h"
+#include "protocols/comparability.h"
 
 enum { KEY_EXPLAIN = 'e' };
 
@@ -35,11 +36,10 @@ static int show(const struct command_line *line, struct store *store,
     snprintf(a, sizeof(a), "%.8s/1", campaign->uid);
     snprintf(b, sizeof(b), "%.8s/2", campaign->uid);
     json = comparison_view_json(&view);
-    if (store_add_comparison(store, "ab", result->pairs.cells[0], result->pairs.cells[1],
-                             ESTIMATE_VERSION,
-                             result->has_numbers ? compare_verdict_name(result->numbers.verdict)
-                                                 : "none",
-                             json, &err) != STATUS_OK) {
+    if (store_add_comparison(
+            store, "ab", result->pairs.cells[0], result->pairs.cells[1], COMPARISON_VERSION,
+            result->has_numbers ? compare_verdict_name(result->numbers.verdict) : "none", json,
+            &err) != STATUS_OK) {
         free(note);
         json_decref(json);
         return command_fail(&err);
@@ -148,13 +148,15 @@ const struct command command_ab = {
     .name = "ab",
     .arguments = "WORKLOAD",
     .summary = "Measure two arms side by side and say whether they differ",
-    .text = "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
-            "on both. A SPEC is one of device=D, backend=B, precision=P, workload=W, "
-            "lib:NAME=PATH, env:NAME=VALUE, root=DIR (another root directory's loader, libraries and drivers; "
-            "needs privilege).\n"
-            "\n"
-            "  assay ab triad --b root=/srv/trixie --pairs 10\n"
-            "  assay ab triad --a env:POCL_MAX_PTHREAD_COUNT=1 --b env:POCL_MAX_PTHREAD_COUNT=2",
+    .text =
+        "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
+        "on both. A SPEC is one of device=D, backend=B, precision=P, workload=W, "
+        "lib:NAME=PATH, env:NAME=VALUE, root=DIR (another root directory's loader, libraries and "
+        "drivers; "
+        "needs privilege).\n"
+        "\n"
+        "  assay ab triad --b root=/srv/trixie --pairs 10\n"
+        "  assay ab triad --a env:POCL_MAX_PTHREAD_COUNT=1 --b env:POCL_MAX_PTHREAD_COUNT=2",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,

@@ -13,6 +13,7 @@
 #include "harness/core/log.h"
 #include "harness/runner/ab.h"
 #include "harness/runner/sampler.h"
+#include "protocols/comparability.h"
 
 enum { KEY_COMPARISONS = 'n' };
 
@@ -209,7 +210,7 @@ static int calibrate(const struct command_line *line, struct store *store, void 
         result = command_fail(&err);
     } else {
         json = tally_json(&tally, &quality, sample_overhead_ns(NULL));
-        if (store_add_comparison(store, "calibration", 0, 0, ESTIMATE_VERSION,
+        if (store_add_comparison(store, "calibration", 0, 0, COMPARISON_VERSION,
                                  interrupted ? "interrupted" : "done", json, &err) != STATUS_OK) {
             json_decref(json);
             result = command_fail(&err);

@@ -8,6 +8,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/runner/campaign.h"
+#include "protocols/comparability.h"
 
 enum { KEY_MARGIN = 0x100, KEY_DEVICE = 'd', KEY_EXPLAIN = 'e' };
 
@@ -119,7 +120,7 @@ static int compare_with(const struct command_line *line, struct store *store, co
     json = stored_comparison_json(&comparison);
     shown = ASSAY_EXIT_STORE;
     if (store_add_comparison(store, "reproduce", comparison.cells[0], comparison.cells[1],
-                             ESTIMATE_VERSION, outcome_names[outcome], json, &err) == STATUS_OK)
+                             COMPARISON_VERSION, outcome_names[outcome], json, &err) == STATUS_OK)
         shown = tell(line, outcome, &finding);
     else
         log_error("%s", err.message);

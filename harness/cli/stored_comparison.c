@@ -188,7 +188,7 @@ int stored_comparison_show(struct store *store, const char *kind,
     /* A database that can only be read is compared all the same. */
     if (object && kind)
         store_add_comparison(
-            store, kind, comparison->cells[0], comparison->cells[1], ESTIMATE_VERSION,
+            store, kind, comparison->cells[0], comparison->cells[1], COMPARISON_VERSION,
             comparison->has_numbers
                 ? compare_verdict_name(comparison->numbers.verdict)
                 : json_string_value(json_object_get(comparison->judgement, "verdict")),

@@ -1,6 +1,6 @@
 # Tests of results/, one executable a source or subject.
 set(store_fixture support/store_fixture.c support/timestamp_fixture.c)
-foreach(name store store_plan store_trial store_read store_list formats analysis)
+foreach(name store store_schema store_plan store_trial store_read store_list formats analysis)
     assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c ${store_fixture}
         LIBS assay_results LABELS unit)
 endforeach()

@@ -418,27 +418,6 @@ static void test_migrates_forward(void **state)
     refuse(fixture->path, STORE_READ, STATUS_CORRUPT, next, known);
 }
 
-/* A database that the first version of the schema made is taken forward when it is written to. */
-static void test_takes_an_old_database(void **state)
-{
-    struct fixture *fixture = *state;
-    struct error err = ERROR_INIT;
-    const char *old = fixture_path(fixture, "old.db");
-    int64_t campaign, cells[FIXTURE_CELLS];
-    int count;
-    const struct embed_file *scripts = store_migrations(&count);
-    char settings[96];
-
-    execute(old, scripts[0].text);
-    snprintf(settings, sizeof(settings), "PRAGMA application_id=%d; PRAGMA user_version=1",
-             STORE_APPLICATION_ID);
-    execute(old, settings);
-    refuse(old, STORE_READ, STATUS_CORRUPT, "schema version 1", "brings it up to date");
-    assert_ok(store_open(old, STORE_WRITE, SECOND, &fixture->store, &err), err);
-    assert_int_equal(fixture_ask(fixture->store, "PRAGMA user_version"), count);
-    assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,7 +433,6 @@ int main(void)
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_batch_is_all_or_nothing, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_evidence_is_append_only, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_takes_an_old_database, fixture_make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_migrates_forward, fixture_open, fixture_remove),
     };
 
