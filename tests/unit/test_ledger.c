@@ -189,38 +189,6 @@ static void test_foreign_insert(void **state)
     sqlite3_close(db);
 }
 
-/* A file of before the ledger: its rows are entered as they are found, and a checkpoint says so. */
-static void test_migration(void **state)
-{
-    struct fixture *fixture = *state;
-    struct error err = ERROR_INIT;
-    struct ledger_checkpoint checkpoint;
-    int64_t campaign, cells[FIXTURE_CELLS], leaves;
-    struct digest root;
-
-    fill(fixture, &campaign, cells);
-    store_close(fixture->store);
-    fixture->store = NULL;
-    fixture_tamper(fixture->path,
-                   "DROP VIEW bundles; DROP TABLE bundle; DROP TABLE withheld; DROP VIEW sensors; "
-                   "DROP VIEW findings; DROP TABLE telemetry; DROP TABLE doctor;"
-                   " DROP TABLE component_package; DROP VIEW checkpoints; DROP VIEW amendments; "
-                   "DROP TABLE ledger;"
-                   " DROP TABLE signature; DROP TABLE timestamp_token; DROP TABLE checkpoint;"
-                   " DROP TABLE amendment; DROP TABLE ledger_origin; PRAGMA user_version=2");
-    assert_ok(store_open(fixture->path, STORE_WRITE, 1000000000, &fixture->store, &err), err);
-    assert_int_equal(
-        fixture_ask(fixture->store, "SELECT count(*) FROM series"),
-        fixture_ask(fixture->store, "SELECT count(*) FROM ledger WHERE table_name = 'series'"));
-    assert_ok(ledger_find_checkpoint(fixture->store, 0, &checkpoint, &err), err);
-    assert_string_equal(checkpoint.kind, "migration");
-    leaves = fixture_ask(fixture->store, "SELECT count(*) FROM ledger");
-    assert_int_equal(checkpoint.size, leaves - 1);
-    assert_ok(ledger_root(fixture->store, checkpoint.size, NULL, &root, &err), err);
-    assert_true(digest_equal(&root, &checkpoint.root));
-    assert_string_equal(fixture_soundness(fixture->store), "ok");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,7 +198,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_checkpoints, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_time_stamps, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_foreign_insert, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_migration, fixture_open, fixture_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
