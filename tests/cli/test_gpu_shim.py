@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import CliTest, pocl_cache  # noqa: E402
 
 SKIPPED = 77
 BACKEND, SHIM, *LIBRARIES = sys.argv[1:]
@@ -32,8 +32,7 @@ matmul: {shapes: [{m: 48, n: 40, k: 33}]}
 
     def environment(self, **changes):
         environment = super().environment(**changes)
-        environment["POCL_CACHE_DIR"] = os.path.join(self.folder, "pocl")
-        os.makedirs(environment["POCL_CACHE_DIR"], exist_ok=True)
+        environment["POCL_CACHE_DIR"] = pocl_cache()
         for library in LIBRARIES:
             environment["ASSAY_LIB_" + library.upper()] = SHIM
         return environment

@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import CliTest, pocl_cache  # noqa: E402
 
 SKIPPED = 77
 
@@ -14,8 +14,7 @@ SKIPPED = 77
 class OpenCl(CliTest):
     def environment(self, **changes):
         environment = super().environment(**changes)
-        environment["POCL_CACHE_DIR"] = os.path.join(self.folder, "pocl")
-        os.makedirs(environment["POCL_CACHE_DIR"], exist_ok=True)
+        environment["POCL_CACHE_DIR"] = pocl_cache()
         return environment
 
     SMALL = """workload: {name}

@@ -5,7 +5,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import CliTest, pocl_cache  # noqa: E402
 
 PRECISIONS = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "int8", "fp4"]
 
@@ -13,8 +13,7 @@ PRECISIONS = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "i
 class Products(CliTest):
     def environment(self, **changes):
         environment = super().environment(**changes)
-        environment["POCL_CACHE_DIR"] = os.path.join(self.folder, "pocl")
-        os.makedirs(environment["POCL_CACHE_DIR"], exist_ok=True)
+        environment["POCL_CACHE_DIR"] = pocl_cache()
         return environment
 
     PRODUCT = """workload: small

@@ -1,6 +1,8 @@
 """What the tests of the command line share: a call of assay with its own folder and database."""
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import sqlite3
@@ -9,6 +11,14 @@ import tempfile
 import unittest
 
 ASSAY = os.environ["ASSAY"]  # the executable, set by ctest
+
+
+@functools.cache
+def pocl_cache():
+    """PoCL's folder of compiled kernels, new and one for all tests of this process."""
+    folder = tempfile.TemporaryDirectory(prefix="assay-pocl-")
+    atexit.register(folder.cleanup)
+    return folder.name
 
 
 class Call:
