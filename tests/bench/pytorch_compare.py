@@ -80,15 +80,18 @@ def protocol(options):
     return text
 
 
-def environment(options):
-    """Both sides: as many threads, each on a core of its own."""
-    return {**os.environ, "OMP_NUM_THREADS": str(options.threads), "OMP_PLACES": "cores",
-            "OMP_PROC_BIND": "close"}
-
-
-def run(command, options, **kwargs):
+def run(command, options, bind=False, **kwargs):
+    """
+    Both sides have as many threads, each on a core of its own. assay binds its workers itself, and
+    must not be bound: OpenMP would put the harness on one core, and its workers inherit that.
+    """
+    environment = {key: value for key, value in os.environ.items()
+                   if key not in ("OMP_PLACES", "OMP_PROC_BIND")}
+    environment["OMP_NUM_THREADS"] = str(options.threads)
+    if bind:
+        environment |= {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"}
     return subprocess.run([str(part) for part in command], capture_output=True, text=True,
-                          env=environment(options), check=False, **kwargs)
+                          env=environment, check=False, **kwargs)
 
 
 def measure_assay(options, folder, case, arm):
@@ -135,7 +138,7 @@ def measure_torch(options, case, recipe, compiled):
              "warmup_ns": options.warmup * 1e9, "window_ns": options.window * 1e9,
              "min_samples": options.min_samples}
     script = pathlib.Path(__file__).with_name("pytorch_gpt2.py")
-    done = run([options.python, script], options, input=json.dumps(order))
+    done = run([options.python, script], options, bind=True, input=json.dumps(order))
     if done.returncode != 0 and compiled:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         print(f"skipped: torch.compile, {' '.join(case)} {recipe}: {reason}", flush=True)
