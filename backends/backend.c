@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cpu/threads.h"
 #include "backends/registry.h"
 
 enum status backend_probe(struct backend *backend, struct error *err)
@@ -151,4 +152,9 @@ void device_close(struct device *device)
 {
     if (device != NULL)
         device->ops->close(device);
+}
+
+void backend_unbind_process(void)
+{
+    cpu_threads_unbind();
 }

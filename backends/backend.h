@@ -400,6 +400,13 @@ enum status device_flush(struct device *device, struct error *err);
 enum status device_synchronize(struct device *device, struct error *err);
 size_t device_lane_candidates(struct device *device, uint32_t *ret, size_t capacity);
 
+/*
+ * Before a process starts others: gives it back the processors that it began with. An OpenMP runtime
+ * that is linked in binds the first thread to one of them when the user has set OMP_PROC_BIND or
+ * OMP_PLACES, and children would inherit that. Does nothing where neither is set.
+ */
+void backend_unbind_process(void);
+
 /* ---- product.c ---- */
 
 bool device_has_products(const struct device *device);

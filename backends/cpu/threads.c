@@ -195,6 +195,28 @@ void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
 #endif
 }
 
+void cpu_threads_unbind(void)
+{
+#ifdef _OPENMP
+    cpu_set_t all;
+    int *ids = calloc(CPU_SETSIZE, sizeof(*ids));
+
+    CPU_ZERO(&all);
+    for (int place = 0; ids != NULL && place < omp_get_num_places(); place++) {
+        const int count = omp_get_place_num_procs(place);
+
+        if (count > CPU_SETSIZE)
+            break;
+        omp_get_place_proc_ids(place, ids);
+        for (int i = 0; i < count; i++)
+            CPU_SET(ids[i], &all);
+    }
+    if (CPU_COUNT(&all) > 0)
+        sched_setaffinity(0, sizeof(all), &all);
+    free(ids);
+#endif
+}
+
 void cpu_threads_start(uint32_t threads)
 {
 #ifdef _OPENMP

@@ -18,6 +18,9 @@
  */
 uint32_t cpu_threads_count(void);
 
+/* The calling thread may run on every processor of the runtime's places; nothing without places. */
+void cpu_threads_unbind(void);
+
 /* Makes the calling thread's pool that large and starts it. */
 void cpu_threads_start(uint32_t threads);
 

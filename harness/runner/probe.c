@@ -90,8 +90,10 @@ static enum status ask_child(const char *program, struct backend *backend, json_
     char *argv[] = {(char *)program, (char *)"probe", (char *)backend->ops->name, NULL};
     struct process_exit end;
     char *output = NULL;
-    enum status status =
-        process_capture(argv, PROBE_TIMEOUT_NS, PROBE_OUTPUT_MAX, &output, &end, err);
+    enum status status;
+
+    backend_unbind_process();
+    status = process_capture(argv, PROBE_TIMEOUT_NS, PROBE_OUTPUT_MAX, &output, &end, err);
 
     if (status == STATUS_OK && end.code != 0)
         status = error_set(err, STATUS_UNAVAILABLE, "its probe exited with status %d", end.code);

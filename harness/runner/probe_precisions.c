@@ -76,7 +76,10 @@ static enum status ask_child(const char *program, const char *spec, const char *
     char *argv[] = {(char *)program, (char *)"probe", (char *)spec, (char *)precision, NULL};
     struct process_exit end;
     char *output = NULL;
-    enum status status = process_capture(argv, TIMEOUT_NS, OUTPUT_MAX, &output, &end, err);
+    enum status status;
+
+    backend_unbind_process();
+    status = process_capture(argv, TIMEOUT_NS, OUTPUT_MAX, &output, &end, err);
 
     if (status == STATUS_OK && end.code != 0)
         status = error_set(err, STATUS_UNAVAILABLE, "the probe exited with status %d", end.code);

@@ -131,6 +131,7 @@ enum status worker_process_start(struct worker_process *worker, const char *devi
             .fd_count = sizeof(fds) / sizeof(fds[0]),
         };
 
+        backend_unbind_process();
         status = process_spawn(&options, &worker->process, err);
     }
     child_environment_free(envp);

@@ -29,6 +29,25 @@ memory_bound: {kernel: triad, elements: 100003}
             self.skipTest("no C compiler here")
         self.libraries = {library["name"]: library for library in found[0]["libraries"]}
 
+    def test_the_users_binding_leaves_every_core(self):
+        """OpenMP binds this very process too when these are set; what it starts must not be."""
+        def device(**environment):
+            found = self.assay("devices", "cpu", "--json", **environment).json()[0]["devices"][0]
+            return (found["compute_units"],
+                    found["readings"]["device.threads.processors"]["value"])
+
+        free, _ = device()
+        bound, processors = device(OMP_PROC_BIND="close", OMP_PLACES="cores")
+        self.assertEqual(bound, free)
+        self.assertEqual(len(set(processors.split())), bound)
+        call = self.assay("run", self.write("small.yaml", self.SMALL), "--device", "cpu",
+                          "--protocol", self.fast(), "--db", self.db, "--json", timeout=280,
+                          OMP_PROC_BIND="close", OMP_PLACES="cores")
+        self.assertEqual(call.status, 0, call.err)
+        shown = self.assay("show", "last/1", "--db", self.db, "--json").json()
+        self.assertEqual(shown["device"]["readings"]["device.threads.processors"]["value"],
+                         processors)
+
     def test_memory(self):
         call = self.assay("run", self.write("small.yaml", self.SMALL), "--device", "cpu",
                           "--protocol", self.fast(), "--db", self.db, "--json", timeout=280)
