@@ -198,14 +198,6 @@ enum status dossier_deviations(struct text *out, struct store *store, const stru
 
 /* ---- 8. decisions ---- */
 
-static bool shows(const struct view *view, int64_t cell)
-{
-    for (size_t i = 0; i < view->cell_count; i++)
-        if (view->cells[i].id == cell)
-            return true;
-    return false;
-}
-
 static void append_number(struct text *out, const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -265,11 +257,10 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
         "5 %. Both are measured on series whose truth is known (README, calibration).</p>\n");
     text_init(&table);
     for (size_t i = 0; i < view->cell_count && status == STATUS_OK; i++)
-        if (shows(view, view->cells[i].id))
-            status = each_row(&table, store,
-                              "SELECT created_utc_ns, kind, a, b, verdict, body FROM comparison"
-                              " WHERE b = ?1 ORDER BY id",
-                              view->cells[i].id, append_comparison, &rows, err);
+        status = each_row(&table, store,
+                          "SELECT created_utc_ns, kind, a, b, verdict, body FROM comparison"
+                          " WHERE b = ?1 ORDER BY id",
+                          view->cells[i].id, append_comparison, &rows, err);
     if (rows > 0) {
         text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Every comparison "
                          "that was made with these results as its second part; the ratio is of "

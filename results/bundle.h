@@ -116,6 +116,9 @@ enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
                         const struct verify_options *options, struct digest *ret_sha256,
                         struct error *err);
 
+/* The bytes (heap) of one of a row's blobs. False: it is no base64, or memory is out. */
+bool bundle_decode(const json_t *base64, unsigned char **ret, size_t *ret_length);
+
 /* ---- bundle_import.c ---- */
 
 struct bundle_import {

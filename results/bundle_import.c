@@ -33,21 +33,6 @@ struct importer {
     bool is_withheld[BUNDLE_COLUMNS_MAX];
 };
 
-static enum status failed(struct importer *importer, struct error *err)
-{
-    return store_error(importer->store, sqlite3_extended_errcode(importer->store->db),
-                       "taking in a bundle", err);
-}
-
-static enum status prepare(struct importer *importer, const char *sql, sqlite3_stmt **ret,
-                           struct error *err)
-{
-    return sqlite3_prepare_v3(importer->store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) ==
-                   SQLITE_OK
-               ? STATUS_OK
-               : failed(importer, err);
-}
-
 static enum status find_table(struct importer *importer, const char *name,
                               struct bundle_table **ret, struct error *err)
 {
@@ -77,7 +62,8 @@ static enum status remember(struct importer *importer, const char *table, int64_
     sqlite3_bind_text(importer->remember, 1, table, -1, SQLITE_STATIC);
     sqlite3_bind_int64(importer->remember, 2, there);
     sqlite3_bind_int64(importer->remember, 3, here);
-    return sqlite3_step(importer->remember) == SQLITE_DONE ? STATUS_OK : failed(importer, err);
+    return sqlite3_step(importer->remember) == SQLITE_DONE ? STATUS_OK
+                                                           : bundle_failed(importer->store, err);
 }
 
 static bool recall(struct importer *importer, const char *table, int64_t there, int64_t *ret)
@@ -97,18 +83,14 @@ static bool recall(struct importer *importer, const char *table, int64_t there, 
 
 static enum status bind_blob(sqlite3_stmt *statement, int number, const json_t *base64)
 {
-    const char *text = json_string_value(base64);
-    const size_t length = json_string_length(base64);
-    unsigned char *bytes = text ? malloc(length + 1) : NULL;
-    size_t got = 0;
+    unsigned char *bytes = NULL;
+    size_t length = 0;
 
-    if (!bytes || sodium_base642bin(bytes, length + 1, text, length, NULL, &got, NULL,
-                                    sodium_base64_VARIANT_ORIGINAL) != 0) {
-        free(bytes);
+    if (!bundle_decode(base64, &bytes, &length))
         return STATUS_CORRUPT;
-    }
-    return sqlite3_bind_blob64(statement, number, bytes, got, free) == SQLITE_OK ? STATUS_OK
-                                                                                 : STATUS_NO_MEMORY;
+    return sqlite3_bind_blob64(statement, number, bytes, length, free) == SQLITE_OK
+               ? STATUS_OK
+               : STATUS_NO_MEMORY;
 }
 
 /* A stand-in for what the bundle does not tell: the same for the same commitment. */
@@ -296,7 +278,7 @@ static enum status note_withheld(struct importer *importer, const struct bundle_
         sqlite3_bind_blob(importer->withhold, 4, importer->commitments[i].bytes, DIGEST_SIZE,
                           SQLITE_TRANSIENT);
         if (sqlite3_step(importer->withhold) != SQLITE_DONE)
-            return failed(importer, err);
+            return bundle_failed(importer->store, err);
     }
     return STATUS_OK;
 }
@@ -324,7 +306,7 @@ static enum status insert_row(struct importer *importer, struct bundle_table *ta
     if (!strcmp(table->name, "estimate"))
         status = renumber_estimate(importer, table, row, err);
     if (status == STATUS_OK && sqlite3_step(table->insert) != SQLITE_DONE)
-        status = failed(importer, err);
+        status = bundle_failed(importer->store, err);
     sqlite3_reset(table->insert);
     if (status != STATUS_OK)
         return status;
@@ -374,7 +356,8 @@ static enum status take_head(void *context, const struct bundle_head *head, stru
         sqlite3_stmt *select = NULL;
         bool here;
 
-        if (prepare(importer, "SELECT 1 FROM campaign WHERE uid = ?1", &select, err) != STATUS_OK)
+        if (bundle_prepare(importer->store, "SELECT 1 FROM campaign WHERE uid = ?1", &select,
+                           err) != STATUS_OK)
             return STATUS_IO;
         sqlite3_bind_text(select, 1, json_string_value(json_array_get(head->campaigns, i)), -1,
                           SQLITE_STATIC);
@@ -489,16 +472,19 @@ static enum status run(struct importer *importer, const struct verify_options *o
                      "CREATE TEMP TABLE bundle_map (table_name TEXT, there INTEGER, here INTEGER,"
                      " PRIMARY KEY (table_name, there)) WITHOUT ROWID",
                      NULL, NULL, NULL) != SQLITE_OK)
-        return failed(importer, err);
-    status = prepare(importer, "INSERT OR REPLACE INTO temp.bundle_map VALUES (?1, ?2, ?3)",
-                     &importer->remember, err);
+        return bundle_failed(importer->store, err);
+    status = bundle_prepare(importer->store,
+                            "INSERT OR REPLACE INTO temp.bundle_map VALUES (?1, ?2, ?3)",
+                            &importer->remember, err);
     if (status == STATUS_OK)
-        status = prepare(importer,
-                         "SELECT here FROM temp.bundle_map WHERE table_name = ?1 AND there = ?2",
-                         &importer->recall, err);
+        status =
+            bundle_prepare(importer->store,
+                           "SELECT here FROM temp.bundle_map WHERE table_name = ?1 AND there = ?2",
+                           &importer->recall, err);
     if (status == STATUS_OK)
-        status = prepare(importer, "INSERT OR IGNORE INTO main.withheld VALUES (?1, ?2, ?3, ?4)",
-                         &importer->withhold, err);
+        status = bundle_prepare(importer->store,
+                                "INSERT OR IGNORE INTO main.withheld VALUES (?1, ?2, ?3, ?4)",
+                                &importer->withhold, err);
     if (status == STATUS_OK)
         status = bundle_read(importer->path, &visitor, options, &sha256, err);
     if (status == STATUS_OK && importer->summary->wrong > 0)

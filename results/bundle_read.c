@@ -65,6 +65,21 @@ static enum status corrupt(const struct reader *reader, struct error *err, const
                      reader->number, what);
 }
 
+bool bundle_decode(const json_t *base64, unsigned char **ret, size_t *ret_length)
+{
+    const char *text = json_string_value(base64);
+    const size_t length = json_string_length(base64);
+    unsigned char *bytes = text ? malloc(length + 1) : NULL;
+
+    if (!bytes || sodium_base642bin(bytes, length + 1, text, length, NULL, ret_length, NULL,
+                                    sodium_base64_VARIANT_ORIGINAL) != 0) {
+        free(bytes);
+        return false;
+    }
+    *ret = bytes;
+    return true;
+}
+
 /* ---- the head ---- */
 
 static const char *text_of(const json_t *object, const char *key)
@@ -238,19 +253,16 @@ static void check_notes(const struct reader *reader)
 static bool check_blob(const struct reader *reader, const char *table, const char *column,
                        const json_t *described, const json_t *blobs)
 {
-    const json_t *text = json_object_get(blobs, column);
     const char *sha256 = text_of(described, "sha256");
-    const size_t length = json_string_length(text);
-    unsigned char *bytes = json_is_string(text) ? malloc(length + 1) : NULL;
     struct digest expected, digest;
-    size_t got = 0;
+    unsigned char *bytes = NULL;
+    size_t length = 0;
     bool holds = false;
 
-    if (bytes && sha256 && digest_from_hex(sha256, &expected) &&
-        sodium_base642bin(bytes, length + 1, json_string_value(text), length, NULL, &got, NULL,
-                          sodium_base64_VARIANT_ORIGINAL) == 0 &&
-        (json_int_t)got == json_integer_value(json_object_get(described, "bytes"))) {
-        digest = digest_bytes(bytes, got);
+    if (sha256 && digest_from_hex(sha256, &expected) &&
+        bundle_decode(json_object_get(blobs, column), &bytes, &length) &&
+        (json_int_t)length == json_integer_value(json_object_get(described, "bytes"))) {
+        digest = digest_bytes(bytes, length);
         holds = digest_equal(&digest, &expected);
     }
     free(bytes);
@@ -267,12 +279,9 @@ static bool check_commitment(const struct reader *reader, const char *table, con
     const json_t *value = json_object_get(opened, "value");
     struct digest salt, expected, digest;
     struct digest_state state;
-    struct text json;
     char *dumped = NULL;
     bool holds = false;
 
-    text_init(&json);
-    /* Strings and numbers stand alone in a leaf; canonical_dump takes any JSON value. */
     if (salt_hex && value && digest_from_hex(salt_hex, &salt) &&
         digest_from_hex(commitment, &expected) &&
         canonical_dump(value, &dumped, NULL) == STATUS_OK) {
@@ -283,7 +292,6 @@ static bool check_commitment(const struct reader *reader, const char *table, con
         holds = digest_equal(&digest, &expected);
     }
     free(dumped);
-    text_finish(&json);
     if (!holds)
         WRONG(reader, CONTENT, table, "%s is not the value that was committed to", column);
     return holds;

@@ -24,17 +24,17 @@ static const struct {
 };
 #define SHARED (sizeof(shared) / sizeof(shared[0]))
 
-static enum status failed(struct store *store, struct error *err)
+enum status bundle_failed(struct store *store, struct error *err)
 {
     return store_error(store, sqlite3_extended_errcode(store->db), "taking in a bundle", err);
 }
 
-static enum status prepare(struct store *store, const char *sql, sqlite3_stmt **ret,
+enum status bundle_prepare(struct store *store, const char *sql, sqlite3_stmt **ret,
                            struct error *err)
 {
     return sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) == SQLITE_OK
                ? STATUS_OK
-               : failed(store, err);
+               : bundle_failed(store, err);
 }
 
 /* The table whose id a column holds, followed through composite keys; "" when there is none. */
@@ -92,7 +92,7 @@ static enum status read_columns(struct store *store, struct bundle_table *table,
         rc = SQLITE_OK;
     }
     sqlite3_finalize(select);
-    return rc == SQLITE_DONE ? STATUS_OK : failed(store, err);
+    return rc == SQLITE_DONE ? STATUS_OK : bundle_failed(store, err);
 }
 
 enum status bundle_table_prepare(struct store *store, struct bundle_table *table, struct error *err)
@@ -116,13 +116,13 @@ enum status bundle_table_prepare(struct store *store, struct bundle_table *table
     if (status == STATUS_OK && !text_ok(&sql))
         status = error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
     if (status == STATUS_OK)
-        status = prepare(store, sql.data, &table->insert, err);
+        status = bundle_prepare(store, sql.data, &table->insert, err);
     if (status == STATUS_OK && find)
-        status = prepare(store, find, &table->find, err);
+        status = bundle_prepare(store, find, &table->find, err);
     text_clear(&sql);
     text_append_format(&sql, "SELECT 1 FROM main.%s WHERE id = ?1", table->name);
     if (status == STATUS_OK && table->id >= 0)
-        status = text_ok(&sql) ? prepare(store, sql.data, &table->taken, err)
+        status = text_ok(&sql) ? bundle_prepare(store, sql.data, &table->taken, err)
                                : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
     text_finish(&sql);
     return status;

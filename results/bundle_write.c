@@ -32,7 +32,6 @@ struct writer {
     struct digest_state sha256;
     struct merkle_levels levels;
     struct ledger_checkpoint head;
-    uint8_t salt_secret[32];
     struct secret *secrets;
     size_t secret_count;
     struct bundle_summary summary;
@@ -286,7 +285,10 @@ static enum status add_value(struct writer *writer, const char *table, const cha
                          "), which cannot be withheld",
                          table, name, leaf);
     if (committed) {
-        salt = ledger_leaf_salt(writer->salt_secret, leaf, name);
+        enum status status = ledger_salt(writer->store, leaf, name, &salt, err);
+
+        if (status != STATUS_OK)
+            return status;
         if (json_object_set_new(values, name,
                                 json_pack("{s:o, s:o}", "salt", hex_of(&salt), "value",
                                           value_json(row, column))) < 0)
@@ -537,23 +539,6 @@ static enum status put_end(struct writer *writer, struct error *err)
                     err);
 }
 
-static enum status read_secret(struct writer *writer, struct error *err)
-{
-    sqlite3_stmt *select = NULL;
-    enum status status =
-        error_set(err, STATUS_CORRUPT, "%s: the ledger has no origin", writer->store->path);
-
-    if (sqlite3_prepare_v2(writer->store->db, "SELECT secret FROM main.ledger_origin", -1, &select,
-                           NULL) == SQLITE_OK &&
-        sqlite3_step(select) == SQLITE_ROW &&
-        sqlite3_column_bytes(select, 0) == (int)sizeof(writer->salt_secret)) {
-        memcpy(writer->salt_secret, sqlite3_column_blob(select, 0), sizeof(writer->salt_secret));
-        status = STATUS_OK;
-    }
-    sqlite3_finalize(select);
-    return status;
-}
-
 enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
                          struct bundle_summary *ret, struct error *err)
 {
@@ -563,8 +548,6 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
     digest_init(&writer.sha256);
     for (size_t i = 0; i < options->withhold_count && status == STATUS_OK; i++)
         status = add_word(&writer, options->withhold[i], err);
-    if (status == STATUS_OK)
-        status = read_secret(&writer, err);
     if (status == STATUS_OK)
         status = ledger_add_checkpoint(store, "request", 0, options->key, &writer.head, err);
     if (status == STATUS_OK)
@@ -585,7 +568,6 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
         writer.summary.sha256 = digest_final(&writer.sha256);
         *ret = writer.summary;
     }
-    sodium_memzero(writer.salt_secret, sizeof(writer.salt_secret));
     for (size_t i = 0; i < writer.secret_count; i++)
         free(writer.secrets[i].text);
     free(writer.secrets);

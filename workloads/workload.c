@@ -71,3 +71,13 @@ void workload_finish(struct workload *workload)
     json_decref(workload->json);
     memset(workload, 0, sizeof(*workload));
 }
+
+bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint32_t *ret)
+{
+    const json_int_t value = json_integer_value(json_object_get(choices, name));
+
+    if (value < 1 || value > max)
+        return false;
+    *ret = (uint32_t)value;
+    return true;
+}

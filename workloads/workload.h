@@ -164,6 +164,9 @@ struct workload_instance {
     struct device *device;
 };
 
+/* A whole number from 1 to `max` out of a case's choices; false when there is none. */
+bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint32_t *ret);
+
 /* ---- catalog.c ---- */
 
 /* The kinds compiled in. */

@@ -216,23 +216,13 @@ static enum status choose_groups(struct memory_instance *instance, struct error 
     return STATUS_OK;
 }
 
-static bool choice_of(const json_t *choices, const char *name, uint32_t max, uint32_t *ret)
-{
-    const json_int_t value = json_integer_value(json_object_get(choices, name));
-
-    if (value < 1 || value > max)
-        return false;
-    *ret = (uint32_t)value;
-    return true;
-}
-
 static enum status take_choices(struct memory_instance *instance, const json_t *choices,
                                 struct error *err)
 {
     const struct memory_parameters *parameters = instance->base.work.workload->parameters;
 
-    if (!choice_of(choices, "lanes", UINT16_MAX, &instance->lanes) ||
-        !choice_of(choices, "groups", MEMORY_GROUPS_MAX, &instance->groups) ||
+    if (!workload_choice(choices, "lanes", UINT16_MAX, &instance->lanes) ||
+        !workload_choice(choices, "groups", MEMORY_GROUPS_MAX, &instance->groups) ||
         (parameters->lanes != 0 && parameters->lanes != instance->lanes))
         return error_set(err, STATUS_INVALID,
                          "%s: the choices given are not `lanes` and `groups` of this kernel",

@@ -122,13 +122,10 @@ static enum status choose_rows(struct ops *ops, const struct task *task, const u
 
 static enum status take_choices(struct ops *ops, const json_t *choices, struct error *err)
 {
-    const json_int_t lanes =
-        json_integer_value(json_object_get(json_object_get(choices, "rows"), "lanes"));
-
-    if (lanes < 1 || lanes > UINT16_MAX)
+    if (!workload_choice(json_object_get(choices, "rows"), "lanes", UINT16_MAX,
+                         &ops->lanes[OPS_ROWS]))
         return error_set(err, STATUS_INVALID,
                          "transformer: the choices given are not lanes of its kernels");
-    ops->lanes[OPS_ROWS] = (uint32_t)lanes;
     return ops_compile(ops->device, OPS_ROWS, ops->storage, ops->lanes[OPS_ROWS],
                        &ops->modules[OPS_ROWS], err);
 }

@@ -143,16 +143,6 @@ static enum status try_all(struct products *products, const struct task *task, s
                      "matrix product: no tile runs: %s", refusal.message);
 }
 
-static bool choice_of(const json_t *choices, const char *name, uint32_t *ret)
-{
-    const json_int_t value = json_integer_value(json_object_get(choices, name));
-
-    if (value < 1 || value > UINT16_MAX)
-        return false;
-    *ret = (uint32_t)value;
-    return true;
-}
-
 /* The tile of so many lanes whose registers hold so many rows. */
 static bool tile_of(uint32_t lanes, uint32_t register_rows, struct ops_tile *ret)
 {
@@ -176,7 +166,8 @@ static enum status take_choices(struct products *products, const struct task *ta
     struct module *module = NULL;
     enum status status;
 
-    if (!choice_of(gemm, "lanes", &lanes) || !choice_of(gemm, "register_rows", &register_rows) ||
+    if (!workload_choice(gemm, "lanes", UINT16_MAX, &lanes) ||
+        !workload_choice(gemm, "register_rows", UINT16_MAX, &register_rows) ||
         !tile_of(lanes, register_rows, &products->tile))
         return error_set(
             err, STATUS_INVALID,
