@@ -34,6 +34,7 @@ static const struct {
                 " UNION SELECT content FROM artifact WHERE trial IN " TRIALS
                 " UNION SELECT channels FROM telemetry WHERE trial IN " TRIALS
                 " UNION SELECT dump FROM telemetry WHERE trial IN " TRIALS
+                " UNION SELECT output FROM dump WHERE campaign IN " CAMPAIGNS
                 " UNION SELECT body FROM doctor WHERE campaign IN " CAMPAIGNS ")"},
     {"declaration", "digest IN (" DECLARED ")"},
     {"campaign", "id IN " CAMPAIGNS},
@@ -60,6 +61,7 @@ static const struct {
     {"artifact", "trial IN " TRIALS},
     {"telemetry", "trial IN " TRIALS},
     {"doctor", "campaign IN " CAMPAIGNS},
+    {"dump", "campaign IN " CAMPAIGNS},
     {"estimate", "cell IN " CELLS},
     {"comparison", "a IN " CELLS " AND b IN " CELLS},
     {"amendment", "cell IN " CELLS},

@@ -129,13 +129,11 @@ static enum status add_readings(struct writer *writer, const char *word, size_t 
     return status;
 }
 
-static enum status add_column(struct writer *writer, const char *table, const char *column,
-                              size_t *ret_found, struct error *err)
+/* The texts that a query gives become secrets; takes `sql`. */
+static enum status add_texts(struct writer *writer, char *sql, size_t *ret_found, struct error *err)
 {
     sqlite3_stmt *select = NULL;
     enum status status = STATUS_OK;
-    char *sql =
-        text_format("SELECT %s FROM main.%s WHERE %s", column, table, bundle_condition(table));
     int rc = sql ? sqlite3_prepare_v2(writer->store->db, sql, -1, &select, NULL) : SQLITE_NOMEM;
 
     while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
@@ -152,6 +150,11 @@ static enum status add_column(struct writer *writer, const char *table, const ch
     return status;
 }
 
+/* What tools said stands in `content`, where each of them goes as a whole. */
+#define DUMPS                                                                                      \
+    "SELECT c.body FROM main.dump d JOIN main.content c ON c.digest = d.output"                    \
+    " WHERE d.campaign IN (SELECT id FROM temp.bundle_campaign)"
+
 /* "device.uuid" may be a column, a reading, or both. */
 static enum status add_word(struct writer *writer, const char *word, struct error *err)
 {
@@ -160,11 +163,16 @@ static enum status add_word(struct writer *writer, const char *word, struct erro
     size_t found = 0;
     enum status status = add_readings(writer, word, &found, err);
 
+    if (status == STATUS_OK && !strcmp(word, "dump.output"))
+        status = add_texts(writer, strdup(DUMPS), &found, err);
     if (status == STATUS_OK && dot && (size_t)(dot - word) < sizeof(table)) {
         memcpy(table, word, (size_t)(dot - word));
         table[dot - word] = '\0';
         if (bundle_condition(table) && ledger_is_committed(table, dot + 1))
-            status = add_column(writer, table, dot + 1, &found, err);
+            status = add_texts(writer,
+                               text_format("SELECT %s FROM main.%s WHERE %s", dot + 1, table,
+                                           bundle_condition(table)),
+                               &found, err);
     }
     if (status == STATUS_OK && found == 0)
         return error_set(

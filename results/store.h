@@ -118,6 +118,18 @@ enum status store_add_campaign_event(struct store *store, int64_t campaign, cons
 enum status store_add_doctor(struct store *store, int64_t campaign, const json_t *report,
                              struct error *err);
 
+/* What a tool said of the machine, or why it said nothing. */
+struct store_dump {
+    const char *tool, *command; /* "lscpu", "lscpu -J" */
+    int64_t utc_ns;
+    const char *status;  /* a status_name */
+    const char *message; /* NULL: nothing to say */
+    int64_t exit_code;   /* -1: it did not run to its end */
+    char *output;        /* UTF-8; NULL: none. The caller's */
+};
+enum status store_add_dump(struct store *store, int64_t campaign, const struct store_dump *dump,
+                           struct error *err);
+
 /* ---- what was done ---- */
 
 struct store_device {
@@ -304,6 +316,13 @@ struct store_filter {
 };
 enum status store_list_results(struct store *store, const struct store_filter *filter,
                                json_t **ret, struct error *err);
+
+/*
+ * What `tool` ("lscpu") said before the trials of a cell's campaign, the newest that it said, heap.
+ * NOT_FOUND: nothing; the message tells why, and which tools did say something.
+ */
+enum status store_load_dump(struct store *store, int64_t cell, const char *tool, char **ret,
+                            struct error *err);
 
 /* All samples of a series of a trial, heap; NOT_FOUND when the trial has no such series. */
 enum status store_load_samples(struct store *store, int64_t trial, const char *series,

@@ -402,6 +402,14 @@ static enum status fill_campaign(struct store *store, int64_t campaign, json_t *
                           " WHERE d.campaign = ?1 ORDER BY d.id",
                           campaign, err);
     if (status == STATUS_OK)
+        status = set_rows(store, object, "dumps",
+                          "SELECT d.utc_ns, d.utc_ns AS 'at:iso', d.tool, d.command, d.status,"
+                          " d.message, d.exit_code, length(CAST(c.body AS BLOB)) AS bytes,"
+                          " d.output AS sha256"
+                          " FROM dump d LEFT JOIN content c ON c.digest = d.output"
+                          " WHERE d.campaign = ?1 ORDER BY d.id",
+                          campaign, err);
+    if (status == STATUS_OK)
         status = set_rows(
             store, object, "cells",
             "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal, c.workload_name AS workload,"

@@ -224,23 +224,6 @@ struct digest cpu_compiler_target(void)
     return digest_final(&state);
 }
 
-/* This process's environment with messages in English; NULL: out of memory. */
-static char **plain_environment(void)
-{
-    size_t count = 0, kept = 0;
-    char **copy;
-
-    while (environ[count] != NULL)
-        count++;
-    copy = calloc(count + 2, sizeof(*copy));
-    for (size_t i = 0; copy != NULL && i < count; i++)
-        if (strncmp(environ[i], "LC_ALL=", 7) != 0)
-            copy[kept++] = environ[i];
-    if (copy != NULL)
-        copy[kept] = (char *)"LC_ALL=C";
-    return copy;
-}
-
 static char *read_log(const char *path)
 {
     char *raw = NULL;
@@ -268,7 +251,7 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
                        const char *folder, char **ret_log, struct error *err)
 {
     const char *argv[1 + OPTION_COUNT + WORDS_MAX + 1] = {compiler->command};
-    char *log_path = text_format("%s/log", folder), **environment = plain_environment();
+    char *log_path = text_format("%s/log", folder), **environment = process_plain_environment();
     struct process_fd fds[2] = {{.child_fd = STDOUT_FILENO}, {.child_fd = STDERR_FILENO}};
     const struct process_options process_options = {
         .argv = (char *const *)argv, .envp = environment, .fds = fds, .fd_count = 2};

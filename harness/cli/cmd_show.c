@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/commands.h"
@@ -11,7 +12,7 @@
 #include "results/ledger.h"
 #include "results/store.h"
 
-enum { KEY_SERIES = 's' };
+enum { KEY_SERIES = 's', KEY_DUMP = 'u' };
 
 /* The raw samples of every trial as CSV, the form that `assay analyze` reads. */
 static int show_series(struct store *store, int64_t cell)
@@ -21,6 +22,20 @@ static int show_series(struct store *store, int64_t cell)
     if (csv_export_samples(store, cell, stdout, &err) != STATUS_OK)
         return command_fail(&err);
     return fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
+}
+
+/* What a tool said of the machine, byte by byte. */
+static int show_dump(struct store *store, int64_t cell, const char *tool)
+{
+    struct error err = ERROR_INIT;
+    char *text;
+    int printed;
+
+    if (store_load_dump(store, cell, tool, &text, &err) != STATUS_OK)
+        return command_fail(&err);
+    printed = fputs(text, stdout);
+    free(text);
+    return printed >= 0 && fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
 }
 
 /* What was said of the result later. */
@@ -65,6 +80,8 @@ static int show(const struct command_line *line, struct store *store, void *cont
     }
     if (command_has(line, KEY_SERIES))
         return show_series(store, row);
+    if (command_has(line, KEY_DUMP))
+        return show_dump(store, row, command_value(line, KEY_DUMP));
     if (command_has(line, KEY_JSON)) {
         if (store_cell_json(store, row, &record, &err) != STATUS_OK)
             return command_fail(&err);
@@ -89,7 +106,10 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"series", KEY_SERIES, NULL, 0, "the raw samples of all its trials, as CSV", 0}, {0}};
+    {"series", KEY_SERIES, NULL, 0, "the raw samples of all its trials, as CSV", 0},
+    {"dump", KEY_DUMP, "TOOL", 0,
+     "what lscpu, clinfo, nvidia-smi ... said of the machine before its campaign, verbatim", 0},
+    {0}};
 
 const struct command command_show = {
     .name = "show",

@@ -190,14 +190,37 @@ static bool collect(pid_t pid, int fd, int64_t deadline_ns, struct text *output,
     return wait_for_end(pid, deadline_ns);
 }
 
+char **process_plain_environment(void)
+{
+    size_t count = 0, kept = 0;
+    char **copy;
+
+    while (environ[count])
+        count++;
+    copy = calloc(count + 2, sizeof(*copy));
+    for (size_t i = 0; copy && i < count; i++)
+        if (strncmp(environ[i], "LC_ALL=", 7) != 0)
+            copy[kept++] = environ[i];
+    if (copy)
+        copy[kept] = (char *)"LC_ALL=C";
+    return copy;
+}
+
 enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_output,
                             char **ret_output, struct process_exit *ret_exit, struct error *err)
+{
+    return process_capture_with(argv, NULL, timeout_ns, max_output, ret_output, ret_exit, err);
+}
+
+enum status process_capture_with(char *const *argv, char *const *envp, int64_t timeout_ns,
+                                 size_t max_output, char **ret_output,
+                                 struct process_exit *ret_exit, struct error *err)
 {
     int64_t deadline_ns = clock_monotonic_ns();
     struct process process = {0};
     struct process_exit exit = {0};
     struct process_fd fd = {.child_fd = STDOUT_FILENO};
-    struct process_options options = {.argv = argv, .fds = &fd, .fd_count = 1};
+    struct process_options options = {.argv = argv, .envp = envp, .fds = &fd, .fd_count = 1};
     enum status status;
     struct text output;
     int pipe_fds[2];

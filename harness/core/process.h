@@ -70,4 +70,13 @@ void process_stop(struct process *process, int64_t grace_ns, struct process_exit
 enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_output,
                             char **ret_output, struct process_exit *ret_exit, struct error *err);
 
+/* The same with another environment; NULL: inherit. */
+enum status process_capture_with(char *const *argv, char *const *envp, int64_t timeout_ns,
+                                 size_t max_output, char **ret_output,
+                                 struct process_exit *ret_exit, struct error *err);
+
+/* This process's environment with messages in plain English (LC_ALL=C), heap, its strings the
+   environment's own: free() the array alone. NULL: out of memory. */
+char **process_plain_environment(void);
+
 #endif

@@ -3,6 +3,7 @@
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/doctor.h"
+#include "harness/runner/dumps.h"
 
 #define LOOK_NS 200000000
 
@@ -70,9 +71,13 @@ enum status campaign_examine(struct campaign *campaign, const struct campaign_op
     struct text bad;
     enum status status = doctor_examine(&doctor, &report, err);
 
+    if (status == STATUS_OK)
+        status = dumps_take(campaign->store, campaign->row, specs, err);
     json_decref(specs);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        json_decref(report);
         return status;
+    }
     text_init(&bad);
     status = store_add_doctor(campaign->store, campaign->row, report, err);
     if (status == STATUS_OK && campaign->doctor_refuses != PROTOCOL_REFUSE_NOTHING &&

@@ -85,6 +85,22 @@ class Bundle(CliTest):
         self.assertEqual(call.status, 2)
         self.assertIn("no.thing", call.err)
 
+    def test_what_tools_said_can_be_withheld(self):
+        self.measure()
+        ((told,),) = self.query("SELECT output FROM dumps WHERE tool = 'lscpu' AND status = 'ok'"
+                                " UNION ALL SELECT '' WHERE NOT EXISTS (SELECT 1 FROM dumps WHERE"
+                                " tool = 'lscpu' AND status = 'ok')")
+        if not told:
+            self.skipTest("no lscpu (package util-linux)")
+        result = self.query("SELECT result FROM results")[0][0]
+        call = self.assay("show", result, "--dump", "lscpu", "--db", self.db)
+        self.assertEqual(call.out, told)
+        self.make()
+        self.assertIn(json.dumps(told).encode(), read(self.file))
+        self.make("--withhold", "dump.output")
+        self.assertNotIn(json.dumps(told)[1:60].encode(), read(self.file))
+        self.assertEqual(self.verify().status, 0)
+
     def test_no_row_can_be_taken_out_or_changed(self):
         public = self.new_key()
         self.measure()

@@ -11,3 +11,6 @@ foreach(name telemetry_host packages)
     target_compile_definitions(test_runner_${name} PRIVATE
         MACHINES_DIRECTORY="${PROJECT_SOURCE_DIR}/tests/data/machines")
 endforeach()
+
+assay_add_test(NAME test_runner_dumps
+    SOURCES unit/test_runner_dumps.c support/store_fixture.c LIBS assay_runner LABELS unit)
