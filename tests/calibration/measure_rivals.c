@@ -170,10 +170,10 @@ void measure_rivals(const struct settings *settings, struct table *table)
         ask(settings, mlperf, mlperf_bounds, phis[i], 1024, NAN, NAN, table);
     for (i = 0; i < 3; i++)
         ask(settings, otava, otava_finds_any, phis[i], 300, NAN, NAN, table);
-    compare_arms(settings, LABEL "NVBench compare: A/A called different", NVBENCH, 1, 100, 0.005,
-                 0.01, table);
-    compare_arms(settings, LABEL "NVBench compare: A/A called different", NVBENCH, 1, 100, 0.005,
-                 0.002, table);
+    compare_arms(settings, LABEL "NVBench compare (legacy): A/A called different", NVBENCH, 1, 100,
+                 0.005, 0.01, table);
+    compare_arms(settings, LABEL "NVBench compare (legacy): A/A called different", NVBENCH, 1, 100,
+                 0.005, 0.002, table);
     compare_arms(settings, LABEL "criterion: A/A called improved or regressed", CRITERION, 1, 100,
                  0.005, 0.01, table);
     compare_arms(settings, LABEL "criterion: A/A called improved or regressed", CRITERION, 1, 100,

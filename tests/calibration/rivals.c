@@ -7,8 +7,12 @@
 #include "protocols/stats/distribution.h"
 
 #define NOISE_WINDOW 512
-#define RESAMPLES 500
-#define OTAVA_MOST 400
+#define NOISE_SAMPLES_LEAST 5
+#define SAMPLES_LEAST 10
+/* criterion draws 100 000: for the change, 317 times a and for each of these 316 times b. */
+#define RESAMPLES_T 1000
+#define RESAMPLES_A 317
+#define RESAMPLES_B 4
 
 static double mean_of(const double *x, size_t count)
 {
@@ -35,32 +39,35 @@ static double sd_of(const double *x, size_t count)
     return sqrt(squares_of(x, count, mean_of(x, count)) / (double)(count - 1));
 }
 
+/* The values' own spread (over n, not n - 1) is below 5 % of their mean. */
+static bool has_settled(const double *noises, size_t count)
+{
+    double mean = mean_of(noises, count), threshold = 0.05 * mean;
+
+    return squares_of(noises, count, mean) / (double)count < threshold * threshold;
+}
+
 size_t rival_stdrel_stop(const double *seconds, size_t count)
 {
-    double window[NOISE_WINDOW], sum = 0, squares = 0;
-    size_t n, kept = 0, i;
+    double window[NOISE_WINDOW], sum = 0, mean = 0, squares = 0;
+    size_t n, kept = 0;
 
     for (n = 1; n <= count; n++) {
-        double noise, mean, spread = 0;
+        double step = seconds[n - 1] - mean, noise;
 
         sum += seconds[n - 1];
-        squares += seconds[n - 1] * seconds[n - 1];
-        if (n < 2)
+        mean += step / (double)n;
+        squares += step * (seconds[n - 1] - mean);
+        if (n < NOISE_SAMPLES_LEAST)
             continue;
-        mean = sum / (double)n;
-        noise = sqrt(fmax(squares - sum * mean, 0) / (double)(n - 1)) / mean;
-        window[kept % NOISE_WINDOW] = noise;
-        kept++;
-        if (sum <= 0.5)
+        noise = sqrt(squares / (double)(n - 1)) / mean;
+        window[kept++ % NOISE_WINDOW] = noise;
+        if (n < SAMPLES_LEAST || sum <= 0.5)
             continue;
         if (noise < 0.005)
             return n;
-        if (kept <= 64 || n % 16 != 0)
-            continue;
-        for (i = 0; i < kept && i < NOISE_WINDOW; i++)
-            spread += (window[i] - noise) * (window[i] - noise);
-        spread = sqrt(spread / (double)((kept < NOISE_WINDOW ? kept : NOISE_WINDOW) - 1));
-        if (spread / noise < 0.05)
+        if (kept > 64 && n % 16 == 0 &&
+            has_settled(window, kept < NOISE_WINDOW ? kept : NOISE_WINDOW))
             return n;
     }
     return count;
@@ -103,32 +110,77 @@ static void resample(const double *from, size_t pool, double *to, size_t count,
         to[i] = from[random_next_below(random, pool)];
 }
 
-bool rival_criterion_differs(const double *a, const double *b, size_t count, struct random *random)
+/* Linear between the two nearest of `sorted`. */
+static double percentile_of(const double *sorted, size_t count, double p)
 {
-    double *pool = malloc(4 * count * sizeof(*pool)), change[RESAMPLES], t, lo, hi;
-    double *ra = pool + 2 * count, *rb = pool + 3 * count;
-    size_t i, beyond = 0;
+    double rank = p * (double)(count - 1);
+    size_t below = (size_t)rank;
+
+    return below + 1 < count
+               ? sorted[below] + (sorted[below + 1] - sorted[below]) * (rank - (double)below)
+               : sorted[count - 1];
+}
+
+/* Two-sided p of t in its bootstrap under "both come from one pool". */
+static double bootstrap_p(const double *base, const double *changed, size_t count, double *pool,
+                          struct random *random)
+{
+    double *first = pool + 2 * count, *second = first + count;
+    double t = t_statistic(changed, base, count);
+    size_t i, below = 0;
+
+    memcpy(pool, changed, count * sizeof(*pool));
+    memcpy(pool + count, base, count * sizeof(*pool));
+    for (i = 0; i < RESAMPLES_T; i++) {
+        resample(pool, 2 * count, first, count, random);
+        resample(pool, 2 * count, second, count, random);
+        below += t_statistic(first, second, count) < t;
+    }
+    return 2 * (double)(below < RESAMPLES_T - below ? below : RESAMPLES_T - below) / RESAMPLES_T;
+}
+
+bool rival_criterion_differs(const double *base, const double *changed, size_t count,
+                             struct random *random)
+{
+    static const size_t changes = (size_t)RESAMPLES_A * RESAMPLES_B;
+    double *pool = malloc((4 * count + changes) * sizeof(*pool)), *change = pool + 4 * count;
+    double lo, hi, p;
+    size_t i, j;
 
     if (!pool)
         abort();
-    memcpy(pool, a, count * sizeof(*pool));
-    memcpy(pool + count, b, count * sizeof(*pool));
-    t = fabs(t_statistic(a, b, count));
-    for (i = 0; i < RESAMPLES; i++) {
-        resample(pool, 2 * count, ra, count, random);
-        resample(pool, 2 * count, rb, count, random);
-        beyond += fabs(t_statistic(ra, rb, count)) >= t;
+    p = bootstrap_p(base, changed, count, pool, random);
+    for (i = 0; i < RESAMPLES_A; i++) {
+        double mean;
+
+        resample(changed, count, pool, count, random);
+        mean = mean_of(pool, count);
+        for (j = 0; j < RESAMPLES_B; j++) {
+            resample(base, count, pool, count, random);
+            change[i * RESAMPLES_B + j] = mean / mean_of(pool, count) - 1;
+        }
     }
-    for (i = 0; i < RESAMPLES; i++) {
-        resample(a, count, ra, count, random);
-        resample(b, count, rb, count, random);
-        change[i] = mean_of(rb, count) / mean_of(ra, count) - 1;
-    }
+    qsort(change, changes, sizeof(*change), compare);
+    lo = percentile_of(change, changes, 0.025);
+    hi = percentile_of(change, changes, 0.975);
     free(pool);
-    qsort(change, RESAMPLES, sizeof(*change), compare);
-    lo = change[(size_t)(0.025 * RESAMPLES)];
-    hi = change[(size_t)(0.975 * RESAMPLES)];
-    return (double)beyond / RESAMPLES < 0.05 && (lo > 0.01 || hi < -0.01);
+    return p < 0.05 && (lo > 0.01 || hi < -0.01);
+}
+
+/* The tool's table of t at 97.5 %: rounded quantiles, and from 40 degrees on in steps. */
+static double pyperf_critical(size_t degrees)
+{
+    static const struct {
+        size_t from;
+        double t;
+    } steps[] = {{200, 1.960}, {100, 1.984}, {80, 1.990}, {60, 2.000}, {50, 2.009}, {40, 2.021}};
+    size_t i;
+
+    for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        if (degrees >= steps[i].from)
+            return steps[i].t;
+    }
+    return round(1000 * student_quantile(0.975, degrees < 30 ? (double)degrees : 30)) / 1000;
 }
 
 bool rival_pyperf_differs(const double *a, const double *b, size_t count)
@@ -136,74 +188,17 @@ bool rival_pyperf_differs(const double *a, const double *b, size_t count)
     double n = (double)count, ma = mean_of(a, count), mb = mean_of(b, count);
     double pooled = (squares_of(a, count, ma) + squares_of(b, count, mb)) / (2 * n - 2);
 
-    return fabs(ma - mb) / sqrt(pooled * 2 / n) >= student_quantile(0.975, 2 * n - 2);
+    return fabs(ma - mb) / sqrt(pooled * 2 / n) >= pyperf_critical(2 * count - 2);
 }
 
 bool rival_mlperf_estimate(const double *sorted, size_t count, double p, double *ret)
 {
     size_t t = 0;
 
-    while (t + 1 < count && binomial_cdf((double)(t + 1), (double)count, 1 - p) <= 0.01)
+    while (t + 1 < count && binomial_cdf((double)(t + 1), (double)count, 1 - p) < 0.01)
         t++;
     if (t == 0)
         return false;
     *ret = sorted[count - t];
     return true;
-}
-
-/* The split of x[0, n) with the largest energy statistic; sums of distances grow with the split. */
-static size_t best_split(const double *x, size_t n, double *ret_p)
-{
-    double left = 0, right = 0, cross = 0, best = -1, ma, mb, pooled;
-    size_t i, j, at = 0;
-
-    for (i = 0; i < n; i++) {
-        for (j = i + 1; j < n; j++)
-            right += fabs(x[i] - x[j]);
-    }
-    for (i = 0; i + 2 < n; i++) {
-        double before = 0, after = 0, l = (double)i + 1, r = (double)(n - i - 1), q;
-
-        for (j = 0; j < i; j++)
-            before += fabs(x[i] - x[j]);
-        for (j = i + 1; j < n; j++)
-            after += fabs(x[i] - x[j]);
-        left += before;
-        right -= after;
-        cross += after - before;
-        if (i < 1)
-            continue;
-        q = l * r / (l + r) *
-            (2 * cross / (l * r) - 2 * left / (l * (l - 1)) - 2 * right / (r * (r - 1)));
-        if (q > best) {
-            best = q;
-            at = i + 1;
-        }
-    }
-    *ret_p = 1;
-    if (at < 2 || at + 2 > n)
-        return 0;
-    ma = mean_of(x, at);
-    mb = mean_of(x + at, n - at);
-    pooled = (squares_of(x, at, ma) + squares_of(x + at, n - at, mb)) / (double)(n - 2);
-    if (pooled > 0)
-        *ret_p =
-            2 * student_cdf(-fabs(ma - mb) / sqrt(pooled * (1 / (double)at + 1 / (double)(n - at))),
-                            (double)n - 2);
-    return at;
-}
-
-size_t rival_otava_changes(const double *x, size_t count, size_t *ret_place)
-{
-    double p;
-    size_t at;
-
-    if (count < 8 || count > OTAVA_MOST)
-        return 0;
-    at = best_split(x, count, &p);
-    if (at == 0 || p >= 0.001)
-        return 0;
-    if (ret_place)
-        *ret_place = at;
-    return 1 + rival_otava_changes(x, at, NULL) + rival_otava_changes(x + at, count - at, NULL);
 }
