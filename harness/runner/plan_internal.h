@@ -1,4 +1,5 @@
-/* plan_internal - what plan.c and plan_again.c share: the steps by which a plan is laid out. */
+/* plan_internal - the steps by which a plan is laid out, which plan.c and plan_again.c share; those that
+ * find its cells are in plan_cells.c. */
 #ifndef ASSAY_RUNNER_PLAN_INTERNAL_H
 #define ASSAY_RUNNER_PLAN_INTERNAL_H
 
@@ -11,6 +12,10 @@ enum status plan_take_workload(struct plan *plan, struct workload *workload, str
 enum status plan_add_cell(struct plan *plan, const struct workload *workload,
                           enum precision precision, int64_t batch, const json_t *device,
                           const struct arm_spec *spec, struct error *err);
+
+/* The cells of all workloads and suites that are named, on all devices that are asked for. */
+enum status plan_add_cells(struct plan *plan, const struct plan_request *request,
+                           const json_t *probe, struct error *err);
 
 /* Order and JSON; hands the plan over, or finishes it and returns `status` or what failed here. */
 enum status plan_seal(struct plan *plan, const struct plan_request *request, struct plan *ret,

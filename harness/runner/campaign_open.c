@@ -1,0 +1,104 @@
+#include "harness/runner/campaign.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/core/text.h"
+#include "harness/runner/lease.h"
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
+}
+
+/* A cell's "trial" message out of its record (the keys of store_cell_json, results/README.md). */
+static enum status cell_from_record(struct campaign *campaign, int64_t row, struct error *err)
+{
+    struct campaign_cell *cell = &campaign->cells[campaign->cell_count++];
+    struct protocol protocol;
+    json_t *record, *identity;
+    const char *name = "", *precision = "", *device = "", *seed = "0";
+    json_int_t batch = 1;
+    enum status status = store_cell_json(campaign->store, row, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    identity = json_object_get(record, "identity");
+    cell->row = row;
+    cell->ordinal = json_integer_value(json_object_get(record, "ordinal"));
+    json_unpack(identity, "{s:s, s:s, s:I, s:s}", "workload", &name, "precision", &precision,
+                "batch", &batch, "seed", &seed);
+    json_unpack(record, "{s:s}", "device_spec", &device);
+    cell->label = text_format("%s %s batch %lld on %s", name, precision, (long long)batch, device);
+    cell->message = json_pack("{s:O?, s:O?, s:s, s:I, s:O?, s:O?, s:I, s:s}", "workload",
+                              json_object_get(record, "workload"), "protocol",
+                              json_object_get(record, "protocol"), "precision", precision, "batch",
+                              batch, "scenario", json_object_get(identity, "scenario"), "arm",
+                              json_object_get(identity, "arm"), "seed",
+                              (json_int_t)strtoull(seed, NULL, 10), "device", device);
+    if (!cell->label || !cell->message)
+        status = no_memory(err);
+    else if (json_is_object(json_object_get(record, "choices")))
+        json_object_set(cell->message, "choices", json_object_get(record, "choices"));
+    if (status == STATUS_OK)
+        status = protocol_from_json(json_object_get(record, "protocol"), &protocol, err);
+    if (status == STATUS_OK) {
+        campaign->silence_ns = protocol.trial_timeout_ns;
+        campaign->cooldown_ns = protocol.throttle_cooldown_ns;
+        campaign->telemetry_ns = protocol.telemetry_ns;
+        campaign->doctor_refuses = protocol.doctor_refuses;
+        campaign->doctor_jitter_ns = protocol.doctor_jitter_ns;
+        protocol_finish(&protocol);
+    }
+    json_decref(record);
+    return status;
+}
+
+enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
+                          struct error *err)
+{
+    struct campaign campaign = {.store = store, .resumed = true};
+    json_t *record = NULL, *cells, *cell;
+    const json_t *planned;
+    size_t i;
+    const char *uid;
+    enum status status = store_find_campaign(store, id, &campaign.row, err);
+
+    if (status == STATUS_OK)
+        status = store_campaign_json(store, campaign.row, &record, err);
+    if (status == STATUS_OK)
+        status = lease_check(json_object_get(record, "events"), id, err);
+    if (status == STATUS_OK)
+        status = store_close_orphans(store, campaign.row, err);
+    if (status != STATUS_OK) {
+        json_decref(record);
+        return status;
+    }
+    uid = json_string_value(json_object_get(record, "uid"));
+    snprintf(campaign.uid, sizeof(campaign.uid), "%s", uid ? uid : "");
+    cells = json_object_get(record, "cells");
+    planned = json_object_get(json_object_get(record, "plan"), "cells");
+    campaign.cells = calloc(json_array_size(cells) + 1, sizeof(*campaign.cells));
+    if (!campaign.cells)
+        status = no_memory(err);
+    json_array_foreach(cells, i, cell)
+    {
+        const json_t *spec = json_object_get(json_array_get(planned, i), "spec");
+        const json_t *emulate = json_object_get(json_array_get(planned, i), "emulate");
+
+        if (status == STATUS_OK)
+            status =
+                cell_from_record(&campaign, json_integer_value(json_object_get(cell, "cell")), err);
+        if (status == STATUS_OK && json_is_true(emulate))
+            json_object_set_new(campaign.cells[i].message, "emulate", json_true());
+        if (status == STATUS_OK && json_is_object(spec))
+            status = arm_spec_from_json(spec, &campaign.cells[i].spec, err);
+    }
+    json_decref(record);
+    if (status != STATUS_OK) {
+        campaign_finish(&campaign);
+        return status;
+    }
+    *ret = campaign;
+    return STATUS_OK;
+}

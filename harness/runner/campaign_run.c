@@ -1,0 +1,198 @@
+#include "harness/runner/campaign.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#include "harness/core/text.h"
+#include "harness/runner/campaign_choice.h"
+#include "harness/runner/campaign_doctor.h"
+#include "harness/runner/environment.h"
+#include "harness/runner/lease.h"
+#include "harness/runner/maps.h"
+#include "harness/runner/progress.h"
+#include "harness/runner/trial.h"
+#include "results/analysis.h"
+#include "results/ledger.h"
+
+static struct campaign_cell *find_cell(const struct campaign *campaign, int64_t row)
+{
+    for (size_t i = 0; i < campaign->cell_count; i++)
+        if (campaign->cells[i].row == row)
+            return &campaign->cells[i];
+    return NULL;
+}
+
+/* True when the user wants to stop; waits up to `wait_ns`. */
+static bool asked_to_stop(int wake_fd, int64_t wait_ns)
+{
+    struct pollfd fd = {wake_fd, POLLIN, 0};
+
+    return poll(&fd, wake_fd >= 0 ? 1 : 0, (int)(wait_ns / 1000000)) > 0;
+}
+
+/* What a vendor tells of a device is kept once, with the first trial that runs on it now. */
+static bool is_first_of_device(const struct campaign *campaign, const struct store_pending *pending,
+                               size_t at, const struct campaign_cell *cell)
+{
+    const json_t *device = json_object_get(cell->message, "device");
+
+    for (size_t i = 0; i < at; i++) {
+        const struct campaign_cell *other = find_cell(campaign, pending[i].cell);
+
+        if (other && json_equal(json_object_get(other->message, "device"), device))
+            return false;
+    }
+    return true;
+}
+
+static enum status run_pending(struct campaign *campaign, const struct campaign_options *options,
+                               struct trial_request *request, struct campaign_summary *summary,
+                               struct error *err)
+{
+    struct store_pending *pending = NULL;
+    size_t count = 0;
+    enum status status =
+        store_pending_trials(campaign->store, campaign->row, &pending, &count, err);
+
+    for (size_t i = 0; i < count && status == STATUS_OK && !summary->interrupted; i++) {
+        struct campaign_cell *cell = find_cell(campaign, pending[i].cell);
+        struct trial_outcome outcome = {0};
+        char *note = NULL;
+
+        if (asked_to_stop(options->wake_fd, i > 0 ? campaign->cooldown_ns : 0)) {
+            summary->interrupted = true;
+            break;
+        }
+        if (!cell) {
+            status = error_set(err, STATUS_CORRUPT, "planned trial %lld has no cell",
+                               (long long)pending[i].sequence);
+            break;
+        }
+        progress_set(request->progress, cell->label);
+        status = campaign_choose(campaign, cell, options->wake_fd, err);
+        summary->interrupted = asked_to_stop(options->wake_fd, 0);
+        if (status != STATUS_OK || summary->interrupted)
+            break;
+        request->sequence = pending[i].sequence;
+        request->message = cell->message;
+        request->environment = cell->environment;
+        request->environment_changes = cell->spec.changes;
+        request->root = cell->spec.root;
+        request->dump = is_first_of_device(campaign, pending, i, cell);
+        status = trial_run(request, &outcome, err);
+        if (status != STATUS_OK)
+            break;
+        summary->done++;
+        if (outcome.status == STATUS_OK)
+            summary->ok++;
+        else if (outcome.status == STATUS_INTERRUPTED)
+            summary->interrupted = true;
+        else if (outcome.status == STATUS_UNSUPPORTED)
+            summary->unsupported++;
+        else
+            summary->failed++;
+        if (outcome.status == STATUS_UNSUPPORTED && !cell->refused)
+            note = text_format("%s: unsupported: %s", cell->label, outcome.error.message);
+        else if (outcome.status != STATUS_OK && outcome.status != STATUS_UNSUPPORTED)
+            note =
+                text_format("%s: trial %lld: %s: %s", cell->label, (long long)pending[i].sequence,
+                            status_name(outcome.status), outcome.error.message);
+        cell->refused |= outcome.status == STATUS_UNSUPPORTED;
+        progress_advance(request->progress, note);
+        free(note);
+    }
+    free(pending);
+    return status;
+}
+
+static enum status estimate_cells(struct campaign *campaign, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
+        struct error analysis_error = ERROR_INIT;
+        json_t *estimate = NULL;
+
+        status = analysis_estimate_cell(campaign->store, campaign->cells[i].row, &estimate,
+                                        &analysis_error);
+        if (status == STATUS_NOT_FOUND) {
+            status = STATUS_OK; /* no trial of it is ok: there is nothing to estimate */
+            continue;
+        }
+        if (status == STATUS_OK)
+            status = store_add_estimate(campaign->store, campaign->cells[i].row, ESTIMATE_VERSION,
+                                        estimate, &analysis_error);
+        if (status != STATUS_OK && err)
+            *err = analysis_error;
+        json_decref(estimate);
+    }
+    return status;
+}
+
+static size_t pending_count(struct campaign *campaign)
+{
+    struct store_pending *pending = NULL;
+    size_t count = 0;
+
+    if (store_pending_trials(campaign->store, campaign->row, &pending, &count, NULL) != STATUS_OK)
+        return 0;
+    free(pending);
+    return count;
+}
+
+enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,
+                         struct campaign_summary *ret, struct error *err)
+{
+    struct campaign_summary summary = {.planned = pending_count(campaign)};
+    struct progress progress;
+    struct maps_cache cache;
+    json_t *environment = NULL;
+    char holder[LEASE_SIZE];
+    struct trial_request request = {.store = campaign->store,
+                                    .campaign = campaign->row,
+                                    .silence_ns = campaign->silence_ns,
+                                    .telemetry_ns = campaign->telemetry_ns,
+                                    .cache = &cache,
+                                    .progress = &progress,
+                                    .wake_fd = options->wake_fd};
+    enum status status = environment_read_fixed(&environment, err);
+
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < campaign->cell_count; i++) {
+        json_decref(campaign->cells[i].environment);
+        campaign->cells[i].environment =
+            arm_spec_environment(&campaign->cells[i].spec, environment);
+        if (!campaign->cells[i].environment) {
+            json_decref(environment);
+            return error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
+        }
+    }
+    maps_cache_init(&cache);
+    progress_init(&progress, summary.planned, options->quiet);
+    lease_describe(holder);
+    status = store_add_campaign_event(campaign->store, campaign->row,
+                                      campaign->resumed ? "resumed" : "started", holder, err);
+    if (status == STATUS_OK)
+        status = ledger_add_checkpoint(campaign->store, campaign->resumed ? "resume" : "plan",
+                                       campaign->row, options->key, NULL, err);
+    if (status == STATUS_OK)
+        status = campaign_examine(campaign, options, err);
+    if (status == STATUS_OK)
+        status = run_pending(campaign, options, &request, &summary, err);
+    progress_finish(&progress);
+    maps_cache_finish(&cache);
+    json_decref(environment);
+    if (status == STATUS_OK && !summary.interrupted)
+        status = estimate_cells(campaign, err);
+    if (status == STATUS_OK)
+        status =
+            store_add_campaign_event(campaign->store, campaign->row,
+                                     summary.interrupted ? "interrupted" : "finished", NULL, err);
+    if (status == STATUS_OK)
+        status =
+            ledger_add_checkpoint(campaign->store, "end", campaign->row, options->key, NULL, err);
+    if (status == STATUS_OK)
+        *ret = summary;
+    return status;
+}
