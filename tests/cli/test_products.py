@@ -69,6 +69,7 @@ matmul:
                                     " t.cell = c.id JOIN trial_end e ON e.trial = t.id"
                                     " WHERE e.status = 'unsupported' ORDER BY 1"),
                          [("bf16",), ("fp8_e5m2",)])
+        self.assertEqual(call.err.count("e5m2 stored, computed in f32"), 1)
         self.assertIn("unsupported", self.assay("report", "--db", self.db).out)
         self.assert_sound()
 
@@ -78,11 +79,11 @@ matmul:
 
     def test_emulated_is_labelled(self):
         device, _ = self.any_device()
-        call = self.run_small("--device", device, "--precision", "bf16", "--emulate")
+        call = self.run_small("--device", device, "--precision", "bf16,fp8_e5m2", "--emulate")
         self.assertEqual(call.status, 0, call.err)
         rows = self.assay("results", "--db", self.db, "--json").json()
-        self.assertEqual([(row["support"], row["library"]) for row in rows],
-                         [("emulated", "assay")])
+        self.assertEqual([(row["precision"], row["support"], row["library"]) for row in rows],
+                         [("bf16", "emulated", "assay"), ("fp8_e5m2", "emulated", "assay")])
         self.assertIn("small, emulated", self.assay("report", "--db", self.db).out)
         self.assertIn("emulated (our text: bf16 stored", " ".join(
             self.assay("show", "1/1", "--db", self.db).out.split()))
@@ -90,9 +91,11 @@ matmul:
         self.assay("report", "--db", self.db, "--html", page)
         with open(page, encoding="utf-8") as file:
             self.assertIn(", emulated</th>", file.read())
-        # The measured error against unrounded operands is kept, and is that of bf16.
-        errors = self.query("SELECT error FROM verification WHERE output = 'c.unrounded'")
-        self.assertTrue(errors and all(1e-4 < error < 2e-2 for error, in errors), errors)
+        # The measured error against unrounded operands is kept, and is that of the precision.
+        for cell, least, most in ((1, 1e-4, 2e-2), (2, 2e-2, 2e-1)):
+            errors = self.query("SELECT error FROM verification v JOIN trial t ON t.id = v.trial"
+                                " WHERE v.output = 'c.unrounded' AND t.cell = %d" % cell)
+            self.assertTrue(errors and all(least < error < most for error, in errors), errors)
 
     def test_both_arms(self):
         for device, precisions in self.devices().items():

@@ -12,6 +12,7 @@
 
 #include "workloads/kernel_text.h"
 #include "workloads/ops/internal.h"
+#include "workloads/ops/product_internal.h"
 #include "workloads/storage.h"
 #include "workloads/training_step/training_step.h"
 #include "workloads/workload.h"
@@ -97,6 +98,8 @@ static void test_training_learns(void **state)
     instance = create(&workload, 1);
     ASSERT_OK(workload.kind->verify(instance, note_check, &before, err));
     assert_false(before.loss_fall);
+    /* The check took one of three sequences, and yet all that follows is prepared. */
+    assert_true(((struct gpt2_instance *)instance)->ops->products->sealed);
     facts = workload.kind->facts(instance);
     assert_non_null(json_object_get(json_object_get(facts, "loss"), "fall")); /* not judged yet */
     json_decref(facts);

@@ -84,6 +84,63 @@ static void test_limits(void **state)
     }
 }
 
+/*
+ * Every pattern of the four kinds of fp8 against the formulas of their specifications: OCP's table 1
+ * and the FNUZ kinds of Noune et al. ("8-bit Numerical Formats for Deep Neural Networks", 2022),
+ * (-1)^s 2^(e - bias) (1 + m / 2^M), below the smallest exponent 2^(1 - bias) (m / 2^M).
+ */
+static void test_fp8_formula(void **state)
+{
+    static const struct {
+        enum dtype type;
+        int mantissa_bits, bias;
+        bool fnuz;
+    } rows[] = {
+        {DTYPE_E4M3, 3, 7, false},
+        {DTYPE_E5M2, 2, 15, false},
+        {DTYPE_E4M3_FNUZ, 3, 8, true},
+        {DTYPE_E5M2_FNUZ, 2, 16, true},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        for (unsigned code = 0; code < 256; code++) {
+            const uint8_t cell = (uint8_t)code;
+            const unsigned e = (code & 0x7f) >> rows[r].mantissa_bits;
+            const unsigned m = code & ((1u << rows[r].mantissa_bits) - 1);
+            const double part = m / (double)(1 << rows[r].mantissa_bits);
+            const double sign = code & 0x80 ? -1.0 : 1.0;
+            const double got = element_decode(rows[r].type, &cell, 0);
+            double expected = sign * (e == 0 ? part * pow(2.0, 1 - rows[r].bias)
+                                             : (1.0 + part) * pow(2.0, (int)e - rows[r].bias));
+            uint8_t back = 0;
+
+            if (rows[r].fnuz && code == 0x80)
+                expected = NAN;
+            else if (rows[r].type == DTYPE_E4M3 && (code & 0x7f) == 0x7f)
+                expected = NAN;
+            else if (rows[r].type == DTYPE_E5M2 && e == 31)
+                expected = m == 0 ? sign * INFINITY : NAN;
+            assert_true(isnan(expected) ? isnan(got)
+                                        : got == expected && signbit(got) == signbit(expected));
+            element_encode(rows[r].type, expected, &back, 0);
+            if (!isnan(expected) && !isinf(expected))
+                assert_int_equal(back, code);
+            else if (isnan(expected))
+                assert_true(isnan(element_decode(rows[r].type, &back, 0)));
+        }
+        if (rows[r].fnuz) { /* no negative zero: it would be the NaN */
+            uint8_t back = 0xff;
+
+            element_encode(rows[r].type, -0.0, &back, 0);
+            assert_int_equal(back, 0);
+            back = 0xff;
+            element_encode(rows[r].type, -1e-30, &back, 0);
+            assert_int_equal(back, 0);
+        }
+    }
+}
+
 /* Two implementations of bf16 and f16 in one room agree. */
 static void test_storage_agrees(void **state)
 {
@@ -108,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_fp8_formula),
         cmocka_unit_test(test_storage_agrees),
     };
 

@@ -179,5 +179,7 @@ enum status inference_verify(struct workload_instance *base, workload_check_fn *
         report(instance, &findings, &sink);
     gpt2_reference_destroy(reference);
     free(weights);
+    if (status == STATUS_OK)
+        ops_seal(instance->gpt2.ops); /* an iteration has run every product */
     return status == STATUS_OK ? sink.status : status;
 }

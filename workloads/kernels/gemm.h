@@ -5,9 +5,9 @@
  * starts at offset + z / inner * outer_stride + z % inner * inner_stride. Element (r, s) of op(A) lies
  * at r * a_row + s * a_column, so a transposed operand is one with its strides exchanged.
  *
- * TYPE_A, TYPE_B, TYPE_C (of D, too) and TYPE_BIAS are storage types: F32, BF16, F16, F64, I8, I32.
- * Products are taken and sums kept in NUMBER: f64 for F64, i32 for I8, f32 for the rest; C is rounded
- * once, at the end. With I8 alpha has no effect.
+ * TYPE_A, TYPE_B, TYPE_C (of D, too) and TYPE_BIAS are storage types: F32, BF16, F16, F64, I8, I32;
+ * operands may be E4M3 or E5M2, too. Products are taken and sums kept in NUMBER: f64 for F64, i32 for
+ * I8, f32 for the rest; C is rounded once, at the end. With I8 alpha has no effect.
  *
  * One lane: a block of B is packed into panels of PANEL columns, and REG_M x PANEL sums live in
  * vector registers. Several lanes: blocks of A and B are staged in local memory and each lane keeps
@@ -27,6 +27,8 @@
 #define KIND_F64 4
 #define KIND_I8 5
 #define KIND_I32 6
+#define KIND_E4M3 7
+#define KIND_E5M2 8
 #define KIND(type) GEMM_NAME(KIND_, type)
 
 #define ELEMENT_F32 store_f32
@@ -35,6 +37,8 @@
 #define ELEMENT_F64 f64
 #define ELEMENT_I8 i8
 #define ELEMENT_I32 i32
+#define ELEMENT_E4M3 u8
+#define ELEMENT_E5M2 u8
 #define ELEMENT(type) GEMM_NAME(ELEMENT_, type)
 
 #define GET_F32(p, i) LOAD_F32(p, i)
@@ -43,6 +47,8 @@
 #define GET_F64(p, i) ((p)[i])
 #define GET_I8(p, i) ((i32)(p)[i])
 #define GET_I32(p, i) ((p)[i])
+#define GET_E4M3(p, i) gemm_e4m3((p)[i])
+#define GET_E5M2(p, i) gemm_e5m2((p)[i])
 #define GET(type, p, i) GEMM_NAME(GET_, type)(p, i)
 
 #define PUT_F32(p, i, v) STORE_F32(p, i, v)
@@ -75,6 +81,26 @@
 #define SCALE(x) (alpha * (x))
 #endif
 #define ZERO ((NUMBER)0)
+
+#if KIND(TYPE_A) == KIND_E4M3 || KIND(TYPE_B) == KIND_E4M3
+/* As f16 its exponent would be 8 too small; 0x7f and 0xff are NaN, and there is no infinity. */
+INLINE f32 gemm_e4m3(u8 x)
+{
+    const store_f16 half_x = (store_f16)((x & 0x80u) << 8 | (x & 0x7fu) << 7);
+
+    return (x & 0x7fu) == 0x7fu ? NAN : 256.0f * LOAD_F16(&half_x, 0);
+}
+#endif
+
+#if KIND(TYPE_A) == KIND_E5M2 || KIND(TYPE_B) == KIND_E5M2
+/* The upper half of an f16. */
+INLINE f32 gemm_e5m2(u8 x)
+{
+    const store_f16 half_x = (store_f16)(x << 8);
+
+    return LOAD_F16(&half_x, 0);
+}
+#endif
 
 #define TRIANGLE_C 1u
 #define TRIANGLE_A 2u

@@ -13,7 +13,7 @@
  * they align and add (Fasi et al., "Numerical behavior of NVIDIA tensor cores", 2021): 2^-23 for
  * bf16, fp16 and tf32, whose operands keep 10 bits, perhaps cut off (2^-10 each). Those of fp8 keep
  * as few as 14 bits of a sum of 32 products (DeepSeek-V3 technical report, 2024, section 3.3.2):
- * 2^-13, k / 32 + 1 times.
+ * 2^-13, k / 32 + 1 times. Our own text computes all of them in true fp32, and is held to that.
  */
 #include <float.h>
 #include <math.h>
@@ -57,13 +57,15 @@ struct task {
 
 static struct bounds bounds_of(const struct task *task)
 {
-    const enum precision precision = task->instance->base.work.precision;
+    enum precision precision = task->instance->base.work.precision;
     const double k = (double)task->layer->k;
     struct bounds bounds = {
         .result = element_unit_roundoff(task->instance->result_type),
         .underflow = element_underflow(task->instance->result_type),
     };
 
+    if (task->instance->base.work.arm == ARM_PORTABLE && product_sum_type(precision) == DTYPE_F32)
+        precision = PRECISION_FP32;
     switch (precision) {
     case PRECISION_INT8:
         break;

@@ -31,6 +31,10 @@ static const char *type_word(enum dtype type)
         return "I8";
     case DTYPE_I32:
         return "I32";
+    case DTYPE_E4M3:
+        return "E4M3";
+    case DTYPE_E5M2:
+        return "E5M2";
     default:
         return NULL;
     }
@@ -75,6 +79,12 @@ enum support product_portable_support(struct device *device, enum precision prec
         break;
     case PRECISION_FP16:
         method = "our text: f16 stored, computed in f32";
+        break;
+    case PRECISION_FP8_E4M3:
+        method = "our text: e4m3 stored, computed in f32";
+        break;
+    case PRECISION_FP8_E5M2:
+        method = "our text: e5m2 stored, computed in f32";
         break;
     case PRECISION_INT8:
         method = "our text: i8 stored, computed in i32";
@@ -134,7 +144,8 @@ static bool types_fit(enum precision precision, const struct product_types *type
 {
     const enum dtype sum = product_sum_type(precision);
 
-    if (types->a != types->b || !type_word(types->a) || !type_word(types->bias))
+    if (types->a != types->b || !type_word(types->a) || !type_word(types->bias) ||
+        dtype_bits(types->bias) < 16)
         return false;
     if (sum != DTYPE_F32)
         return types->c == sum;

@@ -103,6 +103,25 @@ static void destroy(struct workload_instance *base)
     free(instance);
 }
 
+/*
+ * Every product of a whole batch runs once, since the verification may see but a part of one. The
+ * passes leave nothing behind that a step reads.
+ */
+static enum status prepare_products(struct training_instance *instance, struct error *err)
+{
+    enum status status;
+
+    if (instance->parameters->verify_sequences >= instance->sequences)
+        return STATUS_OK;
+    status = training_next_batch(instance, err);
+    instance->next_sequence = 0;
+    if (status == STATUS_OK)
+        status = gpt2_device_forward(instance->gpt2.model, 0, err);
+    if (status == STATUS_OK)
+        status = gpt2_device_backward(instance->gpt2.model, err);
+    return status == STATUS_OK ? device_synchronize(instance->gpt2.base.device, err) : status;
+}
+
 static enum status build(struct training_instance *instance, struct error *err)
 {
     const struct workload_case *work = &instance->gpt2.base.work;
@@ -123,6 +142,8 @@ static enum status build(struct training_instance *instance, struct error *err)
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,
                                     &instance->gpt2.model, err);
+    if (status == STATUS_OK)
+        status = prepare_products(instance, err);
     return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
 }
 

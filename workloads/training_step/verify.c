@@ -460,5 +460,7 @@ enum status training_verify(struct workload_instance *base, workload_check_fn *r
     if (status == STATUS_OK)
         status = check_fall(instance, &sink, err);
     free(subset.indices);
+    if (status == STATUS_OK)
+        ops_seal(instance->gpt2.ops);
     return status == STATUS_OK ? sink.status : status;
 }
