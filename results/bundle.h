@@ -22,7 +22,7 @@
 #include "results/store.h"
 #include "results/verify.h"
 
-#define BUNDLE_VERSION 1
+#define BUNDLE_VERSION 2 /* that is written; 1 is read, too */
 #define BUNDLE_SEAL "assay-bundle/1\n%s\n" /* what a seal signs: SHA-256 of all lines before */
 
 /* ---- bundle_select.c: what belongs to a campaign ---- */
@@ -50,6 +50,12 @@ struct bundle_options {
      */
     const char *const *withhold;
     size_t withhold_count;
+    /*
+     * Heads that somebody kept, "SIZE:ROOT" as --expect-head takes them: the bundle shows that its
+     * own has grown from them. Those of checkpoints are shown without being asked for.
+     */
+    const char *const *since;
+    size_t since_count;
     const struct key *key; /* signs the bundle's checkpoint; NULL: nobody does */
     const char *tool_version;
     void *context; /* of progress */
@@ -66,7 +72,8 @@ struct bundle_summary {
 
 /*
  * Makes a checkpoint of the ledger and writes the bundle. INVALID: a word of `withhold` names
- * nothing, or a withheld value stands also where it cannot be withheld (the message says where).
+ * nothing, a withheld value stands also where it cannot be withheld (the message says where), or
+ * the ledger never had a head of `since`.
  */
 enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
                          struct bundle_summary *ret, struct error *err);
@@ -90,7 +97,6 @@ void bundle_head_finish(struct bundle_head *head);
 struct bundle_row {
     int64_t leaf;
     const char *table;
-    const json_t *key;
     const json_t *row;    /* data.row: column to value */
     const json_t *values; /* of committed columns: {"salt", "value"} */
     const json_t *blobs;  /* base64 */
@@ -108,8 +114,8 @@ struct bundle_visitor {
 
 /*
  * Reads a bundle and checks it: the file's own digest, each row's proof against the head, each
- * value against its commitment, each BLOB against its digest, signatures of the head. Rows whose
- * proof does not hold are not visited. CORRUPT, with the line, when the file cannot be read as a
+ * value against its commitment, each BLOB against its digest, signatures of the head, earlier heads,
+ * and that campaigns were planned before they ran. Rows whose proof does not hold are not visited. CORRUPT, with the line, when the file cannot be read as a
  * bundle.
  */
 enum status bundle_read(const char *path, const struct bundle_visitor *visitor,

@@ -1,39 +1,18 @@
-#include "results/bundle_table.h"
+#include "results/bundle_importer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/canonical.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "results/bundle.h"
 
-#define TABLES_MAX 64
-
 /* Heads of another ledger: they stay in the bundle's note. */
 static const char *const left_out[] = {"checkpoint", "signature", "timestamp_token"};
 
-struct importer {
-    struct store *store;
-    const char *path;
-    const struct bundle_visitor *outer;
-    struct bundle_import *summary;
-    struct bundle_table tables[TABLES_MAX];
-    size_t table_count;
-    sqlite3_stmt *remember, *recall, *withhold;
-    char *origin, *note;
-    char first_uid[STORE_UID_SIZE];
-    int64_t size;
-    struct digest root;
-    json_t *new_uids;
-    /* of the row at hand */
-    struct digest commitments[BUNDLE_COLUMNS_MAX];
-    bool is_withheld[BUNDLE_COLUMNS_MAX];
-};
-
-static enum status find_table(struct importer *importer, const char *name,
+static enum status find_table(struct bundle_importer *importer, const char *name,
                               struct bundle_table **ret, struct error *err)
 {
     struct bundle_table *table;
@@ -43,7 +22,7 @@ static enum status find_table(struct importer *importer, const char *name,
             *ret = &importer->tables[i];
             return STATUS_OK;
         }
-    if (!bundle_condition(name) || importer->table_count == TABLES_MAX || strlen(name) > 63)
+    if (!bundle_condition(name) || importer->table_count == BUNDLE_TABLES_MAX || strlen(name) > 63)
         return error_set(err, STATUS_CORRUPT,
                          "%s: has rows of a table that bundles do not carry; a newer assay may",
                          importer->path);
@@ -53,169 +32,9 @@ static enum status find_table(struct importer *importer, const char *name,
     return bundle_table_prepare(importer->store, table, err);
 }
 
-/* ---- numbers here for numbers there ---- */
-
-static enum status remember(struct importer *importer, const char *table, int64_t there,
-                            int64_t here, struct error *err)
-{
-    sqlite3_reset(importer->remember);
-    sqlite3_bind_text(importer->remember, 1, table, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(importer->remember, 2, there);
-    sqlite3_bind_int64(importer->remember, 3, here);
-    return sqlite3_step(importer->remember) == SQLITE_DONE ? STATUS_OK
-                                                           : bundle_failed(importer->store, err);
-}
-
-static bool recall(struct importer *importer, const char *table, int64_t there, int64_t *ret)
-{
-    bool known;
-
-    sqlite3_reset(importer->recall);
-    sqlite3_bind_text(importer->recall, 1, table, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(importer->recall, 2, there);
-    known = sqlite3_step(importer->recall) == SQLITE_ROW;
-    if (known)
-        *ret = sqlite3_column_int64(importer->recall, 0);
-    return known;
-}
-
-/* ---- values ---- */
-
-static enum status bind_blob(sqlite3_stmt *statement, int number, const json_t *base64)
-{
-    unsigned char *bytes = NULL;
-    size_t length = 0;
-
-    if (!bundle_decode(base64, &bytes, &length))
-        return STATUS_CORRUPT;
-    return sqlite3_bind_blob64(statement, number, bytes, length, free) == SQLITE_OK
-               ? STATUS_OK
-               : STATUS_NO_MEMORY;
-}
-
-/* A stand-in for what the bundle does not tell: the same for the same commitment. */
-static void bind_stand_in(sqlite3_stmt *statement, int number, const struct bundle_column *column,
-                          const struct digest *commitment)
-{
-    int64_t hash;
-
-    if (column->is_blob) {
-        const struct digest digest = digest_bytes(commitment->bytes, DIGEST_SIZE);
-
-        sqlite3_bind_blob(statement, number, digest.bytes, DIGEST_SIZE, SQLITE_TRANSIENT);
-    } else if (!strcmp(column->name, "hash")) {
-        memcpy(&hash, commitment->bytes, sizeof(hash));
-        sqlite3_bind_int64(statement, number, hash);
-    } else if (!strcmp(column->name, "body") || !strcmp(column->name, "facts")) {
-        sqlite3_bind_text(statement, number,
-                          "{\"reason\":\"withheld\",\"status\":\"denied\",\"value\":null}", -1,
-                          SQLITE_STATIC);
-    } else {
-        sqlite3_bind_text(statement, number, "(withheld)", -1, SQLITE_STATIC);
-    }
-}
-
-static enum status bind_value(struct importer *importer, const struct bundle_table *table, int i,
-                              const struct bundle_row *row, sqlite3_stmt *statement, int number)
-{
-    const struct bundle_column *column = &table->columns[i];
-    const json_t *value = json_object_get(row->row, column->name);
-    const char *commitment = json_string_value(json_object_get(value, "commitment"));
-    const char *bits = NULL;
-    int64_t integer;
-
-    importer->is_withheld[i] = false;
-    if (commitment) {
-        const json_t *opened = json_object_get(row->values, column->name);
-
-        if (!opened) {
-            importer->is_withheld[i] = digest_from_hex(commitment, &importer->commitments[i]);
-            bind_stand_in(statement, number, column, &importer->commitments[i]);
-            return importer->is_withheld[i] ? STATUS_OK : STATUS_CORRUPT;
-        }
-        value = json_object_get(opened, "value");
-    }
-    if (!value)
-        return sqlite3_bind_null(statement, number) == SQLITE_OK ? STATUS_OK : STATUS_NO_MEMORY;
-    if (json_is_string(value))
-        return sqlite3_bind_text(statement, number, json_string_value(value),
-                                 (int)json_string_length(value), SQLITE_TRANSIENT) == SQLITE_OK
-                   ? STATUS_OK
-                   : STATUS_NO_MEMORY;
-    if (json_is_integer(value)) {
-        integer = json_integer_value(value);
-        if (column->parent[0] && !recall(importer, column->parent, integer, &integer))
-            return STATUS_CORRUPT;
-        sqlite3_bind_int64(statement, number, integer);
-        return STATUS_OK;
-    }
-    bits = json_string_value(json_object_get(value, "ieee754"));
-    if (bits) {
-        const uint64_t pattern = strtoull(bits, NULL, 16);
-        double real;
-
-        memcpy(&real, &pattern, sizeof(real));
-        sqlite3_bind_double(statement, number, real);
-        return STATUS_OK;
-    }
-    return bind_blob(statement, number, json_object_get(row->blobs, column->name));
-}
-
-/* Row numbers of trials in an estimate: members "trial", and the arrays "trial_ids". */
-static void renumber(struct importer *importer, json_t *json)
-{
-    const char *key;
-    json_t *member;
-    void *next;
-    size_t i;
-
-    json_array_foreach(json, i, member) renumber(importer, member);
-    json_object_foreach_safe(json, next, key, member)
-    {
-        int64_t id;
-
-        if (strcmp(key, "trial") == 0 && json_is_integer(member)) {
-            if (recall(importer, "trial", json_integer_value(member), &id))
-                json_object_set_new(json, key, json_integer(id));
-            continue;
-        }
-        if (strcmp(key, "trial_ids") != 0) {
-            renumber(importer, member);
-            continue;
-        }
-        for (i = 0; i < json_array_size(member); i++)
-            if (recall(importer, "trial", json_integer_value(json_array_get(member, i)), &id))
-                json_array_set_new(member, i, json_integer(id));
-    }
-}
-
-/* An estimate names its trials by number. */
-static enum status renumber_estimate(struct importer *importer, const struct bundle_table *table,
-                                     const struct bundle_row *row, struct error *err)
-{
-    int body = -1;
-    const char *text = json_string_value(json_object_get(row->row, "body"));
-    json_t *estimate = text ? json_loads(text, 0, NULL) : NULL;
-    char *dumped = NULL;
-    enum status status = STATUS_OK;
-
-    for (int i = 0; i < table->column_count; i++)
-        if (!strcmp(table->columns[i].name, "body"))
-            body = i;
-    if (estimate && body >= 0) {
-        renumber(importer, estimate);
-        status = canonical_dump(estimate, &dumped, err);
-        if (status == STATUS_OK)
-            sqlite3_bind_text(table->insert, body + 1, dumped, -1, SQLITE_TRANSIENT);
-    }
-    free(dumped);
-    json_decref(estimate);
-    return status;
-}
-
 /* ---- rows ---- */
 
-static enum status bad_row(const struct importer *importer, const struct bundle_row *row,
+static enum status bad_row(const struct bundle_importer *importer, const struct bundle_row *row,
                            struct error *err)
 {
     return error_set(err, STATUS_CORRUPT,
@@ -226,7 +45,7 @@ static enum status bad_row(const struct importer *importer, const struct bundle_
 }
 
 /* A row that is here already, by what makes it the same; 0: none. */
-static int64_t find_shared(struct importer *importer, struct bundle_table *table,
+static int64_t find_shared(struct bundle_importer *importer, struct bundle_table *table,
                            const struct bundle_row *row)
 {
     int64_t id = 0;
@@ -237,7 +56,7 @@ static int64_t find_shared(struct importer *importer, struct bundle_table *table
     for (int p = 0; table->same[p]; p++)
         for (int i = 0; i < table->column_count; i++)
             if (!strcmp(table->columns[i].name, table->same[p]) &&
-                bind_value(importer, table, i, row, table->find, p + 1) != STATUS_OK)
+                bundle_bind_value(importer, table, i, row, table->find, p + 1) != STATUS_OK)
                 return 0;
     if (sqlite3_step(table->find) == SQLITE_ROW)
         id = sqlite3_column_int64(table->find, 0);
@@ -256,21 +75,41 @@ static bool is_taken(struct bundle_table *table, int64_t id)
     return taken;
 }
 
-static enum status note_withheld(struct importer *importer, const struct bundle_table *table,
+/* The row's key here, where it is one column: its number, or a digest in hex. */
+static bool key_here(struct bundle_importer *importer, const struct bundle_table *table, int64_t id,
+                     const struct bundle_row *row, char ret[DIGEST_HEX_SIZE])
+{
+    const char *column = table->key >= 0 ? table->columns[table->key].name : "";
+    const json_t *value = json_object_get(row->row, column);
+    unsigned char *bytes = NULL;
+    size_t length = 0;
+    bool known = true;
+
+    if (id == 0 && json_is_integer(value)) /* another row's number */
+        known = bundle_recall(importer, table->columns[table->key].parent,
+                              json_integer_value(value), &id);
+    if (id > 0) {
+        snprintf(ret, DIGEST_HEX_SIZE, "%" PRId64, id);
+        return known;
+    }
+    known = bundle_decode(json_object_get(row->blobs, column), &bytes, &length) &&
+            length <= DIGEST_SIZE;
+    if (known)
+        sodium_bin2hex(ret, DIGEST_HEX_SIZE, bytes, length);
+    free(bytes);
+    return known;
+}
+
+static enum status note_withheld(struct bundle_importer *importer, const struct bundle_table *table,
                                  int64_t id, const struct bundle_row *row, struct error *err)
 {
-    for (int i = 0; i < table->column_count; i++) {
-        char key[128];
+    char key[DIGEST_HEX_SIZE];
 
+    for (int i = 0; i < table->column_count; i++) {
         if (!importer->is_withheld[i])
             continue;
-        if (id == 0 && json_is_integer(row->key) && table->key >= 0) /* another row's number */
-            recall(importer, table->columns[table->key].parent, json_integer_value(row->key), &id);
-        if (id > 0)
-            snprintf(key, sizeof(key), "%" PRId64, id);
-        else
-            snprintf(key, sizeof(key), "%s",
-                     json_string_value(row->key) ? json_string_value(row->key) : "");
+        if (!key_here(importer, table, id, row, key))
+            return bad_row(importer, row, err);
         sqlite3_reset(importer->withhold);
         sqlite3_bind_text(importer->withhold, 1, table->name, -1, SQLITE_STATIC);
         sqlite3_bind_text(importer->withhold, 2, key, -1, SQLITE_TRANSIENT);
@@ -283,7 +122,7 @@ static enum status note_withheld(struct importer *importer, const struct bundle_
     return STATUS_OK;
 }
 
-static enum status insert_row(struct importer *importer, struct bundle_table *table,
+static enum status insert_row(struct bundle_importer *importer, struct bundle_table *table,
                               const struct bundle_row *row, struct error *err)
 {
     const int64_t there = table->id >= 0 ? json_integer_value(json_object_get(row->row, "id")) : 0;
@@ -291,12 +130,12 @@ static enum status insert_row(struct importer *importer, struct bundle_table *ta
     enum status status = STATUS_OK;
 
     if (here != 0)
-        return remember(importer, table->name, there, here, err);
+        return bundle_remember(importer, table->name, there, here, err);
     sqlite3_reset(table->insert);
     sqlite3_clear_bindings(table->insert);
     for (int i = 0; i < table->column_count && status == STATUS_OK; i++)
         if (i != table->id)
-            status = bind_value(importer, table, i, row, table->insert, i + 1);
+            status = bundle_bind_value(importer, table, i, row, table->insert, i + 1);
     if (status != STATUS_OK)
         return status == STATUS_NO_MEMORY ? error_set(err, status, "no memory for a bundle")
                                           : bad_row(importer, row, err);
@@ -304,7 +143,7 @@ static enum status insert_row(struct importer *importer, struct bundle_table *ta
     if (table->id >= 0 && there > 0 && !is_taken(table, there))
         sqlite3_bind_int64(table->insert, table->id + 1, there);
     if (!strcmp(table->name, "estimate"))
-        status = renumber_estimate(importer, table, row, err);
+        status = bundle_renumber_estimate(importer, table, row, err);
     if (status == STATUS_OK && sqlite3_step(table->insert) != SQLITE_DONE)
         status = bundle_failed(importer->store, err);
     sqlite3_reset(table->insert);
@@ -314,14 +153,14 @@ static enum status insert_row(struct importer *importer, struct bundle_table *ta
     if (table->id >= 0) {
         here = sqlite3_last_insert_rowid(importer->store->db);
         /* The ledger's trigger inserts, too; SQLite tells the outer row's number afterwards. */
-        status = remember(importer, table->name, there, here, err);
+        status = bundle_remember(importer, table->name, there, here, err);
     }
     return status == STATUS_OK ? note_withheld(importer, table, here, row, err) : status;
 }
 
 static enum status take_row(void *context, const struct bundle_row *row, struct error *err)
 {
-    struct importer *importer = context;
+    struct bundle_importer *importer = context;
     struct bundle_table *table = NULL;
     enum status status;
 
@@ -338,7 +177,7 @@ static enum status take_row(void *context, const struct bundle_row *row, struct 
 
 static enum status take_head(void *context, const struct bundle_head *head, struct error *err)
 {
-    struct importer *importer = context;
+    struct bundle_importer *importer = context;
     size_t known = 0;
 
     importer->origin = text_format("%s", head->origin);
@@ -379,7 +218,7 @@ static enum status take_head(void *context, const struct bundle_head *head, stru
 
 static void on_found(void *context, const struct verify_finding *finding)
 {
-    struct importer *importer = context;
+    struct bundle_importer *importer = context;
 
     if (finding->level == VERIFY_WRONG)
         importer->summary->wrong++;
@@ -389,13 +228,13 @@ static void on_found(void *context, const struct verify_finding *finding)
 
 static bool on_progress(void *context, uint64_t done, uint64_t total)
 {
-    struct importer *importer = context;
+    struct bundle_importer *importer = context;
 
     return !importer->outer || !importer->outer->progress ||
            importer->outer->progress(importer->outer->context, done, total);
 }
 
-static enum status add_origins(struct importer *importer, const struct digest *sha256,
+static enum status add_origins(struct bundle_importer *importer, const struct digest *sha256,
                                struct error *err)
 {
     const char *slash = strrchr(importer->path, '/');
@@ -428,7 +267,7 @@ static enum status add_origins(struct importer *importer, const struct digest *s
     return status;
 }
 
-static enum status find_first(struct importer *importer, struct error *err)
+static enum status find_first(struct bundle_importer *importer, struct error *err)
 {
     struct statement statement;
     enum status status =
@@ -440,7 +279,7 @@ static enum status find_first(struct importer *importer, struct error *err)
     return statement_single(&statement, &importer->summary->campaign, err);
 }
 
-static void finish(struct importer *importer)
+static void finish(struct bundle_importer *importer)
 {
     for (size_t i = 0; i < importer->table_count; i++) {
         bundle_table_finish(&importer->tables[i]);
@@ -454,7 +293,7 @@ static void finish(struct importer *importer)
     json_decref(importer->new_uids);
 }
 
-static enum status run(struct importer *importer, const struct verify_options *options,
+static enum status run(struct bundle_importer *importer, const struct verify_options *options,
                        struct error *err)
 {
     const struct bundle_visitor visitor = {
@@ -500,7 +339,7 @@ enum status bundle_import(struct store *store, const char *path, const struct bu
                           struct error *err)
 {
     struct bundle_import summary = {0};
-    struct importer *importer = calloc(1, sizeof(*importer));
+    struct bundle_importer *importer = calloc(1, sizeof(*importer));
     enum status status;
 
     if (!importer)

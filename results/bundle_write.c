@@ -1,7 +1,6 @@
-#include "results/bundle.h"
+#include "results/bundle_withhold.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,21 +8,12 @@
 #include "harness/core/canonical.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
+#include "results/bundle_heads.h"
 #include "results/ledger.h"
 #include "results/ledger_leaf.h"
 #include "results/merkle_levels.h"
 #include "results/note.h"
 #include "results/store_internal.h"
-
-/* Bytes; a shorter value is everywhere by chance. More for a pattern, which may name "cpu". */
-#define SECRET_LENGTH_MIN 3
-#define PATTERN_LENGTH_MIN 6
-
-/* A value that is withheld, to be looked for elsewhere. */
-struct secret {
-    char *text;
-    size_t length;
-};
 
 struct writer {
     struct store *store;
@@ -32,8 +22,7 @@ struct writer {
     struct digest_state sha256;
     struct merkle_levels levels;
     struct ledger_checkpoint head;
-    struct secret *secrets;
-    size_t secret_count;
+    struct bundle_secrets secrets;
     struct bundle_summary summary;
 };
 
@@ -65,162 +54,20 @@ static enum status put_line(struct writer *writer, json_t *object, struct error 
     return status;
 }
 
-static json_t *hex_of(const struct digest *digest)
+json_t *bundle_hex_json(const struct digest *digest)
 {
     char hex[DIGEST_HEX_SIZE];
 
     return json_string(digest_hex(digest, hex));
 }
 
-/* ---- what is withheld ---- */
-
-static bool is_column(const char *word, const char *table, const char *column)
+json_t *bundle_path_json(const struct digest *path, size_t count)
 {
-    size_t length = strlen(table);
+    json_t *ret = json_array();
 
-    return !strncmp(word, table, length) && word[length] == '.' &&
-           !strcmp(word + length + 1, column);
-}
-
-static enum status add_secret(struct writer *writer, const char *text, size_t shortest,
-                              struct error *err)
-{
-    struct secret *grown;
-    size_t length = text ? strlen(text) : 0;
-
-    if (length < shortest)
-        return STATUS_OK;
-    for (size_t i = 0; i < writer->secret_count; i++)
-        if (!strcmp(writer->secrets[i].text, text))
-            return STATUS_OK;
-    grown = realloc(writer->secrets, (writer->secret_count + 1) * sizeof(*grown));
-    if (!grown)
-        return no_memory(err);
-    writer->secrets = grown;
-    grown[writer->secret_count] = (struct secret){text_format("%s", text), length};
-    return grown[writer->secret_count++].text ? STATUS_OK : no_memory(err);
-}
-
-/* The readings of the campaigns that a word names; their values become secrets. */
-static enum status add_readings(struct writer *writer, const char *word, size_t *ret_found,
-                                struct error *err)
-{
-    sqlite3_stmt *select = NULL;
-    enum status status = STATUS_OK;
-    int rc =
-        sqlite3_prepare_v2(writer->store->db,
-                           "SELECT r.name, json_extract(r.body, '$.value') FROM temp.bundle_place p"
-                           " JOIN main.reading r ON r.id = p.key WHERE p.table_name = 'reading'",
-                           -1, &select, NULL);
-
-    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(select, 0);
-
-        if (name && fnmatch(word, name, 0) == 0) {
-            ++*ret_found;
-            status = add_secret(writer, (const char *)sqlite3_column_text(select, 1),
-                                strchr(word, '*') ? PATTERN_LENGTH_MIN : SECRET_LENGTH_MIN, err);
-        }
-        rc = SQLITE_OK;
-    }
-    if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = store_error(writer->store, rc, "reading what to withhold", err);
-    sqlite3_finalize(select);
-    return status;
-}
-
-/* The texts that a query gives become secrets; takes `sql`. */
-static enum status add_texts(struct writer *writer, char *sql, size_t *ret_found, struct error *err)
-{
-    sqlite3_stmt *select = NULL;
-    enum status status = STATUS_OK;
-    int rc = sql ? sqlite3_prepare_v2(writer->store->db, sql, -1, &select, NULL) : SQLITE_NOMEM;
-
-    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
-        if (sqlite3_column_type(select, 0) == SQLITE_TEXT)
-            status = add_secret(writer, (const char *)sqlite3_column_text(select, 0),
-                                SECRET_LENGTH_MIN, err);
-        ++*ret_found;
-        rc = SQLITE_OK;
-    }
-    if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = store_error(writer->store, rc, "reading what to withhold", err);
-    sqlite3_finalize(select);
-    free(sql);
-    return status;
-}
-
-/* What tools said stands in `content`, where each of them goes as a whole. */
-#define DUMPS                                                                                      \
-    "SELECT c.body FROM main.dump d JOIN main.content c ON c.digest = d.output"                    \
-    " WHERE d.campaign IN (SELECT id FROM temp.bundle_campaign)"
-
-/* "device.uuid" may be a column, a reading, or both. */
-static enum status add_word(struct writer *writer, const char *word, struct error *err)
-{
-    const char *dot = strchr(word, '.');
-    char table[64];
-    size_t found = 0;
-    enum status status = add_readings(writer, word, &found, err);
-
-    if (status == STATUS_OK && !strcmp(word, "dump.output"))
-        status = add_texts(writer, strdup(DUMPS), &found, err);
-    if (status == STATUS_OK && dot && (size_t)(dot - word) < sizeof(table)) {
-        memcpy(table, word, (size_t)(dot - word));
-        table[dot - word] = '\0';
-        if (bundle_condition(table) && ledger_is_committed(table, dot + 1))
-            status = add_texts(writer,
-                               text_format("SELECT %s FROM main.%s WHERE %s", dot + 1, table,
-                                           bundle_condition(table)),
-                               &found, err);
-    }
-    if (status == STATUS_OK && found == 0)
-        return error_set(
-            err, STATUS_INVALID,
-            "--withhold %s: neither a reading of these campaigns nor a column that can "
-            "be withheld; `assay show --json` lists readings, results/BUNDLE.md columns",
-            word);
-    return status;
-}
-
-static bool contains_secret(const struct writer *writer, const void *bytes, size_t length)
-{
-    for (size_t i = 0; i < writer->secret_count; i++)
-        if (memmem(bytes, length, writer->secrets[i].text, writer->secrets[i].length))
-            return true;
-    return false;
-}
-
-/* A reading that a word names is withheld whatever its value, even "0". */
-static bool is_named(const struct writer *writer, const char *table, const char *column,
-                     const char *reading)
-{
-    for (size_t i = 0; i < writer->options->withhold_count; i++) {
-        const char *word = writer->options->withhold[i];
-
-        if (is_column(word, table, column) ||
-            (reading && (!strcmp(column, "body") || !strcmp(column, "hash")) &&
-             fnmatch(word, reading, 0) == 0))
-            return true;
-    }
-    return false;
-}
-
-/*
- * A digest of what is withheld would let it be guessed: those columns are committed for that
- * reason, and go when anything goes.
- */
-static bool tells_indirectly(const struct writer *writer, const char *table, const char *column)
-{
-    static const char *const digests[][2] = {{"reading_set", "digest"},
-                                             {"device", "digest"},
-                                             {"component", "digest"},
-                                             {"stack", "digest"}};
-
-    for (size_t i = 0; i < 4 && writer->options->withhold_count > 0; i++)
-        if (!strcmp(table, digests[i][0]) && !strcmp(column, digests[i][1]))
-            return true;
-    return false;
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(ret, bundle_hex_json(&path[i]));
+    return ret;
 }
 
 /* ---- rows ---- */
@@ -281,9 +128,9 @@ static enum status add_value(struct writer *writer, const char *table, const cha
     if (sqlite3_column_type(row, column) == SQLITE_NULL)
         return STATUS_OK;
     bytes = blob ? sqlite3_column_blob(row, column) : sqlite3_column_text(row, column);
-    secret = bytes && contains_secret(writer, bytes, (size_t)sqlite3_column_bytes(row, column));
-    if (committed && (secret || is_named(writer, table, name, reading) ||
-                      tells_indirectly(writer, table, name))) {
+    secret = bytes && bundle_secrets_are_in(&writer->secrets, bytes,
+                                            (size_t)sqlite3_column_bytes(row, column));
+    if (committed && (secret || bundle_secrets_name(&writer->secrets, table, name, reading))) {
         writer->summary.withheld++;
         return STATUS_OK;
     }
@@ -298,7 +145,7 @@ static enum status add_value(struct writer *writer, const char *table, const cha
         if (status != STATUS_OK)
             return status;
         if (json_object_set_new(values, name,
-                                json_pack("{s:o, s:o}", "salt", hex_of(&salt), "value",
+                                json_pack("{s:o, s:o}", "salt", bundle_hex_json(&salt), "value",
                                           value_json(row, column))) < 0)
             return no_memory(err);
     }
@@ -307,31 +154,29 @@ static enum status add_value(struct writer *writer, const char *table, const cha
     return STATUS_OK;
 }
 
-/* columns: 0 leaf, 1 leaf data, 2 key, then the row's own */
+/* columns: 0 leaf, 1 leaf data, then the row's own */
 static enum status row_line(struct writer *writer, const char *table, sqlite3_stmt *row, char **ret,
                             struct error *err)
 {
     const int64_t leaf = sqlite3_column_int64(row, 0);
     const char *data = (const char *)sqlite3_column_text(row, 1), *reading = NULL;
     json_t *line = json_object(), *values = json_object(), *blobs = json_object();
-    json_t *path = json_array();
+    json_t *path = NULL;
     struct digest proof[MERKLE_HEIGHT_MAX];
-    enum status status = line && values && blobs && path && data ? STATUS_OK : no_memory(err);
+    enum status status = line && values && blobs && data ? STATUS_OK : no_memory(err);
     size_t count;
 
-    for (int i = 3; i < sqlite3_column_count(row) && !strcmp(table, "reading"); i++)
+    for (int i = 2; i < sqlite3_column_count(row) && !strcmp(table, "reading"); i++)
         if (!strcmp(sqlite3_column_name(row, i), "name"))
             reading = (const char *)sqlite3_column_text(row, i);
-    for (int i = 3; i < sqlite3_column_count(row) && status == STATUS_OK; i++)
+    for (int i = 2; i < sqlite3_column_count(row) && status == STATUS_OK; i++)
         status = add_value(writer, table, reading, leaf, row, i, values, blobs, err);
     if (status == STATUS_OK && leaf >= writer->head.size)
         status = error_set(err, STATUS_INTERNAL, "leaf %" PRId64 " is beyond the head", leaf);
     if (status == STATUS_OK) {
         count = merkle_levels_prove(&writer->levels, (uint64_t)leaf, writer->levels.size, proof);
-        for (size_t i = 0; i < count; i++)
-            json_array_append_new(path, hex_of(&proof[i]));
+        path = bundle_path_json(proof, count);
         json_object_set_new(line, "leaf", json_integer(leaf));
-        json_object_set_new(line, "key", value_json(row, 2));
         json_object_set_new(line, "data", json_loads(data, 0, NULL));
         json_object_set(line, "path", path);
         if (json_object_size(values) > 0)
@@ -361,7 +206,7 @@ static enum status gather_table(struct writer *writer, const char *table, sqlite
     status =
         ledger_leaf_call(writer->store->db, "assay_leaf_data", table, "p.leaf", "t.", &sql, err);
     text_append_format(&sql,
-                       ", p.key, t.* FROM (SELECT * FROM main.%s WHERE %s) t"
+                       ", t.* FROM (SELECT * FROM main.%s WHERE %s) t"
                        " CROSS JOIN temp.bundle_place p ON p.table_name = '%s' AND p.key = ",
                        table, bundle_condition(table), table);
     if (status == STATUS_OK)
@@ -454,11 +299,15 @@ static json_t *words_json(const char *const *words, size_t count)
 
 static enum status put_head(struct writer *writer, struct error *err)
 {
-    json_t *uids = json_array();
+    json_t *uids = json_array(), *heads = NULL;
     sqlite3_stmt *select = NULL;
     char *note = NULL;
     int64_t schema = 0;
     enum status status = ledger_note(writer->store, &writer->head, &note, err);
+
+    if (status == STATUS_OK)
+        status = bundle_heads_json(writer->store, writer->options, &writer->levels, &writer->head,
+                                   &heads, err);
 
     if (sqlite3_prepare_v2(writer->store->db,
                            "SELECT uid FROM main.campaign WHERE id IN temp.bundle_campaign"
@@ -476,16 +325,17 @@ static enum status put_head(struct writer *writer, struct error *err)
     if (status == STATUS_OK)
         status = put_line(
             writer,
-            json_pack("{s:i, s:o, s:I, s:s, s:s, s:o, s:I, s:I, s:s, s:o}", "assay_bundle",
+            json_pack("{s:i, s:o, s:I, s:O, s:s, s:s, s:o, s:I, s:I, s:s, s:o}", "assay_bundle",
                       BUNDLE_VERSION, "campaigns", json_incref(uids), "created_utc_ns",
-                      (json_int_t)clock_utc_ns(), "note", note, "origin", writer->head.origin,
-                      "root", hex_of(&writer->head.root), "schema", (json_int_t)schema, "size",
-                      (json_int_t)writer->head.size, "tool",
+                      (json_int_t)clock_utc_ns(), "heads", heads, "note", note, "origin",
+                      writer->head.origin, "root", bundle_hex_json(&writer->head.root), "schema",
+                      (json_int_t)schema, "size", (json_int_t)writer->head.size, "tool",
                       writer->options->tool_version ? writer->options->tool_version : "?",
                       "withheld",
                       words_json(writer->options->withhold, writer->options->withhold_count)),
             err);
     json_decref(uids);
+    json_decref(heads);
     free(note);
     return status;
 }
@@ -543,7 +393,7 @@ static enum status put_end(struct writer *writer, struct error *err)
 
     return put_line(writer,
                     json_pack("{s:I, s:o, s:o}", "rows", (json_int_t)writer->summary.rows, "seal",
-                              seal(writer, &before), "sha256", hex_of(&before)),
+                              seal(writer, &before), "sha256", bundle_hex_json(&before)),
                     err);
 }
 
@@ -554,8 +404,16 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
     enum status status = bundle_select(store, options->campaigns, options->campaign_count, err);
 
     digest_init(&writer.sha256);
-    for (size_t i = 0; i < options->withhold_count && status == STATUS_OK; i++)
-        status = add_word(&writer, options->withhold[i], err);
+    if (status == STATUS_OK)
+        status = bundle_secrets_gather(&writer.secrets, store, options, err);
+    if (status == STATUS_OK && options->key &&
+        bundle_secrets_are_in(&writer.secrets, options->key->public.name,
+                              strlen(options->key->public.name)))
+        status =
+            error_set(err, STATUS_INVALID,
+                      "a value to withhold is part of the name of the key that signs, %s; sign "
+                      "with a key of another name, or --unsigned",
+                      options->key->public.name);
     if (status == STATUS_OK)
         status = ledger_add_checkpoint(store, "request", 0, options->key, &writer.head, err);
     if (status == STATUS_OK)
@@ -576,9 +434,7 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
         writer.summary.sha256 = digest_final(&writer.sha256);
         *ret = writer.summary;
     }
-    for (size_t i = 0; i < writer.secret_count; i++)
-        free(writer.secrets[i].text);
-    free(writer.secrets);
+    bundle_secrets_finish(&writer.secrets);
     merkle_levels_finish(&writer.levels);
     return status;
 }

@@ -43,4 +43,11 @@ int merkle_prove(uint64_t index, uint64_t size, merkle_leaf_fn *leaf_at, void *c
 bool merkle_proves(const struct digest *leaf, uint64_t index, uint64_t size,
                    const struct digest *path, size_t path_length, const struct digest *root);
 
+/*
+ * Whether the path shows that the tree of `first` leaves with hash `first_root` is the beginning of
+ * that of `size` leaves with hash `root` (RFC 9162, section 2.1.4.2). False for `first` 0.
+ */
+bool merkle_connects(uint64_t first, const struct digest *first_root, uint64_t size,
+                     const struct digest *root, const struct digest *path, size_t path_length);
+
 #endif

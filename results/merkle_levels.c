@@ -81,3 +81,30 @@ size_t merkle_levels_prove(const struct merkle_levels *levels, uint64_t index, u
         ret[i] = top_down[count - 1 - i];
     return count;
 }
+
+size_t merkle_levels_connect(const struct merkle_levels *levels, uint64_t first, uint64_t size,
+                             struct digest ret[MERKLE_HEIGHT_MAX + 1])
+{
+    uint64_t begin = 0, end = size;
+    struct digest top_down[MERKLE_HEIGHT_MAX + 1];
+    size_t count = 0;
+
+    /* SUBPROOF of section 2.1.2; what it cuts off on the left is known to whoever has the first
+     * tree, as long as nothing was cut off: `begin` is 0 then. */
+    while (first != end) {
+        const uint64_t middle = begin + split(end - begin);
+
+        if (first <= middle) {
+            top_down[count++] = range_hash(levels, middle, end);
+            end = middle;
+        } else {
+            top_down[count++] = range_hash(levels, begin, middle);
+            begin = middle;
+        }
+    }
+    if (begin > 0)
+        top_down[count++] = range_hash(levels, begin, end);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = top_down[count - 1 - i];
+    return count;
+}

@@ -63,7 +63,36 @@ static bool close_enough(const json_t *a, const json_t *b)
     return json_is_string(a) ? strcmp(json_string_value(a), json_string_value(b)) == 0 : true;
 }
 
-static enum likeness compare(const char *stored, size_t length, const json_t *again)
+/* Where two objects differ first, by the members' names: "energy", "mean_ns.lo". */
+static void name_difference(struct text *out, const json_t *stored, const json_t *again)
+{
+    const char *key;
+    json_t *member;
+
+    json_object_foreach((json_t *)(uintptr_t)again, key, member)
+    {
+        const json_t *other = json_object_get(stored, key);
+
+        if (other && close_enough(other, member))
+            continue;
+        text_append_format(out, "%s%s", out->length > 0 ? "." : "", key);
+        if (!other)
+            text_append(out, ", which is missing");
+        else if (json_is_object(other) && json_is_object(member))
+            name_difference(out, other, member);
+        return;
+    }
+    json_object_foreach((json_t *)(uintptr_t)stored, key, member) if (!json_object_get(again, key))
+    {
+        text_append_format(out, "%s%s, which does not belong there", out->length > 0 ? "." : "",
+                           key);
+        return;
+    }
+}
+
+/* Where they differ, `why` tells what first. */
+static enum likeness compare(const char *stored, size_t length, const json_t *again,
+                             struct error *why)
 {
     char *bytes = NULL;
     json_t *parsed = NULL;
@@ -76,6 +105,15 @@ static enum likeness compare(const char *stored, size_t length, const json_t *ag
     else if (canonical_parse(stored, length, "stored", &parsed, NULL) == STATUS_OK &&
              close_enough(parsed, again))
         likeness = SAME_NUMBERS;
+    if (likeness == DIFFERENT) {
+        struct text name;
+
+        text_init(&name);
+        name_difference(&name, parsed, again);
+        error_set(why, STATUS_CORRUPT, "it differs in %s",
+                  text_ok(&name) && name.length > 0 ? name.data : "its form");
+        text_finish(&name);
+    }
     json_decref(parsed);
     free(bytes);
     return likeness;
@@ -147,13 +185,13 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
         return;
     }
     if (all && analysis_estimate_cell(worker->store, cell, &again, &err) == STATUS_OK)
-        likeness = compare(body, length, again);
+        likeness = compare(body, length, again, &err);
     if (likeness == DIFFERENT && (!all || !sqlite3_column_int(row, 6))) {
         json_decref(again);
         again = NULL;
         if (analysis_estimate_until(worker->store, cell, last_trial(body, length), &again, &err) ==
             STATUS_OK)
-            likeness = compare(body, length, again);
+            likeness = compare(body, length, again, &err);
     }
     json_decref(again);
     if (likeness == DIFFERENT)
@@ -230,7 +268,7 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row)
                                           sqlite3_column_int64(row, 2),
                                           sqlite3_column_int64(row, 3), body, &again, &err);
     if (status == STATUS_OK)
-        likeness = compare(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again);
+        likeness = compare(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again, &err);
     if (status == STATUS_UNSUPPORTED)
         verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key, "%s", err.message);
     else if (likeness == DIFFERENT)

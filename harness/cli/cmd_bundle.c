@@ -12,7 +12,7 @@
 #include "harness/runner/tool.h"
 #include "results/bundle.h"
 
-enum { KEY_OUTPUT = 'o', KEY_WITHHOLD = 'w', KEY_UNSIGNED = 0x100 };
+enum { KEY_OUTPUT = 'o', KEY_WITHHOLD = 'w', KEY_UNSIGNED = 0x100, KEY_SINCE };
 
 #define CAMPAIGNS_MAX 1000
 #define WORDS_MAX 64
@@ -84,11 +84,12 @@ static int bundle(const struct command_line *line, struct store *store, void *co
 {
     struct signing *signing = context;
     int64_t campaigns[CAMPAIGNS_MAX];
-    const char *words[WORDS_MAX], *word;
+    const char *words[WORDS_MAX], *since[WORDS_MAX], *word;
     bool progress = isatty(STDERR_FILENO) && !command_has(line, KEY_QUIET);
     struct bundle_options options = {
         .campaigns = campaigns,
         .withhold = words,
+        .since = since,
         .key = command_has(line, KEY_UNSIGNED) ? NULL : signing_key(signing),
         .tool_version = tool_version(),
         .context = &progress,
@@ -108,6 +109,13 @@ static int bundle(const struct command_line *line, struct store *store, void *co
             return command_fail(&err);
         }
         words[options.withhold_count++] = word;
+    }
+    for (; (word = command_value_at(line, KEY_SINCE, options.since_count));) {
+        if (options.since_count == WORDS_MAX) {
+            error_set(&err, STATUS_INVALID, "--since: at most %d of them", WORDS_MAX);
+            return command_fail(&err);
+        }
+        since[options.since_count++] = word;
     }
     return write_to(line, store, command_value(line, KEY_OUTPUT), &options);
 }
@@ -134,6 +142,10 @@ static const struct argp_option options[] = {
     {"withhold", KEY_WITHHOLD, "NAME", 0,
      "leave this out: a reading's name or pattern (host.name, 'device.*') or a column "
      "(campaign.command, component.path); may be given several times",
+     0},
+    {"since", KEY_SINCE, "SIZE:ROOT", 0,
+     "show that this head, which somebody kept, is one that the ledger has grown from; checkpoints "
+     "are shown without being asked for; may be given several times",
      0},
     {"unsigned", KEY_UNSIGNED, NULL, 0, "do not sign, even where there is a key", 0},
     {0}};

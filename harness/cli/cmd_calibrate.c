@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/calibration_tally.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
@@ -11,7 +12,6 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
-#include "harness/runner/ab.h"
 #include "harness/runner/sampler.h"
 #include "protocols/comparability.h"
 
@@ -19,14 +19,6 @@ enum { KEY_COMPARISONS = 'n' };
 
 #define OVERHEAD_SAMPLES 20000
 #define WORKLOADS_MAX 16
-
-/* What the comparisons of a against a have come to so far. */
-struct tally {
-    size_t comparisons, without_numbers;
-    size_t paired_different, paired_verdicts; /* interval excludes 1; said faster or slower */
-    size_t blocked_different;                 /* the same data as AAAA then BBBB */
-    json_t *rows;
-};
 
 /* Median cost of an empty sample: two clock readings and their bookkeeping. */
 static double sample_overhead_ns(struct error *err)
@@ -47,58 +39,9 @@ static double sample_overhead_ns(struct error *err)
     return cost;
 }
 
-/*
- * The same trials in the order they ran, as if the first half had been one arm and the second half
- * the other: what comparing two runs made one after the other would have said.
- */
-static bool blocked_differs(const struct pairs *pairs, const struct compare_options *options)
-{
-    size_t count = pairs->count;
-    double *line = calloc(2 * count + 1, sizeof(*line));
-    struct comparison comparison;
-    bool differs = false;
-
-    for (size_t k = 0; line && k < count; k++) {
-        line[2 * k] = pairs->a[k];
-        line[2 * k + 1] = pairs->b[k];
-    }
-    if (line && unpaired_analyze(line, count, line + count, count, options, &comparison, NULL) ==
-                    STATUS_OK)
-        differs = comparison.differs;
-    free(line);
-    return differs;
-}
-
-static void count_comparison(const char *workload, const struct ab_result *result,
-                             const struct compare_options *options, struct tally *tally)
-{
-    bool blocked;
-
-    tally->comparisons++;
-    if (!result->has_numbers) {
-        tally->without_numbers++;
-        json_array_append_new(tally->rows, json_pack("{s:s, s:s}", "workload", workload, "reason",
-                                                     result->why.message));
-        return;
-    }
-    blocked = blocked_differs(&result->pairs, options);
-    tally->paired_different += result->numbers.differs;
-    tally->paired_verdicts += result->numbers.verdict == COMPARE_FASTER ||
-                              result->numbers.verdict == COMPARE_SLOWER;
-    tally->blocked_different += blocked;
-    json_array_append_new(
-        tally->rows,
-        json_pack("{s:s, s:f, s:o, s:b, s:s, s:b}", "workload", workload, "ratio",
-                  result->numbers.ratio.value, "sd_log",
-                  isfinite(result->numbers.sd) ? json_real(result->numbers.sd) : json_null(),
-                  "differs",
-                  result->numbers.differs, "verdict",
-                  compare_verdict_name(result->numbers.verdict), "blocked_differs", blocked));
-}
-
 /* One comparison of a workload with itself. */
 static enum status compare_once(const struct command_line *line, struct store *store,
-                                const char *workload, int wake_fd, struct tally *tally,
+                                const char *workload, int wake_fd, struct calibration_tally *tally,
                                 bool *ret_interrupted, struct error *err)
 {
     struct campaign_options options = {.wake_fd = wake_fd, .quiet = command_has(line, KEY_QUIET)};
@@ -128,7 +71,7 @@ static enum status compare_once(const struct command_line *line, struct store *s
         if (status == STATUS_OK && !summary.interrupted)
             status = ab_evaluate(store, campaign.row, NULL, &request.compare, &result, err);
         if (status == STATUS_OK && !summary.interrupted) {
-            count_comparison(workload, &result, &request.compare, tally);
+            calibration_tally_add(tally, workload, campaign.uid, &result, &request.compare);
             ab_result_finish(&result);
         }
         campaign_finish(&campaign);
@@ -137,20 +80,17 @@ static enum status compare_once(const struct command_line *line, struct store *s
     return status;
 }
 
-static json_t *tally_json(const struct tally *tally, const struct clock_quality *quality,
-                          double overhead_ns)
+/* What no file can tell again: this machine's clock, and what a sample costs here. */
+static json_t *clock_json(void)
 {
-    return json_pack("{s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:O}", "clock_resolution_ns",
-                     (json_int_t)quality->resolution_ns, "clock_read_ns", quality->read_cost_ns,
-                     "sample_overhead_ns", overhead_ns, "comparisons",
-                     (json_int_t)tally->comparisons, "without_numbers",
-                     (json_int_t)tally->without_numbers, "paired_different",
-                     (json_int_t)tally->paired_different, "paired_verdicts",
-                     (json_int_t)tally->paired_verdicts, "blocked_different",
-                     (json_int_t)tally->blocked_different, "rows", tally->rows);
+    const struct clock_quality quality = clock_measure_quality(100000);
+
+    return json_pack("{s:I, s:f, s:f}", "clock_resolution_ns", (json_int_t)quality.resolution_ns,
+                     "clock_read_ns", quality.read_cost_ns, "sample_overhead_ns",
+                     sample_overhead_ns(NULL));
 }
 
-static int show(const struct command_line *line, const struct tally *tally, json_t *json)
+static int show(const struct command_line *line, const struct calibration_tally *tally, json_t *json)
 {
     struct text out;
 
@@ -177,7 +117,7 @@ static int show(const struct command_line *line, const struct tally *tally, json
 }
 
 static enum status run_all(const struct command_line *line, struct store *store, int64_t count,
-                           int wake_fd, struct tally *tally, bool *ret_interrupted,
+                           int wake_fd, struct calibration_tally *tally, bool *ret_interrupted,
                            struct error *err)
 {
     static const char *const standard[] = {"triad"};
@@ -198,8 +138,8 @@ static enum status run_all(const struct command_line *line, struct store *store,
 static int calibrate(const struct command_line *line, struct store *store, void *context)
 {
     const int64_t *count = context;
-    struct clock_quality quality = clock_measure_quality(100000);
-    struct tally tally = {.rows = json_array()};
+    json_t *clock = clock_json();
+    struct calibration_tally tally = {.rows = json_array()};
     struct error err = ERROR_INIT;
     bool interrupted = false;
     int wake_fd = -1, result;
@@ -209,7 +149,7 @@ static int calibrate(const struct command_line *line, struct store *store, void 
         run_all(line, store, *count, wake_fd, &tally, &interrupted, &err) != STATUS_OK) {
         result = command_fail(&err);
     } else {
-        json = tally_json(&tally, &quality, sample_overhead_ns(NULL));
+        json = calibration_tally_json(&tally, clock);
         if (store_add_comparison(store, "calibration", 0, 0, COMPARISON_VERSION,
                                  interrupted ? "interrupted" : "done", json, &err) != STATUS_OK) {
             json_decref(json);
@@ -221,6 +161,7 @@ static int calibrate(const struct command_line *line, struct store *store, void 
             result = ASSAY_EXIT_INTERRUPTED;
     }
     json_decref(tally.rows);
+    json_decref(clock);
     return result;
 }
 

@@ -4,9 +4,8 @@
 #include <unistd.h>
 
 #include "harness/cli/commands.h"
-#include "harness/cli/comparison_view.h"
+#include "harness/cli/comparison_again.h"
 #include "harness/cli/output.h"
-#include "harness/cli/stored_comparison.h"
 #include "harness/core/log.h"
 #include "results/bundle.h"
 #include "results/verify.h"
@@ -43,8 +42,9 @@ static void found(void *context, const struct verify_finding *finding)
     }
     text_init(&line);
     text_append_format(&line, "%s: %s: %s%s%s%s", level, verify_check_name(finding->check),
-                       finding->table ? finding->table : "", finding->key ? " " : "",
-                       finding->key ? finding->key : "", finding->table ? ": " : "");
+                       finding->table ? finding->table : "",
+                       finding->table && finding->key ? " " : "", finding->key ? finding->key : "",
+                       finding->table || finding->key ? ": " : "");
     text_append_printable(&line, finding->message, strlen(finding->message));
     text_append_char(&line, '\n');
     if (text_ok(&line))
@@ -61,44 +61,6 @@ static bool progress(void *context, const struct verify_progress *progress)
         fprintf(stderr, "\r%-12s %3d %%", progress->doing,
                 (int)(100 * (double)progress->done / (double)progress->total));
     return true;
-}
-
-/* A paired comparison is made of its campaign alone; the others stand on more than is stored. */
-static enum status compare(void *context, struct store *store, const char *kind, int64_t a,
-                           int64_t b, const json_t *body, json_t **ret, struct error *err)
-{
-    struct compare_options options = compare_options_default();
-    const json_t *margin = json_object_get(body, "margin");
-    const char *id = json_string_value(json_object_get(body, "a"));
-    struct stored_comparison comparison;
-    char campaign[16] = "";
-    enum status status;
-
-    (void)context;
-    (void)a;
-    (void)b;
-    if (strcmp(kind, "ab") != 0)
-        return error_set(
-            err, STATUS_UNSUPPORTED,
-            "a %s tells of this machine's clock at the time, and is not worked out again",
-            strcmp(kind, "calibration") == 0 ? "calibration" : "comparison of its kind");
-    if (json_is_number(margin))
-        options.margin = json_number_value(margin);
-    if (!id || strlen(id) < 8)
-        return error_set(err, STATUS_CORRUPT, "it names no result");
-    memcpy(campaign, id, 8);
-    status = stored_comparison_make(store, campaign, NULL, &options, &comparison, err);
-    if (status != STATUS_OK)
-        return status;
-    *ret = comparison_view_json(
-        &(struct comparison_view){.a = comparison.a,
-                                  .b = comparison.b,
-                                  .judgement = comparison.judgement,
-                                  .numbers = comparison.has_numbers ? &comparison.numbers : NULL,
-                                  .why_no_numbers = comparison.why.message,
-                                  .note = comparison.note});
-    stored_comparison_finish(&comparison);
-    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
 
 static json_t *summary_json(const struct verify_summary *summary, struct report *report,
@@ -177,7 +139,7 @@ static int run(const struct command_line *line)
     struct report report = {.json = command_has(line, KEY_JSON),
                             .progress = isatty(STDERR_FILENO) && !command_has(line, KEY_QUIET)};
     struct verify_options options = {
-        .context = &report, .found = found, .progress = progress, .compare = compare};
+        .context = &report, .found = found, .progress = progress, .compare = comparison_again};
     struct verify_summary summary;
     struct error err = ERROR_INIT;
     enum status status;

@@ -229,6 +229,7 @@ required: [host.kernel.release, device.name]
         self.assertEqual(len(result["rows"]), 2)
         self.assertGreater(result["sample_overhead_ns"], 0)
         self.assertEqual(self.query("SELECT kind FROM comparison"), [("calibration",)])
+        self.assert_worked_out_again("sd_log")
 
     def test_gate_of_unknown_results(self):
         self.measure()

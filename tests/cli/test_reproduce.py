@@ -74,6 +74,10 @@ required: [host.kernel.release, device.name]
         self.assertEqual(call.status, 0, call.err)
         self.assertRegex(call.out, "^Reproduced: [0-9a-f]{8}/1 agrees with")
 
+    def test_worked_out_again(self):
+        self.assertEqual(self.reproduce(self.measure(**self.KNOWN), **self.SLOWER).status, 1)
+        self.assert_worked_out_again("sd_log")
+
     def test_did_not_hold(self):
         original = self.measure(**self.KNOWN)
         call = self.reproduce(original, **self.SLOWER)
@@ -87,6 +91,8 @@ required: [host.kernel.release, device.name]
         # The same difference is agreement to one who allows for it.
         call = self.reproduce(original, "--margin", "0.2", **self.SLOWER)
         self.assertEqual(call.status, 0, call.out + call.err)
+        call = self.assay("verify", self.db, "--json")
+        self.assertEqual((call.status, call.json()["comparisons"]), (0, 2), call.out)
 
     def test_not_here(self):
         original = self.measure()

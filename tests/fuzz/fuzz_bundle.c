@@ -86,10 +86,10 @@ static void import_it(void)
         fuzz_require_good_message(&err, status);
 }
 
-/* {"data", "values", "blobs"} as the only row of a bundle. */
+/* {"data", "values", "blobs"} as the only row of a bundle; with "heads", of version 2. */
 static void wrap(const json_t *row)
 {
-    char *data = NULL, *rest = NULL, root[DIGEST_HEX_SIZE];
+    char *data = NULL, *rest = NULL, *heads = NULL, root[DIGEST_HEX_SIZE];
     struct digest leaf;
     struct text out;
     json_t *line = json_copy((json_t *)row);
@@ -97,15 +97,19 @@ static void wrap(const json_t *row)
     text_init(&out);
     if (canonical_dump(json_object_get(row, "data"), &data, NULL) == STATUS_OK && line) {
         leaf = merkle_leaf(data, strlen(data));
+        if (json_object_get(line, "heads"))
+            canonical_dump(json_object_get(line, "heads"), &heads, NULL);
+        json_object_del(line, "heads");
         json_object_set_new(line, "leaf", json_integer(0));
         json_object_set_new(line, "path", json_array());
         if (canonical_dump(line, &rest, NULL) == STATUS_OK) {
             text_append_format(&out,
-                               "{\"assay_bundle\":1,\"campaigns\":[\"c\"],\"created_utc_ns\":1,"
-                               "\"note\":\"n\",\"origin\":\"o\",\"root\":\"%s\",\"schema\":5,"
+                               "{\"assay_bundle\":%d,\"campaigns\":[\"c\"],\"created_utc_ns\":1,%s%s"
+                               "%s\"note\":\"n\",\"origin\":\"o\",\"root\":\"%s\",\"schema\":5,"
                                "\"size\":1,\"tool\":\"t\",\"withheld\":[]}\n%s\n"
                                "{\"rows\":1,\"seal\":null,\"sha256\":\"\"}\n",
-                               digest_hex(&leaf, root), rest);
+                               heads ? 2 : 1, heads ? "\"heads\":" : "", heads ? heads : "",
+                               heads ? "," : "", digest_hex(&leaf, root), rest);
             if (text_ok(&out)) {
                 set_file(out.data, out.length);
                 read_it();
@@ -115,6 +119,7 @@ static void wrap(const json_t *row)
     }
     text_finish(&out);
     free(data);
+    free(heads);
     free(rest);
     json_decref(line);
 }

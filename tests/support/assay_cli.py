@@ -5,6 +5,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import tempfile
@@ -86,6 +87,26 @@ class CliTest(unittest.TestCase):
         with contextlib.closing(sqlite3.connect(f"file:{self.db}?mode=ro", uri=True,
                                                 timeout=30)) as connection:
             return connection.execute(sql, parameters).fetchall()
+
+    def assert_worked_out_again(self, number):
+        """verify comes to the one stored comparison again, and to no other, whoever writes the log."""
+        import forge
+        call = self.assay("verify", self.db, "--json")
+        self.assertEqual(call.status, 0, call.out)
+        self.assertEqual(call.json()["comparisons"], 1, call.out)
+        with forge.Forgery(self.db) as forgery:
+            (row,) = forgery.rows("comparison")
+            body, count = re.subn(r'"%s":[0-9.e+-]+' % number, '"%s":0.125' % number, row[-1])
+            self.assertGreater(count, 0, row[-1])
+            forgery.delete("comparison", row)
+            forgery.insert("comparison", row[:-1] + (body,))
+            forgery.db.execute("DELETE FROM signature")
+            forgery.rewrite()
+        call = self.assay("verify", self.db, "--json")
+        self.assertEqual(call.status, 1)
+        found = [f for f in call.json()["findings"] if f["level"] == "wrong"]
+        self.assertEqual([(f["check"], f["table"]) for f in found], [("comparison", "comparison")], found)
+        self.assertIn("it differs in ", found[0]["message"])
 
     def new_db(self):
         """From now on another database, for loops."""

@@ -117,6 +117,25 @@ static void test_levels(void **state)
                 assert_memory_equal(plain, quick, (size_t)count * sizeof(plain[0]));
                 assert_true(merkle_proves(&copy[i], i, part, quick, (size_t)count, &root));
             }
+        for (uint64_t first = 1; first <= size; first++) {
+            const struct digest old = merkle_levels_root(&levels, first);
+            const struct digest new = merkle_levels_root(&levels, size);
+            struct digest path[MERKLE_HEIGHT_MAX + 1];
+            const size_t count = merkle_levels_connect(&levels, first, size, path);
+
+            assert_true(merkle_connects(first, &old, size, &new, path, count));
+            assert_false(merkle_connects(first, &new, size, &old, path, count) && first < size);
+            assert_false(merkle_connects(first + 1, &old, size, &new, path, count));
+            assert_false(merkle_connects(0, &old, size, &new, path, count));
+            for (size_t i = 0; i < count; i++) {
+                path[i].bytes[i % DIGEST_SIZE] ^= 1;
+                assert_false(merkle_connects(first, &old, size, &new, path, count));
+                path[i].bytes[i % DIGEST_SIZE] ^= 1;
+            }
+            assert_false(count > 0 && merkle_connects(first, &old, size, &new, path, count - 1));
+            path[count] = old;
+            assert_false(merkle_connects(first, &old, size, &new, path, count + 1));
+        }
         merkle_levels_finish(&levels);
         free(copy);
     }

@@ -1,0 +1,68 @@
+#include "harness/cli/calibration_tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/*
+ * The same trials in the order they ran, as if the first half had been one arm and the second half
+ * the other: what comparing two runs made one after the other would have said.
+ */
+static bool blocked_differs(const struct pairs *pairs, const struct compare_options *options)
+{
+    size_t count = pairs->count;
+    double *line = calloc(2 * count + 1, sizeof(*line));
+    struct comparison comparison;
+    bool differs = false;
+
+    for (size_t k = 0; line && k < count; k++) {
+        line[2 * k] = pairs->a[k];
+        line[2 * k + 1] = pairs->b[k];
+    }
+    if (line &&
+        unpaired_analyze(line, count, line + count, count, options, &comparison, NULL) == STATUS_OK)
+        differs = comparison.differs;
+    free(line);
+    return differs;
+}
+
+void calibration_tally_add(struct calibration_tally *tally, const char *workload, const char *uid,
+                           const struct ab_result *result, const struct compare_options *options)
+{
+    json_t *row = json_pack("{s:s, s:s, s:f}", "workload", workload, "campaign", uid, "margin",
+                            options->margin);
+    bool blocked;
+
+    json_array_append_new(tally->rows, row);
+    tally->comparisons++;
+    if (!result->has_numbers) {
+        tally->without_numbers++;
+        json_object_set_new(row, "reason", json_string(result->why.message));
+        return;
+    }
+    blocked = blocked_differs(&result->pairs, options);
+    tally->paired_different += result->numbers.differs;
+    tally->paired_verdicts +=
+        result->numbers.verdict == COMPARE_FASTER || result->numbers.verdict == COMPARE_SLOWER;
+    tally->blocked_different += blocked;
+    json_object_set_new(row, "ratio", json_real(result->numbers.ratio.value));
+    json_object_set_new(row, "sd_log",
+                        isfinite(result->numbers.sd) ? json_real(result->numbers.sd) : json_null());
+    json_object_set_new(row, "differs", json_boolean(result->numbers.differs));
+    json_object_set_new(row, "verdict", json_string(compare_verdict_name(result->numbers.verdict)));
+    json_object_set_new(row, "blocked_differs", json_boolean(blocked));
+}
+
+json_t *calibration_tally_json(const struct calibration_tally *tally, const json_t *clock)
+{
+    json_t *json = json_copy((json_t *)(uintptr_t)clock);
+
+    json_object_set_new(json, "comparisons", json_integer((json_int_t)tally->comparisons));
+    json_object_set_new(json, "without_numbers", json_integer((json_int_t)tally->without_numbers));
+    json_object_set_new(json, "paired_different",
+                        json_integer((json_int_t)tally->paired_different));
+    json_object_set_new(json, "paired_verdicts", json_integer((json_int_t)tally->paired_verdicts));
+    json_object_set_new(json, "blocked_different",
+                        json_integer((json_int_t)tally->blocked_different));
+    json_object_set(json, "rows", tally->rows);
+    return json;
+}

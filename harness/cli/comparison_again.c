@@ -1,0 +1,99 @@
+#include "harness/cli/comparison_again.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cli/calibration_tally.h"
+#include "harness/cli/stored_comparison.h"
+#include "harness/runner/ab.h"
+
+/* `json` has the member "margin"; without one it made no difference. */
+static struct compare_options options_of(const json_t *json)
+{
+    struct compare_options options = compare_options_default();
+    const json_t *margin = json_object_get(json, "margin");
+
+    if (json_is_number(margin))
+        options.margin = json_number_value(margin);
+    return options;
+}
+
+/* `paired`: all that is said of the campaign of both results; else the two results. */
+static enum status pair_again(struct store *store, bool paired, const json_t *body, json_t **ret,
+                              struct error *err)
+{
+    const struct compare_options options = options_of(json_object_get(body, "comparison"));
+    const char *a = json_string_value(json_object_get(body, "a"));
+    const char *b = json_string_value(json_object_get(body, "b"));
+    struct stored_comparison comparison;
+    char campaign[16] = "";
+    enum status status;
+
+    if (!a || !b || strlen(a) < 8)
+        return error_set(err, STATUS_CORRUPT, "it names no two results");
+    memcpy(campaign, a, 8);
+    status = paired ? stored_comparison_make(store, campaign, NULL, &options, &comparison, err)
+                    : stored_comparison_make(store, a, b, &options, &comparison, err);
+    if (status != STATUS_OK)
+        return status;
+    *ret = stored_comparison_json(&comparison);
+    stored_comparison_finish(&comparison);
+    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+}
+
+static enum status add_row(struct store *store, const json_t *row, struct calibration_tally *tally,
+                           struct error *err)
+{
+    const struct compare_options options = options_of(row);
+    const char *uid = json_string_value(json_object_get(row, "campaign"));
+    const char *workload = json_string_value(json_object_get(row, "workload"));
+    struct ab_result result;
+    int64_t campaign;
+    enum status status;
+
+    if (!uid || !workload)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "an older calibration, which does not say of which campaigns it was made, "
+                         "is not worked out again");
+    status = store_find_campaign(store, uid, &campaign, err);
+    if (status == STATUS_OK)
+        status = ab_evaluate(store, campaign, NULL, &options, &result, err);
+    if (status != STATUS_OK)
+        return status;
+    calibration_tally_add(tally, workload, uid, &result, &options);
+    ab_result_finish(&result);
+    return STATUS_OK;
+}
+
+static enum status calibration_again(struct store *store, const json_t *body, json_t **ret,
+                                     struct error *err)
+{
+    static const char *const told[] = {"clock_resolution_ns", "clock_read_ns",
+                                       "sample_overhead_ns"};
+    struct calibration_tally tally = {.rows = json_array()};
+    const json_t *rows = json_object_get(body, "rows");
+    json_t *clock = json_object();
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        if (json_object_get(body, told[i]))
+            json_object_set(clock, told[i], json_object_get(body, told[i]));
+    for (size_t i = 0; i < json_array_size(rows) && status == STATUS_OK; i++)
+        status = add_row(store, json_array_get(rows, i), &tally, err);
+    if (status == STATUS_OK)
+        *ret = calibration_tally_json(&tally, clock);
+    json_decref(tally.rows);
+    json_decref(clock);
+    return status;
+}
+
+enum status comparison_again(void *context, struct store *store, const char *kind, int64_t a,
+                             int64_t b, const json_t *body, json_t **ret, struct error *err)
+{
+    (void)context;
+    (void)a;
+    (void)b;
+    if (!strcmp(kind, "calibration"))
+        return calibration_again(store, body, ret, err);
+    return pair_again(store, !strcmp(kind, "ab"), body, ret, err);
+}
