@@ -31,6 +31,7 @@ struct buffer;
 struct module;
 struct event;
 struct product;
+struct convolution;
 struct telemetry;
 
 enum device_type { DEVICE_CPU, DEVICE_GPU, DEVICE_ACCELERATOR, DEVICE_SIMULATED };
@@ -204,6 +205,38 @@ struct product_info {
     char method[PRODUCT_WORD_MAX]; /* how `support` was learned: the call and its answer */
 };
 
+/* ---- the vendor library's convolution ---- */
+
+/*
+ * A forward 2-D convolution of a batch of images, as networks have it:
+ * output[b, y, x, f] = sum over r, s, c of weights[f, r, s, c]
+ *     * input[b, y stride_y + r dilation_y - pad_y, x stride_x + s dilation_x - pad_x, g C + c]
+ * where C = channels / groups, g = f / (filters / groups), and input beyond its edge is 0.
+ * Channels lie last, without gaps, and weights as (filter, row, column, channel). `precision` is
+ * what is computed in, as in struct product_shape, and sums are kept as there. What is asked for is
+ * this sum: a library's FFT or Winograd forms, whose errors have other bounds, are not used.
+ */
+struct convolution_shape {
+    enum precision precision;
+    enum dtype type;        /* of input and weights */
+    enum dtype result_type; /* of the output: type, or what sums are kept in; f32 for int8, too */
+    uint64_t batch, height, width, channels; /* of the input */
+    uint64_t filters, kernel_height, kernel_width;
+    uint64_t stride_y, stride_x, dilation_y, dilation_x, groups; /* 0 counts as 1 */
+    uint64_t pad_y, pad_x;                                       /* on either side */
+};
+
+/* Height and width of the output, 0 where the kernel is larger than the padded image. */
+uint64_t convolution_out_height(const struct convolution_shape *shape);
+uint64_t convolution_out_width(const struct convolution_shape *shape);
+
+/* What will run, for provenance. */
+struct convolution_info {
+    struct product_info library;
+    char weights[PRODUCT_WORD_MAX]; /* how the library reads them: "as given", or what was done */
+    uint64_t weights_bytes;         /* of its own copy; 0: it reads the caller's */
+};
+
 struct device_ops {
     /* Memory. Contents are undefined after alloc. */
     enum status (*buffer_alloc)(struct device *device, uint64_t bytes, enum buffer_flags flags,
@@ -255,6 +288,25 @@ struct device_ops {
                                     struct product_info *ret, struct error *err);
 
     /*
+     * Optional, all five or none: the vendor library's convolution, as for products. set_weights is
+     * called before the first run and does what the library needs with them once (a reordering), so
+     * that no run has it; it returns when that is done. The buffer stays as it is until
+     * the next set_weights or destroy.
+     */
+    enum status (*convolution_create)(struct device *device, const struct convolution_shape *shape,
+                                      struct convolution **ret, struct error *err);
+    void (*convolution_destroy)(struct device *device, struct convolution *convolution);
+    enum status (*convolution_set_weights)(struct device *device, struct convolution *convolution,
+                                           const struct product_operand *weights,
+                                           struct error *err);
+    enum status (*convolution_run)(struct device *device, struct convolution *convolution,
+                                   const struct product_operand *input,
+                                   const struct product_operand *output, struct error *err);
+    enum status (*convolution_describe)(struct device *device,
+                                        const struct convolution *convolution,
+                                        struct convolution_info *ret, struct error *err);
+
+    /*
      * Optional: group sizes worth measuring for this device, ascending, at most `capacity`.
      * NULL: {1}. The workload measures and picks; the choice is recorded.
      */
@@ -291,6 +343,12 @@ struct event {
 struct product {
     struct device *device;
     struct product_shape shape; /* with the 0s that count as 1 filled in */
+};
+
+struct convolution {
+    struct device *device;
+    struct convolution_shape shape; /* with the 0s that count as 1 filled in */
+    bool has_weights;
 };
 
 struct backend_ops {
@@ -401,9 +459,9 @@ enum status device_synchronize(struct device *device, struct error *err);
 size_t device_lane_candidates(struct device *device, uint32_t *ret, size_t capacity);
 
 /*
- * Before a process starts others: gives it back the processors that it began with. An OpenMP runtime
- * that is linked in binds the first thread to one of them when the user has set OMP_PROC_BIND or
- * OMP_PLACES, and children would inherit that. Does nothing where neither is set.
+ * Before a process starts others: gives it back the processors that it began with. An OpenMP
+ * runtime that is linked in binds the first thread to one of them when the user has set
+ * OMP_PROC_BIND or OMP_PLACES, and children would inherit that. Does nothing where neither is set.
  */
 void backend_unbind_process(void);
 
@@ -431,6 +489,37 @@ enum status device_product_describe(const struct product *product, struct produc
  */
 void device_product_support(struct device *device, enum precision precision,
                             struct product_info *ret);
+
+/* ---- convolution.c ---- */
+
+bool device_has_convolutions(const struct device *device);
+/*
+ * UNSUPPORTED: the device has no vendor convolution, or the library does not do this one. INVALID:
+ * nothing in a dimension, groups that do not divide channels and filters, a kernel that no padded
+ * image holds, a dimension beyond 2^31, types that do not belong to the precision.
+ */
+enum status device_convolution_create(struct device *device, const struct convolution_shape *shape,
+                                      struct convolution **ret, struct error *err);
+void device_convolution_destroy(struct convolution *convolution); /* takes NULL */
+/* Before the first run. Waits. INVALID and INTERNAL as for run. */
+enum status device_convolution_set_weights(struct convolution *convolution,
+                                           const struct product_operand *weights,
+                                           struct error *err);
+/*
+ * Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device, or no
+ * weights were set.
+ */
+enum status device_convolution_run(struct convolution *convolution,
+                                   const struct product_operand *input,
+                                   const struct product_operand *output, struct error *err);
+enum status device_convolution_describe(const struct convolution *convolution,
+                                        struct convolution_info *ret, struct error *err);
+/*
+ * Asks the library for a small convolution in the precision (8 x 8 x 64, 64 filters of 3 x 3), the
+ * output as it is summed, then in the operands' type. Fills `ret` as device_product_support does.
+ */
+void device_convolution_support(struct device *device, enum precision precision,
+                                struct convolution_info *ret);
 
 /* Takes NULL. Free its buffers, modules and events before: they are the caller's. */
 void device_close(struct device *device);

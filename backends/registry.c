@@ -51,7 +51,7 @@ enum status backend_ops_check(const struct backend_ops *ops, struct error *err)
 enum status device_ops_check(const struct device_ops *ops, struct error *err)
 {
     const char *missing = NULL;
-    int events, products;
+    int events, products, convolutions;
 
     if (ops == NULL)
         return error_set(err, STATUS_INTERNAL, "a device has no table of functions");
@@ -82,6 +82,13 @@ enum status device_ops_check(const struct device_ops *ops, struct error *err)
         return error_set(err, STATUS_INTERNAL,
                          "a device has %d of the 4 product hooks; all or none are needed",
                          products);
+    convolutions = (ops->convolution_create != NULL) + (ops->convolution_destroy != NULL) +
+                   (ops->convolution_set_weights != NULL) + (ops->convolution_run != NULL) +
+                   (ops->convolution_describe != NULL);
+    if (convolutions != 0 && convolutions != 5)
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has %d of the 5 convolution hooks; all or none are needed",
+                         convolutions);
     return STATUS_OK;
 }
 

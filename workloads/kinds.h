@@ -8,6 +8,7 @@
 /* clang-format off */
 #define WORKLOAD_KIND_MAP(X) \
     X(workload_batched_inference) \
+    X(workload_convolution) \
     X(workload_matmul) \
     X(workload_memory_bound) \
     X(workload_synthetic) \

@@ -102,12 +102,13 @@ static const struct golden golden[] = {
     {"",
      "mine.yaml:1: nothing is declared here; write \"key: value\" lines. Keys: workload, suite, "
      "kind"},
-    {"workload: mine\nversion: 1\n", "mine.yaml:1: `kind` is missing; write `kind: ` and "
-                                     "batched_inference, matmul, memory_bound, synthetic "
-                                     "or training_step"},
-    {"workload: mine\nkind: memory-bound\n",
-     "mine.yaml:2: there is no kind \"memory-bound\"; write batched_inference, matmul, "
-     "memory_bound, synthetic or training_step"},
+    {"workload: mine\nversion: 1\n",
+     "mine.yaml:1: `kind` is missing; write `kind: ` and "
+     "batched_inference, convolution, matmul, memory_bound, synthetic "
+     "or training_step"},
+    {"workload: mine\nkind: memory-bound\n", "mine.yaml:2: there is no kind \"memory-bound\"; "
+                                             "write batched_inference, convolution, matmul, "
+                                             "memory_bound, synthetic or training_step"},
     {"suite: mine\nversion: 1\n",
      "mine.yaml:1: this declares a suite; a workload starts with `workload: NAME`"},
     {"workload: Mine\nversion: 1\nkind: memory_bound\ndescription: A test\n"

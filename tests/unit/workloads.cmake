@@ -17,3 +17,5 @@ assay_add_test(NAME test_workload_matmul SOURCES unit/test_workload_matmul.c
     LIBS assay_workloads LABELS unit TIMEOUT 600)
 assay_add_test(NAME test_workload_storage SOURCES unit/test_workload_storage.c
     LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_workload_convolution SOURCES unit/test_workload_convolution.c
+    LIBS assay_workloads LABELS unit TIMEOUT 600)

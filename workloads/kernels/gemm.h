@@ -17,6 +17,9 @@
  * `shape` lets triangular operands (causal attention) skip what is zero or never read:
  * TRIANGLE_C: tiles above the diagonal of C are left alone; TRIANGLE_A: op(A) is zero for k > row;
  * TRIANGLE_AT: op(A) is zero for k < row.
+ *
+ * A text in front of this one may put an A in its place that lies in no matrix (convolution.h): it
+ * defines IMPLICIT_A, and what stands under it below.
  */
 #define GEMM_PASTE(a, b) a##b
 #define GEMM_NAME(a, b) GEMM_PASTE(a, b)
@@ -106,6 +109,8 @@ INLINE f32 gemm_e5m2(u8 x)
 #define TRIANGLE_A 2u
 #define TRIANGLE_AT 4u
 
+#ifndef IMPLICIT_A
+#define GEMM_LOCALS
 #define GEMM_PARAMETERS                                                                            \
     const GLOBAL ELEMENT(TYPE_A) *a, const GLOBAL ELEMENT(TYPE_B) *b, GLOBAL ELEMENT(TYPE_C) *c,   \
         const GLOBAL ELEMENT(TYPE_BIAS) *bias, const GLOBAL ELEMENT(TYPE_C) *d, u64 a_offset, u64 b_offset, u64 c_offset, u64 bias_offset,            \
@@ -126,6 +131,16 @@ INLINE f32 gemm_e5m2(u8 x)
     d += d_offset + outer_index * c_outer + inner_index * c_inner;                                 \
     if ((shape & TRIANGLE_C) && n0 >= m0 + TILE_M)                                                 \
         return;
+#define LEFT_TILE                                                                                  \
+    for (u32 e = lane; e < BLOCK_K * TILE_M; e += LANES) {                                         \
+        const u32 p = a_column == 1 ? e % BLOCK_K : e / TILE_M;                                    \
+        const u32 i = a_column == 1 ? e / BLOCK_K : e % TILE_M;                                    \
+                                                                                                   \
+        left[p * TILE_M + i] = m0 + i < m && k0 + p < k_end                                        \
+                                   ? GET(TYPE_A, a, (m0 + i) * a_row + (k0 + p) * a_column)        \
+                                   : ZERO;                                                         \
+    }
+#endif
 
 #define HAS_BIAS 8u
 #define HAS_D 16u
@@ -208,6 +223,7 @@ KERNEL(gemm, GEMM_PARAMETERS)
 #if KIND(TYPE_C) != NUMBER_KIND
     LOCAL_ARRAY(NUMBER, kept, TILE_M *TILE_N); /* sums that C's type could not hold */
 #endif
+    GEMM_LOCALS
 
     GEMM_START
     const u64 rows = m - m0 < TILE_M ? m - m0 : TILE_M;
@@ -254,11 +270,11 @@ KERNEL(gemm, GEMM_PARAMETERS)
             const u64 width = columns - j0 < PANEL ? columns - j0 : PANEL;
 
             for (u64 i0 = 0; i0 < rows; i0 += REG_M) {
-#if KIND(TYPE_A) == NUMBER_KIND
+#if KIND(TYPE_A) == NUMBER_KIND && !defined(IMPLICIT_A)
                 const GLOBAL NUMBER *row[REG_M];
 #define A_AT(i, p) row[i][(p) * a_column]
 #else
-                NUMBER row[REG_M][BLOCK_K]; /* converted here once, not for every column */
+                NUMBER row[REG_M][BLOCK_K]; /* fetched here once, not for every column */
 #define A_AT(i, p) row[i][p]
 #endif
                 vector sum[REG_M][VECTORS];
@@ -267,11 +283,13 @@ KERNEL(gemm, GEMM_PARAMETERS)
                 for (u32 i = 0; i < REG_M; i++) {
                     /* Beyond the edge the last row is computed again, and not stored. */
                     const u64 r = i0 + i < rows ? i0 + i : rows - 1;
+#ifdef IMPLICIT_A
+                    LEFT_ROW(row[i], r)
+#elif KIND(TYPE_A) == NUMBER_KIND
+                    row[i] = a + (m0 + r) * a_row + k0 * a_column;
+#else
                     const GLOBAL ELEMENT(TYPE_A) *from = a + (m0 + r) * a_row + k0 * a_column;
 
-#if KIND(TYPE_A) == NUMBER_KIND
-                    row[i] = from;
-#else
                     if (a_column == 1)
                         for (u64 p = 0; p < depth; p++)
                             row[i][p] = GET(TYPE_A, from, p);
@@ -349,6 +367,7 @@ KERNEL(gemm, GEMM_PARAMETERS)
 {
     LOCAL_ARRAY(NUMBER, left, BLOCK_K *TILE_M);
     LOCAL_ARRAY(NUMBER, right, BLOCK_K *TILE_N);
+    GEMM_LOCALS
 
     GEMM_START
     const u32 lane = (u32)LANE, lane_m = lane / LANES_N, lane_n = lane % LANES_N;
@@ -362,14 +381,7 @@ KERNEL(gemm, GEMM_PARAMETERS)
     }
     for (u64 k0 = k_begin; k0 < k_end; k0 += BLOCK_K) {
         /* Neighbouring lanes read along whichever index is contiguous in memory. */
-        for (u32 e = lane; e < BLOCK_K * TILE_M; e += LANES) {
-            const u32 p = a_column == 1 ? e % BLOCK_K : e / TILE_M;
-            const u32 i = a_column == 1 ? e / BLOCK_K : e % TILE_M;
-
-            left[p * TILE_M + i] = m0 + i < m && k0 + p < k_end
-                                       ? GET(TYPE_A, a, (m0 + i) * a_row + (k0 + p) * a_column)
-                                       : ZERO;
-        }
+        LEFT_TILE
         for (u32 e = lane; e < BLOCK_K * TILE_N; e += LANES) {
             const u32 p = b_column == 1 ? e / TILE_N : e % BLOCK_K;
             const u32 j = b_column == 1 ? e % TILE_N : e / BLOCK_K;

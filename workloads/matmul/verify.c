@@ -1,329 +1,43 @@
-/*
- * Two questions about C, each element by element over the rows that are checked:
- *
- * 1. Is it the product of the operands as they are stored? Error in units of its bound:
- *    steps * u * sum |a b| + u_C |c| + underflow, where u is the rounding of the sums and u_C that
- *    of C (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., equation 3.5,
- * whatever the order of the sum). i8 has no error at all.
- * 2. How far is it from the product of the operands before they were rounded? That is what the
- *    precision costs. The bound is the first, and what rounding these very operands can change:
- *    sum |da| |b| + |a'| |db|.
- *
- * u and steps by precision: fp64 2^-53, fp32 2^-24, k + 1 of them. Matrix units may truncate where
- * they align and add (Fasi et al., "Numerical behavior of NVIDIA tensor cores", 2021): 2^-23 for
- * bf16, fp16 and tf32, whose operands keep 10 bits, perhaps cut off (2^-10 each). Those of fp8 keep
- * as few as 14 bits of a sum of 32 products (DeepSeek-V3 technical report, 2024, section 3.3.2):
- * 2^-13, k / 32 + 1 times. Our own text computes all of them in true fp32, and is held to that.
- */
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 
-#include "harness/core/random.h"
-#include "workloads/matmul/element.h"
+#include "workloads/matmul/check.h"
 #include "workloads/matmul/matmul.h"
 
-#define WORK_MAX ((uint64_t)1 << 27) /* products of the reference, for one shape */
-#define ROWS_MIN 4
-#define ROW_STREAM 0x726f7773 /* "rows" */
-
-struct bounds {
-    double sum;       /* of the sums, in sum |a b| */
-    double operands;  /* of operands that the unit cuts, in sum |a b| */
-    double result;    /* of C, in |c| */
-    double underflow; /* of C */
-};
-
-/* Of one column of C, or of all: the worst element, and sums of squares against exact operands. */
-struct outcome {
-    double worst; /* error in units of its bound */
-    uint64_t row, column;
-    double got, expected;
-    double error2, norm2, bound2;
-};
-
-/* What is checked of one shape. */
-struct task {
-    const struct matmul_instance *instance;
-    const struct matmul_layer *layer;
-    struct matmul_data data;
-    struct bounds bounds;
-    uint64_t *rows;
-    uint64_t row_count;
-    double *stored, *exact;  /* of A: row_count * k */
-    double *got;             /* row_count * n, in units of exact operands */
-    struct outcome *columns; /* n */
-};
-
-static struct bounds bounds_of(const struct task *task)
+static void row_of_a(const struct product_check *check, uint64_t row, double *ret)
 {
-    enum precision precision = task->instance->base.work.precision;
-    const double k = (double)task->layer->k;
-    struct bounds bounds = {
-        .result = element_unit_roundoff(task->instance->result_type),
-        .underflow = element_underflow(task->instance->result_type),
-    };
-
-    if (task->instance->base.work.arm == ARM_PORTABLE && product_sum_type(precision) == DTYPE_F32)
-        precision = PRECISION_FP32;
-    switch (precision) {
-    case PRECISION_INT8:
-        break;
-    case PRECISION_FP64:
-        bounds.sum = (k + 1.0) * 0x1p-53;
-        break;
-    case PRECISION_FP32:
-        bounds.sum = (k + 1.0) * 0x1p-24;
-        break;
-    case PRECISION_FP8_E4M3:
-    case PRECISION_FP8_E5M2:
-        bounds.sum = (k / 32.0 + 1.0) * 0x1p-13;
-        break;
-    case PRECISION_TF32:
-        bounds.operands = 2.0 * 0x1p-10 + 0x1p-20;
-        bounds.sum = (k + 1.0) * 0x1p-23;
-        break;
-    default:
-        bounds.sum = (k + 1.0) * 0x1p-23;
-        break;
-    }
-    return bounds;
+    for (uint64_t p = 0; p < check->k; p++)
+        ret[p] = matmul_exact(&check->data, MATMUL_A, row * check->k + p);
 }
 
-/* One row in each of row_count stripes, at a place that the seed gives; the last row always. */
-static void choose_rows(struct task *task)
+static void column_of_b(const struct product_check *check, uint64_t column, double *ret)
 {
-    const uint64_t m = task->layer->m;
-    const uint64_t row_work = task->layer->n * task->layer->k;
-    uint64_t count = WORK_MAX / (row_work ? row_work : 1);
+    const struct matmul_instance *instance = check->context;
+    const bool plain = instance->parameters->weights == MATMUL_PLAIN;
 
-    if (count < ROWS_MIN)
-        count = ROWS_MIN;
-    task->row_count = count < m ? count : m;
-    for (uint64_t i = 0; i < task->row_count; i++) {
-        const uint64_t begin = m * i / task->row_count, end = m * (i + 1) / task->row_count;
-
-        task->rows[i] = begin + random_at(task->data.seed, ROW_STREAM, i) % (end - begin);
-    }
-    task->rows[task->row_count - 1] = m - 1;
+    for (uint64_t p = 0; p < check->k; p++)
+        ret[p] = matmul_exact(&check->data, MATMUL_B,
+                              plain ? p * check->n + column : column * check->k + p);
 }
 
-static enum status fetch(struct task *task, struct error *err)
-{
-    const enum dtype type = task->instance->result_type;
-    const uint64_t n = task->layer->n, k = task->layer->k, bytes = n * dtype_bits(type) / 8;
-    const double scale = matmul_scale(&task->data), unit = scale * scale;
-    void *row = malloc(bytes);
-    enum status status = STATUS_OK;
-
-    if (!row)
-        return error_set(err, STATUS_NO_MEMORY, "checking a product: out of memory");
-    for (uint64_t i = 0; i < task->row_count && status == STATUS_OK; i++) {
-        status = device_download(task->layer->c, task->rows[i] * bytes, row, bytes, err);
-        for (uint64_t j = 0; j < n && status == STATUS_OK; j++)
-            task->got[i * n + j] = element_decode(type, row, j) * unit;
-        for (uint64_t p = 0; p < k && status == STATUS_OK; p++) {
-            const double exact = matmul_exact(&task->data, MATMUL_A, task->rows[i] * k + p);
-
-            task->exact[i * k + p] = exact;
-            task->stored[i * k + p] = matmul_stored(&task->data, exact);
-        }
-    }
-    free(row);
-    return status;
-}
-
-/* A NaN is the worst of all; the first of equals counts. */
-static void note_worst(struct outcome *outcome, double error, uint64_t row, uint64_t column,
-                       double got, double expected)
-{
-    if (isnan(error))
-        error = INFINITY;
-    if (error <= outcome->worst)
-        return;
-    outcome->worst = error;
-    outcome->row = row;
-    outcome->column = column;
-    outcome->got = got;
-    outcome->expected = expected;
-}
-
-/* Sums over one column of C in one row: the product as stored and exact, and their bounds. */
-struct sums {
-    double stored, exact, magnitude, rounding;
-};
-
-static struct sums sums_of(const double *a, const double *a_exact, const double *b,
-                           const double *b_exact, uint64_t k)
-{
-    double stored = 0.0, exact = 0.0, magnitude = 0.0, rounding = 0.0;
-
-#pragma omp simd reduction(+ : stored, exact, magnitude, rounding)
-    for (uint64_t p = 0; p < k; p++) {
-        stored += a[p] * b[p];
-        exact += a_exact[p] * b_exact[p];
-        magnitude += fabs(a[p] * b[p]);
-        rounding += fabs((a[p] - a_exact[p]) * b_exact[p]) + fabs(a[p] * (b[p] - b_exact[p]));
-    }
-    return (struct sums){stored, exact, magnitude, rounding};
-}
-
-static struct outcome compare_column(const struct task *task, uint64_t j, const double *b,
-                                     const double *b_exact)
-{
-    const uint64_t n = task->layer->n, k = task->layer->k;
-    const struct bounds *bounds = &task->bounds;
-    struct outcome outcome = {.worst = -1.0};
-
-    for (uint64_t i = 0; i < task->row_count; i++) {
-        const struct sums sums = sums_of(task->stored + i * k, task->exact + i * k, b, b_exact, k);
-        const double got = task->got[i * n + j];
-        /* The reference rounds, too: scaled operands, products and sums. */
-        const double own = (double)(k + 8) * 0x1p-53 * sums.magnitude;
-        const double bound = own + (bounds->sum + bounds->operands) * sums.magnitude +
-                             bounds->result * fabs(sums.stored) * (1.0 + bounds->sum) +
-                             bounds->underflow;
-        const double error = fabs(got - sums.stored);
-        const double total = bound + sums.rounding;
-
-        note_worst(&outcome, error == 0.0 ? 0.0 : error / bound, task->rows[i], j, got,
-                   sums.stored);
-        outcome.error2 += (got - sums.exact) * (got - sums.exact);
-        outcome.norm2 += sums.exact * sums.exact;
-        outcome.bound2 += total * total;
-    }
-    return outcome;
-}
-
-static enum status compare(const struct task *task, struct error *err)
-{
-    const uint64_t n = task->layer->n, k = task->layer->k;
-    const bool plain = task->instance->parameters->weights == MATMUL_PLAIN;
-    bool failed = false;
-
-#pragma omp parallel
-    {
-        double *b = malloc(2 * k * sizeof(*b));
-
-        if (!b) {
-#pragma omp atomic write
-            failed = true;
-        }
-#pragma omp for schedule(dynamic, 8)
-        for (uint64_t j = 0; j < n; j++) {
-            for (uint64_t p = 0; b && p < k; p++) {
-                b[k + p] = matmul_exact(&task->data, MATMUL_B, plain ? p * n + j : j * k + p);
-                b[p] = matmul_stored(&task->data, b[k + p]);
-            }
-            if (b)
-                task->columns[j] = compare_column(task, j, b, b + k);
-        }
-        free(b);
-    }
-    return failed ? error_set(err, STATUS_NO_MEMORY, "checking a product: out of memory")
-                  : STATUS_OK;
-}
-
-/* In order, so that the same C always gives the same error. */
-static struct outcome fold(const struct task *task)
-{
-    struct outcome all = {.worst = -1.0};
-
-    for (uint64_t j = 0; j < task->layer->n; j++) {
-        const struct outcome *column = &task->columns[j];
-
-        note_worst(&all, column->worst, column->row, column->column, column->got, column->expected);
-        all.error2 += column->error2;
-        all.norm2 += column->norm2;
-        all.bound2 += column->bound2;
-    }
-    return all;
-}
-
-/* JSON has no infinity and no NaN. */
-static double reportable(double error)
-{
-    return isnan(error) ? DBL_MAX : fmin(error, DBL_MAX);
-}
-
-static enum status conclude(const struct task *task, workload_check_fn *report, void *context,
-                            struct error *err)
-{
-    const struct outcome all = fold(task);
-    const enum precision precision = task->instance->base.work.precision;
-    const double norm = all.norm2 > 0.0 ? all.norm2 : 1.0;
-    const struct workload_check stored = {
-        .output = task->layer->output,
-        .error = reportable(all.worst),
-        .tolerance = 1.0,
-        .metric = "max_of_bound",
-        .reason = precision == PRECISION_INT8
-                      ? "sums of integers are exact"
-                      : "bound of a sum of k products in any order, and of rounding it to C",
-        .compared = task->row_count * task->layer->n,
-        .passed = all.worst <= 1.0,
-    };
-    const struct workload_check exact = {
-        .output = task->layer->output_exact,
-        .error = reportable(sqrt(all.error2 / norm)),
-        .tolerance = reportable(sqrt(all.bound2 / norm)),
-        .metric = "normalised_rms",
-        .reason = "what rounding these operands to their type can change, and the bound above",
-        .compared = stored.compared,
-        .passed = all.error2 <= all.bound2,
-    };
-
-    if (report) {
-        report(context, &stored);
-        report(context, &exact);
-    }
-    if (!stored.passed)
-        return error_set(
-            err, STATUS_CHECK_FAILED,
-            "matmul in %s: output %s[%llu, %llu]: got %.9g%s, expected %.9g: the error "
-            "is %.3g times its bound (%s)",
-            precision_name(precision), stored.output, (unsigned long long)all.row,
-            (unsigned long long)all.column, all.got, isnan(all.got) ? " (never written?)" : "",
-            all.expected, all.worst, stored.reason);
-    if (!exact.passed)
-        return error_set(err, STATUS_CHECK_FAILED,
-                         "matmul in %s: output %s: error %.3g against unrounded operands, "
-                         "tolerance %.3g (%s)",
-                         precision_name(precision), exact.output, exact.error, exact.tolerance,
-                         exact.reason);
-    return STATUS_OK;
-}
-
-static enum status verify_layer(struct matmul_instance *instance, size_t index,
-                                workload_check_fn *report, void *context, struct error *err)
+static struct product_check check_of(const struct matmul_instance *instance, size_t index)
 {
     const struct matmul_layer *layer = &instance->layers[index];
-    struct task task = {
-        .instance = instance, .layer = layer, .data = matmul_data_of(instance, index)};
-    enum status status;
 
-    task.bounds = bounds_of(&task);
-    task.rows = calloc(layer->m, sizeof(*task.rows));
-    if (task.rows)
-        choose_rows(&task);
-    task.stored = calloc(task.row_count * layer->k, sizeof(double));
-    task.exact = calloc(task.row_count * layer->k, sizeof(double));
-    task.got = calloc(task.row_count * layer->n, sizeof(double));
-    task.columns = calloc(layer->n, sizeof(*task.columns));
-    if (!task.rows || !task.stored || !task.exact || !task.got || !task.columns)
-        status = error_set(err, STATUS_NO_MEMORY, "checking a product: out of memory");
-    else
-        status = fetch(&task, err);
-    if (status == STATUS_OK)
-        status = compare(&task, err);
-    if (status == STATUS_OK)
-        status = conclude(&task, report, context, err);
-    free(task.rows);
-    free(task.stored);
-    free(task.exact);
-    free(task.got);
-    free(task.columns);
-    return status;
+    return (struct product_check){.subject = "matmul",
+                                  .precision = instance->base.work.precision,
+                                  .arm = instance->base.work.arm,
+                                  .data = matmul_data_of(instance, index),
+                                  .m = layer->m,
+                                  .n = layer->n,
+                                  .k = layer->k,
+                                  .groups = 1,
+                                  .c = layer->c,
+                                  .result_type = instance->result_type,
+                                  .output = layer->output,
+                                  .output_exact = layer->output_exact,
+                                  .row = row_of_a,
+                                  .column = column_of_b,
+                                  .context = instance};
 }
 
 /*
@@ -334,7 +48,7 @@ enum status matmul_verify(struct workload_instance *base, workload_check_fn *rep
                           struct error *err)
 {
     struct matmul_instance *instance = (struct matmul_instance *)base;
-    struct error first = ERROR_INIT;
+    struct product_check *checks = NULL;
     enum status status = STATUS_OK;
 
     if (instance->unchecked == 0)
@@ -343,22 +57,14 @@ enum status matmul_verify(struct workload_instance *base, workload_check_fn *rep
         status = device_synchronize(base->device, err);
     if (status != STATUS_OK)
         return status;
-    for (size_t i = 0; i < instance->layer_count; i++) {
-        struct error mine = ERROR_INIT;
-
-        status = verify_layer(instance, i, report, context, &mine);
-        if (status != STATUS_OK && first.code == STATUS_OK)
-            first = mine;
-        if (status != STATUS_OK && status != STATUS_CHECK_FAILED)
-            break;
-    }
-    if (first.code != STATUS_OK) {
-        if (err)
-            *err = first;
-        return first.code;
-    }
-    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = matmul_poison(instance->layers[i].c, err);
-    instance->unchecked = 0;
+    checks = calloc(instance->layer_count, sizeof(*checks));
+    if (!checks)
+        return error_set(err, STATUS_NO_MEMORY, "checking a product: out of memory");
+    for (size_t i = 0; i < instance->layer_count; i++)
+        checks[i] = check_of(instance, i);
+    status = product_checks_run(checks, instance->layer_count, report, context, err);
+    free(checks);
+    if (status == STATUS_OK)
+        instance->unchecked = 0;
     return status;
 }

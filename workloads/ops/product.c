@@ -118,7 +118,7 @@ json_t *products_choices(const struct products *products)
 
 /* ---- facts ---- */
 
-static json_t *info_json(const struct product_info *info)
+json_t *product_info_json(const struct product_info *info)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "support", support_name(info->support),
                      "method", info->method, "library", info->library, "version", info->version,
@@ -133,7 +133,7 @@ static json_t *entry_json(const struct product_entry *entry)
     json_t *json;
 
     device_product_describe(entry->product, &info, NULL);
-    json = info_json(&info);
+    json = product_info_json(&info);
     if (json)
         json_object_update_new(
             json, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b}", "a",
@@ -154,7 +154,7 @@ static json_t *variant_json(const struct product_variant *variant, enum precisio
 
     info.support = product_portable_support(NULL, precision, &method);
     strncpy(info.method, method, sizeof(info.method) - 1);
-    json = info_json(&info);
+    json = product_info_json(&info);
     if (json)
         json_object_update_new(json, json_pack("{s:s, s:s, s:s}", "a", dtype_name(variant->types.a),
                                                "b", dtype_name(variant->types.b), "c",
@@ -195,7 +195,7 @@ static int weakness(const char *support)
     return 3;
 }
 
-static json_t *summary_json(const struct products *products, const json_t *list)
+json_t *product_summary_json(enum arm arm, const json_t *list)
 {
     static const char *const joined[] = {"method", "library", "version", "algorithm"};
     json_t *summary = json_object();
@@ -204,7 +204,7 @@ static json_t *summary_json(const struct products *products, const json_t *list)
     size_t i;
     json_t *entry;
 
-    json_object_set_new(summary, "arm", json_string(arm_name(products->arm)));
+    json_object_set_new(summary, "arm", json_string(arm_name(arm)));
     json_array_foreach(list, i, entry)
     {
         const char *support = json_string_value(json_object_get(entry, "support"));
@@ -235,7 +235,8 @@ json_t *products_facts(const struct products *products)
     }
     for (size_t i = 0; i < products->entry_count; i++)
         json_array_append_new(list, entry_json(&products->entries[i]));
-    facts = json_pack("{s:o, s:o}", "product", summary_json(products, list), "products", list);
+    facts = json_pack("{s:o, s:o}", "product", product_summary_json(products->arm, list),
+                      "products", list);
     if (!facts || products->arm == ARM_VENDOR)
         return facts;
     json_object_set(facts, "candidates", products->candidates);

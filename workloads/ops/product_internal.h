@@ -51,6 +51,12 @@ enum status product_compile(struct device *device, const struct ops_tile *tile,
                             const struct product_types *types, struct module **ret,
                             struct error *err);
 
+/* The same for `files` joined, of which one has the kernel and `file` is the name in messages. */
+enum status product_compile_texts(struct device *device, const struct ops_tile *tile,
+                                  const struct product_types *types, const char *const *files,
+                                  size_t file_count, const char *file, struct module **ret,
+                                  struct error *err);
+
 /* ---- product_vendor.c ---- */
 enum status product_vendor_run(struct products *products, const struct op_gemm *gemm,
                                struct error *err);
@@ -59,6 +65,10 @@ enum status product_vendor_run(struct products *products, const struct op_gemm *
 /* Takes the choices, or measures the candidates, and fills tile and the first variant. */
 enum status product_choose(struct products *products, const json_t *choices, struct error *err);
 
+/* ---- product.c ---- */
+/* An entry of facts' `products`, to which the shape is added; their `product`. New objects. */
+json_t *product_info_json(const struct product_info *info);
+json_t *product_summary_json(enum arm arm, const json_t *list);
 /* What a call computes in: A's type, and the case for f32. */
 enum precision product_precision(const struct products *products, const struct op_gemm *gemm);
 /* The bias's type with the 0 filled in. */

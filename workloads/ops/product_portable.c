@@ -98,11 +98,11 @@ enum support product_portable_support(struct device *device, enum precision prec
     return support;
 }
 
-enum status product_compile(struct device *device, const struct ops_tile *tile,
-                            const struct product_types *types, struct module **ret,
-                            struct error *err)
+enum status product_compile_texts(struct device *device, const struct ops_tile *tile,
+                                  const struct product_types *types, const char *const *files,
+                                  size_t file_count, const char *file, struct module **ret,
+                                  struct error *err)
 {
-    static const char *const files[] = {"gemm.h"};
     const uint32_t numbers[] = {tile->reg_m, tile->reg_n, tile->tile_m, tile->tile_n,
                                 tile->block_k};
     char values[5][16];
@@ -117,13 +117,13 @@ enum status product_compile(struct device *device, const struct ops_tile *tile,
         {"TYPE_C", type_word(types->c)},
         {"TYPE_BIAS", type_word(types->bias)},
     };
-    struct module_source source = {.file = "workloads/kernels/gemm.h",
+    struct module_source source = {.file = file,
                                    .lanes = tile->lanes,
                                    .defines = defines,
                                    .define_count = sizeof(defines) / sizeof(defines[0])};
     struct error mine = ERROR_INIT;
     char *text = NULL;
-    enum status status = kernel_text_join(files, 1, &text, err);
+    enum status status = kernel_text_join(files, file_count, &text, err);
 
     if (status != STATUS_OK)
         return status;
@@ -138,6 +138,16 @@ enum status product_compile(struct device *device, const struct ops_tile *tile,
     if (status != STATUS_OK && err)
         *err = mine;
     return status;
+}
+
+enum status product_compile(struct device *device, const struct ops_tile *tile,
+                            const struct product_types *types, struct module **ret,
+                            struct error *err)
+{
+    static const char *const files[] = {"gemm.h"};
+
+    return product_compile_texts(device, tile, types, files, 1, "workloads/kernels/gemm.h", ret,
+                                 err);
 }
 
 static bool types_fit(enum precision precision, const struct product_types *types)

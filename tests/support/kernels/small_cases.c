@@ -11,8 +11,12 @@ static const struct {
     {"elements", 1003}, {"rows", 37},      {"columns", 67},   {"vocabulary", 61},
     {"dimension", 35},  {"lookups", 41},   {"layers", 1},     {"heads", 2},
     {"width", 32},      {"context", 16},   {"mlp_ratio", 2},  {"sequence_length", 16},
-    {"sequences", 1},   {"successors", 8}, {"fp32_steps", 1},
+    {"sequences", 1},   {"successors", 8}, {"fp32_steps", 1}, {"height", 7},
+    {"channels", 6},    {"filters", 10},
 };
+
+/* Of a list of shapes; more of them differ in size alone. */
+#define SHAPES_MOST 3
 
 /* What no cap names may be a shape of a kind that this table does not know yet. */
 #define OTHER_MOST 64
@@ -20,8 +24,11 @@ static const struct {
 static const char *const no_shapes[] = {"version", "batches", "warmup_steps",
                                         "seed",    "lanes",   "loss_steps"};
 
-static json_int_t cap_of(const char *key)
+/* An image is as wide as it is high, unlike a transformer's layer. */
+static json_int_t cap_of(const json_t *object, const char *key)
 {
+    if (strcmp(key, "width") == 0 && json_object_get(object, "height") != NULL)
+        return cap_of(object, "height");
     for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
         if (strcmp(caps[i].key, key) == 0)
             return caps[i].most;
@@ -39,11 +46,13 @@ static void shrink(json_t *object)
 
     json_object_foreach(object, key, value)
     {
+        while (json_array_size(value) > SHAPES_MOST && json_is_object(json_array_get(value, 0)))
+            json_array_remove(value, json_array_size(value) - 1);
         json_array_foreach(value, i, item) shrink(item);
         if (json_is_object(value))
             shrink(value);
-        else if (json_is_integer(value) && json_integer_value(value) > cap_of(key))
-            json_integer_set(value, cap_of(key));
+        else if (json_is_integer(value) && json_integer_value(value) > cap_of(object, key))
+            json_integer_set(value, cap_of(object, key));
     }
 }
 

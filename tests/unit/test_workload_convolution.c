@@ -1,0 +1,547 @@
+/*
+ * Convolutions: costs, wrong declarations, both arms on a real device against the reference, and
+ * that damage and a library that lies are found. The library is a stand-in that computes on the
+ * host, straight by the sum that backend.h states.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "workloads/convolution/convolution.h"
+#include "workloads/matmul/element.h"
+
+static struct device *device;
+
+static char *declaration(const char *precisions, const char *more, const char *section)
+{
+    return text_format("workload: mine\nversion: 1\nkind: convolution\ndescription: d\n"
+                       "precisions: [%s]\n%sconvolution:\n  %s\n",
+                       precisions, more, section);
+}
+
+#define SMALL "height: 9, width: 7, channels: 4, filters: 6, kernel: 3"
+
+static void test_errors(void **state)
+{
+    static const struct {
+        const char *precisions, *more, *section, *message;
+    } rows[] = {
+        {"fp8_e4m3", "", "shapes: [{" SMALL "}]", "mine.yaml:5: convolution does not run in fp8"},
+        {"fp4", "", "shapes: [{" SMALL "}]", "mine.yaml:5: convolution does not run in fp4"},
+        {"fp32", "", "shapes: [{" SMALL ", stride: 256}]", "mine.yaml:7: "},
+        {"fp32", "", "shapes: [{" SMALL ", padding: -1}]", "mine.yaml:7: "},
+        {"fp32", "", "shapes: [{" SMALL ", groups: -2}]", "mine.yaml:7: "},
+        {"fp32", "", "shapes: [{" SMALL ", groups: 3}]", "3 groups do not divide 4 channels"},
+        {"fp32", "", "shapes: [{" SMALL ", dilation: 4}]", "reaches over more than the padded"},
+        {"fp32", "", "shapes: [{height: 65536, width: 65536, channels: 1, filters: 1, kernel: 1}]",
+         "mine.yaml:7: one image, its output or the weights are more than"},
+        {"fp32", "batches: [1, 1000]\n",
+         "shapes: [{height: 2048, width: 2048, channels: 1, filters: 1, kernel: 1}]",
+         "mine.yaml:6: 1000 images have more than"},
+        {"fp32", "", "shapes: [{height: 0, width: 1, channels: 1, filters: 1, kernel: 1}]",
+         "mine.yaml:7: "},
+        {"fp32", "", "shapes: [{height: 1, width: 1, channels: 1, filters: 1}]", "mine.yaml:"},
+        {"fp32", "", "shapes: []", "mine.yaml:"},
+        {"fp32", "", "shapes: [{" SMALL "}]\n  layout: nchw", "mine.yaml:8"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct workload workload;
+        struct error err = ERROR_INIT;
+        char *yaml = declaration(rows[i].precisions, rows[i].more, rows[i].section);
+
+        if (workload_parse("mine.yaml", yaml, strlen(yaml), &workload, &err) != STATUS_INVALID)
+            fail_msg("taken: %s", yaml);
+        if (!strstr(err.message, rows[i].message))
+            fail_msg("%s\nlacks: %s", err.message, rows[i].message);
+        free(yaml);
+    }
+}
+
+static void test_cost(void **state)
+{
+    struct workload workload;
+    struct workload_case work = {.workload = &workload, .precision = PRECISION_BF16, .batch = 3};
+    struct workload_cost cost;
+    struct text text;
+    char *yaml = declaration("bf16, int8", "batches: [3]\n",
+                             "shapes: [{" SMALL ", stride: 2, padding: 1, groups: 2}]");
+
+    (void)state;
+    assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &workload, NULL), STATUS_OK);
+    assert_int_equal(workload.kind->cost(&work, &cost, NULL), STATUS_OK);
+    /* Output 5 x 4, each of 6 filters sums 3 * 3 * 2 terms. */
+    assert_int_equal(cost.flops, 2 * 3 * 5 * 4 * 6 * 18);
+    assert_int_equal(cost.items, 1);
+    assert_int_equal(cost.device_memory_bytes, 2 * (3 * 9 * 7 * 4 + 6 * 18 + 3 * 5 * 4 * 6));
+    work.precision = PRECISION_INT8; /* i8 operands, i32 result */
+    assert_int_equal(workload.kind->cost(&work, &cost, NULL), STATUS_OK);
+    assert_int_equal(cost.device_memory_bytes, 3 * 9 * 7 * 4 + 6 * 18 + 4 * 3 * 5 * 4 * 6);
+    text_init(&text);
+    workload.kind->describe(&workload, &text);
+    assert_non_null(strstr(text.data, "9 x 7 x 4 to 5 x 4 x 6"));
+    assert_non_null(strstr(text.data, "nhwc"));
+    text_finish(&text);
+    workload_finish(&workload);
+    free(yaml);
+}
+
+/* ---- on a device ---- */
+
+struct running {
+    struct workload workload;
+    struct workload_case work;
+    struct workload_instance *instance;
+};
+
+static enum status try_start(struct running *running, const char *section, enum precision precision,
+                             int64_t batch, enum arm arm, bool emulate, struct error *err)
+{
+    char *yaml = declaration(precision_name(precision), "", section);
+
+    if (workload_parse("mine.yaml", yaml, strlen(yaml), &running->workload, err) != STATUS_OK)
+        fail_msg("%s", err->message);
+    free(yaml);
+    running->work = (struct workload_case){.workload = &running->workload,
+                                           .precision = precision,
+                                           .batch = batch,
+                                           .scenario = SCENARIO_OFFLINE,
+                                           .arm = arm,
+                                           .seed = 99,
+                                           .emulate = emulate};
+    running->instance = NULL;
+    return running->workload.kind->create(&running->work, device, &running->instance, err);
+}
+
+static void start(struct running *running, const char *section, enum precision precision,
+                  int64_t batch, enum arm arm, bool emulate)
+{
+    struct error err = ERROR_INIT;
+
+    if (try_start(running, section, precision, batch, arm, emulate, &err) != STATUS_OK)
+        fail_msg("%s: %s", precision_name(precision), err.message);
+}
+
+static void stop(struct running *running)
+{
+    if (running->instance)
+        running->workload.kind->destroy(running->instance);
+    workload_finish(&running->workload);
+}
+
+struct tally {
+    size_t reported, failed;
+};
+
+static void count_check(void *context, const struct workload_check *check)
+{
+    struct tally *tally = context;
+
+    tally->reported++;
+    tally->failed += !check->passed;
+    assert_int_equal(check->passed, check->error <= check->tolerance);
+    assert_true(check->compared > 0);
+}
+
+static void verify_ok(struct running *running, size_t checks)
+{
+    struct tally tally = {0};
+    struct error err = ERROR_INIT;
+
+    if (running->workload.kind->verify(running->instance, count_check, &tally, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(tally.reported, checks);
+    assert_int_equal(tally.failed, 0);
+}
+
+/* Primes, single elements, kernels as large as the image, padding of more than a kernel, groups. */
+static const char odd_shapes[] =
+    "shapes: [{height: 1, width: 1, channels: 1, filters: 1, kernel: 1},"
+    " {height: 13, width: 11, channels: 3, filters: 17, kernel: 7, stride: 2, padding: 3},"
+    " {height: 7, width: 19, channels: 37, filters: 5, kernel: 3, padding: 1},"
+    " {height: 5, width: 5, channels: 2, filters: 3, kernel: 5},"
+    " {height: 3, width: 2, channels: 5, filters: 4, kernel: 3, padding: 4, stride: 3},"
+    " {height: 17, width: 9, channels: 6, filters: 10, kernel: 3, dilation: 3, padding: 2},"
+    " {height: 8, width: 10, channels: 12, filters: 18, kernel: 3, padding: 1, groups: 6},"
+    " {height: 6, width: 7, channels: 35, filters: 35, kernel: 5, stride: 2, padding: 2, "
+    "groups: 35},"
+    " {height: 9, width: 8, channels: 300, filters: 70, kernel: 1, stride: 2}]";
+#define ODD_SHAPES 9
+
+static bool has_f64(void)
+{
+    const struct reading *reading = reading_find(&device->info.readings, "device.fp64");
+
+    return reading && reading->status == READING_MEASURED;
+}
+
+static void test_portable(void **state)
+{
+    static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PRECISION_BF16,
+                                                PRECISION_FP16, PRECISION_INT8};
+    static const char *const more[] = {"", "\n  result: sum", "\n  distribution: uniform"};
+    uint32_t lanes[8];
+    size_t count;
+
+    (void)state;
+    if (!device)
+        skip();
+    count = device_lane_candidates(device, lanes, 8);
+    for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++)
+        for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+            char *section = text_format("%s%s", odd_shapes, more[i]);
+            struct running running;
+            json_t *facts, *first;
+
+            if (precisions[p] == PRECISION_FP64 && !has_f64())
+                continue;
+            start(&running, section, precisions[p], i == 0 ? 2 : 1, ARM_PORTABLE, true);
+            verify_ok(&running, 2 * ODD_SHAPES);
+            assert_int_equal(convolution_iterate(running.instance, NULL), STATUS_OK);
+            verify_ok(&running, 2 * ODD_SHAPES);
+            facts = running.workload.kind->facts(running.instance);
+            first = json_array_get(json_object_get(facts, "products"), 0);
+            assert_string_equal(json_string_value(json_object_get(first, "layout")), "nhwc");
+            assert_non_null(json_object_get(facts, "gemm_tile"));
+            json_decref(facts);
+            stop(&running);
+            free(section);
+        }
+    /* Every group size, as a choice that was made before. */
+    for (size_t l = 0; l < count; l++) {
+        struct running running;
+        struct error err = ERROR_INIT;
+        char *yaml = declaration("fp32", "", odd_shapes);
+        json_t *choices = json_pack("{s:{s:I, s:I}}", "gemm", "lanes", (json_int_t)lanes[l],
+                                    "register_rows", (json_int_t)(lanes[l] == 1 ? 6 : 4));
+
+        memset(&running, 0, sizeof(running));
+        assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &running.workload, NULL),
+                         STATUS_OK);
+        running.work = (struct workload_case){.workload = &running.workload,
+                                              .precision = PRECISION_FP32,
+                                              .batch = 3,
+                                              .seed = 5,
+                                              .choices = choices};
+        if (running.workload.kind->create(&running.work, device, &running.instance, &err) !=
+            STATUS_OK)
+            fail_msg("%s", err.message);
+        verify_ok(&running, 2 * ODD_SHAPES);
+        stop(&running);
+        json_decref(choices);
+        free(yaml);
+    }
+}
+
+static void assert_refused(enum precision precision, enum arm arm, const char *message)
+{
+    struct running running;
+    struct error err = ERROR_INIT;
+
+    assert_int_equal(try_start(&running, odd_shapes, precision, 1, arm, false, &err),
+                     STATUS_UNSUPPORTED);
+    if (!strstr(err.message, message))
+        fail_msg("%s\nlacks: %s", err.message, message);
+    stop(&running);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    if (!device)
+        skip();
+    assert_refused(PRECISION_BF16, ARM_PORTABLE, "--emulate");
+    assert_refused(PRECISION_INT8, ARM_PORTABLE, "computed in i32");
+    assert_refused(PRECISION_TF32, ARM_PORTABLE, "--arm vendor");
+    if (!device_has_convolutions(device))
+        assert_refused(PRECISION_FP32, ARM_VENDOR, "no vendor convolution");
+}
+
+/* One element changed by more than its bound is found and named, and so is one never written. */
+static void test_damage(void **state)
+{
+    const uint64_t at = (20 * 5 + 3) * sizeof(float);
+    struct running running;
+    struct convolution_instance *instance;
+    struct error err = ERROR_INIT;
+    struct tally tally = {0};
+    float value;
+
+    (void)state;
+    if (!device)
+        skip();
+    start(&running, odd_shapes, PRECISION_FP32, 1, ARM_PORTABLE, false);
+    instance = (struct convolution_instance *)running.instance;
+    assert_int_equal(convolution_iterate(running.instance, NULL), STATUS_OK);
+    assert_int_equal(device_download(instance->layers[2].output, at, &value, 4, NULL), STATUS_OK);
+    value += 0.5f; /* the bound is 333 * 2^-24 of sums of some 250 */
+    assert_int_equal(device_upload(instance->layers[2].output, at, &value, 4, NULL), STATUS_OK);
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+    assert_non_null(strstr(err.message, "output output[2][20, 3]: got"));
+    assert_int_equal(tally.reported, 2 * ODD_SHAPES);
+    stop(&running);
+
+    start(&running, odd_shapes, PRECISION_FP32, 1, ARM_PORTABLE, false);
+    ((struct convolution_instance *)running.instance)->unchecked = 1; /* as if it had run */
+    err = (struct error)ERROR_INIT;
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+    assert_non_null(strstr(err.message, "never written?"));
+    stop(&running);
+}
+
+/* ---- a library ---- */
+
+struct stand_in {
+    struct convolution base;
+    struct buffer *weights;
+};
+
+static struct {
+    enum support support;
+    bool lies, no_i32;
+    size_t created, run, weights;
+} library;
+
+static enum status library_create(struct device *base, const struct convolution_shape *shape,
+                                  struct convolution **ret, struct error *err)
+{
+    struct stand_in *made;
+
+    (void)base;
+    if (library.no_i32 && shape->result_type == DTYPE_I32)
+        return error_set(err, STATUS_UNSUPPORTED, "stand-in: no i32");
+    made = calloc(1, sizeof(*made));
+    assert_non_null(made);
+    library.created++;
+    *ret = &made->base;
+    return STATUS_OK;
+}
+
+static void library_destroy(struct device *base, struct convolution *convolution)
+{
+    (void)base;
+    library.created--;
+    free(convolution);
+}
+
+static enum status library_weights(struct device *base, struct convolution *convolution,
+                                   const struct product_operand *weights, struct error *err)
+{
+    (void)base;
+    (void)err;
+    library.weights++;
+    ((struct stand_in *)convolution)->weights = weights->buffer;
+    return STATUS_OK;
+}
+
+static void compute(const struct convolution_shape *s, const void *in, const void *w, void *out)
+{
+    const int64_t oh = (int64_t)convolution_out_height(s), ow = (int64_t)convolution_out_width(s);
+    const uint64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+    uint64_t at = 0;
+
+    for (uint64_t b = 0; b < s->batch; b++)
+        for (int64_t y = 0; y < oh; y++)
+            for (int64_t x = 0; x < ow; x++)
+                for (uint64_t f = 0; f < s->filters; f++, at++) {
+                    double sum = 0.0;
+
+                    for (uint64_t t = 0; t < s->kernel_height * s->kernel_width * channels; t++) {
+                        const uint64_t c = t % channels, tap = t / channels;
+                        const int64_t iy = y * (int64_t)s->stride_y - (int64_t)s->pad_y +
+                                           (int64_t)(tap / s->kernel_width * s->dilation_y);
+                        const int64_t ix = x * (int64_t)s->stride_x - (int64_t)s->pad_x +
+                                           (int64_t)(tap % s->kernel_width * s->dilation_x);
+
+                        if (iy < 0 || ix < 0 || iy >= (int64_t)s->height || ix >= (int64_t)s->width)
+                            continue;
+                        sum +=
+                            element_decode(
+                                s->type, in,
+                                ((b * s->height + (uint64_t)iy) * s->width + (uint64_t)ix) *
+                                        s->channels +
+                                    f / filters * channels + c) *
+                            element_decode(s->type, w,
+                                           f * s->kernel_height * s->kernel_width * channels + t);
+                    }
+                    element_encode(s->result_type, library.lies && f == 1 ? sum + 1.0 : sum, out,
+                                   at);
+                }
+}
+
+static enum status library_run(struct device *base, struct convolution *convolution,
+                               const struct product_operand *input,
+                               const struct product_operand *output, struct error *err)
+{
+    struct buffer *buffers[] = {input->buffer, ((struct stand_in *)convolution)->weights,
+                                output->buffer};
+    void *bytes[3];
+
+    (void)base;
+    library.run++;
+    for (size_t i = 0; i < 3; i++) {
+        bytes[i] = malloc(buffers[i]->bytes);
+        assert_non_null(bytes[i]);
+        device_download(buffers[i], 0, bytes[i], buffers[i]->bytes, err);
+    }
+    compute(&convolution->shape, bytes[0], bytes[1], bytes[2]);
+    device_upload(output->buffer, 0, bytes[2], output->buffer->bytes, err);
+    for (size_t i = 0; i < 3; i++)
+        free(bytes[i]);
+    return STATUS_OK;
+}
+
+static enum status library_describe(struct device *base, const struct convolution *convolution,
+                                    struct convolution_info *ret, struct error *err)
+{
+    (void)base;
+    (void)convolution;
+    (void)err;
+    *ret = (struct convolution_info){.library = {.library = "stand-in",
+                                                 .version = "1.2",
+                                                 .algorithm = "host",
+                                                 .workspace_bytes = 64,
+                                                 .support = library.support,
+                                                 .method = "asked itself"},
+                                     .weights = "turned round",
+                                     .weights_bytes = 7};
+    return STATUS_OK;
+}
+
+static struct device_ops with_library;
+static const struct device_ops *without_library;
+
+static int add_library(void **state)
+{
+    (void)state;
+    if (!device)
+        return 0;
+    memset(&library, 0, sizeof(library));
+    library.support = SUPPORT_NATIVE;
+    without_library = device->ops;
+    with_library = *device->ops;
+    with_library.convolution_create = library_create;
+    with_library.convolution_destroy = library_destroy;
+    with_library.convolution_set_weights = library_weights;
+    with_library.convolution_run = library_run;
+    with_library.convolution_describe = library_describe;
+    device->ops = &with_library;
+    return 0;
+}
+
+static int remove_library(void **state)
+{
+    (void)state;
+    if (device) {
+        device->ops = without_library;
+        assert_int_equal(library.created, 0); /* none is left behind */
+    }
+    return 0;
+}
+
+static void test_vendor(void **state)
+{
+    static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PRECISION_TF32,
+                                                PRECISION_BF16, PRECISION_FP16, PRECISION_INT8};
+
+    (void)state;
+    if (!device)
+        skip();
+    for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++) {
+        struct running running;
+        json_t *facts, *first;
+
+        library.run = library.weights = 0;
+        start(&running, odd_shapes, precisions[p], 2, ARM_VENDOR, false);
+        assert_int_equal(library.created, ODD_SHAPES);
+        assert_int_equal(library.weights, ODD_SHAPES);
+        verify_ok(&running, 2 * ODD_SHAPES);
+        assert_int_equal(library.run, 2 * ODD_SHAPES);
+        assert_int_equal(library.weights, ODD_SHAPES); /* once, at creation */
+        facts = running.workload.kind->facts(running.instance);
+        first = json_array_get(json_object_get(facts, "products"), 0);
+        assert_string_equal(json_string_value(json_object_get(first, "weights")), "turned round");
+        assert_string_equal(
+            json_string_value(json_object_get(json_object_get(facts, "product"), "library")),
+            "stand-in");
+        json_decref(facts);
+        stop(&running);
+    }
+}
+
+static void test_vendor_lies(void **state)
+{
+    struct running running;
+    struct error err = ERROR_INIT;
+    struct tally tally = {0};
+
+    (void)state;
+    if (!device)
+        skip();
+    library.lies = true;
+    start(&running, "shapes: [{" SMALL "}]", PRECISION_FP32, 1, ARM_VENDOR, false);
+    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+    assert_non_null(strstr(err.message, "convolution in fp32: output output["));
+    stop(&running);
+}
+
+static void test_vendor_choices(void **state)
+{
+    struct running running;
+
+    (void)state;
+    if (!device)
+        skip();
+    library.support = SUPPORT_EMULATED;
+    assert_refused(PRECISION_BF16, ARM_VENDOR, "stand-in emulates bf16 on");
+    library.support = SUPPORT_NATIVE;
+    library.no_i32 = true; /* sums come as f32 then */
+    start(&running, odd_shapes, PRECISION_INT8, 1, ARM_VENDOR, false);
+    assert_int_equal(((struct convolution_instance *)running.instance)->result_type, DTYPE_F32);
+    verify_ok(&running, 2 * ODD_SHAPES);
+    stop(&running);
+}
+
+static int open_device(const char *name)
+{
+    struct backend *backend = backend_find(name);
+    struct error err = ERROR_INIT;
+
+    device = NULL;
+    if (backend_probe(backend, &err) != STATUS_OK ||
+        backend_device_open(backend, 0, NULL, &device, &err) != STATUS_OK)
+        print_message("no device: %s\n", err.message);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest plain[] = {cmocka_unit_test(test_errors), cmocka_unit_test(test_cost)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_portable),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test_setup_teardown(test_vendor, add_library, remove_library),
+        cmocka_unit_test_setup_teardown(test_vendor_lies, add_library, remove_library),
+        cmocka_unit_test_setup_teardown(test_vendor_choices, add_library, remove_library),
+    };
+    static const char *const names[] = {"cpu", "opencl"};
+    int failed = cmocka_run_group_tests(plain, NULL, NULL);
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        open_device(names[i]);
+        failed +=
+            _cmocka_run_group_tests(names[i], tests, sizeof(tests) / sizeof(tests[0]), NULL, NULL);
+        device_close(device);
+    }
+    return failed;
+}

@@ -1,0 +1,254 @@
+#include "workloads/convolution/convolution.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "workloads/kinds.h"
+
+static void free_layers(struct convolution_instance *instance)
+{
+    for (size_t i = 0; i < instance->layer_count && instance->layers; i++) {
+        struct convolution_layer *layer = &instance->layers[i];
+
+        device_convolution_destroy(layer->vendor);
+        device_buffer_free(layer->input);
+        device_buffer_free(layer->weights);
+        device_buffer_free(layer->output);
+        layer->vendor = NULL;
+        layer->input = layer->weights = layer->output = NULL;
+    }
+}
+
+static void destroy(struct workload_instance *base)
+{
+    struct convolution_instance *instance = (struct convolution_instance *)base;
+
+    if (!instance)
+        return;
+    free_layers(instance);
+    convolution_portable_destroy(instance->portable);
+    free(instance->layers);
+    free(instance);
+}
+
+struct matmul_data convolution_data_of(const struct convolution_instance *instance, size_t layer)
+{
+    return (struct matmul_data){.seed = instance->base.work.seed,
+                                .shape = layer,
+                                .distribution = instance->parameters->distribution,
+                                .type = instance->operand_type};
+}
+
+static enum status allocate(struct convolution_instance *instance, size_t index, struct error *err)
+{
+    struct convolution_layer *layer = &instance->layers[index];
+    const struct convolution_shape *shape = &layer->shape;
+    const struct matmul_data data = convolution_data_of(instance, index);
+    const uint64_t input = shape->batch * shape->height * shape->width * shape->channels;
+    const uint64_t weights = shape->filters * shape->kernel_height * shape->kernel_width *
+                             (shape->channels / shape->groups);
+    const uint64_t output = shape->batch * layer->out_height * layer->out_width * shape->filters;
+    const uint64_t in = dtype_bits(shape->type) / 8, out = dtype_bits(shape->result_type) / 8;
+    struct device *device = instance->base.device;
+    enum status status;
+
+    status = device_buffer_alloc(device, input * in, BUFFER_READ_ONLY, &layer->input, err);
+    if (status == STATUS_OK)
+        status = device_buffer_alloc(device, weights * in, BUFFER_READ_ONLY, &layer->weights, err);
+    if (status == STATUS_OK)
+        status = device_buffer_alloc(device, output * out, BUFFER_READ_WRITE, &layer->output, err);
+    if (status == STATUS_OK)
+        status = matmul_upload(&data, MATMUL_A, input, layer->input, err);
+    if (status == STATUS_OK)
+        status = matmul_upload(&data, MATMUL_B, weights, layer->weights, err);
+    return status;
+}
+
+/* Only what is asked for is emulated. */
+static enum status check_support(const struct convolution_instance *instance,
+                                 const struct convolution *convolution, struct error *err)
+{
+    struct convolution_info info;
+    enum status status = device_convolution_describe(convolution, &info, err);
+
+    if (status != STATUS_OK || instance->base.work.emulate ||
+        info.library.support != SUPPORT_EMULATED)
+        return status;
+    return error_set(err, STATUS_UNSUPPORTED,
+                     "%s emulates %s on %s (%s): --emulate measures that, labelled so",
+                     info.library.library, precision_name(convolution->shape.precision),
+                     instance->base.device->info.name, info.library.method);
+}
+
+static enum status prepare_vendor(struct convolution_instance *instance,
+                                  struct convolution_layer *layer, struct error *err)
+{
+    const struct product_operand weights = {layer->weights, 0};
+    enum status status =
+        device_convolution_create(instance->base.device, &layer->shape, &layer->vendor, err);
+
+    if (status == STATUS_OK)
+        status = check_support(instance, layer->vendor, err);
+    if (status == STATUS_OK)
+        status = device_convolution_set_weights(layer->vendor, &weights, err);
+    return status;
+}
+
+static enum status run_all(struct convolution_instance *instance, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
+        const struct convolution_layer *layer = &instance->layers[i];
+        const struct product_operand input = {layer->input, 0}, output = {layer->output, 0};
+
+        status = layer->vendor ? device_convolution_run(layer->vendor, &input, &output, err)
+                               : convolution_portable_run(instance->portable, layer, err);
+    }
+    return status;
+}
+
+static void lay_out(struct convolution_instance *instance)
+{
+    for (size_t i = 0; i < instance->layer_count; i++) {
+        struct convolution_layer *layer = &instance->layers[i];
+
+        layer->shape = convolution_shape_of(&instance->parameters->shapes[i],
+                                            instance->base.work.precision, instance->operand_type,
+                                            instance->result_type, instance->base.work.batch);
+        layer->out_height = convolution_out_height(&layer->shape);
+        layer->out_width = convolution_out_width(&layer->shape);
+        if (instance->layer_count == 1)
+            snprintf(layer->name, sizeof(layer->name), "output");
+        else
+            snprintf(layer->name, sizeof(layer->name), "output[%zu]", i);
+        snprintf(layer->name_exact, sizeof(layer->name_exact), "%s.unrounded", layer->name);
+    }
+}
+
+/* Each runs once here, so that no compiler and no library's search falls into a timed window. */
+static enum status prepare(struct convolution_instance *instance, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    lay_out(instance);
+    if (instance->base.work.arm == ARM_PORTABLE)
+        status = convolution_portable_create(instance->base.device, &instance->base.work,
+                                             instance->operand_type, instance->result_type,
+                                             &instance->portable, err);
+    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
+        status = allocate(instance, i, err);
+        if (status == STATUS_OK && instance->base.work.arm == ARM_VENDOR)
+            status = prepare_vendor(instance, &instance->layers[i], err);
+    }
+    if (status == STATUS_OK)
+        status = run_all(instance, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(instance->base.device, err);
+    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
+        status = matmul_poison(instance->layers[i].output, err);
+    return status;
+}
+
+/* Where a library keeps no i32, its sums of int8 come as f32, and the facts say so. */
+static enum status prepare_any(struct convolution_instance *instance, struct error *err)
+{
+    struct error refusal = ERROR_INIT;
+    enum status status = prepare(instance, &refusal);
+
+    if (status == STATUS_UNSUPPORTED && instance->base.work.arm == ARM_VENDOR &&
+        instance->result_type == DTYPE_I32) {
+        free_layers(instance);
+        instance->result_type = DTYPE_F32;
+        status = prepare(instance, NULL);
+    }
+    if (status != STATUS_OK && err)
+        *err = refusal;
+    return status;
+}
+
+static enum status create(const struct workload_case *work, struct device *device,
+                          struct workload_instance **ret, struct error *err)
+{
+    const struct convolution_parameters *parameters = work->workload->parameters;
+    struct convolution_instance *instance;
+    enum status status;
+
+    if (work->arm == ARM_VENDOR && !device_has_convolutions(device))
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s has no vendor convolution, so no vendor arm: `assay devices -v` tells "
+                         "which libraries were tried",
+                         device->info.name);
+    instance = calloc(1, sizeof(*instance));
+    if (instance)
+        instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
+    if (!instance || !instance->layers) {
+        free(instance);
+        return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
+    }
+    instance->base.kind = &workload_convolution;
+    instance->base.work = *work;
+    instance->base.device = device;
+    instance->parameters = parameters;
+    instance->layer_count = parameters->shape_count;
+    instance->operand_type = precision_dtype(work->precision);
+    instance->result_type =
+        parameters->result == MATMUL_RESULT_SUM || work->precision == PRECISION_INT8
+            ? product_sum_type(work->precision)
+            : instance->operand_type;
+    status = prepare_any(instance, err);
+    if (status != STATUS_OK) {
+        destroy(&instance->base);
+        return status;
+    }
+    *ret = &instance->base;
+    return STATUS_OK;
+}
+
+enum status convolution_iterate(struct workload_instance *base, struct error *err)
+{
+    struct convolution_instance *instance = (struct convolution_instance *)base;
+    const enum status status = run_all(instance, err);
+
+    if (status == STATUS_OK)
+        instance->unchecked++;
+    return status;
+}
+
+static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
+                        size_t capacity)
+{
+    struct convolution_instance *instance = (struct convolution_instance *)base;
+
+    return instance->portable ? convolution_portable_artifacts(instance->portable, ret, capacity)
+                              : 0;
+}
+
+static json_t *choices(struct workload_instance *base)
+{
+    const struct convolution_instance *instance = (struct convolution_instance *)base;
+
+    return json_pack("{s:o*}", "gemm",
+                     instance->portable ? convolution_portable_choices(instance->portable) : NULL);
+}
+
+static json_t *facts(struct workload_instance *base)
+{
+    return convolution_facts((const struct convolution_instance *)base);
+}
+
+const struct workload_kind workload_convolution = {
+    .name = "convolution",
+    .summary = "2-D convolutions, channels last, in the vendor's library or our own text",
+    .load = convolution_load,
+    .unload = convolution_unload,
+    .cost = convolution_cost,
+    .describe = convolution_describe,
+    .create = create,
+    .iterate = convolution_iterate,
+    .verify = convolution_verify,
+    .artifacts = artifacts,
+    .choices = choices,
+    .facts = facts,
+    .destroy = destroy,
+};

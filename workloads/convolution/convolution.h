@@ -1,0 +1,100 @@
+/*
+ * convolution - forward 2-D convolutions, channels last; what this folder shares.
+ *
+ * output[b, y, x, f] = sum over r, s, c of
+ *     input[b, y * stride + r * dilation - padding, x * stride + s * dilation - padding, g * C + c]
+ *     * weights[f, r, s, c]
+ * with C = channels / groups and g = f / (filters / groups): what networks call a convolution (it
+ * is a correlation). Input beyond its edge is 0. As a product: one row of A (m, k) a pixel of the
+ * output, one column of B (k, n) a filter, k = kernel * kernel * C.
+ *
+ * Operands are made from the seed by position, as those of matmul/ are.
+ */
+#ifndef ASSAY_WORKLOADS_CONVOLUTION_CONVOLUTION_H
+#define ASSAY_WORKLOADS_CONVOLUTION_CONVOLUTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "workloads/matmul/matmul.h"
+#include "workloads/workload.h"
+
+#define CONVOLUTION_SHAPES_MAX 64
+#define CONVOLUTION_SIDE_MAX ((int64_t)1 << 16)     /* of an image, of channels and filters */
+#define CONVOLUTION_KERNEL_MAX 255                  /* of kernel, stride, padding and dilation */
+#define CONVOLUTION_ELEMENTS_MAX ((int64_t)1 << 30) /* of one image, its output or the weights */
+#define CONVOLUTION_PIXELS_MAX ((int64_t)1 << 31)   /* of the output, for a batch */
+
+enum convolution_layout { CONVOLUTION_NHWC };
+
+struct convolution_layer_shape {
+    int64_t height, width, channels; /* of the input */
+    int64_t filters, kernel, stride, padding, dilation, groups;
+};
+
+/* The declaration's section. */
+struct convolution_parameters {
+    struct convolution_layer_shape *shapes; /* heap */
+    size_t shape_count;
+    enum matmul_distribution distribution;
+    enum matmul_result result; /* the output in the operands' type, or as it is summed */
+};
+
+/* One convolution on the device. */
+struct convolution_layer {
+    struct convolution_shape shape;
+    uint64_t out_height, out_width;
+    struct buffer *input, *weights, *output;
+    char name[32];              /* "output" or "output[2]": of the check against stored operands */
+    char name_exact[48];        /* "output.unrounded" */
+    struct convolution *vendor; /* NULL in the portable arm */
+};
+
+struct convolution_portable;
+
+struct convolution_instance {
+    struct workload_instance base;
+    const struct convolution_parameters *parameters;
+    enum dtype operand_type, result_type;
+    struct convolution_portable *portable; /* NULL in the vendor arm */
+    struct convolution_layer *layers;
+    size_t layer_count;
+    uint64_t unchecked; /* iterations since the outputs were poisoned */
+};
+
+/* ---- declare.c ---- */
+enum status convolution_load(struct workload *workload, const char *origin, const char *yaml,
+                             size_t length, struct error *err);
+void convolution_unload(struct workload *workload);
+enum status convolution_cost(const struct workload_case *work, struct workload_cost *ret,
+                             struct error *err);
+void convolution_describe(const struct workload *workload, struct text *ret);
+/* What one declared shape is for a batch. */
+struct convolution_shape convolution_shape_of(const struct convolution_layer_shape *shape,
+                                              enum precision precision, enum dtype type,
+                                              enum dtype result_type, int64_t batch);
+
+/* ---- portable.c: our own text, with the tile of the product, whose inner loop it has ---- */
+enum status convolution_portable_create(struct device *device, const struct workload_case *work,
+                                        enum dtype type, enum dtype result_type,
+                                        struct convolution_portable **ret, struct error *err);
+void convolution_portable_destroy(struct convolution_portable *portable); /* takes NULL */
+enum status convolution_portable_run(struct convolution_portable *portable,
+                                     const struct convolution_layer *layer, struct error *err);
+size_t convolution_portable_artifacts(struct convolution_portable *portable,
+                                      struct module_artifact *ret, size_t capacity);
+json_t *convolution_portable_choices(const struct convolution_portable *portable);
+
+/* ---- facts.c ---- */
+/* As products_facts of ops/product.h, with each convolution in `products`. New object. */
+json_t *convolution_facts(const struct convolution_instance *instance);
+/* The candidates and tile behind the portable arm's choice, into `facts`. */
+void convolution_portable_facts(const struct convolution_portable *portable, json_t *facts);
+
+/* ---- convolution.c, verify.c ---- */
+struct matmul_data convolution_data_of(const struct convolution_instance *instance, size_t layer);
+enum status convolution_iterate(struct workload_instance *base, struct error *err);
+enum status convolution_verify(struct workload_instance *base, workload_check_fn *report,
+                               void *context, struct error *err);
+
+#endif

@@ -1,0 +1,315 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/convolution/convolution.h"
+#include "workloads/declaration.h"
+#include "workloads/matmul/element.h"
+
+struct section {
+    struct convolution_layer_shape *shapes;
+    uint32_t shapes_count;
+    int64_t layout, distribution, result;
+};
+
+struct convolution_declaration {
+    struct workload_declaration common;
+    struct section convolution;
+};
+
+static const cyaml_strval_t layouts[] = {{"nhwc", CONVOLUTION_NHWC}};
+static const cyaml_strval_t distributions[] = {{"normal", MATMUL_NORMAL},
+                                               {"uniform", MATMUL_UNIFORM}};
+static const cyaml_strval_t results[] = {{"storage", MATMUL_RESULT_STORAGE},
+                                         {"sum", MATMUL_RESULT_SUM}};
+
+#define SIDE(name, flags) CYAML_FIELD_INT(#name, flags, struct convolution_layer_shape, name)
+
+static const cyaml_schema_field_t shape_fields[] = {
+    SIDE(height, CYAML_FLAG_DEFAULT),   SIDE(width, CYAML_FLAG_DEFAULT),
+    SIDE(channels, CYAML_FLAG_DEFAULT), SIDE(filters, CYAML_FLAG_DEFAULT),
+    SIDE(kernel, CYAML_FLAG_DEFAULT),   SIDE(stride, CYAML_FLAG_OPTIONAL),
+    SIDE(padding, CYAML_FLAG_OPTIONAL), SIDE(dilation, CYAML_FLAG_OPTIONAL),
+    SIDE(groups, CYAML_FLAG_OPTIONAL),  CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t shape_entry = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct convolution_layer_shape, shape_fields)};
+
+static const cyaml_schema_field_t section_fields[] = {
+    CYAML_FIELD_SEQUENCE("shapes", CYAML_FLAG_POINTER, struct section, shapes, &shape_entry, 1,
+                         CONVOLUTION_SHAPES_MAX),
+    CYAML_FIELD_ENUM("layout", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, layout,
+                     layouts, 1),
+    CYAML_FIELD_ENUM("distribution", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section,
+                     distribution, distributions, 2),
+    CYAML_FIELD_ENUM("result", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, result,
+                     results, 2),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t fields[] = {
+    WORKLOAD_DECLARATION_FIELDS(struct convolution_declaration),
+    CYAML_FIELD_MAPPING("convolution", CYAML_FLAG_DEFAULT, struct convolution_declaration,
+                        convolution, section_fields),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct convolution_declaration, fields)};
+
+struct convolution_shape convolution_shape_of(const struct convolution_layer_shape *shape,
+                                              enum precision precision, enum dtype type,
+                                              enum dtype result_type, int64_t batch)
+{
+    return (struct convolution_shape){
+        .precision = precision,
+        .type = type,
+        .result_type = result_type,
+        .batch = (uint64_t)batch,
+        .height = (uint64_t)shape->height,
+        .width = (uint64_t)shape->width,
+        .channels = (uint64_t)shape->channels,
+        .filters = (uint64_t)shape->filters,
+        .kernel_height = (uint64_t)shape->kernel,
+        .kernel_width = (uint64_t)shape->kernel,
+        .stride_y = (uint64_t)shape->stride,
+        .stride_x = (uint64_t)shape->stride,
+        .dilation_y = (uint64_t)shape->dilation,
+        .dilation_x = (uint64_t)shape->dilation,
+        .pad_y = (uint64_t)shape->padding,
+        .pad_x = (uint64_t)shape->padding,
+        .groups = (uint64_t)shape->groups,
+    };
+}
+
+/* Sizes of one image's convolution in elements. */
+struct sizes {
+    unsigned __int128 input, weights, output, pixels, depth;
+};
+
+static struct sizes sizes_of(const struct convolution_layer_shape *shape)
+{
+    const struct convolution_shape whole =
+        convolution_shape_of(shape, PRECISION_FP32, DTYPE_F32, DTYPE_F32, 1);
+    const unsigned __int128 depth = (unsigned __int128)whole.kernel_height * whole.kernel_width *
+                                    (whole.channels / whole.groups);
+    const unsigned __int128 pixels =
+        (unsigned __int128)convolution_out_height(&whole) * convolution_out_width(&whole);
+
+    return (struct sizes){
+        .input = (unsigned __int128)whole.height * whole.width * whole.channels,
+        .weights = depth * whole.filters,
+        .output = pixels * whole.filters,
+        .pixels = pixels,
+        .depth = depth,
+    };
+}
+
+static enum status check_shape(const struct declaration *declaration, uint32_t index,
+                               struct convolution_layer_shape *shape, struct error *err)
+{
+    const struct {
+        const char *key;
+        int64_t value, most;
+    } sides[] = {
+        {"height", shape->height, CONVOLUTION_SIDE_MAX},
+        {"width", shape->width, CONVOLUTION_SIDE_MAX},
+        {"channels", shape->channels, CONVOLUTION_SIDE_MAX},
+        {"filters", shape->filters, CONVOLUTION_SIDE_MAX},
+        {"kernel", shape->kernel, CONVOLUTION_KERNEL_MAX},
+        {"stride", shape->stride, CONVOLUTION_KERNEL_MAX},
+        {"dilation", shape->dilation, CONVOLUTION_KERNEL_MAX},
+        {"groups", shape->groups, CONVOLUTION_SIDE_MAX},
+        {"padding", shape->padding + 1, CONVOLUTION_KERNEL_MAX + 1},
+    };
+    char path[64];
+    struct sizes sizes;
+
+    for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+        enum status status;
+
+        snprintf(path, sizeof(path), "convolution.shapes[%u].%s", index, sides[i].key);
+        status = workload_declaration_check_count(declaration, path, sides[i].value, sides[i].most,
+                                                  "elements", err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    snprintf(path, sizeof(path), "convolution.shapes[%u].groups", index);
+    if (shape->channels % shape->groups != 0 || shape->filters % shape->groups != 0)
+        return declaration_error(
+            declaration, path, err,
+            "%lld groups do not divide %lld channels and %lld filters; write a "
+            "divisor of both",
+            (long long)shape->groups, (long long)shape->channels, (long long)shape->filters);
+    snprintf(path, sizeof(path), "convolution.shapes[%u].kernel", index);
+    sizes = sizes_of(shape);
+    if (sizes.pixels == 0)
+        return declaration_error(
+            declaration, path, err,
+            "a kernel of %lld reaches over more than the padded image; write a "
+            "smaller one, or more padding",
+            (long long)shape->kernel);
+    snprintf(path, sizeof(path), "convolution.shapes[%u].height", index);
+    if (sizes.input > CONVOLUTION_ELEMENTS_MAX || sizes.output > CONVOLUTION_ELEMENTS_MAX ||
+        sizes.weights > CONVOLUTION_ELEMENTS_MAX)
+        return declaration_error(
+            declaration, path, err,
+            "one image, its output or the weights are more than %lld elements; "
+            "write a smaller shape",
+            (long long)CONVOLUTION_ELEMENTS_MAX);
+    return STATUS_OK;
+}
+
+static enum status check_common(const struct declaration *declaration,
+                                const struct workload_declaration *common,
+                                const struct section *section, struct error *err)
+{
+    char path[32];
+
+    for (uint32_t i = 0; i < common->precisions_count; i++) {
+        const enum dtype type = precision_dtype(common->precisions[i]);
+
+        snprintf(path, sizeof(path), "precisions[%u]", i);
+        if (!element_is_known(type) || (dtype_bits(type) < 16 && type != DTYPE_I8))
+            return declaration_error(declaration, path, err,
+                                     "convolution does not run in %s: fp64, fp32, tf32, bf16, fp16 "
+                                     "and int8 are what it is defined in",
+                                     precision_name(common->precisions[i]));
+    }
+    for (uint32_t i = 0; i < common->batches_count; i++) {
+        snprintf(path, sizeof(path), "batches[%u]", i);
+        for (uint32_t s = 0; s < section->shapes_count; s++) {
+            const struct sizes sizes = sizes_of(&section->shapes[s]);
+
+            if ((unsigned __int128)common->batches[i] * sizes.pixels >= CONVOLUTION_PIXELS_MAX)
+                return declaration_error(
+                    declaration, path, err,
+                    "%lld images have more than %lld pixels in an output; write a smaller batch",
+                    (long long)common->batches[i], (long long)CONVOLUTION_PIXELS_MAX - 1);
+        }
+    }
+    return STATUS_OK;
+}
+
+static void fill_defaults(struct section *section)
+{
+    for (uint32_t i = 0; i < section->shapes_count; i++) {
+        struct convolution_layer_shape *shape = &section->shapes[i];
+
+        shape->stride = shape->stride ? shape->stride : 1;
+        shape->dilation = shape->dilation ? shape->dilation : 1;
+        shape->groups = shape->groups ? shape->groups : 1;
+    }
+}
+
+static enum status check_declaration(const struct declaration *declaration,
+                                     struct workload *workload, struct error *err)
+{
+    struct convolution_declaration *data = declaration->data;
+    struct section *section = &data->convolution;
+    struct convolution_parameters *parameters;
+    enum status status = STATUS_OK;
+
+    fill_defaults(section);
+    for (uint32_t i = 0; i < section->shapes_count && status == STATUS_OK; i++)
+        status = check_shape(declaration, i, &section->shapes[i], err);
+    if (status == STATUS_OK)
+        status = check_common(declaration, &data->common, section, err);
+    if (status != STATUS_OK)
+        return status;
+    parameters = calloc(1, sizeof(*parameters));
+    if (parameters)
+        parameters->shapes = calloc(section->shapes_count, sizeof(*parameters->shapes));
+    if (!parameters || !parameters->shapes) {
+        free(parameters);
+        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+    }
+    memcpy(parameters->shapes, section->shapes,
+           section->shapes_count * sizeof(*parameters->shapes));
+    parameters->shape_count = section->shapes_count;
+    parameters->distribution = (enum matmul_distribution)section->distribution;
+    parameters->result = (enum matmul_result)section->result;
+    workload->parameters = parameters;
+    return STATUS_OK;
+}
+
+enum status convolution_load(struct workload *workload, const char *origin, const char *yaml,
+                             size_t length, struct error *err)
+{
+    return workload_declaration_load(workload, origin, yaml, length, &schema, check_declaration,
+                                     err);
+}
+
+void convolution_unload(struct workload *workload)
+{
+    struct convolution_parameters *parameters = workload->parameters;
+
+    if (parameters)
+        free(parameters->shapes);
+    free(parameters);
+    workload->parameters = NULL;
+}
+
+enum status convolution_cost(const struct workload_case *work, struct workload_cost *ret,
+                             struct error *err)
+{
+    const struct convolution_parameters *parameters = work->workload->parameters;
+    const enum dtype type = precision_dtype(work->precision);
+    const bool summed =
+        parameters->result == MATMUL_RESULT_SUM || work->precision == PRECISION_INT8;
+    const uint64_t in = dtype_bits(type) / 8;
+    const uint64_t out = dtype_bits(summed ? product_sum_type(work->precision) : type) / 8;
+    const unsigned __int128 batch = (uint64_t)work->batch;
+    unsigned __int128 flops = 0, memory = 0;
+
+    for (size_t i = 0; i < parameters->shape_count; i++) {
+        const struct sizes sizes = sizes_of(&parameters->shapes[i]);
+
+        flops += 2 * batch * sizes.output * sizes.depth;
+        memory += (batch * sizes.input + sizes.weights) * in + batch * sizes.output * out;
+    }
+    if (flops > INT64_MAX || memory > INT64_MAX)
+        return error_set(err, STATUS_INVALID, "%s: an iteration is more than 2^63 operations",
+                         work->workload->name);
+    *ret = (struct workload_cost){
+        .flops = (uint64_t)flops,
+        .flops_formula = "2*b*y*x*f*(r*s*c/groups) a convolution: the direct sum, its terms in the "
+                         "padding included",
+        .items = parameters->shape_count,
+        .item_name = "convolution",
+        .device_memory_bytes = (uint64_t)memory,
+        .working_set_bytes = (uint64_t)memory,
+        .headline = "flops",
+    };
+    return STATUS_OK;
+}
+
+void convolution_describe(const struct workload *workload, struct text *ret)
+{
+    const struct convolution_parameters *parameters = workload->parameters;
+
+    for (size_t i = 0; i < parameters->shape_count; i++) {
+        const struct convolution_layer_shape *shape = &parameters->shapes[i];
+        const struct convolution_shape whole =
+            convolution_shape_of(shape, PRECISION_FP32, DTYPE_F32, DTYPE_F32, 1);
+
+        text_append_format(
+            ret,
+            "convolution: %lld x %lld x %lld to %llu x %llu x %lld, kernel %lld x "
+            "%lld, stride %lld, padding %lld, dilation %lld, groups %lld\n",
+            (long long)shape->height, (long long)shape->width, (long long)shape->channels,
+            (unsigned long long)convolution_out_height(&whole),
+            (unsigned long long)convolution_out_width(&whole), (long long)shape->filters,
+            (long long)shape->kernel, (long long)shape->kernel, (long long)shape->stride,
+            (long long)shape->padding, (long long)shape->dilation, (long long)shape->groups);
+    }
+    text_append_format(ret, "layout: nhwc, weights as (filter, row, column, channel)\n");
+    text_append_format(ret, "operands: %s\n",
+                       parameters->distribution == MATMUL_NORMAL ? "normal, mean 0, variance 1"
+                                                                 : "uniform in (-1, 1)");
+    text_append_format(ret, "result: %s\n",
+                       parameters->result == MATMUL_RESULT_SUM
+                           ? "in the type that sums are kept in"
+                           : "in the operands' type; i32 for int8");
+}

@@ -1,0 +1,67 @@
+#include <stdio.h>
+
+#include "workloads/convolution/convolution.h"
+#include "workloads/ops/product_internal.h"
+
+static struct convolution_info portable_info(enum precision precision)
+{
+    struct convolution_info info = {
+        .library = {.library = "assay",
+                    .version = "as assay itself",
+                    .algorithm = "workloads/kernels/convolution.h, implicit product"},
+        .weights = "as given"};
+    const char *method;
+
+    info.library.support = product_portable_support(NULL, precision, &method);
+    snprintf(info.library.method, sizeof(info.library.method), "%s", method);
+    return info;
+}
+
+static json_t *entry_json(const struct convolution_layer *layer)
+{
+    const struct convolution_shape *shape = &layer->shape;
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {
+        {"batch", shape->batch},
+        {"height", shape->height},
+        {"width", shape->width},
+        {"channels", shape->channels},
+        {"filters", shape->filters},
+        {"kernel_height", shape->kernel_height},
+        {"kernel_width", shape->kernel_width},
+        {"stride", shape->stride_y},
+        {"padding", shape->pad_y},
+        {"dilation", shape->dilation_y},
+        {"groups", shape->groups},
+    };
+    struct convolution_info info = portable_info(shape->precision);
+    json_t *json;
+
+    if (layer->vendor)
+        device_convolution_describe(layer->vendor, &info, NULL);
+    json = product_info_json(&info.library);
+    if (!json)
+        return NULL;
+    json_object_update_new(json, json_pack("{s:s, s:s, s:s, s:s, s:I}", "layout", "nhwc", "type",
+                                           dtype_name(shape->type), "result",
+                                           dtype_name(shape->result_type), "weights", info.weights,
+                                           "weights_bytes", (json_int_t)info.weights_bytes));
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        json_object_set_new(json, numbers[i].key, json_integer((json_int_t)numbers[i].value));
+    return json;
+}
+
+json_t *convolution_facts(const struct convolution_instance *instance)
+{
+    json_t *list = json_array(), *facts;
+
+    for (size_t i = 0; i < instance->layer_count; i++)
+        json_array_append_new(list, entry_json(&instance->layers[i]));
+    facts = json_pack("{s:o, s:o}", "product", product_summary_json(instance->base.work.arm, list),
+                      "products", list);
+    if (facts && instance->portable)
+        convolution_portable_facts(instance->portable, facts);
+    return facts;
+}

@@ -1,0 +1,138 @@
+/*
+ * Convolutions from our own text: kernels/convolution.h puts patches in place of A in front of
+ * kernels/gemm.h. Its tile is the one that a small matrix product was fastest with.
+ */
+#include <stdlib.h>
+
+#include "workloads/convolution/convolution.h"
+#include "workloads/ops/product_internal.h"
+
+struct convolution_portable {
+    struct device *device;
+    struct products *products; /* for its choice of a tile */
+    struct module *module;
+};
+
+enum status convolution_portable_create(struct device *device, const struct workload_case *work,
+                                        enum dtype type, enum dtype result_type,
+                                        struct convolution_portable **ret, struct error *err)
+{
+    static const char *const files[] = {"convolution.h", "gemm.h"};
+    const struct product_types types = {type, type, result_type,
+                                        type == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32};
+    struct convolution_portable *portable = calloc(1, sizeof(*portable));
+    enum status status;
+
+    if (!portable)
+        return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
+    portable->device = device;
+    status = products_create(device, work, &portable->products, err);
+    if (status == STATUS_OK)
+        status = product_portable_check(portable->products, work->precision, &types, err);
+    if (status == STATUS_OK)
+        status = product_compile_texts(device, &portable->products->tile, &types, files, 2,
+                                       "workloads/kernels/convolution.h", &portable->module, err);
+    if (status != STATUS_OK) {
+        convolution_portable_destroy(portable);
+        return status;
+    }
+    *ret = portable;
+    return STATUS_OK;
+}
+
+void convolution_portable_destroy(struct convolution_portable *portable)
+{
+    if (!portable)
+        return;
+    if (portable->module)
+        device_module_unload(portable->device, portable->module);
+    products_destroy(portable->products);
+    free(portable);
+}
+
+static struct kernel_arg arg_buffer(struct buffer *buffer)
+{
+    return (struct kernel_arg){.type = KERNEL_ARG_BUFFER, .buffer = buffer};
+}
+
+static struct kernel_arg arg_u64(uint64_t value)
+{
+    return (struct kernel_arg){.type = KERNEL_ARG_U64, .u64 = value};
+}
+
+static struct kernel_arg arg_u32(uint64_t value)
+{
+    return (struct kernel_arg){.type = KERNEL_ARG_U32, .u32 = (uint32_t)value};
+}
+
+static uint32_t tiles(uint64_t count, uint32_t tile)
+{
+    return (uint32_t)((count + tile - 1) / tile);
+}
+
+enum status convolution_portable_run(struct convolution_portable *portable,
+                                     const struct convolution_layer *layer, struct error *err)
+{
+    const struct convolution_shape *shape = &layer->shape;
+    const struct ops_tile *tile = &portable->products->tile;
+    const uint64_t channels = shape->channels / shape->groups;
+    const uint64_t m = shape->batch * layer->out_height * layer->out_width;
+    const uint64_t n = shape->filters / shape->groups;
+    /* What lies side by side in the input: a row of the filter, or only one of its taps. */
+    const bool gaps = shape->groups > 1 || shape->dilation_x > 1;
+    const struct kernel_arg args[] = {
+        arg_buffer(layer->input),
+        arg_buffer(layer->weights),
+        arg_buffer(layer->output),
+        arg_u64(m),
+        arg_u64(n),
+        arg_u64(shape->kernel_height * shape->kernel_width * channels),
+        arg_u32(channels),
+        arg_u32(shape->channels),
+        arg_u32(shape->height),
+        arg_u32(shape->width),
+        arg_u32(layer->out_height),
+        arg_u32(layer->out_width),
+        arg_u32(gaps ? channels : channels * shape->kernel_width),
+        arg_u32(gaps ? shape->kernel_width : 1),
+        arg_u32(shape->stride_y),
+        arg_u32(shape->stride_x),
+        arg_u32(shape->pad_y),
+        arg_u32(shape->pad_x),
+        arg_u32(shape->dilation_y),
+        arg_u32(shape->dilation_x),
+    };
+    const struct kernel_launch launch = {
+        .module = portable->module,
+        .kernel = "gemm",
+        .groups = {tiles(n, tile->tile_n), tiles(m, tile->tile_m), (uint32_t)shape->groups},
+        .args = args,
+        .arg_count = sizeof(args) / sizeof(args[0]),
+    };
+
+    return device_kernel_launch(portable->device, &launch, err);
+}
+
+size_t convolution_portable_artifacts(struct convolution_portable *portable,
+                                      struct module_artifact *ret, size_t capacity)
+{
+    if (capacity == 0 ||
+        device_module_describe(portable->device, portable->module, ret, NULL) != STATUS_OK)
+        return 0;
+    return 1;
+}
+
+json_t *convolution_portable_choices(const struct convolution_portable *portable)
+{
+    return products_choices(portable->products);
+}
+
+void convolution_portable_facts(const struct convolution_portable *portable, json_t *facts)
+{
+    static const char *const kept[] = {"candidates", "gemm_tile"};
+    json_t *all = products_facts(portable->products);
+
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+        json_object_set(facts, kept[i], json_object_get(all, kept[i]));
+    json_decref(all);
+}

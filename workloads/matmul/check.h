@@ -1,0 +1,38 @@
+/*
+ * check - a product C (m, n) = A (m, k) B (k, n) on a device against fp64, whatever A and B are
+ * made of: matrices, or the patches and filters of a convolution. The questions asked and their
+ * bounds are at the head of check.c.
+ *
+ * In a product of `groups` groups each column belongs to one, n / groups neighbours each, and is
+ * summed over that group's k elements of a row.
+ */
+#ifndef ASSAY_WORKLOADS_MATMUL_CHECK_H
+#define ASSAY_WORKLOADS_MATMUL_CHECK_H
+
+#include "workloads/matmul/matmul.h"
+
+struct product_check {
+    const char *subject; /* "matmul": begins messages */
+    enum precision precision;
+    enum arm arm; /* our own text keeps closer bounds */
+    struct matmul_data data; /* how operands are stored, and the seed of the choice of rows */
+    uint64_t m, n, k;
+    uint64_t groups;
+    struct buffer *c; /* row by row, n elements each */
+    enum dtype result_type;
+    const char *output, *output_exact; /* names of the two checks */
+    /* A row of A before it was rounded: groups * k elements. Called from one thread. */
+    void (*row)(const struct product_check *check, uint64_t row, double *ret);
+    /* A column of B: k elements. Called from several threads. */
+    void (*column)(const struct product_check *check, uint64_t column, double *ret);
+    const void *context; /* theirs */
+};
+
+/*
+ * Checks them all and reports each; CHECK_FAILED with the first that failed. When all passed, every
+ * C holds NaN (or -1) again, so that what the next check sees was written since.
+ */
+enum status product_checks_run(const struct product_check *checks, size_t count,
+                               workload_check_fn *report, void *context, struct error *err);
+
+#endif
