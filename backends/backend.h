@@ -203,6 +203,7 @@ struct product_info {
     uint64_t workspace_bytes;
     enum support support;
     char method[PRODUCT_WORD_MAX]; /* how `support` was learned: the call and its answer */
+    uint32_t algorithms;           /* that product_select chooses from; 0: the library lists none */
 };
 
 /* ---- the vendor library's convolution ---- */
@@ -286,6 +287,14 @@ struct device_ops {
                                const struct product_operands *operands, struct error *err);
     enum status (*product_describe)(struct device *device, const struct product *product,
                                     struct product_info *ret, struct error *err);
+
+    /*
+     * Optional: runs of the product take algorithm `index` of the library's list from now on; the
+     * first, which create takes, is the one that it expects to be fastest. Waits for what was
+     * enqueued, and provides the workspace. NULL: the library chooses by itself.
+     */
+    enum status (*product_select)(struct device *device, struct product *product, uint32_t index,
+                                  struct error *err);
 
     /*
      * Optional, all five or none: the vendor library's convolution, as for products. set_weights is
@@ -481,6 +490,12 @@ enum status device_product_run(struct product *product, const struct product_ope
                                struct error *err);
 enum status device_product_describe(const struct product *product, struct product_info *ret,
                                     struct error *err);
+/*
+ * Lets the product take algorithm `index`, below product_info.algorithms; on failure it keeps the
+ * one it had. NOT_FOUND: the list is shorter. DEVICE_MEMORY: no room for its workspace.
+ * UNSUPPORTED: the library lists none.
+ */
+enum status device_product_select(struct product *product, uint32_t index, struct error *err);
 /*
  * Asks the library for a small product in the precision (64 x 64 x 64, B transposed as the weights
  * of a linear layer are, C in f32, f64 or i32 as it sums; where that is refused, C in the operands'

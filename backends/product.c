@@ -174,6 +174,24 @@ enum status device_product_describe(const struct product *product, struct produc
     return status;
 }
 
+enum status device_product_select(struct product *product, uint32_t index, struct error *err)
+{
+    struct product_info info = {0};
+    enum status status = device_product_describe(product, &info, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (product->device->ops->product_select == NULL || info.algorithms == 0)
+        return error_set(err, STATUS_UNSUPPORTED, "%s lists no algorithms of its products",
+                         info.library);
+    if (index >= info.algorithms)
+        return error_set(err, STATUS_NOT_FOUND,
+                         "%s lists %" PRIu32 " algorithms for this product, there is no number "
+                         "%" PRIu32,
+                         info.library, info.algorithms, index);
+    return product->device->ops->product_select(product->device, product, index, err);
+}
+
 /* A small linear layer: activations (m, k), weights (n, k). */
 static struct product_shape support_shape(enum precision precision, enum dtype type,
                                           enum dtype result)

@@ -89,6 +89,9 @@ enum status device_ops_check(const struct device_ops *ops, struct error *err)
         return error_set(err, STATUS_INTERNAL,
                          "a device has %d of the 5 convolution hooks; all or none are needed",
                          convolutions);
+    if (ops->product_select != NULL && products == 0)
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has the hook \"product_select\" and no products");
     return STATUS_OK;
 }
 

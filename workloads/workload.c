@@ -72,6 +72,21 @@ void workload_finish(struct workload *workload)
     memset(workload, 0, sizeof(*workload));
 }
 
+const char *workload_choices_stack(const json_t *choices)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)choices, name, value)
+    {
+        const char *inner = json_is_object(value) ? workload_choices_stack(value) : NULL;
+
+        if (inner)
+            return inner;
+    }
+    return json_string_value(json_object_get(choices, WORKLOAD_CHOICES_STACK));
+}
+
 bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint32_t *ret)
 {
     const json_int_t value = json_integer_value(json_object_get(choices, name));

@@ -241,6 +241,7 @@ static const struct device_ops product_ops = {
     .product_destroy = cuda_product_destroy,
     .product_run = cuda_product_run,
     .product_describe = cuda_product_describe,
+    .product_select = cuda_product_select,
 };
 
 /* Without cuBLASLt there are no products, and a reading says why. */

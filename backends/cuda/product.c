@@ -148,15 +148,19 @@ static enum status make_desc(const struct cublaslt_api *api, const struct produc
     return STATUS_OK;
 }
 
+/* As many bytes as the algorithms that may run now want, and no more. */
 static enum status alloc_workspace(struct cuda_device *device, struct cuda_product *product,
                                    uint64_t bytes, struct error *err)
 {
-    enum status status;
+    enum status status = STATUS_OK;
     uint64_t address = 0;
 
-    if (bytes <= product->workspace_bytes)
+    if (product->has_unaligned && product->unaligned.workspace_bytes > bytes)
+        bytes = product->unaligned.workspace_bytes;
+    if (bytes == product->workspace_bytes)
         return STATUS_OK;
-    status = device->base.driver->memory_alloc(&device->base, bytes, &address, err);
+    if (bytes > 0)
+        status = device->base.driver->memory_alloc(&device->base, bytes, &address, err);
     if (status != STATUS_OK)
         return status;
     if (product->workspace != 0)
@@ -192,7 +196,6 @@ enum status cuda_product_create(struct device *base, const struct product_shape 
     const struct cublaslt_api *api = &device->state->cublaslt;
     const struct batch batch = plan_batch(shape);
     struct cuda_product *product = calloc(1, sizeof(*product));
-    uint64_t workspace = 0, flags = 0;
     enum status status;
 
     if (product == NULL)
@@ -212,15 +215,15 @@ enum status cuda_product_create(struct device *base, const struct product_shape 
     if (status == STATUS_OK)
         status = make_layout(api, &shape->c, shape->m, shape->n, &batch, &product->c, err);
     if (status == STATUS_OK)
-        status = cuda_product_choose(device, product, shape, CUDA_PRODUCT_ALIGNMENT,
-                                     &product->algorithm, &workspace, &flags, err);
+        status =
+            cuda_product_list(device, product, shape, CUDA_PRODUCT_ALIGNMENT, &product->list, err);
     if (status == STATUS_OK)
-        status = alloc_workspace(device, product, workspace, err);
+        status = alloc_workspace(device, product, product->list.at[0].workspace_bytes, err);
     if (status != STATUS_OK) {
         cuda_product_destroy(base, &product->base);
         return status;
     }
-    cuda_product_name_algorithm(api, product, shape, flags);
+    cuda_product_name_algorithm(api, product, shape);
     *ret = &product->base;
     return STATUS_OK;
 }
@@ -240,21 +243,42 @@ static uint32_t alignment_of(const struct cuda_product *product, uint64_t a, uin
 static enum status provide_unaligned(struct cuda_device *device, struct cuda_product *product,
                                      uint32_t alignment, struct error *err)
 {
-    uint64_t flags = 0, workspace = 0;
+    const uint64_t aligned = product->list.at[product->selected].workspace_bytes;
+    struct cuda_algorithm_list list;
     enum status status;
 
     if (product->has_unaligned && alignment >= product->unaligned_to)
         return STATUS_OK;
-    status = cuda_product_choose(device, product, &product->base.shape, alignment,
-                                 &product->unaligned, &workspace, &flags, err);
+    status = cuda_product_list(device, product, &product->base.shape, alignment, &list, err);
     if (status == STATUS_OK)
         status = device->base.driver->synchronize(&device->base, err);
     if (status == STATUS_OK)
-        status = alloc_workspace(device, product, workspace, err);
+        status = alloc_workspace(
+            device, product,
+            list.at[0].workspace_bytes > aligned ? list.at[0].workspace_bytes : aligned, err);
     if (status != STATUS_OK)
         return status;
+    product->unaligned = list.at[0];
     product->has_unaligned = true;
     product->unaligned_to = alignment;
+    return STATUS_OK;
+}
+
+enum status cuda_product_select(struct device *base, struct product *base_product, uint32_t index,
+                                struct error *err)
+{
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    struct cuda_product *product = (struct cuda_product *)base_product;
+    enum status status = gpu_bind(&device->base, err);
+
+    if (status == STATUS_OK)
+        status = device->base.driver->synchronize(&device->base, err);
+    if (status == STATUS_OK)
+        status = alloc_workspace(device, product, product->list.at[index].workspace_bytes, err);
+    if (status != STATUS_OK)
+        return status;
+    product->selected = index;
+    cuda_product_name_algorithm(&device->state->cublaslt, product, &base_product->shape);
     return STATUS_OK;
 }
 
@@ -277,12 +301,12 @@ enum status cuda_product_run(struct device *base, struct product *base_product,
     const float alpha32 = (float)alpha64, beta32 = (float)beta64;
     const int32_t alpha_int = 1, beta_int = 0;
     const void *alpha = &alpha32, *beta = &beta32;
-    const LT_ALGORITHM *algorithm = &product->algorithm;
+    const LT_ALGORITHM *algorithm = &product->list.at[product->selected].algorithm;
     enum status status = gpu_bind(&device->base, err);
 
     if (status == STATUS_OK && alignment < CUDA_PRODUCT_ALIGNMENT) {
         status = provide_unaligned(device, product, alignment, err);
-        algorithm = &product->unaligned;
+        algorithm = &product->unaligned.algorithm;
     }
     if (status != STATUS_OK)
         return status;
@@ -319,6 +343,7 @@ enum status cuda_product_describe(struct device *base, const struct product *bas
     snprintf(ret->version, sizeof(ret->version), "%s", device->state->cublaslt_version);
     snprintf(ret->algorithm, sizeof(ret->algorithm), "%s", product->algorithm_text);
     ret->workspace_bytes = product->workspace_bytes;
+    ret->algorithms = product->list.count;
     ret->support = product->support;
     snprintf(ret->method, sizeof(ret->method), "%s", product->method);
     return STATUS_OK;

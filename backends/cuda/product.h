@@ -6,6 +6,18 @@
 
 /* Bytes; what vectors of a kernel want. An operand at an odd offset takes another algorithm. */
 #define CUDA_PRODUCT_ALIGNMENT 16u
+/* Algorithms that the library is asked for: most of what its heuristic ranks for one product. */
+#define CUDA_PRODUCT_ALGORITHMS 16
+
+/* `flags`: its numerical ones, 0: not told. */
+struct cuda_algorithm {
+    LT_ALGORITHM algorithm;
+    uint64_t workspace_bytes, flags;
+};
+struct cuda_algorithm_list {
+    struct cuda_algorithm at[CUDA_PRODUCT_ALGORITHMS];
+    uint32_t count;
+};
 
 struct cuda_product {
     struct product base;
@@ -13,7 +25,9 @@ struct cuda_product {
     LT_LAYOUT a; /* by their names in our shape */
     LT_LAYOUT b;
     LT_LAYOUT c;
-    LT_ALGORITHM algorithm, unaligned;
+    struct cuda_algorithm_list list;
+    uint32_t selected; /* of the list */
+    struct cuda_algorithm unaligned;
     bool has_unaligned;
     uint32_t unaligned_to; /* bytes, for which `unaligned` was found */
     uint64_t workspace, workspace_bytes;
@@ -40,16 +54,15 @@ struct cuda_product {
     } while (0)
 
 /*
- * The library's first algorithm for operands aligned to `alignment` bytes that computes in the
- * shape's precision; its workspace; its numerical flags (0: not told).
+ * The library's algorithms for operands aligned to `alignment` bytes that compute in the shape's
+ * precision, in its order; none that emulates it where another is native. At least one when OK.
  */
-enum status cuda_product_choose(struct cuda_device *device, struct cuda_product *product,
-                                const struct product_shape *shape, uint32_t alignment,
-                                LT_ALGORITHM *ret, uint64_t *ret_workspace, uint64_t *ret_flags,
-                                struct error *err);
+enum status cuda_product_list(struct cuda_device *device, struct cuda_product *product,
+                              const struct product_shape *shape, uint32_t alignment,
+                              struct cuda_algorithm_list *ret, struct error *err);
 
-/* Fills `algorithm_text`, `method` and `support`. */
+/* Fills `algorithm_text`, `method` and `support` by the selected algorithm. */
 void cuda_product_name_algorithm(const struct cublaslt_api *api, struct cuda_product *product,
-                                 const struct product_shape *shape, uint64_t flags);
+                                 const struct product_shape *shape);
 
 #endif

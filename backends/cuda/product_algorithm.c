@@ -1,4 +1,4 @@
-/* Which algorithm of cuBLASLt a product takes: the first of its heuristic that computes in what was
+/* Which algorithms of cuBLASLt a product may take: those of its heuristic that compute in what was
  * asked for, by the algorithm's own numerical flags. */
 #include "backends/cuda/product.h"
 
@@ -7,7 +7,6 @@
 
 /* As PyTorch allows on the largest devices; an algorithm takes what it needs of it. */
 #define WORKSPACE_MAX ((uint64_t)32 << 20)
-#define CANDIDATES 8
 
 enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, unsigned code,
                          struct error *err)
@@ -75,19 +74,33 @@ static bool does_precision(const struct cublaslt_api *api, const struct product_
     return flags == 0 || (flags & input_flag(shape)) != 0;
 }
 
-static enum status ask(struct cuda_device *device, struct cuda_product *product,
-                       const struct product_shape *shape, LT_PREFERENCE preference,
-                       uint32_t alignment, LT_ALGORITHM *ret, uint64_t *ret_workspace,
-                       uint64_t *ret_flags, struct error *err)
+/* fp32 and fp64 are at home in plain multiply-adds, the narrow types in the tensor units. */
+static enum support support_of(const struct product_shape *shape, uint64_t flags)
 {
-    const struct cublaslt_api *api = &device->state->cublaslt;
+    return (flags & LT_NUMERICAL_TENSOR) == 0 && flags != 0 && shape->precision != PRECISION_FP32 &&
+                   shape->precision != PRECISION_FP64
+               ? SUPPORT_EMULATED
+               : SUPPORT_NATIVE;
+}
+
+/* Split sums are added up in what is computed in, also where the result is narrower. */
+static uint32_t reductions_of(const struct product_shape *shape)
+{
+    return (uint32_t)LT_REDUCTION_COMPUTE_TYPE |
+           (dtype_bits(shape->c.type) >= 32 ? (uint32_t)LT_REDUCTION_INPLACE : 0);
+}
+
+static enum status set_preference(const struct cublaslt_api *api, struct cuda_product *product,
+                                  const struct product_shape *shape, LT_PREFERENCE preference,
+                                  uint32_t alignment, struct error *err)
+{
     const uint64_t workspace = WORKSPACE_MAX, bias = alignment;
-    LT_HEURISTIC results[CANDIDATES] = {0};
-    unsigned refused = LT_STATUS_NOT_SUPPORTED;
-    int count = 0;
+    const uint32_t reductions = reductions_of(shape);
 
     LT(cublasLtMatmulPreferenceSetAttribute, preference, LT_PREF_MAX_WORKSPACE_BYTES, &workspace,
        sizeof(workspace));
+    LT(cublasLtMatmulPreferenceSetAttribute, preference, LT_PREF_REDUCTION_SCHEME_MASK, &reductions,
+       sizeof(reductions));
     for (unsigned which = LT_PREF_MIN_ALIGNMENT_A_BYTES; which <= LT_PREF_MIN_ALIGNMENT_D_BYTES;
          which++)
         LT(cublasLtMatmulPreferenceSetAttribute, preference, which, &alignment, sizeof(alignment));
@@ -96,46 +109,76 @@ static enum status ask(struct cuda_device *device, struct cuda_product *product,
         LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_BIAS_POINTER, &bias,
            sizeof(bias));
     product->bias = bias;
+    return STATUS_OK;
+}
+
+/* Where one is native, those that emulate are no choice. */
+static void drop_emulated(const struct product_shape *shape, struct cuda_algorithm_list *list)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < list->count; i++)
+        if (support_of(shape, list->at[i].flags) == SUPPORT_NATIVE)
+            list->at[kept++] = list->at[i];
+    if (kept > 0)
+        list->count = kept;
+}
+
+static enum status ask(struct cuda_device *device, struct cuda_product *product,
+                       const struct product_shape *shape, LT_PREFERENCE preference,
+                       uint32_t alignment, struct cuda_algorithm_list *list, struct error *err)
+{
+    const struct cublaslt_api *api = &device->state->cublaslt;
+    LT_HEURISTIC results[CUDA_PRODUCT_ALGORITHMS] = {0};
+    unsigned refused = LT_STATUS_NOT_SUPPORTED;
+    uint64_t flags = 0;
+    int count = 0;
+    enum status status = set_preference(api, product, shape, preference, alignment, err);
+
+    if (status != STATUS_OK)
+        return status;
     LT(cublasLtMatmulAlgoGetHeuristic, device->cublaslt, product->desc, product->b, product->a,
-       product->c, product->c, preference, CANDIDATES, results, &count);
-    for (int i = 0; i < count && i < CANDIDATES; i++) {
-        if (results[i].state != LT_STATUS_SUCCESS) {
+       product->c, product->c, preference, CUDA_PRODUCT_ALGORITHMS, results, &count);
+    for (int i = 0; i < count && i < CUDA_PRODUCT_ALGORITHMS; i++) {
+        if (results[i].state != LT_STATUS_SUCCESS)
             refused = results[i].state;
-            continue;
-        }
-        if (!does_precision(api, shape, &results[i].algorithm, ret_flags)) {
+        else if (results[i].workspace_bytes > WORKSPACE_MAX ||
+                 !does_precision(api, shape, &results[i].algorithm, &flags))
             refused = LT_STATUS_NOT_SUPPORTED;
-            continue;
-        }
-        *ret = results[i].algorithm;
-        *ret_workspace = results[i].workspace_bytes;
-        return STATUS_OK;
+        else
+            list->at[list->count++] =
+                (struct cuda_algorithm){results[i].algorithm, results[i].workspace_bytes, flags};
     }
-    if (*ret_flags != 0)
+    drop_emulated(shape, list);
+    if (list->count > 0)
+        return STATUS_OK;
+    if (flags != 0)
         return error_set(err, STATUS_UNSUPPORTED,
                          "cublasLtMatmulAlgoGetHeuristic: its algorithms do not compute in %s "
                          "(flags 0x%" PRIx64 ")",
-                         precision_name(shape->precision), *ret_flags);
+                         precision_name(shape->precision), flags);
     return cuda_lt_fail(api, "cublasLtMatmulAlgoGetHeuristic", refused, err);
 }
 
-enum status cuda_product_choose(struct cuda_device *device, struct cuda_product *product,
-                                const struct product_shape *shape, uint32_t alignment,
-                                LT_ALGORITHM *ret, uint64_t *ret_workspace, uint64_t *ret_flags,
-                                struct error *err)
+enum status cuda_product_list(struct cuda_device *device, struct cuda_product *product,
+                              const struct product_shape *shape, uint32_t alignment,
+                              struct cuda_algorithm_list *ret, struct error *err)
 {
     const struct cublaslt_api *api = &device->state->cublaslt;
+    struct cuda_algorithm_list list = {.count = 0};
     LT_PREFERENCE preference = NULL;
     enum status status;
 
     LT_MAKE(preference, cublasLtMatmulPreferenceCreate, &preference);
-    status = ask(device, product, shape, preference, alignment, ret, ret_workspace, ret_flags, err);
+    status = ask(device, product, shape, preference, alignment, &list, err);
     api->cublasLtMatmulPreferenceDestroy(preference);
+    if (status == STATUS_OK)
+        *ret = list;
     return status;
 }
 
 void cuda_product_name_algorithm(const struct cublaslt_api *api, struct cuda_product *product,
-                                 const struct product_shape *shape, uint64_t flags)
+                                 const struct product_shape *shape)
 {
     static const struct {
         const char *name;
@@ -152,26 +195,24 @@ void cuda_product_name_algorithm(const struct cublaslt_api *api, struct cuda_pro
         {" inner", LT_CONFIG_INNER_SHAPE_ID, 2},
         {" cluster", LT_CONFIG_CLUSTER_SHAPE_ID, 2},
     };
+    const struct cuda_algorithm *chosen = &product->list.at[product->selected];
     char *to = product->algorithm_text;
     size_t at = 0;
 
+    to[0] = '\0';
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && at < PRODUCT_WORD_MAX; i++) {
         size_t written = 0;
         uint32_t value = 0;
         uint16_t half = 0;
         void *where = rows[i].size == 2 ? (void *)&half : (void *)&value;
 
-        if (api->cublasLtMatmulAlgoConfigGetAttribute(&product->algorithm, rows[i].attribute, where,
+        if (api->cublasLtMatmulAlgoConfigGetAttribute(&chosen->algorithm, rows[i].attribute, where,
                                                       rows[i].size, &written) == LT_STATUS_SUCCESS)
             at += (size_t)snprintf(to + at, PRODUCT_WORD_MAX - at, "%s %" PRIu32, rows[i].name,
                                    rows[i].size == 2 ? half : value);
     }
-    /* fp32 and fp64 are at home in plain multiply-adds, the narrow types in the tensor units. */
-    product->support = (flags & LT_NUMERICAL_TENSOR) == 0 && flags != 0 &&
-                               shape->precision != PRECISION_FP32 &&
-                               shape->precision != PRECISION_FP64
-                           ? SUPPORT_EMULATED
-                           : SUPPORT_NATIVE;
+    product->support = support_of(shape, chosen->flags);
     snprintf(product->method, sizeof(product->method),
-             "cublasLtMatmulAlgoGetHeuristic: an algorithm, numerical flags 0x%" PRIx64, flags);
+             "cublasLtMatmulAlgoGetHeuristic: an algorithm, numerical flags 0x%" PRIx64,
+             chosen->flags);
 }

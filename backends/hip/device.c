@@ -143,6 +143,7 @@ static const struct device_ops hip_ops = {
     .product_destroy = hip_product_destroy,
     .product_run = hip_product_run,
     .product_describe = hip_product_describe,
+    .product_select = hip_product_select,
 };
 
 static enum status create_stream(struct hip_device *device, struct error *err)

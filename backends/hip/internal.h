@@ -103,6 +103,8 @@ enum status hip_product_create(struct device *device, const struct product_shape
 void hip_product_destroy(struct device *device, struct product *product);
 enum status hip_product_run(struct device *device, struct product *product,
                             const struct product_operands *operands, struct error *err);
+enum status hip_product_select(struct device *device, struct product *product, uint32_t index,
+                               struct error *err);
 enum status hip_product_describe(struct device *device, const struct product *product,
                                  struct product_info *ret, struct error *err);
 /* Gives back the libraries' handles. */

@@ -139,6 +139,16 @@ enum status hip_product_describe(struct device *base, const struct product *prod
     return STATUS_OK;
 }
 
+enum status hip_product_select(struct device *base, struct product *base_product, uint32_t index,
+                               struct error *err)
+{
+    struct hip_device *device = hip_device(gpu_device(base));
+    struct hip_product *product = (struct hip_product *)base_product;
+    enum status status = gpu_bind(&device->base, err);
+
+    return status == STATUS_OK ? product->ops->select(device, product, index, err) : status;
+}
+
 void hip_products_close(struct hip_device *device)
 {
     if (device->hipblaslt != NULL)

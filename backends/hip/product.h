@@ -16,6 +16,9 @@ struct hip_batch {
     uint64_t a_step, b_step, c_step; /* elements between the matrices of one call */
 };
 
+/* Algorithms that hipBLASLt is asked for. */
+#define HIP_PRODUCT_ALGORITHMS 16
+
 struct hip_product {
     struct product base;
     struct product_shape shape;
@@ -24,7 +27,8 @@ struct hip_product {
     const struct hip_library_ops *ops;
     /* hipBLASLt */
     void *desc, *layout_a, *layout_b, *layout_c; /* as the library names them: a is our B */
-    struct hipblaslt_algo algo;
+    struct hipblaslt_result list[HIP_PRODUCT_ALGORITHMS]; /* in the library's order */
+    uint32_t listed, selected;
     uint64_t workspace;
     size_t workspace_bytes;
     uint64_t bias; /* address that the description holds */
@@ -42,6 +46,9 @@ struct hip_library_ops {
     void (*destroy)(struct hip_device *device, struct hip_product *product);
     enum status (*run)(struct hip_device *device, struct hip_product *product,
                        const struct hip_call *call, struct error *err);
+    /* NULL: it lists no algorithms. */
+    enum status (*select)(struct hip_device *device, struct hip_product *product, uint32_t index,
+                          struct error *err);
 };
 
 extern const struct hip_library_ops hip_product_hipblaslt, hip_product_rocblas;

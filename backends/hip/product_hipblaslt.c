@@ -152,46 +152,89 @@ static enum status create_layouts(const struct hip_hipblaslt *api, struct hip_pr
     return status;
 }
 
-/* The first of the library's list that fits: it is ordered by the time that it expects. */
-static enum status choose(struct hip_device *device, struct hip_product *product, struct error *err)
+/* Keeps of the library's list what is an algorithm and fits; an answer of none is UNSUPPORTED. */
+static enum status keep_fitting(struct hip_product *product, int count, struct error *err)
+{
+    size_t refused = 0;
+
+    for (int i = 0; i < count && i < HIP_PRODUCT_ALGORITHMS; i++) {
+        if (product->list[i].state != HIPBLAS_SUCCESS)
+            continue;
+        if (product->list[i].workspace_bytes <= WORKSPACE_MOST)
+            product->list[product->listed++] = product->list[i];
+        else if (refused == 0)
+            refused = product->list[i].workspace_bytes;
+    }
+    if (product->listed > 0)
+        return STATUS_OK;
+    if (refused > 0)
+        return error_set(err, STATUS_DEVICE,
+                         "hipblasLtMatmulAlgoGetHeuristic: it wants %zu bytes of workspace",
+                         refused);
+    return error_set(err, STATUS_UNSUPPORTED,
+                     "hipblasLtMatmulAlgoGetHeuristic: it knows no algorithm for this product");
+}
+
+/* The library's list, which is ordered by the time that it expects. */
+static enum status ask(struct hip_device *device, struct hip_product *product, struct error *err)
 {
     const struct hip_hipblaslt *api = &device->state->hipblaslt;
-    /* One result is asked for; the room behind it is for a library whose result is longer. */
-    struct hipblaslt_result results[4];
     const uint64_t most = WORKSPACE_MOST;
     void *preference = NULL;
-    int count = 0, solution = 0;
+    int count = 0;
     int code = api->hipblasLtMatmulPreferenceCreate(&preference);
 
     if (code != HIPBLAS_SUCCESS || preference == NULL)
         return fail(err, "hipblasLtMatmulPreferenceCreate", code);
-    memset(results, 0, sizeof(results));
     code = api->hipblasLtMatmulPreferenceSetAttribute(preference, HIPBLASLT_PREF_WORKSPACE, &most,
                                                       sizeof(most));
     if (code != HIPBLAS_SUCCESS) {
         api->hipblasLtMatmulPreferenceDestroy(preference);
         return fail(err, "hipblasLtMatmulPreferenceSetAttribute", code);
     }
-    code = api->hipblasLtMatmulAlgoGetHeuristic(device->hipblaslt, product->desc, product->layout_a,
-                                                product->layout_b, product->layout_c,
-                                                product->layout_c, preference, 1, results, &count);
+    code = api->hipblasLtMatmulAlgoGetHeuristic(
+        device->hipblaslt, product->desc, product->layout_a, product->layout_b, product->layout_c,
+        product->layout_c, preference, HIP_PRODUCT_ALGORITHMS, product->list, &count);
     api->hipblasLtMatmulPreferenceDestroy(preference);
     if (code != HIPBLAS_SUCCESS)
         return fail(err, "hipblasLtMatmulAlgoGetHeuristic", code);
-    if (count < 1 || results[0].state != HIPBLAS_SUCCESS)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "hipblasLtMatmulAlgoGetHeuristic: it knows no algorithm for this product");
-    if (results[0].workspace_bytes > WORKSPACE_MOST)
-        return error_set(err, STATUS_DEVICE,
-                         "hipblasLtMatmulAlgoGetHeuristic: it wants %zu bytes of workspace",
-                         results[0].workspace_bytes);
-    product->algo = results[0].algo;
-    product->workspace_bytes = results[0].workspace_bytes;
-    memcpy(&solution, product->algo.data, sizeof(solution));
-    snprintf(product->info.algorithm, sizeof(product->info.algorithm), "solution %d", solution);
     snprintf(product->info.method, sizeof(product->info.method),
              "hipblasLtMatmulAlgoGetHeuristic gave an algorithm");
+    return keep_fitting(product, count, err);
+}
+
+/* Takes an algorithm of the list, with as much workspace as it wants. */
+static enum status take(struct hip_device *device, struct hip_product *product, uint32_t index,
+                        struct error *err)
+{
+    const size_t bytes = product->list[index].workspace_bytes;
+    uint64_t address = 0;
+    int solution = 0;
+    enum status status = STATUS_OK;
+
+    if (bytes != product->workspace_bytes) {
+        if (bytes > 0)
+            status = device->base.driver->memory_alloc(&device->base, bytes, &address, err);
+        if (status != STATUS_OK)
+            return status;
+        if (product->workspace != 0)
+            device->base.driver->memory_free(&device->base, product->workspace);
+        product->workspace = address;
+        product->workspace_bytes = bytes;
+    }
+    product->selected = index;
+    memcpy(&solution, product->list[index].algo.data, sizeof(solution));
+    snprintf(product->info.algorithm, sizeof(product->info.algorithm), "solution %d", solution);
+    product->info.workspace_bytes = bytes;
     return STATUS_OK;
+}
+
+static enum status choose(struct hip_device *device, struct hip_product *product, uint32_t index,
+                          struct error *err)
+{
+    const enum status status = device->base.driver->synchronize(&device->base, err);
+
+    return status == STATUS_OK ? take(device, product, index, err) : status;
 }
 
 static void destroy(struct hip_device *device, struct hip_product *product)
@@ -220,10 +263,9 @@ static enum status create(struct hip_device *device, struct hip_product *product
     if (status == STATUS_OK)
         status = create_layouts(api, product, err);
     if (status == STATUS_OK)
-        status = choose(device, product, err);
-    if (status == STATUS_OK && product->workspace_bytes > 0)
-        status = device->base.driver->memory_alloc(&device->base, product->workspace_bytes,
-                                                   &product->workspace, err);
+        status = ask(device, product, err);
+    if (status == STATUS_OK)
+        status = take(device, product, 0, err);
     if (status != STATUS_OK) {
         destroy(device, product);
         return status;
@@ -231,7 +273,7 @@ static enum status create(struct hip_device *device, struct hip_product *product
     snprintf(product->info.library, sizeof(product->info.library), "hipBLASLt");
     snprintf(product->info.version, sizeof(product->info.version), "%d.%d.%d", version / 100000,
              version / 100 % 1000, version % 100);
-    product->info.workspace_bytes = product->workspace_bytes;
+    product->info.algorithms = product->listed;
     product->info.support = SUPPORT_NATIVE;
     return STATUS_OK;
 }
@@ -257,9 +299,10 @@ static enum status run(struct hip_device *device, struct hip_product *product,
         device->hipblaslt, product->desc, integer ? (const void *)&one : &alpha,
         (const void *)(uintptr_t)call->b, product->layout_a, (const void *)(uintptr_t)call->a,
         product->layout_b, integer ? (const void *)&zero : &beta, (const void *)(uintptr_t)call->d,
-        product->layout_c, (void *)(uintptr_t)call->c, product->layout_c, &product->algo,
-        (void *)(uintptr_t)product->workspace, product->workspace_bytes, device->stream);
+        product->layout_c, (void *)(uintptr_t)call->c, product->layout_c,
+        &product->list[product->selected].algo, (void *)(uintptr_t)product->workspace,
+        product->workspace_bytes, device->stream);
     return code == HIPBLAS_SUCCESS ? STATUS_OK : fail(err, "hipblasLtMatmul", code);
 }
 
-const struct hip_library_ops hip_product_hipblaslt = {create, destroy, run};
+const struct hip_library_ops hip_product_hipblaslt = {create, destroy, run, choose};

@@ -180,4 +180,4 @@ static enum status run(struct hip_device *device, struct hip_product *product,
     return code == ROCBLAS_success ? STATUS_OK : fail(err, "rocblas_gemm_strided_batched_ex", code);
 }
 
-const struct hip_library_ops hip_product_rocblas = {create, NULL, run};
+const struct hip_library_ops hip_product_rocblas = {create, NULL, run, NULL};

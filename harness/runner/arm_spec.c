@@ -189,8 +189,8 @@ static void vary(json_t *varied, const char *const *patterns, const char *factor
 static void vary_changes(json_t *varied, const struct arm_spec *spec, const struct arm_spec *other)
 {
     static const char *const stack[] = {
-        "library.*", "device.*", "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes",
-        "product.*", NULL};
+        "library.*",      "device.*", "kernel.*.compiler", "kernel.*.options",
+        "kernel.*.lanes", "choice.*", "product.*",         NULL};
 
     for (size_t i = 0; i < spec->change_count; i++) {
         size_t length = strcspn(spec->changes[i], "=");
@@ -212,9 +212,9 @@ static void vary_changes(json_t *varied, const struct arm_spec *spec, const stru
 
 json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b)
 {
-    static const char *const root[] = {
-        "worker.root",      "library.*",      "device.*", "kernel.*.compiler",
-        "kernel.*.options", "kernel.*.lanes", NULL};
+    static const char *const root[] = {"worker.root",       "library.*",        "device.*",
+                                       "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes",
+                                       "choice.*",          "product.*",        NULL};
     static const char *const device[] = {
         "device.*",         "library.*",        "kernel.*.compiler",
         "kernel.*.options", "kernel.*.prelude", "kernel.*.lanes",

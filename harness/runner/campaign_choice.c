@@ -39,16 +39,57 @@ static bool same_work(const struct campaign_cell *a, const struct campaign_cell 
     return true;
 }
 
-/* Made for this work before, by another cell of the campaign; borrowed. */
-static json_t *find_choices(const struct campaign *campaign, const struct campaign_cell *cell)
+static bool same_words(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* The same libraries and surroundings for the worker. */
+static bool same_stack(const struct arm_spec *a, const struct arm_spec *b)
+{
+    bool same = a->change_count == b->change_count && same_words(a->root, b->root);
+
+    for (size_t i = 0; i < a->change_count && same; i++)
+        same = !strcmp(a->changes[i], b->changes[i]);
+    return same;
+}
+
+/* One for which choices for this work were made before. */
+static const struct campaign_cell *find_chosen(const struct campaign *campaign,
+                                               const struct campaign_cell *cell)
 {
     for (size_t i = 0; i < campaign->cell_count; i++) {
-        json_t *choices = json_object_get(campaign->cells[i].message, "choices");
+        const struct campaign_cell *other = &campaign->cells[i];
 
-        if (choices && same_work(&campaign->cells[i], cell))
-            return choices;
+        if (json_object_get(other->message, "choices") && same_work(other, cell))
+            return other;
     }
     return NULL;
+}
+
+static const char *stack_of(const json_t *choices)
+{
+    return workload_choices_stack(json_object_get(choices, "workload"));
+}
+
+/* Both arms keep one choice, unless this one's library turns out to be another. */
+static enum status choose_anew(const struct tuner_request *request, json_t **choices,
+                               struct error *err)
+{
+    const char *known = *choices ? stack_of(*choices) : NULL, *own;
+    json_t *made = NULL;
+    enum status status = tuner_run(request, &made, err);
+
+    if (status != STATUS_OK)
+        return status;
+    own = stack_of(made);
+    if (known && own && !strcmp(known, own)) {
+        json_decref(made);
+        return STATUS_OK;
+    }
+    json_decref(*choices);
+    *choices = made;
+    return STATUS_OK;
 }
 
 enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cell, int wake_fd,
@@ -59,6 +100,7 @@ enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cel
                                           .root = cell->spec.root,
                                           .silence_ns = campaign->silence_ns,
                                           .wake_fd = wake_fd};
+    const struct campaign_cell *other;
     struct error reason = ERROR_INIT;
     json_t *choices;
     enum status status;
@@ -69,15 +111,20 @@ enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cel
         cell->chosen = true;
         return STATUS_OK;
     }
-    choices = json_incref(find_choices(campaign, cell));
-    status = choices ? STATUS_OK : tuner_run(&request, &choices, &reason);
-    if (status == STATUS_INTERRUPTED)
-        return STATUS_OK;
-    cell->chosen = true;
+    other = find_chosen(campaign, cell);
+    choices = other ? json_incref(json_object_get(other->message, "choices")) : NULL;
+    status = STATUS_OK;
+    if (!other || (stack_of(choices) && !same_stack(&other->spec, &cell->spec)))
+        status = choose_anew(&request, &choices, &reason);
     if (status != STATUS_OK) {
+        json_decref(choices);
+        if (status == STATUS_INTERRUPTED)
+            return STATUS_OK;
+        cell->chosen = true;
         log_debug("%s: nothing chosen beforehand: %s", cell->label, reason.message);
         return STATUS_OK;
     }
+    cell->chosen = true;
     status = campaign_take_choices(campaign->store, cell, choices, err);
     json_decref(choices);
     return status;

@@ -3,6 +3,7 @@
 usage: test_gpu_shim.py BACKEND SHIM LIBRARY...   e.g. cuda libassay_cuda_shim.so cuda nvrtc
 """
 
+import json
 import os
 import sys
 import unittest
@@ -28,6 +29,16 @@ kind: matmul
 description: small, for a test
 precisions: [fp32]
 matmul: {shapes: [{m: 48, n: 40, k: 33}]}
+"""
+
+    EVIDENCE = """extends: standard
+name: evidence-fast
+version: 1
+trials: 5
+warmup: {iterations: 2, time: 5ms}
+window: {time: 30ms, min_samples: 20}
+cooldown: 0s
+required: [host.kernel.release, device.name]
 """
 
     def environment(self, **changes):
@@ -111,6 +122,73 @@ matmul: {shapes: [{m: 48, n: 40, k: 33}]}
         for status, message in errors:
             self.assertNotEqual(status, "ok")
             self.assertIn(launch, message)
+
+    def measure_product(self, command, *arguments, **changes):
+        protocol = self.write("evidence.yaml", self.EVIDENCE)
+        return self.assay(command, self.write("product.yaml", self.PRODUCT), "--device",
+                          BACKEND + ":0", "--protocol", protocol, "--db", self.db, *arguments,
+                          timeout=280, **changes)
+
+    def chosen(self):
+        """By cell, the algorithm that was chosen for it, and those that its trials tell of."""
+        chosen, ran = {}, {}
+        for cell, choice in self.query(
+                "SELECT x.cell, b.body FROM choice x JOIN content b ON b.digest = x.content"):
+            gemm = json.loads(choice)["workload"]["gemm"]
+            chosen[cell] = [a["algorithm"] for a in gemm["algorithms"].values()]
+        for cell, status, message, facts in self.query(
+                "SELECT t.cell, e.status, e.message, e.facts FROM trial_end e JOIN trial t"
+                " ON t.id = e.trial"):
+            self.assertEqual(status, "ok", message)
+            ran.setdefault(cell, []).append(json.loads(facts)["products"][0])
+        return chosen, ran
+
+    def test_one_algorithm_is_chosen_for_all_trials(self):
+        call = self.measure_product("run", "--arm", "vendor",
+                                    ASSAY_SHIM_ALGORITHMS="90000000,80000000,3000000,fail,5000000")
+        self.assertEqual(call.status, 0, call.err)
+        self.assert_sound()
+        chosen, ran = self.chosen()
+        self.assertEqual(len(chosen), 1)
+        self.assertEqual(set(chosen), set(ran))
+        for cell, products in ran.items():
+            self.assertGreater(len(products), 1)
+            for product in products:
+                self.assertEqual([product["algorithm"]], chosen[cell])
+                self.assertGreater(product["tried"], 2)
+        # The record's own choice, where the library offers it no more.
+        again = self.assay("reproduce", "last/1", "--db", self.db, timeout=280,
+                           ASSAY_SHIM_ALGORITHMS="1000,1000")
+        self.assertNotEqual(again.status, 0)
+        messages = self.query("SELECT e.message FROM trial_end e WHERE e.status != 'ok'")
+        self.assertTrue(messages, again.out + again.err)
+        for message, in messages:
+            self.assertIn("does not offer the algorithm", message)
+            self.assertIn("assay run", message)
+
+    def test_both_arms_of_one_library_share_the_algorithm(self):
+        call = self.measure_product("ab", "--a", "arm=vendor", "--a", "env:IRRELEVANT=1", "--b",
+                                    "arm=vendor", "--pairs", "5",
+                                    ASSAY_SHIM_ALGORITHMS="1000,90000000,3000000,5000000")
+        self.assertIn(call.status, (0, 1, 3), call.err)
+        chosen, ran = self.chosen()
+        self.assertEqual(len(chosen), 2, call.err)
+        algorithms = [tuple(a) for a in chosen.values()]
+        self.assertEqual(algorithms[0], algorithms[1])
+
+    def test_an_arm_with_other_algorithms_has_its_own_choice(self):
+        call = self.measure_product("ab", "--a", "arm=vendor", "--a",
+                                    "env:ASSAY_SHIM_BLAS_VERSION=1", "--a",
+                                    "env:ASSAY_SHIM_ALGORITHMS=90000000,1000,2000", "--b",
+                                    "arm=vendor", "--b", "env:ASSAY_SHIM_ALGORITHMS=8000,7000000",
+                                    "--pairs", "5")
+        self.assertIn(call.status, (0, 1, 3), call.err)
+        chosen, ran = self.chosen()
+        self.assertEqual(len(chosen), 2, call.err)
+        self.assertEqual(len(ran), 2, call.err)
+        for cell, products in ran.items():
+            for product in products:
+                self.assertEqual([product["algorithm"]], chosen[cell])
 
     @unittest.skipUnless(BACKEND == "hip", "HIPRTC does so, NVRTC is not known to")
     def test_a_compiler_that_aborts_is_survived(self):

@@ -152,6 +152,9 @@ static void test_device_ops_check(void **state)
     ops.product_create = NULL;
     ops.product_destroy = NULL;
     ops.product_describe = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "product_select"));
+    ops.product_select = NULL;
     ops.lane_candidates = NULL;
     assert_int_equal(device_ops_check(&ops, &err), STATUS_OK);
 }

@@ -59,6 +59,8 @@ enum status products_create(struct device *device, const struct workload_case *w
     products->precision = work->precision;
     products->arm = work->arm;
     products->emulate = work->emulate;
+    products->is_given = work->choices != NULL;
+    products->given = json_incref(json_object_get(work->choices, "gemm"));
     products->candidates = json_array();
     if (!products->candidates)
         status = error_set(err, STATUS_NO_MEMORY, "matrix product: out of memory");
@@ -83,6 +85,7 @@ void products_destroy(struct products *products)
     free(products->variants);
     free(products->entries);
     json_decref(products->candidates);
+    json_decref(products->given);
     free(products);
 }
 
@@ -111,7 +114,7 @@ size_t products_artifacts(struct products *products, struct module_artifact *ret
 json_t *products_choices(const struct products *products)
 {
     if (products->arm == ARM_VENDOR)
-        return NULL;
+        return product_settled(products);
     return json_pack("{s:I, s:I}", "lanes", (json_int_t)products->tile.lanes, "register_rows",
                      (json_int_t)products->tile.reg_m);
 }
@@ -134,6 +137,10 @@ static json_t *entry_json(const struct product_entry *entry)
 
     device_product_describe(entry->product, &info, NULL);
     json = product_info_json(&info);
+    if (json && info.algorithms > 0)
+        json_object_update_new(json,
+                               json_pack("{s:I, s:I}", "algorithms", (json_int_t)info.algorithms,
+                                         "tried", (json_int_t)entry->tried));
     if (json)
         json_object_update_new(
             json, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b}", "a",
@@ -237,9 +244,10 @@ json_t *products_facts(const struct products *products)
         json_array_append_new(list, entry_json(&products->entries[i]));
     facts = json_pack("{s:o, s:o}", "product", product_summary_json(products->arm, list),
                       "products", list);
+    if (facts && (products->arm == ARM_PORTABLE || json_array_size(products->candidates) > 0))
+        json_object_set(facts, "candidates", products->candidates);
     if (!facts || products->arm == ARM_VENDOR)
         return facts;
-    json_object_set(facts, "candidates", products->candidates);
     json_object_set_new(facts, "gemm_tile",
                         json_pack("{s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)tile->tile_m,
                                   "columns", (json_int_t)tile->tile_n, "depth",

@@ -62,10 +62,11 @@ struct op_gemm {
 };
 
 /*
- * Of the case count precision, arm, emulate and choices ({"gemm": {"lanes", "register_rows"}}, as
- * products_choices told them; NULL: the portable arm measures group sizes and tiles). UNSUPPORTED:
- * the arm or the precision is not there, or only emulated and `emulate` is not set; the reason is
- * in the message. INVALID: choices that no measurement could have made.
+ * Of the case count precision, arm, emulate and choices ({"gemm": {...}}, as products_choices told
+ * them; NULL: the portable arm measures group sizes and tiles, the vendor arm the algorithms that
+ * the library lists for a product). UNSUPPORTED: the arm or the precision is not there, or only
+ * emulated and `emulate` is not set; the reason is in the message. INVALID: choices that no
+ * measurement could have made.
  */
 enum status products_create(struct device *device, const struct workload_case *work,
                             struct products **ret, struct error *err);
@@ -80,13 +81,18 @@ void products_seal(struct products *products);
 
 /* One artifact a compiled variant of the portable arm, at most `capacity`; returns how many. */
 size_t products_artifacts(struct products *products, struct module_artifact *ret, size_t capacity);
-/* {"lanes", "register_rows"}; NULL: there was nothing to choose. New object. */
+/*
+ * Portable: {"lanes", "register_rows"}. Vendor: {"stack", "algorithms"}, the library with its
+ * version and, by the product's shape, {"algorithm", "tried"}. NULL: there was nothing to choose.
+ * New object.
+ */
 json_t *products_choices(const struct products *products);
 /*
  * {"product": {"arm", "support", "method", "library", "version", "algorithm", "workspace_bytes"},
- *  "products": [{"a", "b", "c", "m", "n", "k", "batch", and the keys of "product"}], "gemm_tile":
- *  {...}, "candidates": [...]}; `product` holds what all of them share, `support` the weakest and
- * `workspace_bytes` the largest. New object.
+ *  "products": [{"a", "b", "c", "m", "n", "k", "batch", and the keys of "product"; "algorithms"
+ *  and "tried" where the library lists them}], "gemm_tile": {...}, "candidates": [...]}; `product`
+ * holds what all of them share, `support` the weakest and `workspace_bytes` the largest. New
+ * object.
  */
 json_t *products_facts(const struct products *products);
 

@@ -24,6 +24,7 @@ struct product_variant {
 struct product_entry {
     struct product_shape shape;
     struct product *product;
+    uint32_t tried; /* algorithms measured for it, here or where the choices come from */
 };
 
 struct products {
@@ -31,6 +32,8 @@ struct products {
     enum precision precision;
     enum arm arm;
     bool emulate, sealed;
+    json_t *given;        /* the choices' part for products, where there is one */
+    bool is_given;        /* there are choices: nothing is measured here */
     struct ops_tile tile; /* portable */
     struct product_variant *variants;
     size_t variant_count;
@@ -60,6 +63,19 @@ enum status product_compile_texts(struct device *device, const struct ops_tile *
 /* ---- product_vendor.c ---- */
 enum status product_vendor_run(struct products *products, const struct op_gemm *gemm,
                                struct error *err);
+
+/* ---- product_settle.c ---- */
+/* The library and version in the choices. */
+#define PRODUCT_STACK WORKLOAD_CHOICES_STACK
+/*
+ * Gives the new entry its algorithm: that of the choices, or by measurement on the operands, whose
+ * C has no meaning afterwards unless the product adds to it. UNSUPPORTED: the library does not
+ * offer the one chosen.
+ */
+enum status product_settle(struct products *products, struct product_entry *entry,
+                           const struct product_operands *operands, struct error *err);
+/* {"stack", "algorithms": {SHAPE: {"algorithm", "tried"}}}; NULL: the library lists none. New. */
+json_t *product_settled(const struct products *products);
 
 /* ---- product_choose.c ---- */
 /* Takes the choices, or measures the candidates, and fills tile and the first variant. */

@@ -1,4 +1,5 @@
-/* The product of the vendor's library, prepared once a shape. */
+/* The product of the vendor's library, prepared once a shape; product_settle.c has its algorithm.
+ */
 #include <stdlib.h>
 
 #include "workloads/ops/product_internal.h"
@@ -61,9 +62,9 @@ static enum status check_support(const struct products *products, const struct p
 }
 
 static enum status add_entry(struct products *products, const struct product_shape *shape,
-                             struct error *err)
+                             const struct product_operands *operands, struct error *err)
 {
-    struct product_entry *grown;
+    struct product_entry *grown, entry = {.shape = *shape};
     struct product *product = NULL;
     enum status status;
 
@@ -80,17 +81,20 @@ static enum status add_entry(struct products *products, const struct product_sha
     status = device_product_create(products->device, shape, &product, err);
     if (status == STATUS_OK)
         status = check_support(products, product, err);
+    entry.product = product;
+    if (status == STATUS_OK)
+        status = product_settle(products, &entry, operands, err);
     if (status != STATUS_OK) {
         device_product_destroy(product);
         return status;
     }
-    grown[products->entry_count++] = (struct product_entry){*shape, product};
+    grown[products->entry_count++] = entry;
     return STATUS_OK;
 }
 
 /* A model asks for the same shapes in the same order, so the search begins behind the latest. */
 static enum status find_entry(struct products *products, const struct product_shape *shape,
-                              struct error *err)
+                              const struct product_operands *operands, struct error *err)
 {
     enum status status;
 
@@ -102,7 +106,7 @@ static enum status find_entry(struct products *products, const struct product_sh
             return STATUS_OK;
         }
     }
-    status = add_entry(products, shape, err);
+    status = add_entry(products, shape, operands, err);
     if (status == STATUS_OK)
         products->latest = products->entry_count - 1;
     return status;
@@ -124,7 +128,7 @@ enum status product_vendor_run(struct products *products, const struct op_gemm *
         .bias = operand_of(&gemm->bias),
         .d = operand_of(&gemm->d),
     };
-    enum status status = find_entry(products, &shape, err);
+    enum status status = find_entry(products, &shape, &operands, err);
 
     if (status != STATUS_OK)
         return status;

@@ -16,6 +16,7 @@ struct shim_opencl shim_opencl;
 
 struct core_event {
     struct _cl_event *marker; /* NULL until recorded */
+    int64_t clock_ns;         /* of the listed algorithms, when it was recorded */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -213,6 +214,7 @@ enum core_result core_event_record(struct core_event *event)
     if (event->marker != NULL)
         shim_opencl.api.clReleaseEvent(event->marker);
     event->marker = marker;
+    core_algorithm_clock(&event->clock_ns);
     return CORE_OK;
 }
 
@@ -236,11 +238,12 @@ static enum core_result time_of(const struct core_event *event, uint64_t *ret)
 enum core_result core_event_elapsed(struct core_event *start, struct core_event *end, int64_t *ret)
 {
     uint64_t from = 0, to = 0;
+    int64_t now;
     enum core_result result = time_of(start, &from);
 
     if (result == CORE_OK)
         result = time_of(end, &to);
     if (result == CORE_OK)
-        *ret = (int64_t)(to - from);
+        *ret = core_algorithm_clock(&now) ? end->clock_ns - start->clock_ns : (int64_t)(to - from);
     return result;
 }

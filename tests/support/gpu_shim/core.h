@@ -100,6 +100,19 @@ enum core_result core_event_record(struct core_event *event);
 /* NOT_READY before both have happened, INVALID when one was never recorded. */
 enum core_result core_event_elapsed(struct core_event *start, struct core_event *end, int64_t *ret);
 
+/* ---- algorithms.c: those that a library of products lists ---- */
+
+#define CORE_ALGORITHMS_MAX 24
+/*
+ * ASSAY_SHIM_ALGORITHMS="30000000,fail,3000000" lists so many; a launch of each moves the events'
+ * clock, which then moves by nothing else, by so many ns, and one with "fail" cannot be launched.
+ * Unset: two, and real time.
+ */
+unsigned core_algorithm_count(void);
+bool core_algorithm_launch(unsigned index); /* false: it fails */
+/* The events' clock, in ns; false: real time. */
+bool core_algorithm_clock(int64_t *ret);
+
 /* ---- product.c: a matrix product by plain loops, run at once ---- */
 
 enum core_type {

@@ -101,7 +101,7 @@ unsigned cublasLtDestroy(struct cublasLtContext *handle)
 
 size_t cublasLtGetVersion(void)
 {
-    return 130000;
+    return getenv("ASSAY_SHIM_BLAS_VERSION") != NULL ? 120804 : 130000;
 }
 
 const char *cublasLtGetStatusName(unsigned status)
@@ -204,6 +204,8 @@ unsigned cublasLtMatmulPreferenceSetAttribute(struct cublaslt_preference *prefer
     SHIM_FAULT(unsigned, cublasLtMatmulPreferenceSetAttribute);
     if (attribute == LT_PREF_MAX_WORKSPACE_BYTES)
         TAKE(preference->workspace);
+    if (attribute == LT_PREF_REDUCTION_SCHEME_MASK)
+        TAKE(alignment);
     if (attribute < LT_PREF_MIN_ALIGNMENT_A_BYTES || attribute > LT_PREF_MIN_ALIGNMENT_D_BYTES)
         return LT_STATUS_INVALID_VALUE;
     TAKE(alignment);
@@ -275,7 +277,7 @@ unsigned cublasLtMatmulAlgoGetHeuristic(struct cublasLtContext *handle, struct c
     *count = 0;
     if (!does(desc, a, b, d) || preference->workspace < WORKSPACE)
         return LT_STATUS_NOT_SUPPORTED;
-    for (int i = 0; i < 2 && made < wanted; i++, made++) {
+    for (int i = 0; i < (int)core_algorithm_count() && made < wanted; i++, made++) {
         memset(&results[i], 0, sizeof(results[i]));
         results[i].algorithm.data[0] = ALGORITHM + (unsigned)i;
         results[i].algorithm.data[1] = flags_of(desc, a);
@@ -369,7 +371,8 @@ unsigned cublasLtMatmul(struct cublasLtContext *handle, struct cublaslt_desc *de
     (void)handle;
     SHIM_FAULT(unsigned, cublasLtMatmul);
     if (stream == NULL || workspace_bytes < WORKSPACE || core_bytes_at(workspace) < WORKSPACE ||
-        (algorithm->data[0] != ALGORITHM && algorithm->data[0] != ALGORITHM + 1) ||
+        algorithm->data[0] < ALGORITHM ||
+        algorithm->data[0] - ALGORITHM >= core_algorithm_count() ||
         product.m != (at ? a_layout->columns : a_layout->rows) ||
         product.n != (bt ? b_layout->rows : b_layout->columns) ||
         product.k != (bt ? b_layout->columns : b_layout->rows))
@@ -380,5 +383,7 @@ unsigned cublasLtMatmul(struct cublasLtContext *handle, struct cublaslt_desc *de
         if (desc->bias_type >= 0 && !type_of((unsigned)desc->bias_type, &product.bias_type))
             return LT_STATUS_INVALID_VALUE;
     }
+    if (!core_algorithm_launch((unsigned)(algorithm->data[0] - ALGORITHM)))
+        return LT_STATUS_EXECUTION_FAILED;
     return core_product_run(&product) == CORE_OK ? 0 : LT_STATUS_INVALID_VALUE;
 }

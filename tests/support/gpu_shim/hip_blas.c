@@ -100,7 +100,7 @@ unsigned hipblasLtGetVersion(void *handle, int *version)
 #ifdef SHIM_HIP_5
     *version = 300; /* 0.3.0, with types of its own: not to be used */
 #else
-    *version = 1000; /* 0.10.0 */
+    *version = getenv("ASSAY_SHIM_BLAS_VERSION") != NULL ? 1100 : 1000; /* 0.10.0 */
 #endif
     return 0;
 }
@@ -220,8 +220,6 @@ unsigned hipblasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void
                                          void *d, void *preference, int wanted,
                                          struct hipblaslt_result *results, int *count)
 {
-    const int solution = SOLUTION;
-
     (void)handle;
     (void)c;
     SHIM_FAULT(unsigned, hipblasLtMatmulAlgoGetHeuristic);
@@ -230,11 +228,14 @@ unsigned hipblasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void
         return HIPBLAS_INVALID_VALUE;
     if (!does(desc, a, b, d) || ((struct preference *)preference)->workspace < WORKSPACE)
         return 0; /* as the library: no error, and no algorithm */
-    memset(results, 0, sizeof(*results));
-    memcpy(results[0].algo.data, &solution, sizeof(solution));
-    results[0].workspace_bytes = WORKSPACE;
-    results[0].waves = 1.0f;
-    *count = 1;
+    for (; *count < wanted && *count < (int)core_algorithm_count(); ++*count) {
+        const int solution = SOLUTION + *count;
+
+        memset(&results[*count], 0, sizeof(*results));
+        memcpy(results[*count].algo.data, &solution, sizeof(solution));
+        results[*count].workspace_bytes = WORKSPACE;
+        results[*count].waves = 1.0f;
+    }
     return 0;
 }
 
@@ -296,7 +297,8 @@ unsigned hipblasLtMatmul(void *handle, void *object, const void *alpha, const vo
     type_of(desc->scale, 0, &scale);
     product.alpha = scalar(scale, alpha);
     product.beta = scalar(scale, beta);
-    if (stream == NULL || solution != SOLUTION || workspace_bytes < WORKSPACE ||
+    if (stream == NULL || solution < SOLUTION ||
+        solution - SOLUTION >= (int)core_algorithm_count() || workspace_bytes < WORKSPACE ||
         core_bytes_at(workspace) < WORKSPACE ||
         product.m != (at ? a_layout->columns : a_layout->rows) ||
         product.n != (bt ? b_layout->rows : b_layout->columns) ||
@@ -308,6 +310,8 @@ unsigned hipblasLtMatmul(void *handle, void *object, const void *alpha, const vo
         if (desc->bias_type >= 0 && !type_of(desc->bias_type, 0, &product.bias_type))
             return HIPBLAS_INVALID_VALUE;
     }
+    if (!core_algorithm_launch((unsigned)(solution - SOLUTION)))
+        return HIPBLAS_EXECUTION_FAILED;
     return core_product_run(&product) == CORE_OK ? 0 : HIPBLAS_INVALID_VALUE;
 }
 

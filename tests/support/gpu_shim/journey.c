@@ -127,6 +127,8 @@ static enum status use_product(struct device *device, struct buffer *a, struct b
     for (size_t i = 0; i < COUNT; i++)
         ones[i] = 1.0f;
     NEXT(device_product_describe(product, &info, err));
+    if (status == STATUS_OK && info.algorithms > 1)
+        NEXT(device_product_select(product, 1, err));
     for (uint64_t offset = 0; offset < 2; offset++) {
         const struct product_operand shifted = {a, offset}, result = {c, offset};
         const struct product_operands operands = {
