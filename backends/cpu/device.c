@@ -16,6 +16,20 @@ struct cpu_event {
     int64_t at_ns; /* 0: not recorded */
 };
 
+/*
+ * The host goes on, maybe with parallel code of its own on the same pool, whose threads shall be as
+ * the calling one. Where that flushes, too, as a trial's does, there is nothing to undo.
+ */
+static void end_flush(struct device *base)
+{
+    struct cpu_device *device = cpu_device(base);
+
+    if (!device->pool_flushes || cpu_threads_switch_flush(true))
+        return;
+    cpu_threads_set_flush(device->threads, false);
+    device->pool_flushes = false;
+}
+
 static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer_flags flags,
                                 struct buffer **ret, struct error *err)
 {
@@ -24,6 +38,7 @@ static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer
     struct cpu_buffer *buffer;
 
     (void)flags;
+    end_flush(base);
     if (bytes > base->info.max_allocation_bytes || (available > 0 && bytes > available))
         return error_set(err, STATUS_DEVICE_MEMORY,
                          "a buffer of %" PRIu64 " bytes; %" PRIu64 " of %" PRIu64 " are free",
@@ -56,8 +71,8 @@ static void buffer_free(struct device *base, struct buffer *buffer)
 static enum status upload(struct device *base, struct buffer *buffer, uint64_t offset,
                           const void *source, uint64_t bytes, struct error *err)
 {
-    (void)base;
     (void)err;
+    end_flush(base);
     memcpy(((struct cpu_buffer *)buffer)->bytes + offset, source, bytes);
     return STATUS_OK;
 }
@@ -65,8 +80,8 @@ static enum status upload(struct device *base, struct buffer *buffer, uint64_t o
 static enum status download(struct device *base, struct buffer *buffer, uint64_t offset,
                             void *target, uint64_t bytes, struct error *err)
 {
-    (void)base;
     (void)err;
+    end_flush(base);
     memcpy(target, ((struct cpu_buffer *)buffer)->bytes + offset, bytes);
     return STATUS_OK;
 }
@@ -114,13 +129,14 @@ static enum status event_elapsed_ns(struct device *base, const struct event *sta
 
 static enum status synchronize(struct device *base, struct error *err)
 {
-    (void)base;
     (void)err;
+    end_flush(base);
     return STATUS_OK;
 }
 
 static void close_device(struct device *base)
 {
+    end_flush(base);
     device_info_finish(&base->info);
     free(cpu_device(base));
 }

@@ -23,6 +23,7 @@ struct cpu_device {
     struct cpu_state *state;
     uint32_t threads;
     bool flush_denormals;
+    bool pool_flushes; /* a product has set that on the pool's threads, and nothing undone it */
 };
 
 struct cpu_buffer {

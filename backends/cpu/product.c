@@ -392,13 +392,29 @@ static unsigned point(const struct onednn *dnnl, struct dnnl_memory *memory,
                                                  bytes + operand->offset * (dtype_bits(type) / 8));
 }
 
+/*
+ * oneDNN's threads are the pool's. They are told once, and keep it until the host may go on by
+ * itself (device.c); threads that the library starts anew inherit it. Returns the calling thread's
+ * mode.
+ */
+static bool begin_flush(struct cpu_device *device)
+{
+    const bool before = cpu_threads_switch_flush(true);
+
+    if (!device->pool_flushes)
+        cpu_threads_set_flush(device->threads, true);
+    device->pool_flushes = true;
+    return before;
+}
+
 enum status cpu_product_run(struct device *base, struct product *product,
                             const struct product_operands *operands, struct error *err)
 {
-    const struct cpu_device *device = cpu_device(base);
+    struct cpu_device *device = cpu_device(base);
     const struct onednn *dnnl = &device->state->dnnl;
     struct cpu_product *self = (struct cpu_product *)product;
     const struct product_shape *shape = &product->shape;
+    bool before;
     const bool apart = shape->add && (operands->d.buffer != operands->c.buffer ||
                                       operands->d.offset != operands->c.offset);
     struct variant *variant = apart ? &self->apart : &self->in_place;
@@ -414,14 +430,13 @@ enum status cpu_product_run(struct device *base, struct product *product,
         code = point(dnnl, variant->d, &operands->d, shape->c.type);
     if (code != ASSAY_DNNL_success)
         return onednn_fail(dnnl, "dnnl_memory_set_data_handle", code, err);
-    if (device->flush_denormals)
-        cpu_threads_set_flush(device->threads, true);
+    before = device->flush_denormals && begin_flush(device);
     code = dnnl->api.dnnl_primitive_execute(variant->primitive, dnnl->stream, variant->arg_count,
                                             variant->args);
     if (code == ASSAY_DNNL_success)
         code = dnnl->api.dnnl_stream_wait(dnnl->stream);
     if (device->flush_denormals)
-        cpu_threads_set_flush(device->threads, false);
+        cpu_threads_switch_flush(before);
     return code == ASSAY_DNNL_success ? STATUS_OK
                                       : onednn_fail(dnnl, "dnnl_primitive_execute", code, err);
 }

@@ -100,7 +100,7 @@ uint32_t cpu_threads_count(void)
 #if defined(__x86_64__)
 #define FLUSH_BITS 0x8040u /* FTZ and DAZ of MXCSR: Intel SDM volume 1, section 10.2.3 */
 
-static bool switch_flush(bool flush)
+bool cpu_threads_switch_flush(bool flush)
 {
     const uint32_t before = __builtin_ia32_stmxcsr();
 
@@ -115,7 +115,7 @@ bool cpu_threads_can_flush(void)
 #elif defined(__aarch64__)
 #define FLUSH_BITS (UINT64_C(1) << 24) /* FZ of FPCR: Arm ARM, section C5.2 */
 
-static bool switch_flush(bool flush)
+bool cpu_threads_switch_flush(bool flush)
 {
     uint64_t before, after;
 
@@ -130,7 +130,7 @@ bool cpu_threads_can_flush(void)
     return true;
 }
 #else
-static bool switch_flush(bool flush)
+bool cpu_threads_switch_flush(bool flush)
 {
     return flush;
 }
@@ -153,7 +153,7 @@ struct job {
 
 static void work(struct job *job, uint64_t thread, uint64_t threads)
 {
-    const bool before = switch_flush(job->flush);
+    const bool before = cpu_threads_switch_flush(job->flush);
 
     if (job->part == 0) {
         const uint64_t begin = job->total * thread / threads;
@@ -171,7 +171,7 @@ static void work(struct job *job, uint64_t thread, uint64_t threads)
             job->run(job->groups, job->arguments, begin, end < job->total ? end : job->total);
         }
     }
-    switch_flush(before);
+    cpu_threads_switch_flush(before);
 }
 
 void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
@@ -189,9 +189,15 @@ void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
         job.part += job.part == 0;
     }
 #ifdef _OPENMP
-    /* Always the whole pool: a smaller team would end the other threads. */
+    {
+        /* Threads that are started here have the mode of this one from then on. */
+        const bool before = cpu_threads_switch_flush(flush);
+
+        /* Always the whole pool: a smaller team would end the other threads. */
 #pragma omp parallel num_threads(threads)
-    work(&job, (uint64_t)omp_get_thread_num(), (uint64_t)omp_get_num_threads());
+        work(&job, (uint64_t)omp_get_thread_num(), (uint64_t)omp_get_num_threads());
+        cpu_threads_switch_flush(before);
+    }
 #endif
 }
 
@@ -236,7 +242,7 @@ void cpu_threads_set_flush(uint32_t threads, bool flush)
 #else
     (void)threads;
 #endif
-    switch_flush(flush);
+    cpu_threads_switch_flush(flush);
 }
 
 void cpu_threads_touch(unsigned char *bytes, uint64_t size, uint32_t threads)

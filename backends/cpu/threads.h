@@ -31,7 +31,12 @@ void cpu_threads_start(uint32_t threads);
 void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
                      const union cpu_argument *arguments, uint32_t threads, bool flush);
 
-/* Sets flushing of denormals on all threads of the pool, the calling one included. */
+/*
+ * Flushing of denormals: of the calling thread, giving what it was before, which threads that the
+ * pool starts later inherit; and of all threads of the pool, the calling one included, which costs
+ * as much as a launch.
+ */
+bool cpu_threads_switch_flush(bool flush);
 void cpu_threads_set_flush(uint32_t threads, bool flush);
 
 /* Writes one byte a page from the threads that will use the memory, so that it is there. */

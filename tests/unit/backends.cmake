@@ -40,6 +40,7 @@ set_target_properties(fixture_dnnl PROPERTIES PREFIX "lib"
 assay_add_test(NAME test_backend_cpu SOURCES unit/test_backend_cpu.c LIBS assay_backends
     LABELS unit)
 target_compile_definitions(test_backend_cpu PRIVATE FAKE_DNNL_PATH="$<TARGET_FILE:fixture_dnnl>")
+target_link_libraries(test_backend_cpu PRIVATE OpenMP::OpenMP_C)
 add_dependencies(test_backend_cpu fixture_dnnl)
 # Skips itself where oneDNN's headers are not installed.
 assay_add_test(NAME test_backend_cpu_dnnl_abi SOURCES unit/test_backend_cpu_dnnl_abi.c

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "backends/cpu/dnnl_api.h"
+#include "backends/cpu/threads.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 
@@ -382,6 +383,92 @@ static int setup(void **state)
     return 0;
 }
 
+/* How many of three threads take a denormal for zero. */
+static int flushing_threads(void)
+{
+    int count = 0;
+
+#pragma omp parallel num_threads(3) reduction(+ : count)
+    {
+        volatile float denormal = 0x1p-140f;
+
+        count += denormal * 2.0f == 0.0f;
+    }
+    return count;
+}
+
+static void run_flushed(struct product *product, const struct product_operands *operands)
+{
+    const float denormal = 0x1p-140f;
+    float got;
+
+    for (uint64_t i = 0; i < 64 * 64; i++)
+        assert_int_equal(device_upload(operands->a.buffer, i * 4, &denormal, 4, NULL), STATUS_OK);
+    assert_int_equal(device_product_run(product, operands, NULL), STATUS_OK);
+    assert_int_equal(device_product_run(product, operands, NULL), STATUS_OK);
+    for (uint64_t i = 0; i < 64 * 64; i++) {
+        assert_int_equal(device_download(operands->c.buffer, i * 4, &got, 4, NULL), STATUS_OK);
+        if (got != 0.0f)
+            fail_msg("element %d: %a, not flushed", (int)i, (double)got);
+    }
+}
+
+/* A product flushes in every thread; the host's own threads do not, unless the caller does. */
+static void test_product_flush(void **state)
+{
+    const struct device_options options = {.flush_denormals = true};
+    const struct product_matrix plain = {.type = DTYPE_F32, .stride = 64};
+    const struct product_shape shape = {
+        .precision = PRECISION_FP32, .m = 64, .n = 64, .k = 64, .a = plain, .b = plain, .c = plain};
+    struct product_operands operands = {0};
+    struct product *product = NULL;
+    struct backend *backend = fresh_backend();
+    struct device *device = NULL;
+    float ones[64 * 64];
+
+    (void)state;
+    setenv("OMP_NUM_THREADS", "3", 1);
+    write_compiler("exec cc \"$@\"");
+    assert_int_equal(backend_probe(backend, NULL), STATUS_OK);
+    assert_int_equal(backend_device_open(backend, 0, &options, &device, NULL), STATUS_OK);
+    unsetenv("OMP_NUM_THREADS");
+    if (!cpu_threads_can_flush() || !device_has_products(device)) {
+        device_close(device);
+        skip();
+    }
+    for (size_t i = 0; i < 64 * 64; i++)
+        ones[i] = 1.0f;
+    assert_int_equal(device_product_create(device, &shape, &product, NULL), STATUS_OK);
+    assert_int_equal(
+        device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &operands.a.buffer, NULL),
+        STATUS_OK);
+    assert_int_equal(
+        device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &operands.b.buffer, NULL),
+        STATUS_OK);
+    assert_int_equal(
+        device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &operands.c.buffer, NULL),
+        STATUS_OK);
+    assert_int_equal(device_upload(operands.b.buffer, 0, ones, sizeof(ones), NULL), STATUS_OK);
+    assert_int_equal(flushing_threads(), 0);
+    run_flushed(product, &operands);
+    assert_int_equal(flushing_threads(), 0);
+    assert_int_equal(device_product_run(product, &operands, NULL), STATUS_OK);
+    assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
+    assert_int_equal(flushing_threads(), 0);
+    /* As in a trial, which flushes itself: the threads are told once and stay so. */
+    cpu_threads_switch_flush(true);
+    assert_int_equal(device_product_run(product, &operands, NULL), STATUS_OK);
+    assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
+    assert_int_equal(flushing_threads(), 3);
+    cpu_threads_switch_flush(false);
+    device_product_destroy(product);
+    device_buffer_free(operands.a.buffer);
+    device_buffer_free(operands.b.buffer);
+    device_buffer_free(operands.c.buffer);
+    device_close(device);
+    assert_int_equal(flushing_threads(), 0);
+}
+
 static int teardown(void **state)
 {
     char *command = text_format("rm -rf -- %s", folder);
@@ -400,6 +487,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_no_cache),
         cmocka_unit_test(test_other_dnnl),
+        cmocka_unit_test(test_product_flush),
         cmocka_unit_test(test_heads),
         cmocka_unit_test(test_bound),
     };

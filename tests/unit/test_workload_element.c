@@ -85,8 +85,8 @@ static void test_limits(void **state)
 }
 
 /*
- * Every pattern of the four kinds of fp8 against the formulas of their specifications: OCP's table 1
- * and the FNUZ kinds of Noune et al. ("8-bit Numerical Formats for Deep Neural Networks", 2022),
+ * Every pattern of the four kinds of fp8 against the formulas of their specifications: OCP's table
+ * 1 and the FNUZ kinds of Noune et al. ("8-bit Numerical Formats for Deep Neural Networks", 2022),
  * (-1)^s 2^(e - bias) (1 + m / 2^M), below the smallest exponent 2^(1 - bias) (m / 2^M).
  */
 static void test_fp8_formula(void **state)
