@@ -91,6 +91,19 @@ size_t backend_libraries(struct backend *backend, struct backend_library *ret, s
     return backend->ops->libraries(backend, ret, capacity);
 }
 
+enum status backend_files(struct backend *backend, uint32_t index, struct backend_file_list *ret,
+                          struct error *err)
+{
+    enum status status = check_index(backend, index, err);
+
+    if (status == STATUS_OK && backend->ops->files != NULL)
+        backend->ops->files(backend, index, ret);
+    if (status == STATUS_OK && ret->failed)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: no memory for the list of its files",
+                           backend->ops->name);
+    return status;
+}
+
 size_t backend_environment(const char *spec, const char **ret, size_t capacity)
 {
     const size_t length = strcspn(spec, ":");

@@ -60,6 +60,32 @@ struct backend_library {
     const char *version; /* as the library itself tells; NULL: it does not */
 };
 
+/*
+ * Files that take part in a measurement without being mapped: compilers that run as programs, files
+ * that a runtime reads. A failed one has lost an entry for lack of memory.
+ */
+struct backend_file {
+    const char *kind; /* "compiler" or "icd", static */
+    char *path;       /* absolute, symbolic links resolved; heap */
+    char *version;    /* as it tells itself, heap; NULL: not told */
+};
+struct backend_file_list {
+    struct backend_file *items;
+    size_t count, capacity;
+    bool failed;
+};
+
+/*
+ * Adds the file that `path` leads to, once; what is no plain file is left out. A bare name is looked
+ * up in PATH. Copies path and version (which may be NULL).
+ */
+void backend_file_list_add(struct backend_file_list *list, const char *kind, const char *path,
+                           const char *version);
+/* Adds every plain file below `folder`, folders two levels deep, at most 256 files. */
+void backend_file_list_add_folder(struct backend_file_list *list, const char *kind,
+                                  const char *folder);
+void backend_file_list_finish(struct backend_file_list *list);
+
 /* How a device shall be opened. Zeroed means defaults. */
 struct device_options {
     bool
@@ -376,6 +402,8 @@ struct backend_ops {
                                struct error *err);
     /* Optional: the vendor libraries, opened or not; at most `capacity`; NULL: it has none. */
     size_t (*libraries)(struct backend *backend, struct backend_library *ret, size_t capacity);
+    /* Optional: adds the device's files that take part besides mapped ones. NULL: there are none. */
+    void (*files)(struct backend *backend, uint32_t index, struct backend_file_list *ret);
     /* Optional: see telemetry.h. NULL: the backend has none. */
     enum status (*telemetry_open)(struct backend *backend, uint32_t index, struct telemetry **ret,
                                   struct error *err);
@@ -416,6 +444,9 @@ enum status backend_device_open(struct backend *backend, uint32_t index,
                                 const struct device_options *options, struct device **ret,
                                 struct error *err);
 size_t backend_libraries(struct backend *backend, struct backend_library *ret, size_t capacity);
+/* Adds to `ret`; a backend that does not tell adds nothing. An error is a bad index or no memory. */
+enum status backend_files(struct backend *backend, uint32_t index, struct backend_file_list *ret,
+                          struct error *err);
 /* For the backend of "cpu:0" or "cpu"; 0 when it wants none, or is not known. */
 size_t backend_environment(const char *spec, const char **ret, size_t capacity);
 bool backend_is_hidden(const struct backend *backend);

@@ -85,28 +85,49 @@ static void add_device(struct fields *fields, const json_t *device)
     }
 }
 
-/* "/usr/lib/x/libpocl.so.2.10.0" is "library.libpocl"; a driver's compiled kernel is "jit.NAME". */
+/* PoCL's own plug-ins lie in a folder of that name, as its cache of compiled kernels may. */
+static bool is_compiled_kernel(const char *path, const char *base)
+{
+    return strstr(path, "/kcache/") || strstr(path, "/.cache/") ||
+           (strstr(path, "/pocl/") && strncmp(base, "libpocl-", strlen("libpocl-")) != 0);
+}
+
+/*
+ * "/usr/lib/x/libpocl.so.2.10.0" is "library.libpocl", "/usr/bin/as" of kind compiler "compiler.as",
+ * "nvidia.ko.xz" "driver.nvidia"; a driver's compiled kernel is "jit.NAME". What could not be read
+ * goes by its build-id or version.
+ */
 static void add_component(struct fields *fields, const json_t *component)
 {
     const char *path = json_string_value(json_object_get(component, "path"));
-    const json_t *digest = json_object_get(component, "sha256");
+    const char *kind = json_string_value(json_object_get(component, "kind"));
+    const json_t *value = json_object_get(component, "sha256");
     const char *base = path ? strrchr(path, '/') : NULL;
-    const char *end;
-    char name[256];
-    bool compiled;
+    const char *end, *prefix = "library.";
+    char name[256], told[32];
 
     if (!base)
         return;
     base++;
-    compiled = strstr(path, "/kcache/") || strstr(path, "/pocl/") || strstr(path, "/.cache/");
     end = strstr(base, ".so");
+    if (kind && strcmp(kind, "library") && strcmp(kind, "executable")) {
+        snprintf(told, sizeof(told), "%.30s.", kind);
+        prefix = told;
+        end = strcmp(kind, "driver") ? NULL : strstr(base, ".ko");
+        if (!json_is_string(value))
+            value = json_object_get(component, "build_id");
+        if (!json_is_string(value))
+            value = json_object_get(component, "version");
+    } else if (is_compiled_kernel(path, base)) {
+        prefix = "jit.";
+    }
     if (!end)
         end = base + strlen(base);
     if ((size_t)(end - base) >= sizeof(name))
         end = base + sizeof(name) - 1;
     memcpy(name, base, (size_t)(end - base));
     name[end - base] = '\0';
-    set(fields, compiled ? "jit." : "library.", name, "", copy_or_null(digest));
+    set(fields, prefix, name, "", copy_or_null(value));
 }
 
 static void add_artifact(struct fields *fields, const json_t *artifact)

@@ -97,27 +97,6 @@ static enum status ask(const char *command, const char *question, char **ret, st
     return *ret != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
 
-/* The file behind a command, symbolic links resolved. */
-static bool find_file(const char *command, char ret[PATH_MAX])
-{
-    const char *path = getenv("PATH");
-
-    if (strchr(command, '/') != NULL)
-        return realpath(command, ret) != NULL;
-    for (path = path != NULL ? path : "/usr/bin:/bin"; *path != '\0';) {
-        const size_t length = strcspn(path, ":");
-        char *candidate = text_format("%.*s/%s", (int)length, path, command);
-        const bool found =
-            candidate != NULL && access(candidate, X_OK) == 0 && realpath(candidate, ret) != NULL;
-
-        free(candidate);
-        if (found)
-            return true;
-        path += length + (path[length] == ':');
-    }
-    return false;
-}
-
 /* "; /usr/bin/gcc-12 build-id 1a2b..."; a file without a build-id by its digest. */
 static void append_file(struct text *text, const char *path)
 {
@@ -173,7 +152,7 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
         }
     }
     if (status == STATUS_OK && ret->command != NULL) {
-        if (find_file(ret->command, file))
+        if (file_find_program(ret->command, file))
             ret->path = strdup(file);
         ret->identity = make_identity(ret);
     }
@@ -196,6 +175,30 @@ void cpu_compiler_finish(struct cpu_compiler *compiler)
     free(compiler->identity);
     free(compiler->tried);
     memset(compiler, 0, sizeof(*compiler));
+}
+
+/*
+ * gcc's driver runs cc1, as, collect2 and ld; clang is its own preprocessor, compiler and assembler,
+ * and has no cc1 to name.
+ */
+void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret)
+{
+    static const char *const parts[] = {"cc1", "as", "collect2", "ld"};
+    bool several = false;
+
+    if (compiler->path != NULL)
+        backend_file_list_add(ret, "compiler", compiler->path, compiler->version);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char *question = text_format("-print-prog-name=%s", parts[i]), *part = NULL;
+
+        if (question != NULL && ask(compiler->command, question, &part, NULL) == STATUS_OK) {
+            several = several || (strcmp(parts[i], "cc1") == 0 && part[0] == '/');
+            if (several || strcmp(parts[i], "ld") == 0)
+                backend_file_list_add(ret, "compiler", part, NULL);
+        }
+        free(question);
+        free(part);
+    }
 }
 
 struct digest cpu_compiler_target(void)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "backends/backend.h"
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
 
@@ -23,6 +24,9 @@ struct cpu_compiler {
  */
 enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err);
 void cpu_compiler_finish(struct cpu_compiler *compiler);
+
+/* Driver, compiler proper, assembler and linker. */
+void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret);
 
 /* What every kernel is compiled with, as one line of words; the module's own options come on top.
  */

@@ -63,6 +63,14 @@ static size_t environment(const char **ret, size_t capacity)
     return count;
 }
 
+static void files(struct backend *backend, uint32_t index, struct backend_file_list *ret)
+{
+    const struct cpu_state *state = backend->state;
+
+    if (index == 0 && state != NULL)
+        cpu_compiler_files(&state->compiler, ret);
+}
+
 const struct backend_ops cpu_backend_ops = {
     .name = "cpu",
     .description = "this processor, through the C compiler and oneDNN",
@@ -70,5 +78,6 @@ const struct backend_ops cpu_backend_ops = {
     .device_info = cpu_device_info,
     .device_open = cpu_device_open,
     .libraries = libraries,
+    .files = files,
     .environment = environment,
 };

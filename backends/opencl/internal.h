@@ -100,4 +100,7 @@ enum status opencl_event_record(struct device *device, struct event *event, stru
 enum status opencl_event_elapsed_ns(struct device *device, const struct event *start,
                                     const struct event *end, int64_t *ret, struct error *err);
 
+/* files.c */
+void opencl_files(struct backend *backend, uint32_t index, struct backend_file_list *ret);
+
 #endif

@@ -206,4 +206,5 @@ const struct backend_ops opencl_backend_ops = {
     .device_info = opencl_device_info,
     .device_open = opencl_device_open,
     .libraries = libraries,
+    .files = opencl_files,
 };

@@ -74,6 +74,27 @@ static size_t describe_directory(struct text *text, const char *path)
     return count;
 }
 
+void opencl_vendors_files(struct backend_file_list *ret)
+{
+    const char *given = getenv("OCL_ICD_VENDORS");
+    const char *path = given != NULL && given[0] != '\0' ? given : DEFAULT_DIRECTORY;
+    DIR *directory = opendir(path);
+    struct dirent *entry;
+
+    if (directory == NULL && ends_in(path, ".icd"))
+        backend_file_list_add(ret, "icd", path, NULL);
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        char *file =
+            ends_in(entry->d_name, ".icd") ? text_format("%s/%s", path, entry->d_name) : NULL;
+
+        if (file != NULL)
+            backend_file_list_add(ret, "icd", file, NULL);
+        free(file);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
 void opencl_vendors_describe(struct text *text)
 {
     const char *given = getenv("OCL_ICD_VENDORS");

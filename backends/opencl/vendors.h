@@ -2,6 +2,7 @@
 #ifndef ASSAY_BACKENDS_OPENCL_VENDORS_H
 #define ASSAY_BACKENDS_OPENCL_VENDORS_H
 
+#include "backends/backend.h"
 #include "harness/core/text.h"
 
 /*
@@ -9,5 +10,8 @@
  * does not load, or that none is registered.
  */
 void opencl_vendors_describe(struct text *text);
+
+/* Adds the files that the loader reads to find drivers: *.icd. */
+void opencl_vendors_files(struct backend_file_list *ret);
 
 #endif

@@ -202,3 +202,23 @@ enum status file_make_directories(const char *path, mode_t mode, struct error *e
     free(partial);
     return status;
 }
+
+bool file_find_program(const char *name, char ret[PATH_MAX])
+{
+    const char *path = getenv("PATH");
+
+    if (strchr(name, '/') != NULL)
+        return realpath(name, ret) != NULL;
+    for (path = path != NULL ? path : "/usr/bin:/bin"; *path != '\0';) {
+        const size_t length = strcspn(path, ":");
+        char *candidate = text_format("%.*s/%s", (int)length, path, name);
+        const bool found =
+            candidate != NULL && access(candidate, X_OK) == 0 && realpath(candidate, ret) != NULL;
+
+        free(candidate);
+        if (found)
+            return true;
+        path += length + (path[length] == ':');
+    }
+    return false;
+}

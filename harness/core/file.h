@@ -2,6 +2,8 @@
 #ifndef ASSAY_CORE_FILE_H
 #define ASSAY_CORE_FILE_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -23,5 +25,11 @@ enum status file_write_all(int fd, const void *bytes, size_t length, struct erro
 
 /* mkdir -p; an existing directory is fine. */
 enum status file_make_directories(const char *path, mode_t mode, struct error *err);
+
+/*
+ * The file that a program's name leads to, symbolic links resolved: a name with a slash as it is,
+ * another by PATH. False when there is none.
+ */
+bool file_find_program(const char *name, char ret[PATH_MAX]);
 
 #endif

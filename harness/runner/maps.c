@@ -1,17 +1,21 @@
 #include "harness/runner/maps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "harness/core/file.h"
 #include "harness/runner/packages.h"
+#include "harness/runner/stack_files.h"
 
 #define MAPS_TEXT_MAX ((size_t)16 << 20)
+#define HELD_MAX 512 /* of some 1024 descriptors */
 
 static bool identify(const char *path, struct maps_identity *ret)
 {
@@ -41,11 +45,8 @@ static bool list_has(const struct maps_list *list, const char *path)
     return false;
 }
 
-static enum status list_add(struct maps_list *list, const char *path, uint64_t inode,
-                            struct error *err)
+static enum status list_grow(struct maps_list *list, struct error *err)
 {
-    struct maps_file file = {0};
-
     if (list->count == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 64;
         struct maps_file *grown = realloc(list->files, capacity * sizeof(*grown));
@@ -55,11 +56,44 @@ static enum status list_add(struct maps_list *list, const char *path, uint64_t i
         list->files = grown;
         list->capacity = capacity;
     }
+    return STATUS_OK;
+}
+
+static enum status list_add(struct maps_list *list, const char *path, uint64_t inode,
+                            struct error *err)
+{
+    struct maps_file file = {0};
+    enum status status = list_grow(list, err);
+
+    if (status != STATUS_OK)
+        return status;
     file.path = strdup(path);
     if (!file.path)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a path");
     /* The inode in maps is the file that is mapped; the path may lead elsewhere by now. */
     file.present = identify(path, &file.identity) && file.identity.inode == inode;
+    list->files[list->count++] = file;
+    return STATUS_OK;
+}
+
+enum status maps_list_add(struct maps_list *list, const char *path, const char *kind,
+                          const char *version, const char *build_id, struct error *err)
+{
+    struct maps_file file = {.kind = kind};
+    enum status status = list_has(list, path) ? STATUS_OK : list_grow(list, err);
+
+    if (status != STATUS_OK || list_has(list, path))
+        return status;
+    file.path = strdup(path);
+    file.version = version ? strdup(version) : NULL;
+    file.build_id = build_id ? strdup(build_id) : NULL;
+    file.present = identify(path, &file.identity);
+    if (!file.path || (version && !file.version) || (build_id && !file.build_id)) {
+        free(file.path);
+        free(file.version);
+        free(file.build_id);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a file of the stack");
+    }
     list->files[list->count++] = file;
     return STATUS_OK;
 }
@@ -134,8 +168,13 @@ void maps_list_finish(struct maps_list *list)
 {
     if (!list)
         return;
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->files[i].held)
+            close(list->files[i].fd);
         free(list->files[i].path);
+        free(list->files[i].version);
+        free(list->files[i].build_id);
+    }
     free(list->files);
     memset(list, 0, sizeof(*list));
 }
@@ -153,6 +192,8 @@ void maps_cache_finish(struct maps_cache *cache)
         free(cache->items[i]);
     free(cache->items);
     packages_destroy(cache->packages);
+    stack_files_finish(cache->host);
+    free(cache->host);
     memset(cache, 0, sizeof(*cache));
 }
 
@@ -163,20 +204,72 @@ const struct packages *maps_cache_packages(struct maps_cache *cache)
     return cache->packages;
 }
 
+const struct stack_files *maps_cache_host(struct maps_cache *cache)
+{
+    struct stack_files *host = cache->host ? NULL : calloc(1, sizeof(*host));
+
+    if (host && stack_files_add_host(host, NULL) != STATUS_OK) {
+        stack_files_finish(host);
+        free(host);
+        host = NULL;
+    }
+    if (host)
+        cache->host = host;
+    return cache->host;
+}
+
+static const struct maps_content *find_content(const struct maps_cache *cache,
+                                               const struct maps_identity *identity)
+{
+    for (size_t i = 0; i < cache->count; i++)
+        if (identity_equal(&cache->items[i]->identity, identity))
+            return cache->items[i];
+    return NULL;
+}
+
+void maps_list_hold(struct maps_list *list, const struct maps_cache *cache)
+{
+    for (size_t i = 0; i < list->count && i < HELD_MAX; i++) {
+        struct maps_file *file = &list->files[i];
+
+        if (!file->present || file->held || find_content(cache, &file->identity))
+            continue;
+        file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        file->held = file->fd >= 0;
+    }
+}
+
+/* Of a held file the time of the last change may differ: to lose its name is one. */
+static bool is_unchanged(const struct maps_file *file, const char *path)
+{
+    struct maps_identity now;
+
+    if (!identify(path, &now))
+        return false;
+    if (file->held)
+        now.changed_ns = file->identity.changed_ns;
+    return identity_equal(&now, &file->identity);
+}
+
 static enum status read_content(const struct maps_file *file, struct maps_content *ret,
                                 struct error *err)
 {
-    struct maps_identity after;
+    char held[64];
+    const char *path = file->path;
     enum status status;
 
+    if (file->held) {
+        snprintf(held, sizeof(held), "/proc/self/fd/%d", file->fd);
+        path = held;
+    }
     memset(ret, 0, sizeof(*ret));
     ret->identity = file->identity;
-    status = digest_file(file->path, &ret->digest, NULL, err);
+    status = digest_file(path, &ret->digest, NULL, err);
     if (status != STATUS_OK)
         return status;
-    if (elf_build_id(file->path, ret->build_id, NULL) != STATUS_OK)
+    if (elf_build_id(path, ret->build_id, NULL) != STATUS_OK)
         ret->build_id[0] = '\0';
-    if (!identify(file->path, &after) || !identity_equal(&after, &file->identity))
+    if (!is_unchanged(file, path))
         return error_set(err, STATUS_CORRUPT, "%s changed while the trial ran", file->path);
     return STATUS_OK;
 }
@@ -184,17 +277,17 @@ static enum status read_content(const struct maps_file *file, struct maps_conten
 enum status maps_cache_content(struct maps_cache *cache, const struct maps_file *file,
                                const struct maps_content **ret, struct error *err)
 {
+    const struct maps_content *known;
     struct maps_content *content;
     enum status status;
 
     if (!file->present)
-        return error_set(err, STATUS_CORRUPT,
-                         "%s was replaced or removed after it had been mapped", file->path);
-    for (size_t i = 0; i < cache->count; i++) {
-        if (identity_equal(&cache->items[i]->identity, &file->identity)) {
-            *ret = cache->items[i];
-            return STATUS_OK;
-        }
+        return error_set(err, STATUS_CORRUPT, "%s was replaced or removed after it had been mapped",
+                         file->path);
+    known = find_content(cache, &file->identity);
+    if (known) {
+        *ret = known;
+        return STATUS_OK;
     }
     if (cache->count == cache->capacity) {
         size_t capacity = cache->capacity ? cache->capacity * 2 : 64;

@@ -26,6 +26,11 @@ struct maps_file {
     char *path;              /* as seen from here, also when the process has another root; heap */
     bool present;            /* false: the path no longer leads to the mapped file */
     struct maps_identity identity;
+    /* Of files that were added by maps_list_add; else NULL. */
+    const char *kind;          /* "compiler", "icd", "driver", "firmware" */
+    char *version, *build_id;  /* heap; NULL: not told */
+    bool held;                 /* by maps_list_hold: */
+    int fd;                    /* the file itself, whatever becomes of its path */
 };
 
 struct maps_list {
@@ -42,6 +47,14 @@ enum status maps_read(pid_t pid, struct maps_list *ret, struct error *err);
 enum status maps_parse(const char *text, struct maps_list *ret, struct error *err);
 void maps_list_finish(struct maps_list *list);
 
+/*
+ * Adds a file that is not mapped, as it is now (absent or no plain file: `present` false). Nothing
+ * when the list has the path. Copies its texts, which but for path and kind may be NULL; `kind` is
+ * static.
+ */
+enum status maps_list_add(struct maps_list *list, const char *path, const char *kind,
+                          const char *version, const char *build_id, struct error *err);
+
 /* A file's content, by its identity. */
 struct maps_content {
     struct maps_identity identity;
@@ -50,18 +63,29 @@ struct maps_content {
 };
 
 struct packages;
+struct stack_files;
 
 struct maps_cache {
     struct maps_content **items; /* each on the heap: they stay where they are */
     size_t count, capacity;
     struct packages *packages; /* read when first asked for (maps_cache_packages); NULL before */
+    struct stack_files *host;  /* likewise (maps_cache_host) */
 };
 
 void maps_cache_init(struct maps_cache *cache);
 void maps_cache_finish(struct maps_cache *cache);
 
+/*
+ * Opens each file that the cache does not know yet, so that it can be hashed later even when another
+ * has taken its place by then. What cannot be opened stays as it is.
+ */
+void maps_list_hold(struct maps_list *list, const struct maps_cache *cache);
+
 /* The machine's packages, read once; NULL when there is no memory for them. */
 const struct packages *maps_cache_packages(struct maps_cache *cache);
+
+/* What stack_files_add_host finds, looked for once; NULL when there is no memory for it. */
+const struct stack_files *maps_cache_host(struct maps_cache *cache);
 
 /*
  * Content of the file, from the cache or by reading it. CORRUPT: the file at the path is no longer

@@ -65,11 +65,16 @@ static const char *without_usr(const char *path)
     return strncmp(path, "/usr/", 5) ? path : path + 4;
 }
 
-/* Only what can be mapped to execute: libraries, programs, plug-ins. */
+/* Only what can be a component: libraries, programs, plug-ins, compilers, drivers, firmware. */
 static bool is_of_interest(const char *path)
 {
-    return strstr(path, ".so") || strstr(path, "/bin/") || strstr(path, "/sbin/") ||
-           strstr(path, "/libexec/");
+    static const char *const parts[] = {".so",  "/bin/", "/sbin/",      "/libexec/", "/gcc/",
+                                        "/llvm", "pocl",  "/etc/OpenCL", ".ko",       "/firmware/"};
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strstr(path, parts[i]))
+            return true;
+    return false;
 }
 
 /* "libc6:amd64.list": every file of a package, a line each. */

@@ -10,8 +10,7 @@
 #include "harness/runner/telemetry_record.h"
 #include "harness/runner/trial.h"
 
-static enum status add_environment(struct trial_record *record, const char *at,
-                                   struct error *err)
+static enum status add_environment(struct trial_record *record, const char *at, struct error *err)
 {
     json_t *readings;
     enum status status = environment_read_moving(&readings, err);
@@ -31,17 +30,18 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
     memset(record, 0, sizeof(*record));
     record->store = request->store;
     record->cache = request->cache;
+    record->root = request->root;
     record->window_first = -1;
     record->started_ns = clock_monotonic_ns();
     status = store_batch_begin(record->store, err);
     if (status != STATUS_OK)
         return status;
     record->batch_open = true;
-    status = store_begin_trial(record->store, request->campaign, request->sequence,
-                               clock_utc_ns(), &record->trial, err);
+    status = store_begin_trial(record->store, request->campaign, request->sequence, clock_utc_ns(),
+                               &record->trial, err);
     if (status == STATUS_OK && request->environment)
-        status = store_add_environment(record->store, record->trial, "host",
-                                       request->environment, err);
+        status =
+            store_add_environment(record->store, record->trial, "host", request->environment, err);
     if (status == STATUS_OK)
         status = add_environment(record, "before", err);
     if (status == STATUS_OK)
@@ -94,7 +94,9 @@ static enum status add_device(struct trial_record *record, const json_t *body, s
                          "readings an object");
     if (!device.vendor)
         device.vendor = "";
-    status = store_put_device(record->store, &device, &row, err);
+    status = stack_files_add_told(&record->told, json_object_get(body, "files"), record->root, err);
+    if (status == STATUS_OK)
+        status = store_put_device(record->store, &device, &row, err);
     if (status == STATUS_OK)
         status = store_set_trial_device(record->store, record->trial, row, err);
     return status;
@@ -122,20 +124,19 @@ static enum status add_samples(struct trial_record *record, const struct message
         series->count = 0;
     }
     if (message->first != series->count)
-        return error_set(err, STATUS_PROTOCOL,
-                         "series %s: the worker's chunk begins at %llu, expected %llu",
-                         series->name, (unsigned long long)message->first,
-                         (unsigned long long)series->count);
+        return error_set(
+            err, STATUS_PROTOCOL, "series %s: the worker's chunk begins at %llu, expected %llu",
+            series->name, (unsigned long long)message->first, (unsigned long long)series->count);
     if (!strcmp(series->name, "wall_ns"))
         for (size_t i = 0; i < message->count; i++)
             if (message->values[i] <= 0)
                 return error_set(err, STATUS_PROTOCOL,
                                  "sample %llu of wall_ns is not a positive time",
                                  (unsigned long long)(series->count + i));
-    status = message->count == 0 ? STATUS_OK
-                                 : store_add_samples(record->store, record->trial, series->name,
-                                                     series->count, message->values,
-                                                     message->count, err);
+    status = message->count == 0
+                 ? STATUS_OK
+                 : store_add_samples(record->store, record->trial, series->name, series->count,
+                                     message->values, message->count, err);
     if (status == STATUS_OK)
         series->count += message->count;
     return status;
@@ -193,7 +194,9 @@ enum status trial_record_message(struct trial_record *record, const struct messa
 enum status trial_record_mapped(struct trial_record *record, const char *at, pid_t pid,
                                 struct error *err)
 {
+    const struct stack_files *host = maps_cache_host(record->cache);
     struct maps_list *list;
+    enum status status;
 
     if (!strcmp(at, "window_start") && !record->saw_start) {
         record->saw_start = true;
@@ -204,7 +207,14 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
     } else {
         return STATUS_OK; /* a sync of the worker's own: nothing to record */
     }
-    return maps_read(pid, list, err);
+    status = maps_read(pid, list, err);
+    if (status == STATUS_OK)
+        status = stack_files_look(&record->told, list, err);
+    if (status == STATUS_OK && host)
+        status = stack_files_look(host, list, err);
+    if (status == STATUS_OK && list == &record->at_start)
+        maps_list_hold(list, record->cache);
+    return status;
 }
 
 enum status trial_record_telemetry(struct trial_record *record, const char *part,
@@ -212,9 +222,9 @@ enum status trial_record_telemetry(struct trial_record *record, const char *part
 {
     enum status status = open_batch(record, err);
 
-    return status == STATUS_OK ? telemetry_record(record->store, record->trial, part,
-                                                  record->started_ns, log, err)
-                               : status;
+    return status == STATUS_OK
+               ? telemetry_record(record->store, record->trial, part, record->started_ns, log, err)
+               : status;
 }
 
 uint64_t trial_record_samples(const struct trial_record *record, const char *series)
@@ -247,13 +257,23 @@ static void describe_component(struct trial_record *record, const struct maps_fi
 
     *ret = (struct store_component){
         .path = file->path,
-        .kind = strstr(file->path, ".so") ? "library" : "executable",
+        .kind = file->kind                  ? file->kind
+                : strstr(file->path, ".so") ? "library"
+                                            : "executable",
+        .version = file->version,
+        .build_id = file->build_id,
         .size = file->identity.size,
     };
+    if (file->kind && !file->present) {
+        ret->missing_reason = strncmp(file->path, "/sys/", 5) ? "there is no such file"
+                                                              : "its file is not in this root";
+        return;
+    }
     if (maps_cache_content(record->cache, file, &content, &err) == STATUS_OK) {
         ret->digest = content->digest;
         ret->has_digest = true;
-        ret->build_id = content->build_id[0] ? content->build_id : NULL;
+        if (content->build_id[0])
+            ret->build_id = content->build_id;
         describe_package(record, file->path, ret);
     } else {
         ret->missing_reason = err.code == STATUS_CORRUPT ? "replaced or removed while mapped"
@@ -272,8 +292,8 @@ static enum status add_components(struct trial_record *record, const struct maps
     for (size_t i = 0; i < list->count; i++)
         describe_component(record, &list->files[i], &components[i]);
     if (list->count > 0)
-        status = store_add_components(record->store, record->trial, at, components, list->count,
-                                      err);
+        status =
+            store_add_components(record->store, record->trial, at, components, list->count, err);
     free(components);
     return status;
 }
@@ -314,6 +334,7 @@ void trial_record_finish(struct trial_record *record)
         store_batch_end(record->store, false, NULL);
     maps_list_finish(&record->at_start);
     maps_list_finish(&record->at_end);
+    stack_files_finish(&record->told);
     json_decref(record->facts);
     record->batch_open = false;
     record->facts = NULL;

@@ -12,6 +12,7 @@
 #include "harness/core/status.h"
 #include "harness/runner/maps.h"
 #include "harness/runner/message.h"
+#include "harness/runner/stack_files.h"
 #include "harness/runner/telemetry_watch.h"
 #include "results/store.h"
 
@@ -35,6 +36,8 @@ struct trial_record {
     size_t checks_failed;
     bool saw_start, saw_window;   /* syncs */
     struct maps_list at_start, at_end;
+    struct stack_files told; /* by the worker, beside what it maps */
+    const char *root;        /* the worker's root directory; NULL: the same */
     json_t *facts;
     int64_t iterations_per_sample, window_first;
 };

@@ -82,8 +82,22 @@ enum status worker_link_send_device(struct worker_link *link, const struct devic
 {
     json_t *body = vendor_json_device(&device->info, device->backend->ops->name, index);
 
-    if (!body)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the device's description");
+    struct backend_file_list files = {0};
+    json_t *list = json_array();
+    enum status status = backend_files(device->backend, index, &files, err);
+
+    for (size_t i = 0; i < files.count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "kind", files.items[i].kind,
+                                              "path", vendor_json_text(files.items[i].path),
+                                              "version", vendor_json_text(files.items[i].version)));
+    backend_file_list_finish(&files);
+    if (status == STATUS_OK && (!body || json_object_set(body, "files", list) < 0))
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the device's description");
+    json_decref(list);
+    if (status != STATUS_OK) {
+        json_decref(body);
+        return status;
+    }
     return worker_link_send(link, json_pack("{s:s, s:o}", "type", "device", "device", body), err);
 }
 

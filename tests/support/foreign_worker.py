@@ -6,7 +6,9 @@ what its samples take, so that a test can know what comes of them; its driver th
 """
 
 import json
+import mmap
 import os
+import shutil
 import sys
 import time
 
@@ -45,6 +47,12 @@ def sample(first, count):
                 ((i * 7919) % 13) for i in range(first, first + count)])
 
 
+def map_to_execute(path):
+    """As a loader would."""
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+
+
 def main():
     if MODE == "silent":
         time.sleep(60)
@@ -71,7 +79,8 @@ def main():
     begin = now()
     say(type="device", device={"backend": "foreign", "index": 0, "name": "a <b> & \u202e device",
                                "vendor": "v", "uuid": None, "type": "cpu", "simulated": True,
-                               "readings": {"device.driver_version": DRIVER} if KNOWN else {}})
+                               "readings": {"device.driver_version": DRIVER} if KNOWN else {},
+                               "files": json.loads(os.environ.get("FOREIGN_FILES", "[]"))})
     say(type="phase", name="setup", begin_ns=begin, end_ns=now())
     say(type="check", phase="verify_before", output="y", metric="max", error=0.0, tolerance=1e-6,
         reason="exact", compared=10, passed=MODE != "failed_check")
@@ -87,9 +96,13 @@ def main():
         say(type="what")
     if MODE == "harness_word":
         say(type="go")
+    mapped = map_to_execute(os.environ["FOREIGN_FILE"]) if MODE == "replaces" else None
     if MODE != "no_sync":
         say(type="sync", at="window_start")
         hear("go")
+    if mapped:
+        shutil.copy(os.environ["FOREIGN_FILE"], os.environ["FOREIGN_FILE"] + ".new")
+        os.replace(os.environ["FOREIGN_FILE"] + ".new", os.environ["FOREIGN_FILE"])
     sample(5, WINDOW)
     if MODE != "no_sync":
         say(type="sync", at="window_end")

@@ -4,7 +4,7 @@ foreach(name message channel sampler maps child_environment lease)
 endforeach()
 
 # Readings of machines that are not here: tests/data/machines.
-foreach(name telemetry_host packages)
+foreach(name telemetry_host packages stack_files)
     assay_add_test(NAME test_runner_${name}
         SOURCES unit/test_runner_${name}.c support/recorded_machine.c
         LIBS assay_runner LABELS unit)
