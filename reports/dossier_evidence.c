@@ -1,10 +1,12 @@
 /* Sections 5, 8 and 10 of a dossier: deviations, decisions, signatures; asked of the store. */
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
+#include "reports/remarks.h"
 #include "results/ledger.h"
 
 /* Rows of a SELECT with one number as its parameter; a statement that fails is an error. */
@@ -55,51 +57,101 @@ static void append_cells(struct text *out, sqlite3_stmt *row)
 
 /* ---- 5. deviations ---- */
 
-static void begin_deviation(struct text *out, size_t *count, const char *where)
+/* What is to be told, of which result; the texts are owned. */
+struct deviation {
+    const char *where;
+    char *text;
+};
+
+struct deviations {
+    struct deviation *items;
+    size_t count;
+    bool failed;
+};
+
+/* Takes `text`; NULL: out of memory. */
+static void add_deviation(struct deviations *list, const struct view_cell *cell, char *text)
 {
-    text_append(out, ++*count == 1 ? "<ul>\n<li>" : "<li>");
-    text_append(out, "<code>");
-    escape_html(out, where);
-    text_append(out, "</code>: ");
+    struct deviation *grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
+
+    list->items = grown ? grown : list->items;
+    if (!grown || !text) {
+        free(text);
+        list->failed = true;
+        return;
+    }
+    grown[list->count++] = (struct deviation){cell->result, text};
 }
 
-static void append_trial_deviations(struct text *out, const struct view_cell *cell, size_t *count)
+static void append_deviation(struct text *out, const struct deviation *deviation)
+{
+    text_append(out, "<code>");
+    escape_html(out, deviation->where);
+    text_append(out, "</code>: ");
+    escape_html_words(out, deviation->text);
+}
+
+/* Those that differ only in result and figures stand behind the first of them, none left out. */
+static void append_kind(struct text *out, const struct deviations *list, size_t first)
+{
+    size_t more = 0;
+
+    text_append(out, "<li>");
+    append_deviation(out, &list->items[first]);
+    for (size_t i = first + 1; i < list->count; i++)
+        more += remarks_alike(list->items[first].text, list->items[i].text);
+    if (more > 0) {
+        text_append_format(out, "\n<details><summary>and %zu more like it</summary><ul>\n", more);
+        for (size_t i = first + 1; i < list->count; i++) {
+            if (!remarks_alike(list->items[first].text, list->items[i].text))
+                continue;
+            text_append(out, "<li>");
+            append_deviation(out, &list->items[i]);
+            text_append(out, "</li>\n");
+        }
+        text_append(out, "</ul></details>");
+    }
+    text_append(out, "</li>\n");
+}
+
+static void append_deviations(struct text *out, const struct deviations *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        bool told = false;
+
+        for (size_t k = 0; k < i && !told; k++)
+            told = remarks_alike(list->items[k].text, list->items[i].text);
+        if (!told)
+            append_kind(out, list, i);
+    }
+}
+
+static void add_trial_deviations(struct deviations *list, const struct view_cell *cell)
 {
     for (size_t i = 0; i < cell->trial_count; i++) {
         const struct view_trial *trial = &cell->trials[i];
 
-        if (!trial->ok) {
-            begin_deviation(out, count, cell->result);
-            text_append_format(out, "trial %lld ended as ", (long long)trial->number);
-            escape_html(out, trial->status ? trial->status : "without an end");
-            if (trial->message) {
-                text_append(out, ": ");
-                escape_html(out, trial->message);
-            }
-            text_append(out, "</li>\n");
-        }
-        if (trial->changed_count > 0) {
-            begin_deviation(out, count, cell->result);
-            text_append_format(out,
-                               "%zu files changed, came or went while trial %lld measured</li>\n",
-                               trial->changed_count, (long long)trial->number);
-        }
+        if (!trial->ok)
+            add_deviation(list, cell,
+                          text_format("trial %lld ended as %s%s%s", (long long)trial->number,
+                                      trial->status ? trial->status : "without an end",
+                                      trial->message ? ": " : "",
+                                      trial->message ? trial->message : ""));
+        if (trial->changed_count > 0)
+            add_deviation(list, cell,
+                          text_format("%zu files changed, came or went while trial %lld measured",
+                                      trial->changed_count, (long long)trial->number));
     }
-    if (cell->planned.known && (int64_t)cell->ok_count < cell->planned.value) {
-        begin_deviation(out, count, cell->result);
-        text_append_format(out, "%zu of %lld planned trials ended well</li>\n", cell->ok_count,
-                           (long long)cell->planned.value);
-    }
-    for (size_t i = 0; i < cell->estimate.warning_count; i++) {
-        begin_deviation(out, count, cell->result);
-        escape_html(out, cell->estimate.warnings[i]);
-        text_append(out, "</li>\n");
-    }
-    if (!cell->evidence) {
-        begin_deviation(out, count, cell->result);
-        text_append(out, "its protocol declares itself a first look, so this result is no evidence "
-                         "and compares with none</li>\n");
-    }
+    if (cell->planned.known && (int64_t)cell->ok_count < cell->planned.value)
+        add_deviation(list, cell,
+                      text_format("%zu of %lld planned trials ended well", cell->ok_count,
+                                  (long long)cell->planned.value));
+    for (size_t i = 0; i < cell->estimate.warning_count; i++)
+        add_deviation(list, cell, strdup(cell->estimate.warnings[i]));
+    if (!cell->evidence)
+        add_deviation(list, cell,
+                      strdup("its protocol declares itself a first look, so this result is no "
+                             "evidence and compares with none"));
 }
 
 static void append_finding(struct text *out, sqlite3_stmt *row)
@@ -153,13 +205,14 @@ static void append_interruption(struct text *out, sqlite3_stmt *row)
 enum status dossier_deviations(struct text *out, struct store *store, const struct view *view,
                                struct error *err)
 {
-    size_t count = 0, rows = 0;
+    struct deviations deviations = {0};
+    size_t rows = 0;
     struct text list;
     enum status status = STATUS_OK;
 
     text_append(out, "<h2 id=\"deviations\">5. Deviations</h2>\n");
     for (size_t i = 0; i < view->cell_count; i++)
-        append_trial_deviations(out, &view->cells[i], &count);
+        add_trial_deviations(&deviations, &view->cells[i]);
     text_init(&list);
     for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
         const int64_t campaign = view->campaigns[i].id;
@@ -185,13 +238,18 @@ enum status dossier_deviations(struct text *out, struct store *store, const stru
                           "SELECT count(*), table_name || '.' || column_name FROM withheld"
                           " WHERE ?1 = ?1 GROUP BY 2 ORDER BY 2",
                           0, append_withheld, &rows, err);
-    if (rows > 0 && count == 0)
+    if (rows + deviations.count > 0)
         text_append(out, "<ul>\n");
+    append_deviations(out, &deviations);
     text_append_bytes(out, list.data, list.length);
-    text_append(out, count + rows > 0
+    text_append(out, rows + deviations.count > 0
                          ? "</ul>\n"
                          : "<p>None: every planned trial ended well, no file changed "
                            "while it was measured, and the machine was found fit.</p>\n");
+    for (size_t i = 0; i < deviations.count; i++)
+        free(deviations.items[i].text);
+    free(deviations.items);
+    out->failed = out->failed || deviations.failed || list.failed;
     text_finish(&list);
     return status;
 }

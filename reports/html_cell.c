@@ -54,9 +54,10 @@ static void append_headline(struct text *out, const struct view_cell *cell)
     if (headline->has_interval) {
         scaled =
             base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-        text_append_format(out, "%s \u00b7 %s to %s ", spread,
-                           number_format(headline->lo / scaled.factor, lo),
-                           number_format(headline->hi / scaled.factor, hi));
+        text_append_format(
+            out, "%s \u00b7 %s to %s ", spread,
+            number_format_digits(headline->lo / scaled.factor, view_digits(headline), lo),
+            number_format_digits(headline->hi / scaled.factor, view_digits(headline), hi));
         escape_html(out, unit);
         if (cell->estimate.confidence > 0)
             text_append_format(out, " \u00b7 %g %% interval", cell->estimate.confidence * 100);
@@ -146,7 +147,8 @@ static void append_rate(struct text *out, const char *label, const struct view_i
     if (!rate->has_value)
         return;
     unit = number_unit_rate(rate->value, base);
-    append_figure(out, label, number_format_unit(rate->value, &unit, value), formula);
+    append_figure(out, label,
+                  number_format_unit_digits(rate->value, &unit, view_digits(rate), value), formula);
 }
 
 static void append_percentile(struct text *out, const struct view_percentile *percentile)
@@ -163,11 +165,15 @@ static void append_percentile(struct text *out, const struct view_percentile *pe
     }
     unit = number_unit_duration(percentile->ns.value);
     if (percentile->ns.has_interval)
-        snprintf(small, sizeof(small), "%s to %s",
-                 number_format(percentile->ns.lo / unit.factor, lo),
-                 number_format(percentile->ns.hi / unit.factor, hi));
-    append_figure(out, percentile->label, number_format_unit(percentile->ns.value, &unit, value),
-                  small);
+        snprintf(
+            small, sizeof(small), "%s to %s",
+            number_format_digits(percentile->ns.lo / unit.factor, view_digits(&percentile->ns), lo),
+            number_format_digits(percentile->ns.hi / unit.factor, view_digits(&percentile->ns),
+                                 hi));
+    append_figure(
+        out, percentile->label,
+        number_format_unit_digits(percentile->ns.value, &unit, view_digits(&percentile->ns), value),
+        small);
 }
 
 static void append_energy(struct text *out, const char *label, const struct view_interval *energy,
@@ -179,7 +185,9 @@ static void append_energy(struct text *out, const char *label, const struct view
     if (!energy->has_value)
         return;
     unit = number_unit_energy(energy->value, per);
-    append_figure(out, label, number_format_unit(energy->value, &unit, value), small);
+    append_figure(out, label,
+                  number_format_unit_digits(energy->value, &unit, view_digits(energy), value),
+                  small);
 }
 
 static void append_figures(struct text *out, const struct view_cell *cell)
@@ -194,7 +202,9 @@ static void append_figures(struct text *out, const struct view_cell *cell)
     if (estimate->iteration_ns.has_value && estimate->steady) {
         scaled = number_unit_duration(estimate->iteration_ns.value);
         append_figure(out, "Time per iteration",
-                      number_format_unit(estimate->iteration_ns.value, &scaled, value), "");
+                      number_format_unit_digits(estimate->iteration_ns.value, &scaled,
+                                                view_digits(&estimate->iteration_ns), value),
+                      "");
     }
     if (estimate->steady) {
         snprintf(unit, sizeof(unit), "%.40ss/s", cell->item_name ? cell->item_name : "item");
@@ -203,8 +213,8 @@ static void append_figures(struct text *out, const struct view_cell *cell)
         append_rate(out, "Work", &estimate->items_per_s, unit, "");
     }
     append_energy(out, "Energy", &estimate->iteration_j, "iteration", estimate->energy_source);
-    append_energy(out, "Energy of work", &estimate->item_j, cell->item_name ? cell->item_name : "item",
-                  "");
+    append_energy(out, "Energy of work", &estimate->item_j,
+                  cell->item_name ? cell->item_name : "item", "");
     append_energy(out, "Energy of arithmetic", &estimate->flop_j, "FLOP", "");
     if (isfinite(estimate->mean_power_w)) {
         snprintf(small, sizeof(small), "%s W", number_format(estimate->mean_power_w, value));
@@ -236,7 +246,7 @@ static void append_warning(void *context, const char *warning)
     struct text *out = context;
 
     text_append(out, "<li class=\"wrap\">");
-    escape_html(out, warning);
+    escape_html_words(out, warning);
     text_append(out, "</li>\n");
 }
 

@@ -9,14 +9,19 @@
 
 struct shown {
     const char *name, *label;
+    bool optional; /* only some backends have such a thing */
 };
 
 static void append_readings(struct text *out, const struct reading_list *readings,
                             const struct shown *shown, size_t count)
 {
     for (size_t i = 0; i < count; ++i) {
+        const struct reading *reading = readings ? reading_find(readings, shown[i].name) : NULL;
+
+        if (!reading && shown[i].optional)
+            continue;
         html_fact_begin(out, shown[i].label);
-        html_reading(out, readings ? reading_find(readings, shown[i].name) : NULL);
+        html_reading(out, reading);
         html_fact_end(out);
     }
 }
@@ -177,21 +182,23 @@ void html_context(struct text *out, const struct view_cell *cell,
                   const struct view_campaign *campaign, const struct html_appendix *appendix)
 {
     static const struct shown device[] = {
-        {"device.driver_version", "Driver"},
-        {"device.version", "Device version"},
-        {"device.platform.version", "Platform"},
-        {"device.compute_units", "Compute units"},
-        {"device.clock_max", "Clock, declared by the driver"},
+        {"device.driver_version", "Driver", false},
+        {"device.compiler", "Compiler", true},
+        {"device.version", "Device version", true},
+        {"device.platform.version", "Platform", true},
+        {"device.compute_units", "Compute units", true},
+        {"device.threads", "Threads", true},
+        {"device.clock_max", "Clock, declared by the driver", true},
     };
     static const struct shown host[] = {
-        {"host.cpu.model", "Processor"},
-        {"host.cpu.usable", "Usable CPUs"},
-        {"host.memory.total", "Memory"},
-        {"host.kernel.release", "Kernel"},
-        {"host.os", "System"},
-        {"host.cpu.governor", "Governor"},
-        {"host.virtualised", "Virtualised"},
-        {"cgroup.cpu_max", "CPU limit"},
+        {"host.cpu.model", "Processor", false},
+        {"host.cpu.usable", "Usable CPUs", false},
+        {"host.memory.total", "Memory", false},
+        {"host.kernel.release", "Kernel", false},
+        {"host.os", "System", false},
+        {"host.cpu.governor", "Governor", false},
+        {"host.virtualised", "Virtualised", false},
+        {"cgroup.cpu_max", "CPU limit", false},
     };
     const struct reading_list *surroundings = NULL;
     size_t changed = 0;

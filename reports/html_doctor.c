@@ -9,7 +9,7 @@
 static void append_cell(struct text *out, const json_t *finding, const char *key)
 {
     text_append(out, "<td class=\"wrap\">");
-    escape_html(out, view_json_text(finding, key));
+    escape_html_words(out, view_json_text(finding, key));
     text_append(out, "</td>");
 }
 
@@ -35,7 +35,7 @@ static void append_report(struct text *out, const struct view_campaign *campaign
     text_append(out, "<div class=\"scroll\"><table class=\"tight\"><thead><tr>"
                      "<th scope=\"col\">What</th><th scope=\"col\">How bad</th>"
                      "<th scope=\"col\">Seen</th><th scope=\"col\">What it spoils</th>"
-                     "</tr></thead><tbody>\n");
+                     "<th scope=\"col\">What to do</th></tr></thead><tbody>\n");
     json_array_foreach((json_t *)findings, i, finding)
     {
         text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
@@ -44,6 +44,7 @@ static void append_report(struct text *out, const struct view_campaign *campaign
         append_cell(out, finding, "severity");
         append_cell(out, finding, "observed");
         append_cell(out, finding, "spoils");
+        append_cell(out, finding, "remedy");
         text_append(out, "</tr>\n");
     }
     text_append(out, "</tbody></table></div>\n");

@@ -18,7 +18,7 @@ bool html_headline(const struct view_cell *cell, char value[NUMBER_SIZE], char u
     if (!headline)
         return false;
     scaled = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-    number_format(headline->value / scaled.factor, value);
+    number_format_digits(headline->value / scaled.factor, view_digits(headline), value);
     memcpy(unit, scaled.name, NUMBER_SIZE);
     spread[0] = '\0';
     if (headline->has_interval)
@@ -90,7 +90,8 @@ static void append_row(struct text *out, const struct view_cell *cell,
     if (iteration->has_value && cell->estimate.steady) {
         struct number_unit scaled = number_unit_duration(iteration->value);
 
-        text_append(out, number_format_unit(iteration->value, &scaled, time));
+        text_append(out, number_format_unit_digits(iteration->value, &scaled,
+                                                   view_digits(iteration), time));
     } else {
         text_append(out, "<span class=\"soft\">\u2013</span>");
     }
@@ -155,7 +156,7 @@ void html_results(struct text *out, const struct view *view)
         text_append(out, "<ol class=\"remarks\">\n");
         for (size_t i = 0; i < remarks.count; ++i) {
             text_append_format(out, "<li id=\"remark-%zu\">", i + 1);
-            escape_html(out, remarks.items[i].text);
+            escape_html_words(out, remarks.items[i].text);
             text_append(out, "</li>\n");
         }
         text_append(out, "</ol>\n");

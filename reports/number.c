@@ -87,13 +87,28 @@ const char *number_format(double value, char ret[NUMBER_SIZE])
     return number_format_digits(value, 4, ret);
 }
 
-const char *number_format_unit(double value, const struct number_unit *unit, char ret[NUMBER_SIZE])
+int number_digits(double value, double lo, double hi)
+{
+    double wider = fmax(value - lo, hi - value) / fabs(value);
+
+    if (!isfinite(lo) || !isfinite(hi) || !isfinite(wider))
+        return 4;
+    return wider >= 0.2 ? 2 : wider >= 0.02 ? 3 : 4;
+}
+
+const char *number_format_unit_digits(double value, const struct number_unit *unit, int digits,
+                                      char ret[NUMBER_SIZE])
 {
     char number[NUMBER_SIZE];
 
-    snprintf(ret, NUMBER_SIZE, "%.24s %.22s", number_format(value / unit->factor, number),
-             unit->name);
+    snprintf(ret, NUMBER_SIZE, "%.24s %.22s",
+             number_format_digits(value / unit->factor, digits, number), unit->name);
     return ret;
+}
+
+const char *number_format_unit(double value, const struct number_unit *unit, char ret[NUMBER_SIZE])
+{
+    return number_format_unit_digits(value, unit, 4, ret);
 }
 
 const char *number_format_percent(double share, char ret[NUMBER_SIZE])
@@ -184,7 +199,7 @@ struct number_unit number_unit_energy(double joules, const char *per)
     static const struct {
         double factor;
         const char *name;
-    } steps[] = {{1e6, "MJ"},  {1e3, "kJ"},        {1, "J"},     {1e-3, "mJ"},
+    } steps[] = {{1e6, "MJ"},       {1e3, "kJ"},  {1, "J"},     {1e-3, "mJ"},
                  {1e-6, "\u00b5J"}, {1e-9, "nJ"}, {1e-12, "pJ"}};
     struct number_unit unit = {1e-12, "pJ"};
 

@@ -38,8 +38,18 @@ const char *number_format(double value, char ret[NUMBER_SIZE]);
 /* `digits` (1..15) significant digits, no exponent for 1e-6 <= |value| < 1e15, "-" for NaN. */
 const char *number_format_digits(double value, int digits, char ret[NUMBER_SIZE]);
 
+/*
+ * Significant digits that a figure with this interval carries: four, three where a side of the
+ * interval is 2 % of the value or wider, two from 20 %.
+ */
+int number_digits(double value, double lo, double hi);
+
 /* Value and unit: "12.34 GB/s". */
 const char *number_format_unit(double value, const struct number_unit *unit, char ret[NUMBER_SIZE]);
+
+/* The same with so many significant digits; "28 GB/s" for two. */
+const char *number_format_unit_digits(double value, const struct number_unit *unit, int digits,
+                                      char ret[NUMBER_SIZE]);
 
 /*
  * Relative half-width of an interval around `value` as "±0.42 %": the larger of the two sides; from

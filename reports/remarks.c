@@ -72,7 +72,9 @@ static bool same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* One remark for all attempts of a cell that ended alike: "9f2c41aa/5: trials 1, 4: timeout: ...".
+/*
+ * One remark for all attempts of a cell that ended alike, "9f2c41aa/5: trials 1, 4: timeout: ...";
+ * for all cells where a device does not support something.
  */
 static void add_failure(struct remarks *remarks, size_t index, const struct view_cell *cell,
                         size_t first)
@@ -90,8 +92,11 @@ static void add_failure(struct remarks *remarks, size_t index, const struct view
             same(other->message, trial->message))
             text_append_format(&numbers, "%s%lld", count++ ? ", " : "", (long long)other->number);
     }
-    text_append_format(&text, "%s: trial%s %s: %s", cell->result, count > 1 ? "s" : "",
-                       numbers.data, trial->status ? trial->status : "not finished");
+    if (trial->status && strcmp(trial->status, "unsupported") == 0)
+        text_append(&text, "unsupported"); /* of the device, so the same for many cells */
+    else
+        text_append_format(&text, "%s: trial%s %s: %s", cell->result, count > 1 ? "s" : "",
+                           numbers.data, trial->status ? trial->status : "not finished");
     if (trial->message && *trial->message) {
         text_append(&text, ": ");
         text_append(&text, trial->message);
@@ -123,7 +128,7 @@ static const char *skip_figure(const char *at)
     return at + strspn(at, "0123456789.+-e");
 }
 
-static bool alike(const char *a, const char *b)
+bool remarks_alike(const char *a, const char *b)
 {
     while (*a && *b) {
         bool figure_a = (*a >= '0' && *a <= '9') || *a == '+' || *a == '-';
@@ -148,7 +153,7 @@ void remarks_of_estimate(const struct view_estimate *estimate,
         struct text text;
 
         for (size_t k = 0; k < estimate->warning_count && !said; ++k) {
-            bool same = k != i && alike(estimate->warnings[i], estimate->warnings[k]);
+            bool same = k != i && remarks_alike(estimate->warnings[i], estimate->warnings[k]);
 
             said = same && k < i;
             others += same;
@@ -172,7 +177,11 @@ struct target {
 /* Says that the remark stands for others that differ in their figures. */
 static void make_similar(struct remarks *remarks, struct remark *remark)
 {
-    char *text = text_format("%s (similarly for the others marked so)", remark->warning);
+    static const char more[] = " more like it)";
+    size_t length = strlen(remark->warning), tail = sizeof(more) - 1;
+    bool counted = length > tail && strcmp(remark->warning + length - tail, more) == 0;
+    char *text = text_format("%.*s%ssimilarly for the others marked so)", (int)(length - counted),
+                             remark->warning, counted ? "; " : " (");
 
     if (!text) {
         remarks->failed = true;
@@ -193,7 +202,7 @@ static void add_warning(void *context, const char *text)
         return; /* of a percentile, which a table does not show */
     for (size_t i = 0; i < remarks->count; ++i) {
         remark = &remarks->items[i];
-        if (!remark->warning || !alike(remark->warning, text))
+        if (!remark->warning || !remarks_alike(remark->warning, text))
             continue;
         if (!remark->similar && strcmp(remark->warning, text) != 0)
             make_similar(remarks, remark);
@@ -208,6 +217,20 @@ static void add_warning(void *context, const char *text)
     add_cell(remarks, remark, target->index);
 }
 
+/* Trials ended well, and the campaign did not come to its end, where it is analysed. */
+static void add_unfinished(struct remarks *remarks, size_t index, const struct view_cell *cell)
+{
+    char *text = text_format("not analysed yet: its campaign has not come to its end; "
+                             "assay run --resume %.8s",
+                             cell->result);
+
+    if (text)
+        remarks_add(remarks, index, text);
+    else
+        remarks->failed = true;
+    free(text);
+}
+
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
     struct target target = {remarks, index};
@@ -217,6 +240,8 @@ void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_c
         remarks_add(remarks, index,
                     "The device is simulated: a test of the tool, not a measurement of hardware.");
     add_failures(remarks, index, cell);
+    if (!cell->estimate.present && cell->ok_count > 0 && !cell->imported.present)
+        add_unfinished(remarks, index, cell);
     if (cell->imported.present) {
         char *words = view_imported_words(cell);
 

@@ -46,6 +46,9 @@ void remarks_add(struct remarks *remarks, size_t index, const char *text);
 void remarks_of_estimate(const struct view_estimate *estimate,
                          void (*say)(void *context, const char *text), void *context);
 
+/* True when two remarks differ in nothing but their figures. */
+bool remarks_alike(const char *a, const char *b);
+
 /* Numbers (from 1) of the remarks about a cell, ascending; returns how many, at most `capacity`. */
 size_t remarks_of(const struct remarks *remarks, size_t index, size_t *ret, size_t capacity);
 

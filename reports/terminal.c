@@ -10,7 +10,19 @@
 #include "reports/remarks.h"
 #include "reports/terminal_internal.h"
 
-enum column { ID, WORKLOAD, PRECISION, BATCH, RESULT, SPREAD, TIME, STEADY, TRIALS, COLUMN_COUNT };
+enum column {
+    ID,
+    WORKLOAD,
+    PRECISION,
+    BATCH,
+    RESULT,
+    SPREAD,
+    TIME,
+    STEADY,
+    NOTES,
+    TRIALS,
+    COLUMN_COUNT
+};
 
 static const struct {
     const char *heading;
@@ -25,6 +37,7 @@ static const struct {
     [SPREAD] = {"", false, 1},
     [TIME] = {"per iteration", true, 2},
     [STEADY] = {"steady state", false, 2},
+    [NOTES] = {"", false, 0}, /* printed at the end of STEADY */
     [TRIALS] = {"trials", true, 1},
 };
 
@@ -57,16 +70,16 @@ static char *result_of(const struct view_cell *cell, char **ret_spread)
     if (headline->has_interval)
         number_format_half_width(headline->value, headline->lo, headline->hi, spread);
     *ret_spread = strdup(*spread ? spread : cell->imported.present ? "" : "±?");
-    return strdup(number_format_unit(headline->value, &unit, value));
+    return strdup(number_format_unit_digits(headline->value, &unit, view_digits(headline), value));
 }
 
-/* " [1,3-5]" */
+/* "[1,3-5]" */
 static void append_refs(struct text *out, const size_t *refs, size_t count)
 {
     for (size_t i = 0, end; i < count; i = end + 1) {
         for (end = i; end + 1 < count && refs[end + 1] == refs[end] + 1;)
             ++end;
-        text_append_format(out, "%s%zu", i ? "," : " [", refs[i]);
+        text_append_format(out, "%s%zu", i ? "," : "[", refs[i]);
         if (end > i)
             text_append_format(out, "%s%zu", end > i + 1 ? "-" : ",", refs[end]);
     }
@@ -97,15 +110,20 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
     if (time->has_value && cell->estimate.steady) {
         struct number_unit unit = number_unit_duration(time->value);
 
-        set_field(row, TIME, strdup(number_format_unit(time->value, &unit, value)), out);
+        set_field(row, TIME,
+                  strdup(number_format_unit_digits(time->value, &unit, view_digits(time), value)),
+                  out);
     } else {
         set_field(row, TIME, strdup("-"), out);
     }
+    set_field(row, STEADY,
+              strdup(cell->estimate.present || cell->imported.present ? view_verdict_words(cell)
+                     : cell->ok_count > 0                             ? "not analysed"
+                                                                      : "-"),
+              out);
     text_init(&notes);
-    text_append(&notes,
-                cell->estimate.present || cell->imported.present ? view_verdict_words(cell) : "-");
     append_refs(&notes, refs, ref_count);
-    set_field(row, STEADY, text_steal(&notes), out);
+    set_field(row, NOTES, text_steal(&notes), out);
     set_field(row, TRIALS,
               cell->imported.present
                   ? strdup("-")
@@ -127,9 +145,11 @@ static void fit_widths(const struct row *heading, const struct row *rows, size_t
         for (size_t i = 0; i < count; ++i) {
             size_t width = rows[i].fields[c] ? text_columns(rows[i].fields[c]) : 0;
 
+            if (c == STEADY && rows[i].fields[NOTES] && *rows[i].fields[NOTES])
+                width += 1 + text_columns(rows[i].fields[NOTES]);
             widths[c] = width > widths[c] ? width : widths[c];
         }
-        if (!wide && c == TIME)
+        if (c == NOTES || (!wide && c == TIME))
             widths[c] = 0;
         if (widths[c])
             total += widths[c] + columns_of[c].gap;
@@ -158,6 +178,7 @@ static enum terminal_tone tone_of(const struct view_cell *cell, enum column colu
     case ID:
     case SPREAD:
     case TIME:
+    case NOTES:
         return TONE_SOFT;
     default:
         return TONE_PLAIN;
@@ -189,6 +210,23 @@ static bool append_long_name(const struct terminal *terminal, const struct row *
     return true;
 }
 
+/* The words, cut where need be, and behind them the numbers of the remarks, whole. */
+static void append_steady(const struct terminal *terminal, const struct row *row, size_t width,
+                          const struct view_cell *cell)
+{
+    const char *words = row->fields[STEADY] ? row->fields[STEADY] : "";
+    const char *notes = row->fields[NOTES] ? row->fields[NOTES] : "";
+    size_t taken = *notes ? 1 + text_columns(notes) : 0, left = width > taken ? width - taken : 0;
+
+    if (taken > 0 && text_columns(words) < left)
+        left = text_columns(words);
+    terminal_field(terminal, tone_of(cell, STEADY), words, left, false);
+    if (taken > 0) {
+        terminal_pad(terminal, 1);
+        terminal_field(terminal, TONE_SOFT, notes, width - left - 1, false);
+    }
+}
+
 static void append_row(const struct terminal *terminal, const struct row *row,
                        const size_t widths[COLUMN_COUNT], const struct view_cell *cell)
 {
@@ -200,8 +238,11 @@ static void append_row(const struct terminal *terminal, const struct row *row,
         if (!widths[c])
             continue;
         terminal_pad(terminal, columns_of[c].gap);
-        terminal_field(terminal, cell ? tone_of(cell, (enum column)c) : TONE_SOFT,
-                       field ? field : "", widths[c], columns_of[c].right);
+        if (c == STEADY && cell)
+            append_steady(terminal, row, widths[c], cell);
+        else
+            terminal_field(terminal, cell ? tone_of(cell, (enum column)c) : TONE_SOFT,
+                           field ? field : "", widths[c], columns_of[c].right);
     }
     trim_line(terminal);
 }

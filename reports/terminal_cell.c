@@ -22,22 +22,23 @@ static void append_headline(const struct terminal *terminal, const struct view_c
     if (!headline) {
         const char *reason = view_no_headline_reason(cell);
 
-        terminal_tone(terminal, TONE_CARE,
-                      view_is_unsupported(cell) ? "unsupported" : "no result");
+        terminal_tone(terminal, TONE_CARE, view_is_unsupported(cell) ? "unsupported" : "no result");
         text_append_format(terminal->out, ": %s\n", reason ? reason : "not told");
         return;
     }
     unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-    terminal_tone(terminal, TONE_BOLD, number_format_unit(headline->value, &unit, value));
+    terminal_tone(terminal, TONE_BOLD,
+                  number_format_unit_digits(headline->value, &unit, view_digits(headline), value));
     if (headline->has_interval) {
         text_append_format(
             terminal->out, "  %s\n",
             number_format_half_width(headline->value, headline->lo, headline->hi, spread));
-        text_append_format(terminal->out, "  %s to %s %s, %g %% interval %s\n",
-                           number_format(headline->lo / unit.factor, lo),
-                           number_format(headline->hi / unit.factor, hi), unit.name,
-                           cell->estimate.confidence * 100,
-                           cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
+        text_append_format(
+            terminal->out, "  %s to %s %s, %g %% interval %s\n",
+            number_format_digits(headline->lo / unit.factor, view_digits(headline), lo),
+            number_format_digits(headline->hi / unit.factor, view_digits(headline), hi), unit.name,
+            cell->estimate.confidence * 100,
+            cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
     } else {
         text_append(terminal->out,
                     cell->imported.present ? "  as told\n" : "  no interval can be given\n");
@@ -88,11 +89,11 @@ static void fact_interval(const struct terminal *terminal, const char *label,
 
     if (!interval->has_value)
         return;
-    number_format_unit(interval->value, unit, value);
+    number_format_unit_digits(interval->value, unit, view_digits(interval), value);
     if (interval->has_interval)
         snprintf(line, sizeof(line), "%s  (%s to %s)", value,
-                 number_format(interval->lo / unit->factor, lo),
-                 number_format(interval->hi / unit->factor, hi));
+                 number_format_digits(interval->lo / unit->factor, view_digits(interval), lo),
+                 number_format_digits(interval->hi / unit->factor, view_digits(interval), hi));
     else
         snprintf(line, sizeof(line), "%s", value);
     terminal_fact(terminal, label, line);
@@ -239,15 +240,56 @@ static void append_checks(const struct terminal *terminal, const struct view_cel
     }
 }
 
+#define VULNERABILITIES "host.cpu.vulnerabilities."
+
+/* The kernel lists each known flaw of processors; those that this one has not need no line each. */
+static bool is_not_affected(const struct reading *reading)
+{
+    return strncmp(reading->name, VULNERABILITIES, sizeof(VULNERABILITIES) - 1) == 0 &&
+           reading->status == READING_MEASURED && reading->type == READING_TEXT && reading->text &&
+           strcmp(reading->text, "Not affected") == 0;
+}
+
+static void append_not_affected(const struct terminal *terminal,
+                                const struct reading_list *readings)
+{
+    struct text line;
+
+    text_init(&line);
+    for (size_t i = 0; i < readings->count; ++i)
+        if (is_not_affected(&readings->items[i]))
+            text_append_format(&line, "%s%s", line.length ? ", " : "",
+                               readings->items[i].name + sizeof(VULNERABILITIES) - 1);
+    if (line.length)
+        terminal_fact(terminal, "host.cpu is not affected by", line.data);
+    text_finish(&line);
+}
+
+static void append_bytes(struct text *line, const struct reading *reading)
+{
+    char size[NUMBER_SIZE];
+
+    if (reading->type == READING_INTEGER && reading->unit && !strcmp(reading->unit, "bytes") &&
+        reading->integer >= 1024)
+        text_append_format(line, " (%s)", number_format_bytes((double)reading->integer, size));
+}
+
 static void append_readings(const struct terminal *terminal, const struct reading_list *readings)
 {
+    append_not_affected(terminal, readings);
     for (size_t i = 0; i < readings->count; ++i) {
         const struct reading *reading = &readings->items[i];
         struct text line;
 
+        if (is_not_affected(reading))
+            continue;
+
         text_init(&line);
         if (reading->status != READING_MEASURED && reading->status != READING_DECLARED)
-            text_append_format(&line, "%s: %s", reading_status_name(reading->status),
+            text_append_format(&line, "%s: %s",
+                               reading->status == READING_NOT_APPLICABLE
+                                   ? "not applicable"
+                                   : reading_status_name(reading->status),
                                reading->reason ? reading->reason : "no reason given");
         else if (reading->type == READING_TEXT)
             text_append(&line, reading->text && *reading->text ? reading->text : "empty");
@@ -257,6 +299,7 @@ static void append_readings(const struct terminal *terminal, const struct readin
             text_append_format(&line, "%.6g", reading->real);
         if (reading->unit && reading->status == READING_MEASURED)
             text_append_format(&line, " %s", reading->unit);
+        append_bytes(&line, reading);
         if (reading->status == READING_DECLARED)
             text_append(&line, " (declared)");
         terminal_fact(terminal, reading->name, line.data);
@@ -266,6 +309,8 @@ static void append_readings(const struct terminal *terminal, const struct readin
 
 static void append_components(const struct terminal *terminal, const struct view_trial *trial)
 {
+    if (trial->component_count == 0)
+        return;
     terminal_heading(terminal, "Mapped libraries");
     for (size_t i = 0; i < trial->component_count; ++i) {
         const struct view_component *component = &trial->components[i];

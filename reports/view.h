@@ -209,6 +209,9 @@ void view_cell_finish(struct view_cell *cell);
 enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret, size_t *ret_count,
                             struct error *err);
 
+/* Significant digits that the interval of a value leaves it; four where there is none. */
+int view_digits(const struct view_interval *interval);
+
 /*
  * The number a cell is shown by: the rate that its workload names, else time per iteration.
  * `ret_base` is the unit ("B/s", "FLOP/s", "tokens/s" in `base_buffer`), or NULL for a time in ns.

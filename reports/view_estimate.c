@@ -8,6 +8,7 @@
 
 #include "harness/core/text.h"
 #include "protocols/estimate.h"
+#include "reports/number.h"
 
 bool view_verdict_is_steady(const char *verdict)
 {
@@ -44,6 +45,37 @@ static void read_percentiles(const json_t *percentiles, struct view_estimate *re
     }
 }
 
+/* A warning as people read it: "+-5 %" as ±, "3.961e+06 ns" and "12345 ns" in the unit that fits.
+ */
+static char *polish(const char *warning)
+{
+    struct text out;
+
+    text_init(&out);
+    while (*warning) {
+        bool figure = *warning >= '0' && *warning <= '9';
+        size_t length = figure ? strspn(warning, "0123456789.e+") : 1;
+        char *end = NULL;
+        double value = figure ? strtod(warning, &end) : 0;
+
+        if (figure && end == warning + length && value >= 1000 && strncmp(end, " ns", 3) == 0 &&
+            (end[3] < 'a' || end[3] > 'z')) {
+            struct number_unit unit = number_unit_duration(value);
+            char number[NUMBER_SIZE];
+
+            text_append(&out, number_format_unit(value, &unit, number));
+            length += 3;
+        } else if (strncmp(warning, "+-", 2) == 0) {
+            text_append(&out, "±");
+            length = 2;
+        } else {
+            text_append_bytes(&out, warning, length);
+        }
+        warning += length;
+    }
+    return text_steal(&out);
+}
+
 static bool read_lists(const json_t *json, struct view_estimate *ret)
 {
     const json_t *warnings = json_object_get(json, "warnings"), *item;
@@ -58,7 +90,7 @@ static bool read_lists(const json_t *json, struct view_estimate *ret)
     {
         if (!json_is_string(item))
             continue;
-        ret->warnings[ret->warning_count] = strdup(json_string_value(item));
+        ret->warnings[ret->warning_count] = polish(json_string_value(item));
         if (!ret->warnings[ret->warning_count++])
             return false;
     }
@@ -73,8 +105,8 @@ bool view_estimate_read(const json_t *json, struct view_estimate *ret)
 {
     const json_t *variance = json_object_get(json, "variance");
 
-    *ret = (struct view_estimate){.ess = NAN, .variance_iteration = NAN, .variance_process = NAN,
-                                  .mean_power_w = NAN};
+    *ret = (struct view_estimate){
+        .ess = NAN, .variance_iteration = NAN, .variance_process = NAN, .mean_power_w = NAN};
     if (!json_is_object(json))
         return true;
     ret->present = true;
@@ -136,6 +168,11 @@ bool view_estimate_renumber(struct view_cell *cell)
         estimate->warnings[i] = text;
     }
     return true;
+}
+
+int view_digits(const struct view_interval *interval)
+{
+    return interval->has_interval ? number_digits(interval->value, interval->lo, interval->hi) : 4;
 }
 
 void view_estimate_finish(struct view_estimate *estimate)

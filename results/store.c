@@ -87,8 +87,7 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
     return check_folder(path, err);
 }
 
-/* SQLite's result code; the schema has been read when it is OK. */
-static int connect_as(struct store *store, const char *name, int flags)
+int store_connect(struct store *store, const char *name, int flags)
 {
     int rc = sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
@@ -148,7 +147,7 @@ static enum status connect_immutable(struct store *store, struct error *err)
     if (!text_ok(&name)) {
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
     } else {
-        rc = connect_as(store, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+        rc = store_connect(store, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
         status = rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
     }
     text_finish(&name);
@@ -160,7 +159,7 @@ static enum status open_connection(struct store *store, struct error *err)
     int flags = store->mode == STORE_READ    ? SQLITE_OPEN_READONLY
                 : store->mode == STORE_WRITE ? SQLITE_OPEN_READWRITE
                                              : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    int rc = connect_as(store, store->path, flags);
+    int rc = store_connect(store, store->path, flags);
 
     if (store->mode == STORE_READ &&
         ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY))

@@ -10,6 +10,8 @@
  * except where a store_batch is open. A busy database is waited for, up to the time given at opening.
  * Errors: BUSY (who holds it cannot be known; waited how long), NO_SPACE, DENIED (read-only file or
  * folder), CORRUPT (not a database, wrong application, newer schema: which version is needed), IO.
+ * A file of an older schema is taken forward when it is opened for writing; opened for reading it
+ * stays as it is and is read through a temporary copy, as large as itself.
  * One store belongs to one thread.
  */
 #ifndef ASSAY_RESULTS_STORE_H

@@ -35,6 +35,11 @@ struct store {
     size_t slot_count;
 };
 
+/* ---- store.c ---- */
+
+/* Sets store->db, as every connection of a store is. SQLite's code; OK: the schema has been read. */
+int store_connect(struct store *store, const char *name, int flags);
+
 /* ---- store_schema.c ---- */
 
 /* Scripts that take a database forward: the k-th from schema version k to k + 1, counted from 0. */

@@ -157,6 +157,34 @@ static enum status migrate(struct store *store, const struct embed_file *migrati
     return status;
 }
 
+/*
+ * An older file is read in today's form without being touched: through a copy in a nameless
+ * temporary file, which SQLite deletes with the connection.
+ */
+static enum status read_through_copy(struct store *store, const struct embed_file *migrations,
+                                     int count, struct error *err)
+{
+    sqlite3 *file = store->db;
+    sqlite3_backup *backup;
+    enum status status;
+    int rc;
+
+    store->db = NULL;
+    rc = store_connect(store, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    backup = rc == SQLITE_OK ? sqlite3_backup_init(store->db, "main", file, "main") : NULL;
+    if (backup) {
+        sqlite3_backup_step(backup, -1);
+        rc = sqlite3_backup_finish(backup);
+    } else if (rc == SQLITE_OK) {
+        rc = sqlite3_errcode(store->db);
+    }
+    sqlite3_close(file);
+    if (rc != SQLITE_OK)
+        return store_error(store, rc, "reading a file of an older schema through a copy", err);
+    status = migrate(store, migrations, count, err);
+    return status == STATUS_OK ? run(store, "PRAGMA query_only=ON", "opening", err) : status;
+}
+
 enum status store_schema_prepare(struct store *store, const struct embed_file *migrations,
                                  int count, struct error *err)
 {
@@ -172,9 +200,6 @@ enum status store_schema_prepare(struct store *store, const struct embed_file *m
                          "%s: is empty, there are no results in it; `assay run --db %s` fills it",
                          store->path, store->path);
     if (store->mode == STORE_READ)
-        return error_set(err, STATUS_CORRUPT,
-                         "%s: has schema version %" PRId64 ", reading needs version %d; any "
-                         "command that writes to it (assay run) brings it up to date",
-                         store->path, version, count);
+        return read_through_copy(store, migrations, count, err);
     return migrate(store, migrations, count, err);
 }

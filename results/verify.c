@@ -210,6 +210,8 @@ static enum status identify(struct verify *verify, struct error *err)
     int newest;
 
     store_migrations(&newest);
+    if (application < 0 && sqlite3_errcode(db) == SQLITE_OK)
+        return error_set(err, STATUS_CORRUPT, "%s: is not a database", verify->path);
     if (application < 0)
         return error_set(err, STATUS_CORRUPT, "%s: is not a database: %s", verify->path,
                          sqlite3_errmsg(db));

@@ -111,7 +111,7 @@ enum status catalog_not_found(const struct catalog_entry *entries, size_t count,
         names[i] = entries[i].name;
     nearest = text_nearest(name, names, count);
     if (nearest != NULL)
-        return error_set(err, STATUS_NOT_FOUND, "there is no %s \"%s\"; did you mean %s?", what,
+        return error_set(err, STATUS_NOT_FOUND, "there is no %s \"%s\"; did you mean \"%s\"?", what,
                          name, nearest);
     return error_set(err, STATUS_NOT_FOUND,
                      "there is no %s \"%s\"; `assay list` shows the built-in ones, a file is named "

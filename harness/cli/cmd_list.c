@@ -61,9 +61,15 @@ static void append_rows(struct text *out, const json_t *rows, size_t columns)
 {
     static const char *const titles[][2] = {
         {"suite", "Suites"}, {"workload", "Workloads"}, {"protocol", "Protocols"}};
-    size_t i;
+    size_t i, width = 0;
     json_t *row;
 
+    json_array_foreach(rows, i, row)
+    {
+        size_t length = strlen(json_string_value(json_object_get(row, "name")));
+
+        width = length > width ? length : width;
+    }
     for (size_t t = 0; t < 3; t++) {
         text_append_format(out, "%s%s\n", t ? "\n" : "", titles[t][1]);
         json_array_foreach(rows, i, row)
@@ -72,8 +78,8 @@ static void append_rows(struct text *out, const json_t *rows, size_t columns)
 
             if (strcmp(json_string_value(json_object_get(row, "type")), titles[t][0]))
                 continue;
-            text_append_format(out, "  %-25s ", name);
-            output_wrapped(out, json_string_value(json_object_get(row, "description")), 28,
+            text_append_format(out, "  %-*s  ", (int)width, name);
+            output_wrapped(out, json_string_value(json_object_get(row, "description")), width + 4,
                            columns);
         }
     }
@@ -98,7 +104,8 @@ static int run(const struct command_line *line)
             text_append_format(&out, "%s\n", json_string_value(json_object_get(row, "name")));
     } else {
         append_rows(&out, rows, output_columns());
-        text_append(&out, "\n`assay describe NAME` shows shapes, work and memory needed.\n");
+        text_append(&out, "\n`assay describe NAME` shows one of them; `assay run NAME` measures a workload or a\n"
+                          "suite; a file of your own (./NAME.yaml) serves as NAME in both.\n");
     }
     json_decref(rows);
     return output_text(&out);

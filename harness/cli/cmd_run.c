@@ -83,9 +83,10 @@ static enum status take_precision(struct request *request, const char *word, str
     }
     nearest = text_nearest(word, names, sizeof(names) / sizeof(names[0]));
     return error_set(err, STATUS_INVALID,
-                     "--precision %s: no such precision%s%s; write one of fp64, fp32, tf32, bf16, "
+                     "--precision %s: no such precision%s%s%s; write one of fp64, fp32, tf32, bf16, "
                      "fp16, fp8_e4m3, fp8_e5m2, int8, fp4",
-                     word, nearest ? "; did you mean " : "", nearest ? nearest : "");
+                     word, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+                     nearest ? "\"?" : "");
 }
 
 static enum status take_batch(struct request *request, const char *word, struct error *err)

@@ -16,8 +16,8 @@ static const struct argp_option json_options[] = {
 static const struct argp_option stack_options[] = {
     {"lib", KEY_LIB, "NAME=PATH", 0, "open this file as the vendor library NAME (opencl, ...)", 92},
     {0}};
-static const struct argp_option quiet_options[] = {
-    {"quiet", KEY_QUIET, NULL, 0, "no progress", 93}, {0}};
+static const struct argp_option quiet_options[] = {{"quiet", KEY_QUIET, NULL, 0, "no progress", 93},
+                                                   {0}};
 
 const struct argp_option *command_group_options(enum command_group group)
 {
@@ -126,6 +126,52 @@ static char *call_text(const struct command *command, int argc, char **argv)
     return text_steal(&text);
 }
 
+/* Collects the long names of one table. */
+static size_t add_names(const struct argp_option *option, const char **names, size_t count,
+                        size_t capacity)
+{
+    for (; option && (option->name || option->key) && count < capacity; option++)
+        if (option->name)
+            names[count++] = option->name;
+    return count;
+}
+
+/*
+ * Explains the first long option that the command does not have, which getopt would do without the
+ * nearest name. True when there is one. What follows an option as its value begins with no dashes.
+ */
+static bool has_unknown_option(const struct command *command, int argc, char **argv)
+{
+    enum { NAMES_MAX = 64 };
+    const char *names[NAMES_MAX] = {"help", "usage"};
+    size_t count = add_names(command->options, names, 2, NAMES_MAX);
+
+    for (int i = 0; i < 4; i++)
+        if (command->groups & (1u << i))
+            count = add_names(command_group_options(1u << i), names, count, NAMES_MAX);
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        size_t length = strcspn(argv[i], "=");
+        const char *nearest;
+        bool known = false;
+        char *name;
+
+        if (strncmp(argv[i], "--", 2) != 0)
+            continue;
+        for (size_t n = 0; n < count && !known; n++)
+            known = strncmp(names[n], argv[i] + 2, length - 2) == 0;
+        if (known)
+            continue;
+        name = text_format("%.*s", (int)length - 2, argv[i] + 2);
+        nearest = name ? text_nearest(name, names, count) : NULL;
+        log_error("assay %s has no option --%s%s%s%s; `assay %s --help` lists them", command->name,
+                  name ? name : "", nearest ? "; did you mean --" : "", nearest ? nearest : "",
+                  nearest ? "?" : "", command->name);
+        free(name);
+        return true;
+    }
+    return false;
+}
+
 int command_main(const struct command *command, int argc, char **argv)
 {
     enum { GROUPS = 4 };
@@ -134,25 +180,31 @@ int command_main(const struct command *command, int argc, char **argv)
     struct command_line line = {.command = command, .text = call_text(command, argc, argv)};
     char *text = text_format("%s\v%s", command->summary, command->text ? command->text : "");
     char name[128];
-    struct argp argp = {command->options, parse_key, command->arguments, text, children, NULL,
-                        NULL};
+    struct argp argp = {
+        command->options, parse_key, command->arguments, text, children, NULL, NULL};
+    static char help[] = "--help";
     size_t count = 0;
     int result;
 
     for (int i = 0; i < GROUPS; i++) {
         if (!(command->groups & (1u << i)))
             continue;
-        groups[count] = (struct argp){.options = command_group_options(1u << i),
-                                      .parser = parse_group_key};
+        groups[count] =
+            (struct argp){.options = command_group_options(1u << i), .parser = parse_group_key};
         children[count] = (struct argp_child){&groups[count], 0, NULL, 0};
         count++;
     }
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "-h") == 0)
+            argv[i] = help;
     line.options = calloc((size_t)argc + 1, sizeof(*line.options));
     line.arguments = calloc((size_t)argc + 1, sizeof(*line.arguments));
     snprintf(name, sizeof(name), "assay %s", command->name);
     if (!line.options || !line.arguments || !line.text || !text) {
         log_error("no memory");
         result = ASSAY_EXIT_SYSTEM;
+    } else if (has_unknown_option(command, argc, argv)) {
+        result = ASSAY_EXIT_USAGE;
     } else {
         char *program = argv[0];
 

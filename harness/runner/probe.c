@@ -209,12 +209,13 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
             continue;
         json_array_foreach(json_object_get(backend, "devices"), j, device)
             text_append_format(&known, "%s%s", known.length ? ", " : "", member(device, "spec"));
-        if (!json_is_true(json_object_get(backend, "available")))
+        if (!spec && !json_is_true(json_object_get(backend, "available")))
             text_append_format(&known, "%s%s (not available: %s)", known.length ? ", " : "",
                                member(backend, "backend"), member(backend, "reason"));
     }
     if (spec)
-        error_set(err, STATUS_NOT_FOUND, "no device \"%s\"; there is: %s", spec,
+        error_set(err, STATUS_NOT_FOUND,
+                  "no device \"%s\"; there is: %s; `assay devices` says why not others", spec,
                   known.length ? known.data : "none");
     else
         error_set(err, STATUS_UNAVAILABLE,

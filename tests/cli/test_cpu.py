@@ -2,12 +2,9 @@
 
 import os
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
-
-SKIPPED = 77
+from assay_cli import CliTest, run_tests  # noqa: E402
 
 
 class Cpu(CliTest):
@@ -64,8 +61,4 @@ memory_bound: {kernel: triad, elements: 100003}
 
 
 if __name__ == "__main__":
-    result = unittest.main(exit=False).result
-    if result.wasSuccessful() and result.skipped:
-        print("skipped:", result.skipped[0][1])
-        sys.exit(SKIPPED)
-    sys.exit(not result.wasSuccessful())
+    run_tests()

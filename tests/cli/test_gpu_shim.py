@@ -9,9 +9,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, pocl_cache  # noqa: E402
+from assay_cli import CliTest, pocl_cache, run_tests  # noqa: E402
 
-SKIPPED = 77
 BACKEND, SHIM, *LIBRARIES = sys.argv[1:]
 
 
@@ -208,8 +207,4 @@ required: [host.kernel.release, device.name]
 
 
 if __name__ == "__main__":
-    result = unittest.main(argv=sys.argv[:1], exit=False).result
-    if result.wasSuccessful() and len(result.skipped) == result.testsRun:
-        print("skipped:", result.skipped[0][1])
-        sys.exit(SKIPPED)
-    sys.exit(not result.wasSuccessful())
+    run_tests(sys.argv[:1])

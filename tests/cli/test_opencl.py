@@ -3,12 +3,9 @@
 import json
 import os
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, pocl_cache  # noqa: E402
-
-SKIPPED = 77
+from assay_cli import CliTest, pocl_cache, run_tests  # noqa: E402
 
 
 class OpenCl(CliTest):
@@ -158,8 +155,4 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
 
 
 if __name__ == "__main__":
-    result = unittest.main(exit=False).result
-    if result.wasSuccessful() and result.skipped:
-        print("skipped:", result.skipped[0][1])
-        sys.exit(SKIPPED)
-    sys.exit(not result.wasSuccessful())
+    run_tests()

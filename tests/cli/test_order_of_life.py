@@ -296,6 +296,26 @@ class Interrupt(CliTest):
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0)
 
+    def test_words_that_are_wrong(self):
+        """Each is answered with what is near it; an option's value may look like anything."""
+        for words, expected in ((("rnu",), 'did you mean "run"?'),
+                                (("run", "--protocl", "quick"), "did you mean --protocol?"),
+                                (("run", "--zzzzzz=1"), "`assay run --help`"),
+                                (("run", "synthetic", "--device", "nul:0"), '"nul:0"'),
+                                (("run", "synthetic", "--device", "null:9"), "null:0"),
+                                (("describe", "traid"), 'did you mean "triad"?')):
+            call = self.assay(*words)
+            self.assertEqual(call.status, 2, words)
+            self.assertEqual(call.out, "")
+            self.assertIn(expected, call.err)
+        for word in ("-h", "--help", "--hel"):
+            call = self.assay("run", word)
+            self.assertEqual(call.status, 0, call.err)
+            self.assertIn("Usage: assay run", call.out)
+        # A prefix of a long option, and what stands behind `--`, are no mistakes of this kind.
+        self.assertIn("synthetic", self.assay("describe", "--js", "synthetic").out)
+        self.assertIn('"--nothing"', self.assay("describe", "--", "--nothing").err)
+
     def test_resume_takes_no_names(self):
         self.assertEqual(self.assay("run", "synthetic", "--resume", "last").status, 2)
         self.assertEqual(self.run_synthetic().status, 0)

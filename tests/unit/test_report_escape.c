@@ -31,6 +31,27 @@ static void markup_becomes_references(void **state)
     assert_html(NULL, "");
 }
 
+static void words_between_backticks_are_code(void **state)
+{
+    static const char *const cases[][2] = {
+        {"see `assay doctor` now", "see <code>assay doctor</code> now"},
+        {"`<b>` & `x", "<code>&lt;b&gt;</code> &amp; `x"},
+        {"``", "<code></code>"},
+        {"", ""},
+        {NULL, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct text out;
+
+        text_init(&out);
+        escape_html_words(&out, cases[i][0]);
+        assert_string_equal(out.data ? out.data : "", cases[i][1]);
+        text_finish(&out);
+    }
+}
+
 static void what_is_no_text_becomes_visible(void **state)
 {
     (void)state;
@@ -133,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(markup_becomes_references),
+        cmocka_unit_test(words_between_backticks_are_code),
         cmocka_unit_test(what_is_no_text_becomes_visible),
         cmocka_unit_test(bytes_may_hold_nul),
         cmocka_unit_test(no_byte_passes_as_markup),

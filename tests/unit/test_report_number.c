@@ -98,6 +98,24 @@ static void counts_bytes_and_errors(void **state)
     assert_string_equal(number_format_percent(1e-9, buffer), "<0.001 %");
 }
 
+/* An interval leaves a figure no more digits than it carries. */
+static void an_interval_limits_the_digits(void **state)
+{
+    struct number_unit unit = number_unit_rate(28.204e9, "B/s");
+
+    (void)state;
+    assert_int_equal(number_digits(100, 99.9, 100.1), 4);
+    assert_int_equal(number_digits(100, 97, 101), 3);
+    assert_int_equal(number_digits(100, 99, 103), 3);
+    assert_int_equal(number_digits(100, 99, 120), 2);
+    assert_int_equal(number_digits(100, NAN, 120), 4);
+    assert_int_equal(number_digits(100, NAN, NAN), 4);
+    assert_int_equal(number_digits(0, 0, 0), 4);
+    assert_string_equal(number_format_unit_digits(28.204e9, &unit, 2, buffer), "28 GB/s");
+    assert_string_equal(number_format_unit_digits(28.204e9, &unit, 3, buffer), "28.2 GB/s");
+    assert_string_equal(number_format_unit(28.204e9, &unit, buffer), "28.20 GB/s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +124,7 @@ int main(void)
         cmocka_unit_test(rates_take_prefixes),
         cmocka_unit_test(half_widths_take_the_larger_side),
         cmocka_unit_test(counts_bytes_and_errors),
+        cmocka_unit_test(an_interval_limits_the_digits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "reports/remarks.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
+#include "reports/view_json.h"
 #include "tests/support/json_shapes.h"
 
 static const char whole[] =
@@ -212,7 +213,7 @@ static void alike_remarks_are_said_once(void **state)
     remarks_add_cell(&remarks, 2, &second);
     assert_int_equal(remarks.count, 5);
     assert_string_equal(remarks.items[0].text,
-                        "trial 1: drifts by 11 % (and 1 more like it) (similarly for the others "
+                        "trial 1: drifts by 11 % (and 1 more like it; similarly for the others "
                         "marked so)");
     assert_string_equal(remarks.items[4].text, "9f2c41aa/4: trial 1: crashed: signal 11");
     assert_int_equal(remarks_of(&remarks, 2, refs, 8), 4);
@@ -223,6 +224,50 @@ static void alike_remarks_are_said_once(void **state)
     view_cell_finish(&second);
 }
 
+/* What a device lacks is told once for all its cells, a campaign cut short with what goes on. */
+static void what_has_no_number_says_why(void **state)
+{
+    struct remarks remarks;
+    struct view_cell cells[3] = {{.result = "9f2c41aa/1"},
+                                 {.result = "9f2c41aa/2"},
+                                 {.result = "9f2c41aa/3", .ok_count = 2}};
+    struct view_trial trial = {
+        .number = 1, .status = (char *)"unsupported", .message = (char *)"no bf16 here"};
+
+    (void)state;
+    cells[0].trials = cells[1].trials = &trial;
+    cells[0].trial_count = cells[1].trial_count = 1;
+    remarks_init(&remarks);
+    for (size_t i = 0; i < 3; i++)
+        remarks_add_cell(&remarks, i, &cells[i]);
+    assert_int_equal(remarks.count, 2);
+    assert_string_equal(remarks.items[0].text, "unsupported: no bf16 here");
+    assert_int_equal(remarks.items[0].cell_count, 2);
+    assert_non_null(strstr(remarks.items[1].text, "assay run --resume 9f2c41aa"));
+    assert_int_equal(remarks.items[1].cells[0], 2);
+    remarks_finish(&remarks);
+}
+
+/* A stored warning keeps its bytes; people read units. */
+static void warnings_are_read_in_units(void **state)
+{
+    json_t *json =
+        json_pack("{s:[s, s, s]}", "warnings",
+                  "trial 1: jumps between two levels, 3.961e+06 ns and 999 ns (7 % of the time)",
+                  "within +-5 %", "v1.2.3 of 20000 nsec, 12 ns");
+    struct view_estimate estimate = {0};
+
+    (void)state;
+    assert_true(view_estimate_read(json, &estimate));
+    assert_int_equal(estimate.warning_count, 3);
+    assert_string_equal(estimate.warnings[0], "trial 1: jumps between two levels, 3.961 ms and "
+                                              "999 ns (7 % of the time)");
+    assert_string_equal(estimate.warnings[1], "within ±5 %");
+    assert_string_equal(estimate.warnings[2], "v1.2.3 of 20000 nsec, 12 ns");
+    view_estimate_finish(&estimate);
+    json_decref(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +276,8 @@ int main(void)
         cmocka_unit_test(verdicts_decide_the_headline),
         cmocka_unit_test(no_shape_of_json_breaks_it),
         cmocka_unit_test(alike_remarks_are_said_once),
+        cmocka_unit_test(what_has_no_number_says_why),
+        cmocka_unit_test(warnings_are_read_in_units),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

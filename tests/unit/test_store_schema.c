@@ -230,6 +230,34 @@ static void found(void *context, const struct verify_finding *finding)
     heard->older |= strstr(finding->message, "older than the ledger") != NULL;
 }
 
+/* Read in today's form, and left as it was. */
+static void check_read(const char *old, int version, int newest)
+{
+    struct digest digest, again;
+    uint64_t size;
+    struct error err = ERROR_INIT;
+    struct store *store = NULL;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *ask = NULL;
+
+    assert_ok(digest_file(old, &digest, &size, &err), err);
+    assert_ok(store_open(old, STORE_READ, SECOND, &store, &err), err);
+    assert_int_equal(fixture_ask(store, "PRAGMA user_version"), newest);
+    assert_true(fixture_ask(store, "SELECT count(*) FROM results") > 0);
+    assert_int_not_equal(
+        sqlite3_exec(store_connection(store), "DELETE FROM amendment", NULL, NULL, NULL),
+        SQLITE_OK);
+    store_close(store);
+    assert_ok(digest_file(old, &again, &size, &err), err);
+    assert_memory_equal(&digest, &again, sizeof(digest));
+    assert_int_equal(sqlite3_open(old, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &ask, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(ask), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(ask, 0), version);
+    sqlite3_finalize(ask);
+    sqlite3_close(db);
+}
+
 /* A file of every earlier version, full of rows, is taken forward when it is written to. */
 static void test_takes_old_files(void **state)
 {
@@ -252,8 +280,7 @@ static void test_takes_old_files(void **state)
 
         make_old(before, version, fixture->path);
         make_old(old, version, fixture->path);
-        assert_status(store_open(old, STORE_READ, SECOND, &store, &err), STATUS_CORRUPT, err);
-        assert_non_null(strstr(err.message, "brings it up to date"));
+        check_read(old, version, newest);
         assert_ok(store_open(old, STORE_WRITE, SECOND, &store, &err), err);
         assert_int_equal(fixture_ask(store, "PRAGMA user_version"), newest);
         check_taken(store, before, fixture->path);

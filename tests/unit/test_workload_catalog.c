@@ -101,13 +101,13 @@ static void test_not_found(void **state)
 
     (void)state;
     assert_int_equal(workload_find("traid", &workload, &err), STATUS_NOT_FOUND);
-    assert_string_equal(err.message, "there is no workload \"traid\"; did you mean triad?");
+    assert_string_equal(err.message, "there is no workload \"traid\"; did you mean \"triad\"?");
     assert_int_equal(workload_find("quite-another-thing", &workload, &err), STATUS_NOT_FOUND);
     assert_string_equal(err.message,
                         "there is no workload \"quite-another-thing\"; `assay list` shows the "
                         "built-in ones, a file is named by a path with / or ending in .yaml");
     assert_int_equal(suite_find("firstlook", &suite, &err), STATUS_NOT_FOUND);
-    assert_string_equal(err.message, "there is no suite \"firstlook\"; did you mean first-look?");
+    assert_string_equal(err.message, "there is no suite \"firstlook\"; did you mean \"first-look\"?");
     assert_int_equal(workload_find("./no-such-file.yaml", &workload, &err), STATUS_NOT_FOUND);
     assert_non_null(strstr(err.message, "./no-such-file.yaml"));
 }
