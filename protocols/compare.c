@@ -193,6 +193,8 @@ json_t *comparison_to_json(const struct comparison *c)
         json_object_set_new(trials, "b", json_integer((json_int_t)c->count_b));
         json_object_set_new(object, "trials", trials);
     }
+    if (c->centre != ESTIMATE_MEAN)
+        json_object_set_new(object, "compare_by", json_string(estimate_centre_name(c->centre)));
     json_object_set_new(object, "verdict", json_string(compare_verdict_name(c->verdict)));
     json_object_set_new(object, "ratio", interval_to_json(&c->ratio));
     json_object_set_new(object, "margin", json_real(c->margin));

@@ -43,6 +43,7 @@ struct compare_options compare_options_default(void);
 struct comparison {
     enum compare_verdict verdict;
     bool paired;
+    enum estimate_centre centre;          /* of each trial; set by whoever made the numbers */
     size_t count_a, count_b;              /* equal when paired */
     struct estimate_interval ratio;       /* b / a; interval at `confidence` */
     struct estimate_interval equivalence; /* the same at 1 - 2 (1 - confidence), for the margin */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocols/compare.h"
 #include "protocols/estimate_parts.h"
@@ -14,6 +15,19 @@ static const char *const verdict_names[] = {"flat",      "warmup",          "slo
 
 /* From the best to the worst, for the verdict of a cell. */
 static const int verdict_rank[] = {0, 1, 2, 5, 4, 6, 3};
+
+const char *estimate_centre_name(enum estimate_centre centre)
+{
+    return centre == ESTIMATE_MEDIAN ? "median" : "mean";
+}
+
+bool estimate_centre_from_name(const char *name, enum estimate_centre *ret)
+{
+    if (strcmp(name, "mean") && strcmp(name, "median"))
+        return false;
+    *ret = strcmp(name, "mean") ? ESTIMATE_MEDIAN : ESTIMATE_MEAN;
+    return true;
+}
 
 const char *estimate_verdict_name(enum estimate_verdict verdict)
 {

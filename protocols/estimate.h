@@ -31,12 +31,19 @@ enum estimate_verdict {
 
 #define ESTIMATE_PERCENTILES_MAX 8
 
+/* Which one number of a trial's steady part a comparison rests on. */
+enum estimate_centre {
+    ESTIMATE_MEAN,  /* work / time, what a throughput is made of */
+    ESTIMATE_MEDIAN /* the middle sample: unmoved by rare stolen time, blind to a rare slow path */
+};
+
 struct estimate_options {
     double confidence;         /* of intervals, e.g. 0.95 */
     double steady_tolerance;   /* relative change of level that still counts as the same, e.g. 0.01 */
     double drift_tolerance;    /* relative change over the window that counts as drift, e.g. 0.02 */
     double min_ess;            /* effective samples below which there is no interval */
     double margin;             /* delta of equivalence, e.g. 0.01 */
+    enum estimate_centre compare_by;
     double percentiles[ESTIMATE_PERCENTILES_MAX]; /* e.g. 0.5 0.9 0.95 0.99 0.999 */
     size_t percentile_count;
 };
@@ -94,6 +101,9 @@ struct estimate {
     char **warnings;                  /* heap strings for people, each naming its remedy */
     size_t warning_count;
 };
+
+const char *estimate_centre_name(enum estimate_centre centre);
+bool estimate_centre_from_name(const char *name, enum estimate_centre *ret);
 
 const char *estimate_verdict_name(enum estimate_verdict verdict);
 

@@ -52,7 +52,8 @@ struct protocol {
                                              its first trial */
     int64_t doctor_jitter_ns; /* length of its test for jitter and steal then; 0: no such test */
 
-    struct estimate_options estimate; /* steady state, intervals, percentiles, margin */
+    struct estimate_options estimate; /* steady state, intervals, percentiles,
+                                        margin, what comparisons rest on */
 
     char *required[PROTOCOL_REQUIRED_MAX]; /* readings that must be known for evidence, heap */
     size_t required_count;

@@ -53,6 +53,8 @@ const struct clause protocol_clauses[] = {
         OUR(estimate.min_ess), 1, 1e6, true, false},
     {"analysis.margin", "analysis.margin", CLAUSE_REAL, RAW(analysis.margin),
         OUR(estimate.margin), 1e-6, 0.5, true, false},
+    {"analysis.compare_by", "analysis.compare_by", CLAUSE_CENTRE, RAW(analysis.compare_by),
+        OUR(estimate.compare_by), 0, 0, true, true},
 };
 /* clang-format on */
 const size_t protocol_clause_count = sizeof(protocol_clauses) / sizeof(*protocol_clauses);
@@ -99,6 +101,11 @@ bool protocol_refusal_from_name(const char *name, enum protocol_refusal *ret)
     }
     return false;
 }
+
+static const cyaml_strval_t centre_names[] = {
+    {"mean", ESTIMATE_MEAN},
+    {"median", ESTIMATE_MEDIAN},
+};
 
 /* All may be left out, as a derived protocol writes only what differs; see protocol_overlay(). */
 #define OPTIONAL CYAML_FLAG_OPTIONAL
@@ -151,6 +158,8 @@ static const cyaml_schema_field_t analysis_fields[] = {
     CYAML_FIELD_FLOAT("drift_tolerance", OPTIONAL, struct protocol_raw_analysis, drift_tolerance),
     CYAML_FIELD_FLOAT("min_ess", OPTIONAL, struct protocol_raw_analysis, min_ess),
     CYAML_FIELD_FLOAT("margin", OPTIONAL, struct protocol_raw_analysis, margin),
+    CYAML_FIELD_ENUM("compare_by", OPTIONAL, struct protocol_raw_analysis, compare_by, centre_names,
+                     2),
     CYAML_FIELD_SEQUENCE("percentiles", TEXT, struct protocol_raw_analysis, percentiles,
                          &percentile_entry, 0, ESTIMATE_PERCENTILES_MAX),
     CYAML_FIELD_END,
@@ -215,6 +224,9 @@ static void copy_clause(const struct clause *clause, const struct protocol_raw *
         break;
     case CLAUSE_REFUSAL:
         memcpy(to, from, sizeof(enum protocol_refusal));
+        break;
+    case CLAUSE_CENTRE:
+        memcpy(to, from, sizeof(enum estimate_centre));
         break;
     }
 }

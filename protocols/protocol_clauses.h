@@ -10,7 +10,15 @@
 #include "harness/core/declaration.h"
 #include "protocols/protocol.h"
 
-enum clause_type { CLAUSE_INTEGER, CLAUSE_DURATION, CLAUSE_BOOLEAN, CLAUSE_REAL, CLAUSE_CACHE, CLAUSE_REFUSAL };
+enum clause_type {
+    CLAUSE_INTEGER,
+    CLAUSE_DURATION,
+    CLAUSE_BOOLEAN,
+    CLAUSE_REAL,
+    CLAUSE_CACHE,
+    CLAUSE_REFUSAL,
+    CLAUSE_CENTRE
+};
 
 struct clause {
     const char *path; /* in YAML: "window.time" */
@@ -50,6 +58,7 @@ struct protocol_raw_doctor {
 };
 struct protocol_raw_analysis {
     double confidence, steady_tolerance, drift_tolerance, min_ess, margin;
+    enum estimate_centre compare_by;
     double *percentiles;
     uint32_t percentiles_count;
 };

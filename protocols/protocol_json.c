@@ -10,6 +10,7 @@ static json_t *clause_to_json(const struct clause *clause, const struct protocol
 {
     const char *place = (const char *)protocol + clause->offset;
     enum protocol_refusal refusal;
+    enum estimate_centre centre;
     enum protocol_cache cache;
     int64_t integer;
     double real;
@@ -32,6 +33,9 @@ static json_t *clause_to_json(const struct clause *clause, const struct protocol
     case CLAUSE_REFUSAL:
         memcpy(&refusal, place, sizeof(refusal));
         return json_string(protocol_refusal_name(refusal));
+    case CLAUSE_CENTRE:
+        memcpy(&centre, place, sizeof(centre));
+        return json_string(estimate_centre_name(centre));
     }
     return NULL;
 }
@@ -40,8 +44,9 @@ static json_t *clause_to_json(const struct clause *clause, const struct protocol
 static bool is_silent(const struct clause *clause, const struct protocol *protocol)
 {
     static const char zero[sizeof(int64_t)];
-    size_t size =
-        clause->type == CLAUSE_REFUSAL ? sizeof(enum protocol_refusal) : sizeof(int64_t);
+    size_t size = clause->type == CLAUSE_REFUSAL  ? sizeof(enum protocol_refusal)
+                  : clause->type == CLAUSE_CENTRE ? sizeof(enum estimate_centre)
+                                                  : sizeof(int64_t);
 
     return clause->later && !memcmp((const char *)protocol + clause->offset, zero, size);
 }
@@ -134,6 +139,7 @@ static enum status clause_from_json(const struct clause *clause, const json_t *v
 {
     char *place = (char *)protocol + clause->offset;
     enum protocol_refusal refusal;
+    enum estimate_centre centre;
     enum protocol_cache cache;
     int64_t integer;
     double real;
@@ -174,6 +180,12 @@ static enum status clause_from_json(const struct clause *clause, const json_t *v
             return fail_member(err, clause->json,
                                "is none of \"nothing\", \"spoils\", \"disturbs\"");
         memcpy(place, &refusal, sizeof(refusal));
+        break;
+    case CLAUSE_CENTRE:
+        if (!json_is_string(value) ||
+            !estimate_centre_from_name(json_string_value(value), &centre))
+            return fail_member(err, clause->json, "is neither \"mean\" nor \"median\"");
+        memcpy(place, &centre, sizeof(centre));
         break;
     }
     return STATUS_OK;

@@ -8,6 +8,7 @@
 
 #include "protocols/estimate.h"
 #include "protocols/protocol.h"
+#include "protocols/stats/order.h"
 #include "results/watched.h"
 
 /* One trial that counts; `samples` is heap. */
@@ -217,11 +218,34 @@ static json_t *rate_json(const struct estimate_interval *time, int64_t work)
                          per_s / time->lo);
 }
 
+/* Median of the steady part per iteration; null where the trial has no mean either. */
+static json_t *median_json(const struct part *part, const struct estimate_trial *trial,
+                           int64_t iterations)
+{
+    size_t count = part->count - trial->steady_from, i;
+    double *x, median;
+
+    if (!trial->mean_ns.has_value || trial->steady_from >= part->count)
+        return json_null();
+    x = malloc(count * sizeof(*x));
+    if (!x)
+        return NULL;
+    for (i = 0; i < count; i++)
+        x[i] = (double)part->samples[trial->steady_from + i];
+    median = order_select(x, count, count / 2);
+    if (count % 2 == 0)
+        median = (median + order_select(x, count, count / 2 - 1)) / 2;
+    free(x);
+    return json_real(median / (double)iterations);
+}
+
 static json_t *result_json(const struct estimate *estimate, const struct parts *parts,
-                           const struct work *work, int64_t iterations)
+                           const struct work *work, int64_t iterations,
+                           enum estimate_centre compare_by)
 {
     const struct estimate_interval *time = &estimate->mean_ns;
     json_t *object = estimate_to_json(estimate), *ids = json_array(), *means = json_array();
+    json_t *medians = compare_by == ESTIMATE_MEDIAN ? json_array() : NULL;
     int failures = 0;
 
     for (size_t i = 0; i < parts->count; i++) {
@@ -229,7 +253,13 @@ static json_t *result_json(const struct estimate *estimate, const struct parts *
 
         failures += json_array_append_new(ids, json_integer(parts->items[i].trial)) != 0;
         failures += json_array_append_new(means, real_or_null(mean->has_value, mean->value)) != 0;
+        if (medians)
+            failures +=
+                json_array_append_new(medians, median_json(&parts->items[i], &estimate->trials[i],
+                                                           iterations)) != 0;
     }
+    if (medians)
+        failures += json_object_set_new(object, "trial_median_ns", medians) != 0;
     failures += json_object_set_new(object, "trial_mean_ns", means) != 0;
     failures += json_object_set_new(object, "trial_ids", ids) != 0;
     failures += json_object_set_new(object, "iterations_per_sample", json_integer(iterations)) != 0;
@@ -334,7 +364,7 @@ enum status analysis_estimate_until(struct store *store, int64_t cell, int64_t l
     if (status != STATUS_OK)
         goto done;
     divide_times(estimate, iterations);
-    json = result_json(estimate, &parts, &work, iterations);
+    json = result_json(estimate, &parts, &work, iterations, options.compare_by);
     status = json ? add_watched(store, cell, &parts, &work, options.confidence, json, err)
                   : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
     if (status == STATUS_OK)

@@ -13,7 +13,7 @@
 /* What a trial gave, by its place in the order. */
 struct arm {
     bool is_b, present;
-    double mean_ns;      /* NAN: none */
+    double time_ns;     /* mean or median; NAN: none */
     const char *reason;  /* why there is none; borrowed */
 };
 
@@ -35,18 +35,29 @@ static enum status estimate_of(struct store *store, int64_t cell, json_t **ret, 
     return STATUS_OK;
 }
 
-/* Mean of the trial with this row, or NAN and the reason. */
-static double mean_of_trial(const json_t *estimate, int64_t trial, const char **ret_reason)
+/* What a comparison takes of each trial: null where it is not steady. */
+static const json_t *trial_times(const json_t *estimate, enum estimate_centre *ret)
+{
+    const json_t *medians = json_object_get(estimate, "trial_median_ns");
+
+    *ret = medians ? ESTIMATE_MEDIAN : ESTIMATE_MEAN;
+    return medians ? medians : json_object_get(estimate, "trial_mean_ns");
+}
+
+/* Time of the trial with this row, or NAN and the reason. */
+static double time_of_trial(const json_t *estimate, int64_t trial, const char **ret_reason)
 {
     const json_t *ids = json_object_get(estimate, "trial_ids");
+    enum estimate_centre centre;
+    const json_t *times = trial_times(estimate, &centre);
 
     for (size_t i = 0; i < json_array_size(ids); i++) {
-        const json_t *mean = json_array_get(json_object_get(estimate, "trial_mean_ns"), i);
+        const json_t *time = json_array_get(times, i);
 
         if (json_integer_value(json_array_get(ids, i)) != trial)
             continue;
-        if (json_is_number(mean))
-            return json_number_value(mean);
+        if (json_is_number(time))
+            return json_number_value(time);
         *ret_reason = json_string_value(
             json_array_get(json_object_get(estimate, "trial_verdicts"), i));
         return NAN;
@@ -72,8 +83,8 @@ static void fill_arms(const json_t *record, const json_t *estimate, bool is_b, s
         arm->present = true;
         arm->is_b = is_b;
         arm->reason = json_string_value(json_object_get(trial, "status"));
-        arm->mean_ns =
-            mean_of_trial(estimate, json_integer_value(json_object_get(trial, "id")), &arm->reason);
+        arm->time_ns =
+            time_of_trial(estimate, json_integer_value(json_object_get(trial, "id")), &arm->reason);
     }
 }
 
@@ -88,11 +99,11 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
     pairs->b = calloc(pairs->planned + 1, sizeof(double));
     for (size_t k = 0; pairs->a && pairs->b && k < pairs->planned; k++) {
         const struct arm *first = &arms[2 * k], *second = &arms[2 * k + 1];
-        const struct arm *bad = !first->present || isnan(first->mean_ns) ? first : second;
+        const struct arm *bad = !first->present || isnan(first->time_ns) ? first : second;
 
-        if (bad->present && !isnan(bad->mean_ns)) {
-            pairs->a[pairs->count] = first->is_b ? second->mean_ns : first->mean_ns;
-            pairs->b[pairs->count++] = first->is_b ? first->mean_ns : second->mean_ns;
+        if (bad->present && !isnan(bad->time_ns)) {
+            pairs->a[pairs->count] = first->is_b ? second->time_ns : first->time_ns;
+            pairs->b[pairs->count++] = first->is_b ? first->time_ns : second->time_ns;
             continue;
         }
         text_append_format(&dropped, "%spair %zu: ", dropped.length ? "; " : "", k + 1);
@@ -149,6 +160,8 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pair
         if (status == STATUS_OK)
             fill_arms(cells[i], estimates[i], i == 1, arms, count);
     }
+    if (estimates[0])
+        trial_times(estimates[0], &pairs.centre);
     if (status == STATUS_OK)
         status = join(arms, count, &pairs, err);
     free(arms);
@@ -175,32 +188,34 @@ void pairs_finish(struct pairs *pairs)
     memset(pairs, 0, sizeof(*pairs));
 }
 
-enum status pairs_trial_means(struct store *store, int64_t cell, double **ret, size_t *ret_count,
-                              struct error *err)
+enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
+                                enum estimate_centre *ret_centre, struct error *err)
 {
-    json_t *estimate, *mean;
+    json_t *estimate, *time;
     const json_t *list;
-    double *means;
+    enum estimate_centre centre;
+    double *times;
     size_t count = 0, i;
     enum status status = analysis_estimate_cell(store, cell, &estimate, err);
 
     if (status != STATUS_OK)
         return status;
-    list = json_object_get(estimate, "trial_mean_ns");
-    means = calloc(json_array_size(list) + 1, sizeof(*means));
-    json_array_foreach(list, i, mean)
+    list = trial_times(estimate, &centre);
+    times = calloc(json_array_size(list) + 1, sizeof(*times));
+    json_array_foreach(list, i, time)
     {
-        if (means && json_is_number(mean))
-            means[count++] = json_number_value(mean);
+        if (times && json_is_number(time))
+            times[count++] = json_number_value(time);
     }
     json_decref(estimate);
-    if (!means)
+    if (!times)
         return no_memory(err);
     if (count == 0) {
-        free(means);
+        free(times);
         return error_set(err, STATUS_NOT_FOUND, "no trial of this result reached steady state");
     }
-    *ret = means;
+    *ret = times;
     *ret_count = count;
+    *ret_centre = centre;
     return STATUS_OK;
 }

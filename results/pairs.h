@@ -11,11 +11,14 @@
 #include <stdint.h>
 
 #include "harness/core/status.h"
+#include "protocols/estimate.h"
 #include "results/store.h"
 
 struct pairs {
     int64_t cells[2];  /* rows: a, b */
-    double *a, *b;     /* heap: mean time per iteration in ns, pair by pair in the order of running */
+    double *a, *b;     /* heap: time per iteration in ns, pair by pair in the order of running */
+    enum estimate_centre centre; /* mean or median of a trial's steady part: the protocol's clause
+                                    analysis.compare_by */
     size_t count;
     size_t planned;    /* pairs planned; those that do not count are planned - count */
     char *dropped;     /* heap: why, "pair 3: a drift; pair 7: b crashed", "" when none is */
@@ -30,10 +33,10 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pair
 void pairs_finish(struct pairs *pairs);
 
 /*
- * Means of the trials of one result that reached steady state, for comparing without pairs; heap.
- * NOT_FOUND when no trial did.
+ * Means (or medians, as the protocol says) of the trials of one result that reached steady state,
+ * for comparing without pairs; heap. NOT_FOUND when no trial did.
  */
-enum status pairs_trial_means(struct store *store, int64_t cell, double **ret, size_t *ret_count,
-                              struct error *err);
+enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
+                                enum estimate_centre *ret_centre, struct error *err);
 
 #endif

@@ -53,8 +53,9 @@ static enum status read_stored(const struct command_line *line, struct question 
     const char *id = line->arguments[0];
     struct store *store;
     struct pairs pairs = {0};
-    double *means = NULL;
+    double *times = NULL;
     size_t count = 0;
+    enum estimate_centre centre;
     int64_t cell, campaign;
     enum status status =
         store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, err);
@@ -62,9 +63,9 @@ static enum status read_stored(const struct command_line *line, struct question 
     if (status != STATUS_OK)
         return status;
     if (store_find_cell(store, id, &cell, NULL) == STATUS_OK) {
-        status = pairs_trial_means(store, cell, &means, &count, err);
+        status = pairs_trial_centres(store, cell, &times, &count, &centre, err);
         if (status == STATUS_OK)
-            question->process_sd = sd_of_logs(means, count);
+            question->process_sd = sd_of_logs(times, count);
     } else {
         status = store_find_campaign(store, id, &campaign, err);
         if (status == STATUS_OK)
@@ -77,7 +78,7 @@ static enum status read_stored(const struct command_line *line, struct question 
         }
         pairs_finish(&pairs);
     }
-    free(means);
+    free(times);
     store_close(store);
     question->source = id;
     if (status == STATUS_OK && isnan(question->process_sd))

@@ -99,7 +99,8 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
         text_append(out, "inconclusive");
         break;
     }
-    text_append_format(out, "\n  time b/a %s", number_format_digits(numbers->ratio.value, 5, value));
+    text_append_format(out, "\n  time b/a%s %s",
+                       numbers->centre == ESTIMATE_MEDIAN ? ", by the trials' medians," : "", number_format_digits(numbers->ratio.value, 5, value));
     if (numbers->ratio.has_interval)
         text_append_format(out, ", %g %% interval [%s, %s]", numbers->confidence * 100,
                            number_format_digits(numbers->ratio.lo, 5, lo),

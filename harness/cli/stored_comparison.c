@@ -38,8 +38,9 @@ static bool refused(const json_t *judgement)
 static void compare_numbers(struct store *store, const struct compare_options *options,
                             struct stored_comparison *comparison)
 {
-    double *means[2] = {NULL, NULL};
+    double *times[2] = {NULL, NULL};
     size_t counts[2] = {0, 0};
+    enum estimate_centre centres[2] = {ESTIMATE_MEAN, ESTIMATE_MEAN};
     enum status status = STATUS_OK;
 
     if (refused(comparison->judgement)) {
@@ -47,14 +48,19 @@ static void compare_numbers(struct store *store, const struct compare_options *o
         return;
     }
     for (int i = 0; i < 2 && status == STATUS_OK; i++)
-        status =
-            pairs_trial_means(store, comparison->cells[i], &means[i], &counts[i], &comparison->why);
+        status = pairs_trial_centres(store, comparison->cells[i], &times[i], &counts[i],
+                                     &centres[i], &comparison->why);
+    if (status == STATUS_OK && centres[0] != centres[1])
+        status = error_set(&comparison->why, STATUS_INVALID,
+                           "a's protocol compares by the %s of a trial and b's by the %s",
+                           estimate_centre_name(centres[0]), estimate_centre_name(centres[1]));
     if (status == STATUS_OK)
         comparison->has_numbers =
-            unpaired_analyze(means[0], counts[0], means[1], counts[1], options,
+            unpaired_analyze(times[0], counts[0], times[1], counts[1], options,
                              &comparison->numbers, &comparison->why) == STATUS_OK;
-    free(means[0]);
-    free(means[1]);
+    comparison->numbers.centre = centres[0];
+    free(times[0]);
+    free(times[1]);
 }
 
 static enum status make_paired(struct store *store, const char *id,

@@ -42,6 +42,7 @@ enum status ab_evaluate(struct store *store, int64_t campaign, const json_t *var
     else
         result.has_numbers = paired_analyze(result.pairs.a, result.pairs.b, result.pairs.count,
                                             options, &result.numbers, &result.why) == STATUS_OK;
+    result.numbers.centre = result.pairs.centre;
     *ret = result;
     return STATUS_OK;
 }

@@ -5,12 +5,15 @@
 
 A against A: a memory-bound and a compute-bound workload compared with themselves; beside it the very
 same trials as if one arm had run after the other. Known delays: the null backend waits 1, 2 and 5 %
-longer in arm b; a real kernel (gelu, in the cache) gets 1, 2 and 5 % more elements. Each row says how
-many comparisons found it, and how many pairs the promised power takes at the spread measured.
+longer in arm b; a real kernel (gelu, in the cache) gets 1, 2 and 5 % more elements. As in practice, a
+pilot against itself measures the spread of a pair first, `assay power` says how many pairs find the
+delay with 95 %, and each comparison runs so many; the row says how many comparisons found it. The
+delays are compared by the trials' medians (analysis.compare_by), which rare stolen time does not move.
 """
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -36,6 +39,9 @@ scenario: offline
 memory_bound: {{kernel: triad, elements: {elements}}}
 """
 
+BY_MEDIAN = """analysis: {compare_by: median}
+"""
+
 GELU = """workload: gelu-{name}
 version: 1
 kind: memory_bound
@@ -55,37 +61,48 @@ def assay(*words, **environment):
     return json.loads(done.stdout)
 
 
-def power_at(sd, delay, pairs):
+def power_at(sd, delay):
     """Pairs that `assay power` asks for at this spread, for 95 % power."""
-    if not sd:
-        return None
-    answer = assay("power", "--pair-sd", f"{sd:.6f}", "--margin", str(delay), "--power", "0.95",
-                   "--json")
-    return answer["pairs_for_difference"]
+    return assay("power", "--pair-sd", f"{max(sd, 1e-5):.6f}", "--margin", str(delay), "--power",
+                 "0.95", "--json")["pairs_for_difference"]
 
 
-def delays(name, arms, options, folder):
-    for delay in (0.01, 0.02, 0.05):
-        found, sds, without = 0, [], 0
-        for k in range(options.delays):
-            a, b, words = arms(delay, k)
-            result = assay("ab", *words, *(x for s in a for x in ("--a", s)),
-                           *(x for s in b for x in ("--b", s)), "--pairs", str(options.pairs),
-                           "--protocol", os.path.join(folder, "short.yaml"), "--db",
-                           os.path.join(folder, "delays.db"), "--json", "--quiet")
-            numbers = result["comparison"]
-            if not numbers:
-                without += 1
+class Delays:
+    """Comparisons of an arm b that takes so much longer, each with the pairs that power asks for."""
+
+    def __init__(self, name, arms, options, folder, protocol):
+        self.name, self.arms, self.options, self.protocol = name, arms, options, protocol
+        self.database = os.path.join(folder, "delays.db")
+
+    def compare(self, delay, pairs):
+        a, b, words = self.arms(delay)
+        return assay("ab", *words, *(x for s in a for x in ("--a", s)),
+                     *(x for s in b for x in ("--b", s)), "--pairs", str(pairs), "--protocol",
+                     self.protocol, "--db", self.database, "--json", "--quiet")["comparison"]
+
+    def run(self):
+        pilot = self.compare(0, self.options.pilot)
+        if not pilot or pilot["sd_log"] is None:
+            sys.exit(f"{self.name}: the pilot has no steady pairs: this machine is too busy")
+        kept = pilot["pairs"] / self.options.pilot
+        print(f"{self.name:<14} pilot against itself: sd of a pair {pilot['sd_log']:.2%}, "
+              f"{pilot['pairs']} of {self.options.pilot} pairs steady", flush=True)
+        for delay in (0.01, 0.02, 0.05):
+            needed = power_at(pilot["sd_log"], delay)
+            pairs = math.ceil(max(needed, 5) / kept)
+            if pairs > self.options.most_pairs:
+                print(f"{self.name:<14} delay {delay:4.0%}: {needed} pairs are needed, more than "
+                      f"--most-pairs: not run", flush=True)
                 continue
-            found += numbers["differs"] and numbers["ratio"]["value"] > 1
-            sds.append(numbers["sd_log"])
-        sds.sort()
-        sd = sds[len(sds) // 2] if sds else 0
-        needed = power_at(sd, delay, options.pairs)
-        print(f"{name:<14} delay {delay:4.0%}: found {found} of {options.delays}"
-              f"{f' ({without} without numbers)' if without else ''}; median sd of a pair "
-              f"{sd:.2%}, at which 95 % power takes {needed} pairs (there were {options.pairs})",
-              flush=True)
+            results = [self.compare(delay, pairs) for _ in range(self.options.delays)]
+            numbers = [n for n in results if n]
+            found = sum(n["differs"] and n["ratio"]["value"] > 1 for n in numbers)
+            sds = sorted(n["sd_log"] for n in numbers if n["sd_log"] is not None)
+            ratios = sorted(n["ratio"]["value"] - 1 for n in numbers)
+            print(f"{self.name:<14} delay {delay:4.0%}: found {found} of {self.options.delays} with "
+                  f"{pairs} pairs each ({needed} needed); delay measured "
+                  f"{ratios[len(ratios) // 2]:.2%}, sd of a pair {sds[len(sds) // 2]:.2%} (medians "
+                  "of the comparisons)", flush=True)
 
 
 def main():
@@ -94,7 +111,10 @@ def main():
     parser.add_argument("--comparisons", type=int, default=40)
     parser.add_argument("--delays", type=int, default=10)
     parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--device", default="opencl:0")
+    parser.add_argument("--pilot", type=int, default=20, help="pairs of a pilot")
+    parser.add_argument("--most-pairs", type=int, default=200, help="of one comparison")
+    parser.add_argument("--device", default="cpu:0")
+    parser.add_argument("--skip-delays", action="store_true")
     parser.add_argument("--skip-self", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="assay-machine-") as folder:
@@ -105,25 +125,30 @@ def main():
             return path
 
         protocol = write("short.yaml", PROTOCOL)
+        median = write("median.yaml", PROTOCOL.replace("paired-short", "paired-median") + BY_MEDIAN)
         elements = 4 << 20
         triad = write("triad.yaml", TRIAD.format(name="base", elements=elements))
 
-        def null_arms(delay, k):
+        def null_arms(delay):
+            # Without a seed, so that each process draws its own factor: a pair's sd is 0.5 %.
             base = "launch_ns=1000000,cv=0.005,process_cv=0.0035"
-            return ([f"env:ASSAY_NULL={base},seed={2 * k + 1}"],
-                    [f"env:ASSAY_NULL={base},delay={delay},seed={2 * k + 2}"],
+            return ([f"env:ASSAY_NULL={base}"], [f"env:ASSAY_NULL={base},delay={delay}"],
                     ["synthetic", "--device", "null:0"])
 
         # In the cache and bound by arithmetic, so that the memory's own changes stay out of it.
         gelu = write("gelu.yaml", GELU.format(name="base", elements=200000))
 
-        def kernel_arms(delay, k):
+        def kernel_arms(delay):
+            words = [gelu, "--device", options.device]
+            if not delay:
+                return [], [], words
             more = write(f"more{delay}.yaml",
-                         GELU.format(name="more", elements=int(200000 * (1 + delay))))
-            return [], [f"workload={more}"], [gelu, "--device", options.device]
+                         GELU.format(name="more", elements=round(200000 * (1 + delay))))
+            return [], [f"workload={more}"], words
 
-        delays("null backend", null_arms, options, folder)
-        delays("gelu kernel", kernel_arms, options, folder)
+        if not options.skip_delays:
+            Delays("null backend", null_arms, options, folder, median).run()
+            Delays("gelu kernel", kernel_arms, options, folder, median).run()
         if options.skip_self:
             return
         for workload, name in ((triad, "triad"), ("gpt2_tiny_training_step", "training step")):

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import statistics
 import sys
 import unittest
 
@@ -188,6 +189,42 @@ required: [host.kernel.release, device.name]
             "launch_ns=20000000,seed=2")
         power = self.assay("power", "last", "--db", self.db, "--json").json()
         self.assertGreater(power["pairs_for_difference"], 0)
+
+    def test_ab_by_medians(self):
+        """The ratio is that of the steady parts' medians, worked out here from the samples."""
+        protocol = self.write("median.yaml", self.EVIDENCE.replace("evidence-fast", "by-median")
+                              + "analysis: {compare_by: median}\n")
+        call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "6", "--db", self.db,
+                          "--protocol", protocol, "--json",
+                          "--a", "env:ASSAY_NULL=launch_ns=1000000,cv=0.3",
+                          "--b", "env:ASSAY_NULL=launch_ns=1500000,cv=0.3")
+        self.assertEqual(call.status, 0, call.err)
+        comparison = call.json()["comparison"]
+        self.assertEqual(comparison["compare_by"], "median")
+        medians, means = {}, {}
+        for name in ("last/1", "last/2"):
+            shown = self.assay("show", name, "--db", self.db, "--json").json()
+            estimate = shown["estimate"]
+            for trial, start in zip(estimate["trial_ids"], estimate["steady_from"]):
+                values = [row[0] for row in self.query(
+                    f"SELECT value FROM samples WHERE trial = {trial} AND series = 'wall_ns' "
+                    f"AND number >= {start} ORDER BY number")]
+                sequence = self.query(f"SELECT sequence FROM trial WHERE id = {trial}")[0][0]
+                pair = (sequence - 1) // 2
+                medians.setdefault(pair, {})[name] = statistics.median(values)
+                means.setdefault(pair, {})[name] = statistics.mean(values)
+
+        def ratio(of):
+            logs = [math.log(pair["last/2"] / pair["last/1"]) for pair in of.values()
+                    if len(pair) == 2]
+            return math.exp(statistics.mean(logs))
+
+        self.assertAlmostEqual(comparison["ratio"]["value"], ratio(medians), places=9)
+        self.assertNotAlmostEqual(comparison["ratio"]["value"], ratio(means), places=6)
+        self.assertEqual(self.compare("last")["comparison"], comparison)
+        self.assertIn("medians", self.assay("compare", "last", "--db", self.db).out)
+        verified = self.assay("verify", self.db, "--json")
+        self.assertEqual(verified.status, 0, verified.out + verified.err)
 
     def test_ab_is_resumed_with_its_arms(self):
         call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "5", "--db", self.db,

@@ -281,6 +281,9 @@ static void test_impossible(void **state)
                  "say");
     expect_error("name: a\nextends: quick\nanalysis:\n  margin: 0\n",
                  "p.yaml:4: \"analysis.margin\" is 0; write a number from 1e-06 to 0.5");
+    expect_error("name: a\nextends: quick\nanalysis:\n  compare_by: mode\n",
+                 "p.yaml:4: \"analysis.compare_by\" is \"mode\", which is none of mean, median; "
+                 "write one of these");
     expect_error("name: a\nextends: quick\nanalysis:\n  percentiles: [0.5,\n    99]\n",
                  "p.yaml:5: percentile 99; write a number between 0 and 1, p99 as 0.99");
     expect_error("name: a\nextends: quick\nanalysis:\n  percentiles: [0.5, 0.5]\n",
