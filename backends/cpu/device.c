@@ -155,11 +155,27 @@ static void close_device(struct device *base)
     .product_create = cpu_product_create, .product_destroy = cpu_product_destroy,                  \
     .product_run = cpu_product_run, .product_describe = cpu_product_describe
 
-/* By what was asked for, and whether oneDNN is here. */
-static const struct device_ops ops_of[2][2] = {
-    {{COMMON_HOOKS}, {COMMON_HOOKS, PRODUCT_HOOKS}},
-    {{COMMON_HOOKS, EVENT_HOOKS}, {COMMON_HOOKS, EVENT_HOOKS, PRODUCT_HOOKS}},
+#define CONVOLUTION_HOOKS                                                                          \
+    .convolution_create = cpu_convolution_create, .convolution_destroy = cpu_convolution_destroy,  \
+    .convolution_set_weights = cpu_convolution_set_weights,                                        \
+    .convolution_run = cpu_convolution_run, .convolution_describe = cpu_convolution_describe
+
+/* By what was asked for, and how much of oneDNN is here. */
+static const struct device_ops ops_of[2][3] = {
+    {{COMMON_HOOKS},
+     {COMMON_HOOKS, PRODUCT_HOOKS},
+     {COMMON_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS}},
+    {{COMMON_HOOKS, EVENT_HOOKS},
+     {COMMON_HOOKS, EVENT_HOOKS, PRODUCT_HOOKS},
+     {COMMON_HOOKS, EVENT_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS}},
 };
+
+static const struct device_ops *choose_ops(const struct cpu_state *state, bool profile)
+{
+    const int library = !state->has_dnnl ? 0 : onednn_has_convolutions(&state->dnnl) ? 2 : 1;
+
+    return &ops_of[profile][library];
+}
 
 enum status cpu_device_open(struct backend *backend, uint32_t index,
                             const struct device_options *options, struct device **ret,
@@ -172,7 +188,7 @@ enum status cpu_device_open(struct backend *backend, uint32_t index,
     if (device == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     device->state = backend->state;
-    device->base.ops = &ops_of[options->profile][device->state->has_dnnl];
+    device->base.ops = choose_ops(device->state, options->profile);
     device->base.backend = backend;
     device->flush_denormals = options->flush_denormals;
     device->threads = cpu_threads_count();

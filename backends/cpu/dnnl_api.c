@@ -12,13 +12,17 @@ static const struct dynlib_symbol symbols[] = {
                           struct assay_dnnl_exec_arg)
 #undef COMMON
 #define OPTIONAL(result, name, parameters) {#name, offsetof(struct dnnl_api, name), false},
-        ASSAY_DNNL_OPTIONAL_MAP(OPTIONAL)
+        ASSAY_DNNL_OPTIONAL_MAP(OPTIONAL) ASSAY_DNNL_CONVOLUTION_MAP(OPTIONAL,
+                                                                     struct assay_dnnl_memory_desc)
 #undef OPTIONAL
 /* Which of these are needed depends on the version, which only the opened library tells. */
 #define VERSIONED(result, name, symbol, parameters)                                                \
     {#symbol, offsetof(struct dnnl_api, name), false},
             ASSAY_DNNL2_MAP(VERSIONED, struct assay_dnnl_memory_desc, struct assay_dnnl_matmul_desc)
                 ASSAY_DNNL3_MAP(VERSIONED, struct assay_dnnl_memory_desc)
+                    ASSAY_DNNL2_CONVOLUTION_MAP(VERSIONED, struct assay_dnnl_memory_desc,
+                                                struct assay_dnnl_convolution_desc)
+                        ASSAY_DNNL3_CONVOLUTION_MAP(VERSIONED, struct assay_dnnl_memory_desc)
 #undef VERSIONED
 };
 
@@ -214,4 +218,16 @@ enum status onednn_matmul_create(const struct onednn *dnnl, const struct assay_d
         return onednn_fail(dnnl, function, code, err);
     *ret = made;
     return STATUS_OK;
+}
+
+void onednn_algorithm(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc, char *ret,
+                      size_t size)
+{
+    const char *name = NULL;
+
+    ret[0] = '\0';
+    if (dnnl->api.dnnl_primitive_desc_query(desc, ASSAY_DNNL_query_impl_info_str, 0, &name) ==
+            ASSAY_DNNL_success &&
+        name != NULL)
+        snprintf(ret, size, "%s", name);
 }

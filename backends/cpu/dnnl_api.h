@@ -1,6 +1,6 @@
 /*
- * dnnl_api - oneDNN as far as matrix products need it: our declarations of the C API of versions 2
- * and 3, and one set of functions over both.
+ * dnnl_api - oneDNN as far as products and convolutions need it: our declarations of the C API of
+ * versions 2 and 3, and one set of functions over both.
  *
  * Declarations follow oneapi/dnnl/dnnl.h and dnnl_types.h of oneDNN 2.6 and 3.7 (Apache-2.0); the
  * test test_backend_cpu_dnnl_abi compares them with the real header that is installed. What
@@ -49,6 +49,10 @@ struct assay_dnnl_memory_desc {
 struct assay_dnnl_matmul_desc {
     _Alignas(16) unsigned char bytes[8192];
 };
+/* dnnl_convolution_desc_t of version 2 (about 9 KB), with room. */
+struct assay_dnnl_convolution_desc {
+    _Alignas(16) unsigned char bytes[32768];
+};
 
 /* The same number in both versions. */
 #define ASSAY_DNNL_CONSTANT_MAP(X)                                                                 \
@@ -68,7 +72,11 @@ struct assay_dnnl_matmul_desc {
     X(scratchpad_mode_user, 1)                                                                     \
     X(fpmath_mode_strict, 0)                                                                       \
     X(binary_add, 0x1fff0)                                                                         \
+    X(forward_inference, 96)                                                                       \
+    X(convolution_direct, 1)                                                                       \
+    X(format_tag_any, 1)                                                                           \
     X(query_impl_info_str, 8)                                                                      \
+    X(query_weights_md, 131)                                                                       \
     X(query_scratchpad_md, 136)
 
 /* In version 3 only. */
@@ -169,15 +177,41 @@ enum assay_dnnl_arg {
       (struct dnnl_primitive_desc **, struct dnnl_engine *, const MD *, const MD *, const MD *,    \
        const MD *, const struct dnnl_primitive_attr *))
 
+/* Convolutions. Without them a library still has its products. */
+#define ASSAY_DNNL_CONVOLUTION_MAP(X, MD)                                                          \
+    X(int, dnnl_memory_desc_equal, (const MD *, const MD *))                                       \
+    X(unsigned, dnnl_reorder_primitive_desc_create,                                                \
+      (struct dnnl_primitive_desc **, const MD *, struct dnnl_engine *, const MD *,                \
+       struct dnnl_engine *, const struct dnnl_primitive_attr *))
+
+#define ASSAY_DNNL2_CONVOLUTION_MAP(X, MD, CONVOLUTION)                                            \
+    X(unsigned, memory_desc_tag_2, dnnl_memory_desc_init_by_tag,                                   \
+      (MD *, int, const int64_t *, unsigned, unsigned))                                            \
+    X(unsigned, convolution_desc_init_2, dnnl_dilated_convolution_forward_desc_init,               \
+      (CONVOLUTION *, unsigned, unsigned, const MD *, const MD *, const MD *, const MD *,          \
+       const int64_t *, const int64_t *, const int64_t *, const int64_t *))
+
+#define ASSAY_DNNL3_CONVOLUTION_MAP(X, MD)                                                         \
+    X(unsigned, memory_desc_tag_3, dnnl_memory_desc_create_with_tag,                               \
+      (MD **, int, const int64_t *, unsigned, unsigned))                                           \
+    X(unsigned, convolution_create_3, dnnl_convolution_forward_primitive_desc_create,              \
+      (struct dnnl_primitive_desc **, struct dnnl_engine *, unsigned, unsigned, const MD *,        \
+       const MD *, const MD *, const MD *, const int64_t *, const int64_t *, const int64_t *,      \
+       const int64_t *, const struct dnnl_primitive_attr *))
+
 struct dnnl_api {
 #define ASSAY_DNNL_MEMBER(result, name, parameters) result(*name) parameters;
     ASSAY_DNNL_COMMON_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc,
                           struct assay_dnnl_version, struct assay_dnnl_exec_arg)
     ASSAY_DNNL_OPTIONAL_MAP(ASSAY_DNNL_MEMBER)
+    ASSAY_DNNL_CONVOLUTION_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc)
 #undef ASSAY_DNNL_MEMBER
 #define ASSAY_DNNL_MEMBER(result, name, symbol, parameters) result(*name) parameters;
     ASSAY_DNNL2_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc, struct assay_dnnl_matmul_desc)
     ASSAY_DNNL3_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc)
+    ASSAY_DNNL2_CONVOLUTION_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc,
+                                struct assay_dnnl_convolution_desc)
+    ASSAY_DNNL3_CONVOLUTION_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc)
 #undef ASSAY_DNNL_MEMBER
 };
 
@@ -219,5 +253,32 @@ enum status onednn_matmul_create(const struct onednn *dnnl, const struct assay_d
                                  const struct assay_dnnl_memory_desc *c,
                                  const struct dnnl_primitive_attr *attributes,
                                  struct dnnl_primitive_desc **ret, struct error *err);
+
+/* The implementation's own name of what was chosen (impl_info_str); "" when it is not told. */
+void onednn_algorithm(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc, char *ret,
+                      size_t size);
+
+/* ---- dnnl_convolution.c ---- */
+
+/* Whether the library has all that convolutions need. */
+bool onednn_has_convolutions(const struct onednn *dnnl);
+
+/* A layout of the library's own choice ("any"). onednn_layout_destroy. */
+enum status onednn_layout_any(const struct onednn *dnnl, int count, const int64_t *dims,
+                              unsigned type, struct assay_dnnl_memory_desc **ret,
+                              struct error *err);
+
+/*
+ * The direct forward convolution for inference, without bias, padded alike on both sides; two
+ * strides, dilations (0: none) and paddings.
+ */
+enum status onednn_convolution_create(const struct onednn *dnnl,
+                                      const struct assay_dnnl_memory_desc *input,
+                                      const struct assay_dnnl_memory_desc *weights,
+                                      const struct assay_dnnl_memory_desc *output,
+                                      const int64_t *strides, const int64_t *dilations,
+                                      const int64_t *paddings,
+                                      const struct dnnl_primitive_attr *attributes,
+                                      struct dnnl_primitive_desc **ret, struct error *err);
 
 #endif

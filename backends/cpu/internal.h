@@ -65,4 +65,22 @@ enum status cpu_product_run(struct device *device, struct product *product,
 enum status cpu_product_describe(struct device *device, const struct product *product,
                                  struct product_info *ret, struct error *err);
 
+/* The library's number for a type; 0: it has none. */
+unsigned cpu_dnnl_type(const struct onednn *dnnl, enum dtype type);
+/* Fills `ret` from the algorithm's name and the effective instruction set. */
+void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
+                       uint64_t scratchpad_bytes, struct product_info *ret);
+
+/* convolution.c: only with a library that has them */
+enum status cpu_convolution_create(struct device *device, const struct convolution_shape *shape,
+                                   struct convolution **ret, struct error *err);
+void cpu_convolution_destroy(struct device *device, struct convolution *convolution);
+enum status cpu_convolution_set_weights(struct device *device, struct convolution *convolution,
+                                        const struct product_operand *weights, struct error *err);
+enum status cpu_convolution_run(struct device *device, struct convolution *convolution,
+                                const struct product_operand *input,
+                                const struct product_operand *output, struct error *err);
+enum status cpu_convolution_describe(struct device *device, const struct convolution *convolution,
+                                     struct convolution_info *ret, struct error *err);
+
 #endif

@@ -39,8 +39,7 @@ struct layouts {
     struct assay_dnnl_memory_desc *a, *b, *c, *bias;
 };
 
-/* The library's number for a type; 0: it has none. */
-static unsigned type_code(const struct onednn *dnnl, enum dtype type)
+unsigned cpu_dnnl_type(const struct onednn *dnnl, enum dtype type)
 {
     switch (type) {
     case DTYPE_F32:
@@ -88,7 +87,7 @@ static enum status make_layout(const struct onednn *dnnl, const struct product_s
     const int64_t row = rows == 1 ? (int64_t)columns * own_column : own_row;
     const int64_t column = columns == 1 ? (int64_t)rows * row : own_column;
     int64_t dims[ASSAY_DNNL_NDIMS] = {0}, strides[ASSAY_DNNL_NDIMS] = {0};
-    const unsigned type = type_code(dnnl, matrix->type);
+    const unsigned type = cpu_dnnl_type(dnnl, matrix->type);
     int at = 0;
 
     if (type == 0)
@@ -118,7 +117,7 @@ static enum status make_bias(const struct onednn *dnnl, const struct product_sha
                              int count, struct assay_dnnl_memory_desc **ret, struct error *err)
 {
     int64_t dims[ASSAY_DNNL_NDIMS], strides[ASSAY_DNNL_NDIMS];
-    const unsigned type = type_code(dnnl, shape->bias_type);
+    const unsigned type = cpu_dnnl_type(dnnl, shape->bias_type);
 
     if (type == 0)
         return error_set(err, STATUS_UNSUPPORTED, "oneDNN %s has no data type %s", dnnl->version,
@@ -265,18 +264,6 @@ static enum status add_scratchpad(const struct onednn *dnnl, struct variant *var
                       &variant->pad, err);
 }
 
-static void read_algorithm(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc,
-                           char ret[PRODUCT_WORD_MAX])
-{
-    const char *name = NULL;
-
-    ret[0] = '\0';
-    if (dnnl->api.dnnl_primitive_desc_query(desc, ASSAY_DNNL_query_impl_info_str, 0, &name) ==
-            ASSAY_DNNL_success &&
-        name != NULL)
-        snprintf(ret, PRODUCT_WORD_MAX, "%s", name);
-}
-
 static enum status make_variant(const struct onednn *dnnl, const struct product_shape *shape,
                                 const struct layouts *layouts, bool apart, struct variant *variant,
                                 struct error *err)
@@ -296,7 +283,7 @@ static enum status make_variant(const struct onednn *dnnl, const struct product_
     dnnl->api.dnnl_primitive_attr_destroy(attributes);
     if (status != STATUS_OK)
         return status;
-    read_algorithm(dnnl, desc, variant->algorithm);
+    onednn_algorithm(dnnl, desc, variant->algorithm, sizeof(variant->algorithm));
     code = dnnl->api.dnnl_primitive_create(&variant->primitive, desc);
     if (code != ASSAY_DNNL_success || variant->primitive == NULL)
         status = onednn_fail(dnnl, "dnnl_primitive_create", code, err);
@@ -493,22 +480,29 @@ static enum support judge(enum precision precision, const char *algorithm, unsig
     }
 }
 
-enum status cpu_product_describe(struct device *base, const struct product *product,
-                                 struct product_info *ret, struct error *err)
+void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
+                       uint64_t scratchpad_bytes, struct product_info *ret)
 {
-    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
-    const struct cpu_product *self = (const struct cpu_product *)product;
-    const char *algorithm = self->in_place.algorithm;
     const unsigned isa =
         dnnl->api.dnnl_get_effective_cpu_isa != NULL ? dnnl->api.dnnl_get_effective_cpu_isa() : 0;
 
-    (void)err;
     snprintf(ret->library, sizeof(ret->library), "oneDNN");
     snprintf(ret->version, sizeof(ret->version), "%s", dnnl->version);
     snprintf(ret->algorithm, sizeof(ret->algorithm), "%s", algorithm);
-    ret->workspace_bytes = self->in_place.scratchpad_bytes + self->apart.scratchpad_bytes;
-    ret->support = judge(product->shape.precision, algorithm, isa, dnnl->major);
+    ret->workspace_bytes = scratchpad_bytes;
+    ret->support = judge(precision, algorithm, isa, dnnl->major);
     snprintf(ret->method, sizeof(ret->method),
              "impl_info_str \"%.48s\", dnnl_get_effective_cpu_isa 0x%x", algorithm, isa);
+}
+
+enum status cpu_product_describe(struct device *base, const struct product *product,
+                                 struct product_info *ret, struct error *err)
+{
+    const struct cpu_product *self = (const struct cpu_product *)product;
+
+    (void)err;
+    cpu_dnnl_describe(&cpu_device(base)->state->dnnl, product->shape.precision,
+                      self->in_place.algorithm,
+                      self->in_place.scratchpad_bytes + self->apart.scratchpad_bytes, ret);
     return STATUS_OK;
 }

@@ -45,6 +45,7 @@ struct conformance_area {
 
 extern const struct conformance_area conformance_arithmetic;
 extern const struct conformance_area conformance_buffers;
+extern const struct conformance_area conformance_convolutions;
 extern const struct conformance_area conformance_events;
 extern const struct conformance_area conformance_functions;
 extern const struct conformance_area conformance_groups;

@@ -45,6 +45,8 @@ int main(void)
           "dnnl_memory_desc_t");
     check(sizeof(dnnl_matmul_desc_t) <= sizeof(struct assay_dnnl_matmul_desc), "the size",
           "dnnl_matmul_desc_t");
+    check(sizeof(dnnl_convolution_desc_t) <= sizeof(struct assay_dnnl_convolution_desc), "the size",
+          "dnnl_convolution_desc_t");
 #endif
 #undef VALUE
 #define VALUE(name, value) check(DNNL_ARG_##name == ASSAY_DNNL_ARG_##name, "the value", #name);
@@ -80,13 +82,16 @@ int main(void)
     check(SAME_FUNCTION(name, result, parameters), "the type", #name);
     ASSAY_DNNL_COMMON_MAP(FUNCTION, MD, dnnl_version_t, dnnl_exec_arg_t)
     ASSAY_DNNL_OPTIONAL_MAP(FUNCTION)
+    ASSAY_DNNL_CONVOLUTION_MAP(FUNCTION, MD)
 #undef FUNCTION
 #define FUNCTION(result, name, symbol, parameters)                                                 \
     check(SAME_FUNCTION(symbol, result, parameters), "the type", #symbol);
 #if DNNL_VERSION_MAJOR >= 3
     ASSAY_DNNL3_MAP(FUNCTION, MD)
+    ASSAY_DNNL3_CONVOLUTION_MAP(FUNCTION, MD)
 #else
     ASSAY_DNNL2_MAP(FUNCTION, MD, dnnl_matmul_desc_t)
+    ASSAY_DNNL2_CONVOLUTION_MAP(FUNCTION, MD, dnnl_convolution_desc_t)
 #endif
 #undef FUNCTION
     printf("oneDNN %d.%d: %d declarations checked, %d differ\n", DNNL_VERSION_MAJOR,

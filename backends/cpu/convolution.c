@@ -1,0 +1,345 @@
+/*
+ * convolution - the forward convolution by oneDNN's convolution primitive.
+ *
+ * Input and output lie channels last, as they are. The weights' layout is oneDNN's own choice: what
+ * it makes of them (set_weights) is kept here, and no run has any part of that.
+ */
+#include "backends/cpu/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/threads.h"
+
+#define ALIGN 4096
+
+struct cpu_convolution {
+    struct convolution base;
+    struct dnnl_primitive *primitive, *reorder; /* no reorder: the weights are read as given */
+    char algorithm[PRODUCT_WORD_MAX];
+    unsigned char *scratchpad, *arranged;
+    uint64_t scratchpad_bytes, arranged_bytes;
+    struct dnnl_memory *input, *weights, *output, *pad, *given;
+};
+
+struct layouts {
+    struct assay_dnnl_memory_desc *input, *given, *any, *output;
+};
+
+static void layouts_finish(const struct onednn *dnnl, struct layouts *layouts)
+{
+    onednn_layout_destroy(dnnl, layouts->input);
+    onednn_layout_destroy(dnnl, layouts->given);
+    onednn_layout_destroy(dnnl, layouts->any);
+    onednn_layout_destroy(dnnl, layouts->output);
+}
+
+/* Logical dimensions are (n, c, h, w); in memory c is innermost. */
+static enum status image_layout(const struct onednn *dnnl, uint64_t batch, uint64_t channels,
+                                uint64_t height, uint64_t width, unsigned type,
+                                struct assay_dnnl_memory_desc **ret, struct error *err)
+{
+    const int64_t c = (int64_t)channels, h = (int64_t)height, w = (int64_t)width;
+    const int64_t dims[ASSAY_DNNL_NDIMS] = {(int64_t)batch, c, h, w};
+    const int64_t strides[ASSAY_DNNL_NDIMS] = {h * w * c, 1, w * c, c};
+
+    return onednn_layout_create(dnnl, 4, dims, type, strides, ret, err);
+}
+
+static enum status make_layouts(const struct onednn *dnnl, const struct convolution_shape *shape,
+                                struct layouts *ret, struct error *err)
+{
+    const unsigned type = cpu_dnnl_type(dnnl, shape->type);
+    const unsigned result = cpu_dnnl_type(dnnl, shape->result_type);
+    const int64_t groups = (int64_t)shape->groups;
+    const int64_t o = (int64_t)shape->filters / groups, i = (int64_t)shape->channels / groups;
+    const int64_t h = (int64_t)shape->kernel_height, w = (int64_t)shape->kernel_width;
+    /* (g, o, i, h, w), the first one only where there are groups. */
+    const int64_t dims[ASSAY_DNNL_NDIMS] = {groups, o, i, h, w};
+    const int64_t strides[ASSAY_DNNL_NDIMS] = {o * h * w * i, h * w * i, 1, w * i, i};
+    const int first = groups == 1 ? 1 : 0;
+    enum status status;
+
+    if (type == 0 || result == 0)
+        return error_set(err, STATUS_UNSUPPORTED, "oneDNN %s has no data type %s", dnnl->version,
+                         dtype_name(type == 0 ? shape->type : shape->result_type));
+    status = image_layout(dnnl, shape->batch, shape->channels, shape->height, shape->width, type,
+                          &ret->input, err);
+    if (status == STATUS_OK)
+        status = image_layout(dnnl, shape->batch, shape->filters, convolution_out_height(shape),
+                              convolution_out_width(shape), result, &ret->output, err);
+    if (status == STATUS_OK)
+        status = onednn_layout_create(dnnl, 5 - first, dims + first, type, strides + first,
+                                      &ret->given, err);
+    if (status == STATUS_OK)
+        status = onednn_layout_any(dnnl, 5 - first, dims + first, type, &ret->any, err);
+    return status;
+}
+
+static enum status make_attributes(const struct onednn *dnnl, enum precision precision,
+                                   struct dnnl_primitive_attr **ret, struct error *err)
+{
+    const struct dnnl_api *api = &dnnl->api;
+    struct dnnl_primitive_attr *attributes = NULL;
+    const char *function = "dnnl_primitive_attr_create";
+    unsigned code = api->dnnl_primitive_attr_create(&attributes);
+
+    if (code == ASSAY_DNNL_success) {
+        function = "dnnl_primitive_attr_set_scratchpad_mode";
+        code = api->dnnl_primitive_attr_set_scratchpad_mode(attributes,
+                                                            ASSAY_DNNL_scratchpad_mode_user);
+    }
+    /* fp32 is true fp32, whatever the environment says (ONEDNN_DEFAULT_FPMATH_MODE). */
+    if (code == ASSAY_DNNL_success && api->dnnl_primitive_attr_set_fpmath_mode != NULL) {
+        function = "dnnl_primitive_attr_set_fpmath_mode";
+        code = api->dnnl_primitive_attr_set_fpmath_mode(
+            attributes, precision == PRECISION_TF32 ? ASSAY_DNNL_fpmath_mode_tf32
+                                                    : ASSAY_DNNL_fpmath_mode_strict);
+    }
+    if (code != ASSAY_DNNL_success) {
+        if (attributes != NULL)
+            api->dnnl_primitive_attr_destroy(attributes);
+        return onednn_fail(dnnl, function, code, err);
+    }
+    *ret = attributes;
+    return STATUS_OK;
+}
+
+static enum status make_memory(const struct onednn *dnnl,
+                               const struct assay_dnnl_memory_desc *layout, void *bytes,
+                               struct dnnl_memory **ret, struct error *err)
+{
+    const unsigned code = dnnl->api.dnnl_memory_create(ret, layout, dnnl->engine, bytes);
+
+    if (code != ASSAY_DNNL_success || *ret == NULL)
+        return onednn_fail(dnnl, "dnnl_memory_create", code, err);
+    return STATUS_OK;
+}
+
+/* An array of ours in the library's layout. */
+static enum status make_array(const struct onednn *dnnl,
+                              const struct assay_dnnl_memory_desc *layout, const char *what,
+                              unsigned char **ret, uint64_t *ret_bytes, struct error *err)
+{
+    *ret_bytes = layout != NULL ? dnnl->api.dnnl_memory_desc_get_size(layout) : 0;
+    if (*ret_bytes == 0)
+        return STATUS_OK;
+    *ret = aligned_alloc(ALIGN, (*ret_bytes + ALIGN - 1) / ALIGN * ALIGN);
+    if (*ret == NULL)
+        return error_set(err, STATUS_DEVICE_MEMORY,
+                         "oneDNN %s: no memory for %s of %" PRIu64 " bytes", dnnl->version, what,
+                         *ret_bytes);
+    return STATUS_OK;
+}
+
+static enum status make_primitive(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc,
+                                  struct dnnl_primitive **ret, struct error *err)
+{
+    const unsigned code = dnnl->api.dnnl_primitive_create(ret, desc);
+
+    if (code != ASSAY_DNNL_success || *ret == NULL)
+        return onednn_fail(dnnl, "dnnl_primitive_create", code, err);
+    return STATUS_OK;
+}
+
+/* How weights come from the layout given into the one that `desc` wants. */
+static enum status make_weights(const struct onednn *dnnl, const struct layouts *layouts,
+                                const struct dnnl_primitive_desc *desc,
+                                struct cpu_convolution *convolution, struct error *err)
+{
+    const struct dnnl_api *api = &dnnl->api;
+    const struct assay_dnnl_memory_desc *wanted =
+        api->dnnl_primitive_desc_query_md(desc, ASSAY_DNNL_query_weights_md, 0);
+    struct dnnl_primitive_desc *reorder = NULL;
+    enum status status;
+    unsigned code;
+
+    if (wanted == NULL)
+        return error_set(err, STATUS_DEVICE,
+                         "oneDNN %s: dnnl_primitive_desc_query_md tells no "
+                         "layout of weights",
+                         dnnl->version);
+    if (api->dnnl_memory_desc_equal(wanted, layouts->given))
+        return make_memory(dnnl, layouts->given, NULL, &convolution->weights, err);
+    code = api->dnnl_reorder_primitive_desc_create(&reorder, layouts->given, dnnl->engine, wanted,
+                                                   dnnl->engine, NULL);
+    if (code != ASSAY_DNNL_success || reorder == NULL)
+        return onednn_fail(dnnl, "dnnl_reorder_primitive_desc_create", code, err);
+    status = make_primitive(dnnl, reorder, &convolution->reorder, err);
+    api->dnnl_primitive_desc_destroy(reorder);
+    if (status == STATUS_OK)
+        status = make_array(dnnl, wanted, "weights", &convolution->arranged,
+                            &convolution->arranged_bytes, err);
+    if (status == STATUS_OK)
+        status = make_memory(dnnl, wanted, convolution->arranged, &convolution->weights, err);
+    if (status == STATUS_OK)
+        status = make_memory(dnnl, layouts->given, NULL, &convolution->given, err);
+    return status;
+}
+
+static enum status make_convolution(const struct onednn *dnnl,
+                                    const struct convolution_shape *shape,
+                                    const struct layouts *layouts,
+                                    struct cpu_convolution *convolution, struct error *err)
+{
+    const int64_t strides[ASSAY_DNNL_NDIMS] = {(int64_t)shape->stride_y, (int64_t)shape->stride_x};
+    const int64_t dilations[ASSAY_DNNL_NDIMS] = {(int64_t)shape->dilation_y - 1,
+                                                 (int64_t)shape->dilation_x - 1};
+    const int64_t paddings[ASSAY_DNNL_NDIMS] = {(int64_t)shape->pad_y, (int64_t)shape->pad_x};
+    struct dnnl_primitive_attr *attributes = NULL;
+    struct dnnl_primitive_desc *desc = NULL;
+    const struct assay_dnnl_memory_desc *pad;
+    enum status status = make_attributes(dnnl, shape->precision, &attributes, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = onednn_convolution_create(dnnl, layouts->input, layouts->any, layouts->output, strides,
+                                       dilations, paddings, attributes, &desc, err);
+    dnnl->api.dnnl_primitive_attr_destroy(attributes);
+    if (status != STATUS_OK)
+        return status;
+    onednn_algorithm(dnnl, desc, convolution->algorithm, sizeof(convolution->algorithm));
+    pad = dnnl->api.dnnl_primitive_desc_query_md(desc, ASSAY_DNNL_query_scratchpad_md, 0);
+    status = make_primitive(dnnl, desc, &convolution->primitive, err);
+    if (status == STATUS_OK)
+        status = make_memory(dnnl, layouts->input, NULL, &convolution->input, err);
+    if (status == STATUS_OK)
+        status = make_memory(dnnl, layouts->output, NULL, &convolution->output, err);
+    if (status == STATUS_OK)
+        status = make_weights(dnnl, layouts, desc, convolution, err);
+    if (status == STATUS_OK)
+        status = make_array(dnnl, pad, "a scratchpad", &convolution->scratchpad,
+                            &convolution->scratchpad_bytes, err);
+    if (status == STATUS_OK && convolution->scratchpad != NULL)
+        status = make_memory(dnnl, pad, convolution->scratchpad, &convolution->pad, err);
+    dnnl->api.dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+void cpu_convolution_destroy(struct device *base, struct convolution *convolution)
+{
+    const struct dnnl_api *api = &cpu_device(base)->state->dnnl.api;
+    struct cpu_convolution *self = (struct cpu_convolution *)convolution;
+    struct dnnl_memory *memories[] = {self->input, self->weights, self->output, self->pad,
+                                      self->given};
+
+    for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
+        if (memories[i] != NULL)
+            api->dnnl_memory_destroy(memories[i]);
+    if (self->primitive != NULL)
+        api->dnnl_primitive_destroy(self->primitive);
+    if (self->reorder != NULL)
+        api->dnnl_primitive_destroy(self->reorder);
+    free(self->scratchpad);
+    free(self->arranged);
+    free(self);
+}
+
+enum status cpu_convolution_create(struct device *base, const struct convolution_shape *shape,
+                                   struct convolution **ret, struct error *err)
+{
+    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
+    struct cpu_convolution *convolution;
+    struct layouts layouts = {0};
+    enum status status;
+
+    if (shape->precision == PRECISION_TF32 && dnnl->major < 3)
+        return error_set(err, STATUS_UNSUPPORTED, "oneDNN %s has no tf32", dnnl->version);
+    convolution = calloc(1, sizeof(*convolution));
+    if (convolution == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    status = make_layouts(dnnl, shape, &layouts, err);
+    if (status == STATUS_OK)
+        status = make_convolution(dnnl, shape, &layouts, convolution, err);
+    /* A permission that the library may not take: see check_tf32 of product.c. */
+    if (status == STATUS_OK && shape->precision == PRECISION_TF32 &&
+        strstr(convolution->algorithm, "tf32") == NULL)
+        status = error_set(err, STATUS_UNSUPPORTED,
+                           "oneDNN %s: with tf32 allowed it chooses %s, which computes in fp32",
+                           dnnl->version, convolution->algorithm);
+    layouts_finish(dnnl, &layouts);
+    if (status != STATUS_OK) {
+        cpu_convolution_destroy(base, &convolution->base);
+        return status;
+    }
+    *ret = &convolution->base;
+    return STATUS_OK;
+}
+
+static unsigned point(const struct onednn *dnnl, struct dnnl_memory *memory,
+                      const struct product_operand *operand, enum dtype type)
+{
+    unsigned char *bytes = ((struct cpu_buffer *)operand->buffer)->bytes;
+
+    return dnnl->api.dnnl_memory_set_data_handle(memory,
+                                                 bytes + operand->offset * (dtype_bits(type) / 8));
+}
+
+static enum status execute(struct cpu_device *device, const struct dnnl_primitive *primitive,
+                           int count, const struct assay_dnnl_exec_arg *args, struct error *err)
+{
+    const struct onednn *dnnl = &device->state->dnnl;
+    unsigned code;
+
+    if (device->flush_denormals)
+        cpu_threads_set_flush(device->threads, true);
+    code = dnnl->api.dnnl_primitive_execute(primitive, dnnl->stream, count, args);
+    if (code == ASSAY_DNNL_success)
+        code = dnnl->api.dnnl_stream_wait(dnnl->stream);
+    if (device->flush_denormals)
+        cpu_threads_set_flush(device->threads, false);
+    return code == ASSAY_DNNL_success ? STATUS_OK
+                                      : onednn_fail(dnnl, "dnnl_primitive_execute", code, err);
+}
+
+enum status cpu_convolution_set_weights(struct device *base, struct convolution *convolution,
+                                        const struct product_operand *weights, struct error *err)
+{
+    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
+    struct cpu_convolution *self = (struct cpu_convolution *)convolution;
+    const struct assay_dnnl_exec_arg args[] = {{ASSAY_DNNL_ARG_SRC, self->given},
+                                               {ASSAY_DNNL_ARG_DST, self->weights}};
+    const unsigned code = point(dnnl, self->reorder != NULL ? self->given : self->weights, weights,
+                                convolution->shape.type);
+
+    if (code != ASSAY_DNNL_success)
+        return onednn_fail(dnnl, "dnnl_memory_set_data_handle", code, err);
+    return self->reorder == NULL ? STATUS_OK
+                                 : execute(cpu_device(base), self->reorder, 2, args, err);
+}
+
+enum status cpu_convolution_run(struct device *base, struct convolution *convolution,
+                                const struct product_operand *input,
+                                const struct product_operand *output, struct error *err)
+{
+    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
+    struct cpu_convolution *self = (struct cpu_convolution *)convolution;
+    const struct assay_dnnl_exec_arg args[] = {{ASSAY_DNNL_ARG_SRC, self->input},
+                                               {ASSAY_DNNL_ARG_WEIGHTS, self->weights},
+                                               {ASSAY_DNNL_ARG_DST, self->output},
+                                               {ASSAY_DNNL_ARG_SCRATCHPAD, self->pad}};
+    unsigned code = point(dnnl, self->input, input, convolution->shape.type);
+
+    if (code == ASSAY_DNNL_success)
+        code = point(dnnl, self->output, output, convolution->shape.result_type);
+    if (code != ASSAY_DNNL_success)
+        return onednn_fail(dnnl, "dnnl_memory_set_data_handle", code, err);
+    return execute(cpu_device(base), self->primitive, self->pad != NULL ? 4 : 3, args, err);
+}
+
+enum status cpu_convolution_describe(struct device *base, const struct convolution *convolution,
+                                     struct convolution_info *ret, struct error *err)
+{
+    const struct cpu_convolution *self = (const struct cpu_convolution *)convolution;
+
+    (void)err;
+    cpu_dnnl_describe(&cpu_device(base)->state->dnnl, convolution->shape.precision, self->algorithm,
+                      self->scratchpad_bytes, &ret->library);
+    snprintf(ret->weights, sizeof(ret->weights), "%s",
+             self->reorder != NULL ? "reordered once into the layout that oneDNN chose (any)"
+                                   : "as given");
+    ret->weights_bytes = self->arranged_bytes;
+    return STATUS_OK;
+}

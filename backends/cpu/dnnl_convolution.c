@@ -1,0 +1,82 @@
+#include "backends/cpu/dnnl_api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool onednn_has_convolutions(const struct onednn *dnnl)
+{
+    const struct dnnl_api *api = &dnnl->api;
+
+    if (api->dnnl_memory_desc_equal == NULL || api->dnnl_reorder_primitive_desc_create == NULL)
+        return false;
+    if (dnnl->major == 2)
+        return api->memory_desc_tag_2 != NULL && api->convolution_desc_init_2 != NULL;
+    return api->memory_desc_tag_3 != NULL && api->convolution_create_3 != NULL;
+}
+
+enum status onednn_layout_any(const struct onednn *dnnl, int count, const int64_t *dims,
+                              unsigned type, struct assay_dnnl_memory_desc **ret, struct error *err)
+{
+    const char *function = "dnnl_memory_desc_create_with_tag";
+    struct assay_dnnl_memory_desc *layout = NULL;
+    unsigned code;
+
+    if (dnnl->major == 2) {
+        function = "dnnl_memory_desc_init_by_tag";
+        layout = aligned_alloc(_Alignof(struct assay_dnnl_memory_desc), sizeof(*layout));
+        if (layout == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        memset(layout, 0, sizeof(*layout));
+        code = dnnl->api.memory_desc_tag_2(layout, count, dims, type, ASSAY_DNNL_format_tag_any);
+        if (code != ASSAY_DNNL_success)
+            free(layout);
+    } else {
+        code = dnnl->api.memory_desc_tag_3(&layout, count, dims, type, ASSAY_DNNL_format_tag_any);
+        if (layout == NULL && code == ASSAY_DNNL_success)
+            code = ASSAY_DNNL_runtime_error;
+    }
+    if (code != ASSAY_DNNL_success)
+        return onednn_fail(dnnl, function, code, err);
+    *ret = layout;
+    return STATUS_OK;
+}
+
+enum status onednn_convolution_create(const struct onednn *dnnl,
+                                      const struct assay_dnnl_memory_desc *input,
+                                      const struct assay_dnnl_memory_desc *weights,
+                                      const struct assay_dnnl_memory_desc *output,
+                                      const int64_t *strides, const int64_t *dilations,
+                                      const int64_t *paddings,
+                                      const struct dnnl_primitive_attr *attributes,
+                                      struct dnnl_primitive_desc **ret, struct error *err)
+{
+    const char *function = "dnnl_convolution_forward_primitive_desc_create";
+    struct assay_dnnl_convolution_desc *operation = NULL;
+    struct dnnl_primitive_desc *made = NULL;
+    unsigned code;
+
+    if (dnnl->major == 2) {
+        operation = aligned_alloc(_Alignof(struct assay_dnnl_convolution_desc), sizeof(*operation));
+        if (operation == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        memset(operation, 0, sizeof(*operation));
+        function = "dnnl_dilated_convolution_forward_desc_init";
+        code = dnnl->api.convolution_desc_init_2(
+            operation, ASSAY_DNNL_forward_inference, ASSAY_DNNL_convolution_direct, input, weights,
+            NULL, output, strides, dilations, paddings, paddings);
+        if (code == ASSAY_DNNL_success) {
+            function = "dnnl_primitive_desc_create";
+            code =
+                dnnl->api.primitive_desc_create_2(&made, operation, attributes, dnnl->engine, NULL);
+        }
+        free(operation);
+    } else {
+        code = dnnl->api.convolution_create_3(
+            &made, dnnl->engine, ASSAY_DNNL_forward_inference, ASSAY_DNNL_convolution_direct, input,
+            weights, NULL, output, strides, dilations, paddings, paddings, attributes);
+    }
+    if (code != ASSAY_DNNL_success || made == NULL)
+        return onednn_fail(dnnl, function, code, err);
+    *ret = made;
+    return STATUS_OK;
+}
