@@ -137,44 +137,101 @@ void dossier_items(struct text *out, const struct view *view)
     }
 }
 
-/* The libraries of the first trial that has any; what changed within a window is a deviation. */
+static const struct view_trial *first_with_files(const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; i++)
+        if (cell->trials[i].component_count > 0)
+            return &cell->trials[i];
+    return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_files(const struct view_trial *a, const struct view_trial *b)
+{
+    if (a->component_count != b->component_count)
+        return false;
+    for (size_t i = 0; i < a->component_count; i++)
+        if (strcmp(a->components[i].path, b->components[i].path) ||
+            !same_text(a->components[i].digest, b->components[i].digest))
+            return false;
+    return true;
+}
+
+static void append_file(struct text *out, const struct view_component *component)
+{
+    text_append(out, "<tr><td class=\"wrap\">");
+    escape_html(out, component->path);
+    text_append(out, "</td><td>");
+    html_known(out, component->kind);
+    text_append(out, "</td><td class=\"wrap\">");
+    if (component->version)
+        escape_html(out, component->version);
+    if (component->package && component->package_version) {
+        text_append(out, component->version ? "; " : "");
+        escape_html(out, component->package);
+        text_append_char(out, ' ');
+        escape_html(out, component->package_version);
+    } else if (!component->version) {
+        text_append(out, "<span class=\"none\">of no package</span>");
+    }
+    text_append(out, "</td><td class=\"wrap\"><code>");
+    html_known(out, component->digest ? component->digest : component->missing_reason);
+    if (component->build_id) {
+        text_append(out, "</code><br><span class=\"soft\">build-id</span> <code>");
+        escape_html(out, component->build_id);
+    }
+    text_append(out, "</code></td></tr>\n");
+}
+
+/* The files of a result's first trial that has any; what changed within a window is a deviation. */
 static void append_software(struct text *out, const struct view_cell *cell)
 {
-    const struct view_trial *trial = NULL;
+    const struct view_trial *trial = first_with_files(cell);
 
-    for (size_t i = 0; i < cell->trial_count && !trial; i++)
-        if (cell->trials[i].component_count > 0)
-            trial = &cell->trials[i];
     if (!trial) {
-        text_append(out, "<p class=\"bad\">No mapped files are recorded.</p>\n");
+        text_append(out, "<p class=\"bad\">No files are recorded of ");
+        escape_html(out, cell->result);
+        text_append(out, ".</p>\n");
         return;
     }
-    text_append_format(out,
-                       "<details><summary>%zu files that took part, with SHA-256</summary>"
-                       "<div class=\"scroll\"><table class=\"tight\"><thead><tr>"
-                       "<th scope=\"col\">File</th><th scope=\"col\">Version</th>"
-                       "<th scope=\"col\">SHA-256</th></tr></thead><tbody>\n",
+    text_append_format(out, "<details><summary>%zu files that took part in ",
                        trial->component_count);
-    for (size_t i = 0; i < trial->component_count; i++) {
-        const struct view_component *component = &trial->components[i];
-
-        text_append(out, "<tr><td class=\"wrap\">");
-        escape_html(out, component->path);
-        text_append(out, "</td><td>");
-        html_known(out, component->version);
-        text_append(out, "</td><td class=\"wrap\"><code>");
-        html_known(out, component->digest ? component->digest : component->missing_reason);
-        text_append(out, "</code></td></tr>\n");
-    }
+    escape_html(out, cell->result);
+    text_append(out, ", with SHA-256</summary>"
+                     "<div class=\"scroll\"><table class=\"tight\"><thead><tr>"
+                     "<th scope=\"col\">File</th><th scope=\"col\">Kind</th>"
+                     "<th scope=\"col\">Version, package</th>"
+                     "<th scope=\"col\">SHA-256</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < trial->component_count; i++)
+        append_file(out, &trial->components[i]);
     text_append(out, "</tbody></table></div></details>\n");
+}
+
+/* Cells on the same files as an earlier one are not repeated. */
+static void append_all_software(struct text *out, const struct view *view)
+{
+    for (size_t i = 0; i < view->cell_count; i++) {
+        const struct view_trial *trial = first_with_files(&view->cells[i]);
+        bool shown = view->cells[i].trial_count == 0;
+
+        for (size_t k = 0; trial && k < i && !shown; k++)
+            shown = first_with_files(&view->cells[k]) &&
+                    same_files(first_with_files(&view->cells[k]), trial);
+        if (!shown)
+            append_software(out, &view->cells[i]);
+    }
 }
 
 void dossier_conditions(struct text *out, const struct view *view)
 {
-    bool host = false, software = false;
+    bool host = false;
 
     text_append(out, "<h2 id=\"conditions\">4. Conditions</h2>\n");
-    for (size_t i = 0; i < view->cell_count && !(host && software); i++) {
+    for (size_t i = 0; i < view->cell_count && !host; i++) {
         const struct view_cell *cell = &view->cells[i];
 
         for (size_t t = 0; t < cell->trial_count && !host; t++)
@@ -184,11 +241,9 @@ void dossier_conditions(struct text *out, const struct view *view)
                 html_reading_table(out, "Readings of the host", &cell->trials[t].host);
                 host = true;
             }
-        if (!software && cell->trial_count > 0) {
-            append_software(out, cell);
-            software = true;
-        }
     }
     if (!host)
         text_append(out, "<p class=\"bad\">No conditions are recorded.</p>\n");
+    append_all_software(out, view);
+    html_dumps(out, view);
 }

@@ -1,4 +1,5 @@
-/* What `assay doctor` found on the machine before a campaign's trials. */
+/* What `assay doctor` found on the machine before a campaign's trials, and what tools said of it.
+ */
 #include "reports/html_internal.h"
 
 #include <string.h>
@@ -13,25 +14,34 @@ static void append_cell(struct text *out, const json_t *finding, const char *key
     text_append(out, "</td>");
 }
 
-static void append_report(struct text *out, const struct view_campaign *campaign,
-                          const json_t *examined)
+/* What was found in order, or could not be known: one line each. */
+static void append_list(struct text *out, const char *summary, const json_t *list, const char *key)
 {
-    const json_t *report = json_object_get(examined, "report");
-    const json_t *findings = json_object_get(report, "findings");
-    struct view_count utc_ns = view_json_count(examined, "utc_ns");
+    size_t i;
+    json_t *entry;
+
+    if (json_array_size(list) == 0)
+        return;
+    text_append_format(out,
+                       "<details><summary>%zu %s</summary><div class=\"scroll\">"
+                       "<table class=\"tight\"><tbody>\n",
+                       json_array_size(list), summary);
+    json_array_foreach((json_t *)list, i, entry)
+    {
+        text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
+        escape_html(out, view_json_text(entry, "check"));
+        text_append(out, "</th>");
+        append_cell(out, entry, key);
+        text_append(out, "</tr>\n");
+    }
+    text_append(out, "</tbody></table></div></details>\n");
+}
+
+static void append_findings(struct text *out, const json_t *findings)
+{
     size_t i;
     json_t *finding;
 
-    text_append(out, "<p class=\"soft\">Campaign ");
-    escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 8);
-    text_append(out, ", ");
-    html_time(out, &utc_ns, " UTC");
-    text_append_format(out, ": %zu found, %zu in order, %zu not known here.</p>\n",
-                       json_array_size(findings),
-                       json_array_size(json_object_get(report, "passed")),
-                       json_array_size(json_object_get(report, "unknown")));
-    if (json_array_size(findings) == 0)
-        return;
     text_append(out, "<div class=\"scroll\"><table class=\"tight\"><thead><tr>"
                      "<th scope=\"col\">What</th><th scope=\"col\">How bad</th>"
                      "<th scope=\"col\">Seen</th><th scope=\"col\">What it spoils</th>"
@@ -50,6 +60,73 @@ static void append_report(struct text *out, const struct view_campaign *campaign
     text_append(out, "</tbody></table></div>\n");
 }
 
+static void append_report(struct text *out, const struct view_campaign *campaign,
+                          const json_t *examined)
+{
+    const json_t *report = json_object_get(examined, "report");
+    const json_t *findings = json_object_get(report, "findings");
+    struct view_count utc_ns = view_json_count(examined, "utc_ns");
+
+    text_append(out, "<p class=\"soft\">Campaign ");
+    escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 8);
+    text_append(out, ", ");
+    html_time(out, &utc_ns, " UTC");
+    text_append_format(out, ": %zu found, %zu in order, %zu not known here.</p>\n",
+                       json_array_size(findings),
+                       json_array_size(json_object_get(report, "passed")),
+                       json_array_size(json_object_get(report, "unknown")));
+    if (json_array_size(findings) > 0)
+        append_findings(out, findings);
+    append_list(out, "in order", json_object_get(report, "passed"), "observed");
+    append_list(out, "not known here, each with its reason", json_object_get(report, "unknown"),
+                "reason");
+}
+
+static void append_dump(struct text *out, const json_t *dump)
+{
+    struct view_count bytes = view_json_count(dump, "bytes");
+    const char *digest = view_json_string(dump, "sha256");
+
+    text_append(out, "<tr><th scope=\"row\" class=\"wrap\"><code>");
+    escape_html(out, view_json_text(dump, "command"));
+    text_append(out, "</code></th>");
+    append_cell(out, dump, "status");
+    text_append(out, "<td class=\"wrap\">");
+    if (bytes.known)
+        text_append_format(out, "%lld bytes, SHA-256 ", (long long)bytes.value);
+    if (digest)
+        html_digest(out, digest);
+    if (view_json_string(dump, "message"))
+        text_append(out, digest ? "; " : "");
+    escape_html(out, view_json_text(dump, "message"));
+    text_append(out, "</td></tr>\n");
+}
+
+void html_dumps(struct text *out, const struct view *view)
+{
+    for (size_t c = 0; c < view->campaign_count; ++c) {
+        const json_t *dumps = json_object_get(view->campaigns[c].root, "dumps");
+        size_t i;
+        json_t *dump;
+
+        if (json_array_size(dumps) == 0)
+            continue;
+        text_append(out, "<details><summary>What the system&#39;s and the vendors&#39; tools said "
+                         "of the machine before campaign ");
+        escape_html_short(out, view->campaigns[c].uid ? view->campaigns[c].uid : "not recorded", 8);
+        text_append(out, ", kept word for word (<code>assay show --dump</code>)</summary>"
+                         "<div class=\"scroll\"><table class=\"tight\"><thead><tr>"
+                         "<th scope=\"col\">Tool</th><th scope=\"col\">Came to</th>"
+                         "<th scope=\"col\">What is kept, or why nothing is</th></tr></thead>"
+                         "<tbody>\n");
+        json_array_foreach((json_t *)dumps, i, dump)
+        {
+            append_dump(out, dump);
+        }
+        text_append(out, "</tbody></table></div></details>\n");
+    }
+}
+
 void html_doctor(struct text *out, const struct view *view)
 {
     bool any = false;
@@ -65,4 +142,6 @@ void html_doctor(struct text *out, const struct view *view)
             append_report(out, &view->campaigns[c], examined);
         }
     }
+    if (any)
+        html_dumps(out, view);
 }

@@ -103,6 +103,9 @@ enum status html_charts(struct text *out, struct store *store, const struct view
 
 void html_doctor(struct text *out, const struct view *view);
 
+/* What lscpu, nvidia-smi and the like said then: name, status, size and digest. */
+void html_dumps(struct text *out, const struct view *view);
+
 /* ---- html_telemetry.c: what was sampled beside the trials; nothing where nothing was ---- */
 
 void html_telemetry(struct text *out, struct store *store, const struct view_cell *cell);

@@ -233,6 +233,56 @@ static void read_drivers(struct reading_list *list)
                             "no kernel module of an accelerator is loaded");
 }
 
+/* What the amdgpu driver loaded into a card: "vbios 113-D41711XT-069, smc 0x00553900 ...". */
+static void read_card_firmware(struct reading_list *list, const char *card, bool *ret_any)
+{
+    char folder[128], name[64], path[PATH_MAX], *line = NULL;
+    char **files;
+    struct text words;
+
+    text_init(&words);
+    snprintf(path, sizeof(path), "/sys/class/drm/%.32s/device/vbios_version", card);
+    if (machine_read_line(path, &line, NULL) == STATUS_OK)
+        text_append_format(&words, "vbios %s", line);
+    free(line);
+    snprintf(folder, sizeof(folder), "/sys/class/drm/%.32s/device/fw_version", card);
+    files = machine_list(folder, "");
+    for (size_t i = 0; files && files[i]; i++) {
+        const char *end = strstr(files[i], "_fw_version");
+
+        line = NULL;
+        snprintf(path, sizeof(path), "%s/%.64s", folder, files[i]);
+        if (end && machine_read_line(path, &line, NULL) == STATUS_OK)
+            text_append_format(&words, "%s%.*s %s", words.length ? ", " : "", (int)(end - files[i]),
+                               files[i], line);
+        free(line);
+    }
+    machine_list_free(files);
+    if (words.length > 0) {
+        snprintf(name, sizeof(name), "host.firmware.%.32s", card);
+        reading_add_text(list, name, words.data, folder);
+        *ret_any = true;
+    }
+    list->failed |= !text_ok(&words);
+    text_finish(&words);
+}
+
+/* NVIDIA tells the same of a device through NVML: device.vbios, device.gsp_firmware_version. */
+static void read_firmware(struct reading_list *list)
+{
+    char **cards = machine_list("/sys/class/drm", "card");
+    bool any = false;
+
+    for (size_t i = 0; cards && cards[i]; i++)
+        if (!strchr(cards[i], '-')) /* card0-DP-1 is a connector */
+            read_card_firmware(list, cards[i], &any);
+    machine_list_free(cards);
+    if (!any)
+        reading_add_missing(list, "host.firmware", READING_NOT_APPLICABLE,
+                            "/sys/class/drm/card*/device/fw_version",
+                            "no card's driver shows its firmware there");
+}
+
 /* Which drivers the OpenCL loader is offered. */
 static void read_icds(struct reading_list *list)
 {
@@ -262,6 +312,7 @@ void host_read_details(struct reading_list *list)
     read_hypervisor(list);
     read_container(list);
     read_drivers(list);
+    read_firmware(list);
     read_icds(list);
     add_line(list, "host.machine.firmware", "/sys/class/dmi/id/bios_version", "no DMI tables");
     add_line(list, "host.clocksource_available",

@@ -1,36 +1,7 @@
-#include "harness/runner/packages.h"
+#include "harness/runner/packages_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "harness/core/machine_root.h"
-#include "harness/core/text.h"
-
-#define FOLDER "/var/lib/dpkg/info"
-#define STATUS_FILE "/var/lib/dpkg/status"
-#define LIST_MAX ((size_t)16 << 20)
-#define STATUS_MAX ((size_t)64 << 20)
-
-struct entry {
-    const char *path;    /* into a list's text, without "/usr" in front */
-    const char *package; /* into `names` */
-};
-
-struct version {
-    const char *package, *version; /* into the status file's text */
-    const char *architecture;
-};
-
-struct packages {
-    struct entry *entries; /* sorted by path */
-    size_t count, capacity;
-    char **texts; /* what the strings point into */
-    size_t text_count, text_capacity;
-    struct version *versions; /* sorted by package */
-    size_t version_count, version_capacity;
-    bool failed;
-};
 
 static void *grow(struct packages *packages, void *items, size_t *capacity, size_t size)
 {
@@ -45,19 +16,33 @@ static void *grow(struct packages *packages, void *items, size_t *capacity, size
     return grown;
 }
 
-/* Keeps a heap text until the end; NULL: failed. */
-static char *keep(struct packages *packages, char *text)
+char *packages_keep(struct packages *packages, char *text)
 {
+    if (!text)
+        return NULL;
     if (packages->text_count == packages->text_capacity)
         packages->texts =
             grow(packages, packages->texts, &packages->text_capacity, sizeof(*packages->texts));
-    if (!text || packages->failed) {
+    if (packages->failed) {
         free(text);
-        packages->failed = true;
         return NULL;
     }
     packages->texts[packages->text_count++] = text;
     return text;
+}
+
+size_t packages_add_owner(struct packages *packages, const char *manager, const char *name,
+                          const char *version)
+{
+    if (!name)
+        return PACKAGES_NOBODY;
+    if (packages->owner_count == packages->owner_capacity)
+        packages->owners =
+            grow(packages, packages->owners, &packages->owner_capacity, sizeof(*packages->owners));
+    if (packages->failed)
+        return PACKAGES_NOBODY;
+    packages->owners[packages->owner_count] = (struct package){manager, name, version};
+    return packages->owner_count++;
 }
 
 static const char *without_usr(const char *path)
@@ -68,7 +53,7 @@ static const char *without_usr(const char *path)
 /* Only what can be a component: libraries, programs, plug-ins, compilers, drivers, firmware. */
 static bool is_of_interest(const char *path)
 {
-    static const char *const parts[] = {".so",  "/bin/", "/sbin/",      "/libexec/", "/gcc/",
+    static const char *const parts[] = {".so",   "/bin/", "/sbin/",      "/libexec/", "/gcc/",
                                         "/llvm", "pocl",  "/etc/OpenCL", ".ko",       "/firmware/"};
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -77,92 +62,45 @@ static bool is_of_interest(const char *path)
     return false;
 }
 
-/* "libc6:amd64.list": every file of a package, a line each. */
-static void read_list(struct packages *packages, const char *file)
+void packages_add_file(struct packages *packages, size_t owner, const char *path)
 {
-    char path[PATH_MAX], *text = NULL, *name, *rest = NULL;
-    size_t length = strlen(file);
-
-    if (length <= 5 || strcmp(file + length - 5, ".list") ||
-        snprintf(path, sizeof(path), FOLDER "/%s", file) >= (int)sizeof(path) ||
-        machine_read(path, LIST_MAX, &text, NULL) != STATUS_OK)
+    if (owner == PACKAGES_NOBODY || !path || path[0] != '/' || !is_of_interest(path))
         return;
-    name = keep(packages, strndup(file, length - 5));
-    text = keep(packages, text);
-    for (char *line = name && text ? strtok_r(text, "\n", &rest) : NULL; line;
-         line = strtok_r(NULL, "\n", &rest)) {
-        if (!is_of_interest(line))
-            continue;
-        if (packages->count == packages->capacity)
-            packages->entries =
-                grow(packages, packages->entries, &packages->capacity, sizeof(*packages->entries));
-        if (packages->failed)
-            return;
-        packages->entries[packages->count++] = (struct entry){without_usr(line), name};
-    }
+    if (packages->count == packages->capacity)
+        packages->entries =
+            grow(packages, packages->entries, &packages->capacity, sizeof(*packages->entries));
+    if (!packages->failed)
+        packages->entries[packages->count++] = (struct packages_entry){without_usr(path), owner};
 }
 
-static char *field(char *line, const char *key)
+void packages_take_file(struct packages *packages, size_t owner, char *path)
 {
-    size_t length = strlen(key);
-
-    return strncmp(line, key, length) ? NULL : line + length;
-}
-
-/* Stanzas of "Field: value", an empty line between them. */
-static void read_versions(struct packages *packages)
-{
-    struct version version = {0};
-    char *text = NULL, *next;
-
-    if (machine_read(STATUS_FILE, STATUS_MAX, &text, NULL) != STATUS_OK)
-        return;
-    text = keep(packages, text);
-    for (char *line = text; line; line = next) {
-        char *end = strchr(line, '\n');
-
-        next = end ? end + 1 : NULL;
-        if (end)
-            *end = '\0';
-        if (field(line, "Package: "))
-            version.package = field(line, "Package: ");
-        else if (field(line, "Version: "))
-            version.version = field(line, "Version: ");
-        else if (field(line, "Architecture: "))
-            version.architecture = field(line, "Architecture: ");
-        if (line[0] && next)
-            continue;
-        if (packages->version_count == packages->version_capacity)
-            packages->versions = grow(packages, packages->versions, &packages->version_capacity,
-                                      sizeof(*packages->versions));
-        if (packages->failed)
-            return;
-        if (version.package && version.version && version.architecture)
-            packages->versions[packages->version_count++] = version;
-        memset(&version, 0, sizeof(version));
-    }
+    if (path && is_of_interest(path))
+        packages_add_file(packages, owner, packages_keep(packages, path));
+    else
+        free(path);
+    packages->failed = packages->failed || !path;
 }
 
 static int compare_entries(const void *a, const void *b)
 {
-    return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+    return strcmp(((const struct packages_entry *)a)->path,
+                  ((const struct packages_entry *)b)->path);
 }
 
 enum status packages_open(struct packages **ret, struct error *err)
 {
     struct packages *packages = calloc(1, sizeof(*packages));
-    char **files = machine_list(FOLDER, "");
 
-    if (packages && files) {
-        for (size_t i = 0; files[i] && !packages->failed; i++)
-            read_list(packages, files[i]);
-        if (packages->count > 0)
-            read_versions(packages);
+    if (packages) {
+        packages_read_dpkg(packages);
+        packages_read_rpm(packages);
+        packages_read_pacman(packages);
+        packages_read_apk(packages);
         if (packages->count > 0)
             qsort(packages->entries, packages->count, sizeof(*packages->entries), compare_entries);
     }
-    machine_list_free(files);
-    if (!packages || !files || packages->failed) {
+    if (!packages || packages->failed) {
         packages_destroy(packages);
         return error_set(err, STATUS_NO_MEMORY, "no memory for the list of packages");
     }
@@ -178,32 +116,20 @@ void packages_destroy(struct packages *packages)
         free(packages->texts[i]);
     free(packages->texts);
     free(packages->entries);
-    free(packages->versions);
+    free(packages->owners);
     free(packages);
-}
-
-/* "libc6:amd64" is libc6 of amd64; "tzdata" is whichever there is. */
-static bool is_version_of(const struct version *version, const char *package)
-{
-    size_t length = strcspn(package, ":");
-
-    return strlen(version->package) == length && !strncmp(version->package, package, length) &&
-           (!package[length] || !strcmp(version->architecture, package + length + 1));
 }
 
 bool packages_find(const struct packages *packages, const char *path, struct package *ret)
 {
-    struct entry wanted = {.path = without_usr(path)};
-    const struct entry *entry = packages->count
-                                    ? bsearch(&wanted, packages->entries, packages->count,
-                                              sizeof(*packages->entries), compare_entries)
-                                    : NULL;
+    struct packages_entry wanted = {.path = without_usr(path)};
+    const struct packages_entry *entry = packages->count
+                                             ? bsearch(&wanted, packages->entries, packages->count,
+                                                       sizeof(*packages->entries), compare_entries)
+                                             : NULL;
 
-    for (size_t i = 0; entry && i < packages->version_count; i++) {
-        if (!is_version_of(&packages->versions[i], entry->package))
-            continue;
-        *ret = (struct package){"dpkg", entry->package, packages->versions[i].version};
-        return true;
-    }
-    return false;
+    if (!entry || !packages->owners[entry->owner].version)
+        return false;
+    *ret = packages->owners[entry->owner];
+    return true;
 }

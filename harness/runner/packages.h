@@ -1,7 +1,9 @@
 /*
- * packages - which installed package a file belongs to, as dpkg's own database tells
- * (/var/lib/dpkg/info/NAME.list and /var/lib/dpkg/status, deb-control(5)). Read once; no program is
- * run.
+ * packages - which installed package a file belongs to, as the package managers' own databases
+ * tell: dpkg's (/var/lib/dpkg/info/NAME.list and status, deb-control(5)), pacman's
+ * (/var/lib/pacman/local/NAME-VERSION/desc and files), apk's (/lib/apk/db/installed), and rpm's,
+ * which only rpm itself reads: it is asked once, in a child process, where there is such a
+ * database.
  */
 #ifndef ASSAY_RUNNER_PACKAGES_H
 #define ASSAY_RUNNER_PACKAGES_H
@@ -13,12 +15,12 @@
 struct packages;
 
 struct package {
-    const char *manager; /* "dpkg" */
-    const char *name;    /* "libc6:amd64" */
+    const char *manager; /* "dpkg", "rpm", "pacman" or "apk" */
+    const char *name;    /* with the architecture, where it is known: "libc6:amd64" */
     const char *version; /* "2.36-9+deb12u10" */
 };
 
-/* An empty one where there is no dpkg. NO_MEMORY alone. */
+/* An empty one where there is no package manager that is known. NO_MEMORY alone. */
 enum status packages_open(struct packages **ret, struct error *err);
 void packages_destroy(struct packages *packages); /* takes NULL */
 

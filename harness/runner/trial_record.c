@@ -265,8 +265,8 @@ static void describe_component(struct trial_record *record, const struct maps_fi
         .size = file->identity.size,
     };
     if (file->kind && !file->present) {
-        ret->missing_reason = strncmp(file->path, "/sys/", 5) ? "there is no such file"
-                                                              : "its file is not in this root";
+        ret->missing_reason = !strstr(file->path, "/sys/module/") ? "there is no such file"
+                                                                  : "its file is not in this root";
         return;
     }
     if (maps_cache_content(record->cache, file, &content, &err) == STATUS_OK) {

@@ -100,7 +100,8 @@ static const char *package_namespace(const char *manager, const char *system)
     } known[] = {{"dpkg", "Debian", "deb/debian"},    {"dpkg", "Ubuntu", "deb/ubuntu"},
                  {"rpm", "Fedora", "rpm/fedora"},     {"rpm", "Red Hat", "rpm/redhat"},
                  {"rpm", "openSUSE", "rpm/opensuse"}, {"rpm", "CentOS", "rpm/centos"},
-                 {"rpm", "Rocky", "rpm/rocky"},       {"rpm", "AlmaLinux", "rpm/almalinux"}};
+                 {"rpm", "Rocky", "rpm/rocky"},       {"rpm", "AlmaLinux", "rpm/almalinux"},
+                 {"pacman", "Arch", "alpm/arch"},     {"apk", "Alpine", "apk/alpine"}};
 
     for (size_t i = 0; manager && system && i < sizeof(known) / sizeof(known[0]); i++)
         if (!strcmp(known[i].manager, manager) && strstr(system, known[i].system))
@@ -110,7 +111,7 @@ static const char *package_namespace(const char *manager, const char *system)
 
 /*
  * pkg:deb/debian/libc6@2.36-9?arch=amd64, heap; NULL where the package is not known, or of which
- * distribution it is. dpkg names a package with its architecture: "libc6:amd64".
+ * distribution it is. A package has its architecture in its name: "libc6:amd64".
  */
 static char *package_url(const json_t *file, const char *system)
 {

@@ -41,6 +41,15 @@ class Dossier(CliTest):
         self.assertIn("lab (author)", page)
         for target in re.findall(r"href=\"#([^\"]+)\"", page):
             self.assertIn(f'id="{target}"', page, target)
+        # Each file with its digest, and what tools said with theirs.
+        for path, digest in self.query("SELECT path, sha256 FROM libraries WHERE sha256 <> ''"):
+            self.assertIn(path, page)
+            self.assertIn(digest, page)
+        dumps = self.query("SELECT command, coalesce(message, '') FROM dumps")
+        self.assertTrue(dumps)
+        for command, message in dumps:
+            self.assertIn(command, page)
+            self.assertIn(message, page)
         # The head that the page names is the database's.
         head = re.search(r"the head <code class=\"wrap\">(\d+:[0-9a-f]{64})</code>", page).group(1)
         call = self.assay("verify", self.db, "--expect-head", head, "--json")

@@ -133,6 +133,30 @@ class Stack(CliTest):
                                **self.small(ASSAY_CC=cc))
         self.assert_caught(record, os.path.realpath(cc))
 
+    def test_drivers_and_firmware_of_a_recorded_machine(self):
+        root = self.machine("cloud_guest")
+        for path, content in {
+                "sys/module/amdgpu/srcversion": "77AA",
+                "sys/module/amdgpu/version": "6.8.5",
+                "sys/class/drm/card0/device/vbios_version": "113-D41711XT-069",
+                "sys/class/drm/card0/device/fw_version/smc_fw_version": "0x00553900",
+                "sys/class/drm/card0/device/fw_version/vcn_fw_version": "0x0110901c",
+                "sys/class/drm/card0-DP-1/status": "connected"}.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(content + "\n")
+        call = self.run_synthetic(ASSAY_HOST_ROOT=root)
+        self.assertEqual(call.status, 0, call.err)
+        told = dict(self.query("SELECT name, value FROM conditions WHERE trial = 1"
+                               " AND (name LIKE 'host.firmware%' OR name LIKE 'host.driver%')"))
+        self.assertEqual(told, {
+            "host.driver.amdgpu": "6.8.5, srcversion 77AA",
+            "host.firmware.card0": "vbios 113-D41711XT-069, smc 0x00553900, vcn 0x0110901c"})
+        self.assertEqual(self.query("SELECT DISTINCT path, version, missing_reason FROM libraries"
+                                    " WHERE kind = 'driver'"),
+                         [(root + "/sys/module/amdgpu", "6.8.5, srcversion 77AA",
+                           "its file is not in this root")])
+
     def test_what_a_worker_tells_is_looked_at(self):
         told = self.write("told.bin", "a compiler of theirs")
         for files, word in (([{"kind": "compiler", "path": told, "version": "7"},

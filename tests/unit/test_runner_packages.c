@@ -45,6 +45,55 @@ static void test_found(void **state)
     recorded_machine_remove();
 }
 
+static void test_pacman(void **state)
+{
+    struct packages *packages = NULL;
+    struct package package = {0};
+
+    (void)state;
+    recorded_machine_use("laptop");
+    recorded_machine_write("/var/lib/pacman/local/glibc-2.40-1/desc",
+                           "%NAME%\nglibc\n\n%VERSION%\n2.40+r16-1\n\n%ARCH%\nx86_64\n\n"
+                           "%DEPENDS%\nlinux-api-headers\n");
+    recorded_machine_write("/var/lib/pacman/local/glibc-2.40-1/files",
+                           "%FILES%\nusr/\nusr/lib/\nusr/lib/libc.so.6\nusr/share/x\n\n"
+                           "%BACKUP%\netc/gai.so.conf\t0123\n");
+    recorded_machine_write("/var/lib/pacman/local/broken-1/desc", "%NAME%\nbroken\n");
+    recorded_machine_write("/var/lib/pacman/local/broken-1/files", "%FILES%\nusr/lib/libb.so\n");
+    assert_int_equal(packages_open(&packages, NULL), STATUS_OK);
+    assert_true(packages_find(packages, "/usr/lib/libc.so.6", &package));
+    assert_string_equal(package.manager, "pacman");
+    assert_string_equal(package.name, "glibc:x86_64");
+    assert_string_equal(package.version, "2.40+r16-1");
+    assert_false(packages_find(packages, "/etc/gai.so.conf", &package));
+    assert_false(packages_find(packages, "/usr/lib/libb.so", &package));
+    packages_destroy(packages);
+    recorded_machine_remove();
+}
+
+static void test_apk(void **state)
+{
+    struct packages *packages = NULL;
+    struct package package = {0};
+
+    (void)state;
+    recorded_machine_use("laptop");
+    recorded_machine_write("/lib/apk/db/installed",
+                           "C:Q1x=\nP:musl\nV:1.2.5-r0\nA:x86_64\nF:lib\nR:ld-musl-x86_64.so.1\n"
+                           "a:0:0:755\nZ:Q1y=\nF:usr/bin\nR:ldd\n\n"
+                           "P:scanelf\nV:1.3.7-r2\nF:usr/bin\nR:scanelf\n\nF:lib\nR:stray.so\n");
+    assert_int_equal(packages_open(&packages, NULL), STATUS_OK);
+    assert_true(packages_find(packages, "/lib/ld-musl-x86_64.so.1", &package));
+    assert_string_equal(package.manager, "apk");
+    assert_string_equal(package.name, "musl:x86_64");
+    assert_string_equal(package.version, "1.2.5-r0");
+    assert_true(packages_find(packages, "/usr/bin/scanelf", &package));
+    assert_string_equal(package.name, "scanelf");
+    assert_false(packages_find(packages, "/lib/stray.so", &package));
+    packages_destroy(packages);
+    recorded_machine_remove();
+}
+
 static void test_no_dpkg(void **state)
 {
     struct packages *packages = NULL;
@@ -63,6 +112,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found),
+        cmocka_unit_test(test_pacman),
+        cmocka_unit_test(test_apk),
         cmocka_unit_test(test_no_dpkg),
     };
 
