@@ -9,12 +9,14 @@
 #include "reports/escape.h"
 #include "reports/scale.h"
 
+#define LABEL_DIGIT 6.2 /* width of a digit of a tick's label */
+
 enum { HEIGHT = 132, LEFT = 40, RIGHT = 334, TOP = 22, BOTTOM = 110 };
 
 static void append_axes(struct text *out, const struct chart_series *series, const struct scale *x,
                         const struct scale *y, const struct number_unit *unit)
 {
-    double ticks[12];
+    double ticks[12], free_from = 0;
     char label[NUMBER_SIZE];
     size_t count = scale_ticks(y->lo / unit->factor, y->hi / unit->factor, 4, ticks, 12);
     int decimals = scale_tick_decimals(ticks, count);
@@ -28,13 +30,18 @@ static void append_axes(struct text *out, const struct chart_series *series, con
     }
     count = scale_ticks(0, (double)series->count, 5, ticks, 12);
     for (size_t i = 0; i < count; ++i) {
-        double at = scale_map(x, ticks[i]);
+        double at = scale_map(x, ticks[i]), width;
+        bool at_end = at > RIGHT - 12;
 
         if (fabs(ticks[i] - round(ticks[i])) > 1e-6)
             continue;
         chart_line(out, at, BOTTOM, at, BOTTOM + 3, "axis");
         number_format_count((int64_t)llround(ticks[i]), label);
-        chart_label(out, at, BOTTOM + 13, at > RIGHT - 12 ? "end" : "middle", "tick", label);
+        width = LABEL_DIGIT * (double)text_columns(label);
+        if (at - (at_end ? width : width / 2) < free_from)
+            continue;
+        chart_label(out, at, BOTTOM + 13, at_end ? "end" : "middle", "tick", label);
+        free_from = at + (at_end ? 0 : width / 2) + LABEL_DIGIT;
     }
     chart_line(out, LEFT, BOTTOM, RIGHT, BOTTOM, "axis");
 }

@@ -61,6 +61,24 @@ void escape_html_words(struct text *out, const char *string)
     escape_html(out, string);
 }
 
+void escape_html_name(struct text *out, const char *string)
+{
+    const char *from = string;
+
+    if (!string)
+        return;
+    for (const char *at = string; *at; at++) {
+        bool dot = *at == '.' && isalpha((unsigned char)at[1]);
+
+        if ((*at != '_' && *at != '/' && !dot) || !at[1] || at == string)
+            continue;
+        escape_html_bytes(out, from, (size_t)(at + 1 - from));
+        text_append(out, "<wbr>");
+        from = at + 1;
+    }
+    escape_html(out, from);
+}
+
 void escape_html_short(struct text *out, const char *string, size_t columns)
 {
     struct text cut;

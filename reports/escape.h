@@ -20,6 +20,9 @@ void escape_html_bytes(struct text *out, const void *bytes, size_t length);
 /* As escape_html; what stands between two backticks, as commands do in messages, becomes <code>. */
 void escape_html_words(struct text *out, const char *string);
 
+/* As escape_html; a name or path may break behind each _ and /, and a dot between letters. */
+void escape_html_name(struct text *out, const char *string);
+
 /*
  * As escape_html, cut after `columns` terminal columns with an ellipsis. For places where the whole
  * text stands elsewhere on the page.

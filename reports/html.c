@@ -141,6 +141,19 @@ static void append_masthead(struct text *out, const struct view *view)
             "</p></div>\n");
 }
 
+/* Of a start, the store keeps what tells the process from any other: boot, process, start time. */
+static void append_detail(struct text *out, const struct view_event *event)
+{
+    const char *process = event->detail ? strchr(event->detail, ' ') : NULL;
+    size_t length = process ? strspn(process + 1, "0123456789") : 0;
+
+    if (event->event && (!strcmp(event->event, "started") || !strcmp(event->event, "resumed")) &&
+        length > 0 && process - event->detail == 36 && process[length + 1] == ' ')
+        text_append_format(out, "by process %.*s", (int)length, process + 1);
+    else
+        escape_html(out, event->detail);
+}
+
 static void append_events(struct text *out, const struct view *view)
 {
     text_append(out,
@@ -156,7 +169,7 @@ static void append_events(struct text *out, const struct view *view)
             text_append(out, "</td><td>");
             html_known(out, event->event);
             text_append(out, "</td><td class=\"wrap\">");
-            escape_html(out, event->detail);
+            append_detail(out, event);
             text_append(out, "</td></tr>\n");
         }
     }
@@ -180,6 +193,10 @@ static void append_reading_guide(struct text *out)
         "the differences between trials where there are several, and honours that neighbouring "
         "samples depend on each other where there is one. A trial that never settles gives no "
         "number. A percentile that the samples cannot carry is refused.</p>\n"
+        "<p>Whoever has the database can check it and work every figure out again, without a "
+        "device: <code>assay verify FILE</code>; <code>assay reproduce ID</code> measures a result "
+        "anew, and <code>assay report --dossier</code> has signatures and heads of the "
+        "ledger.</p>\n"
         "<p>The figures relate only to the device, software and moment recorded beside "
         "them.</p>\n");
 }

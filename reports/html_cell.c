@@ -70,6 +70,22 @@ static void append_headline(struct text *out, const struct view_cell *cell)
     text_append(out, "</p></div>\n");
 }
 
+static void append_amendments(struct text *out, const struct view_cell *cell)
+{
+    size_t i;
+    json_t *amendment;
+
+    json_array_foreach(cell->amendments, i, amendment)
+    {
+        char *words = view_amendment_words(amendment);
+
+        text_append(out, "<div class=\"note\"><p>This result was ");
+        escape_html(out, words);
+        text_append(out, "</p></div>\n");
+        free(words);
+    }
+}
+
 static void append_verdict(struct text *out, const struct view_cell *cell)
 {
     struct view_count cache;
@@ -302,6 +318,7 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
     text_append(out, "<div class=\"columns\"><div>\n");
     append_headline(out, cell);
     append_verdict(out, cell);
+    append_amendments(out, cell);
     append_figures(out, cell);
     append_warnings(out, cell);
     status = html_charts(out, store, cell, marks, err);

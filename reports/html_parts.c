@@ -127,11 +127,14 @@ void html_reading_table(struct text *out, const char *caption, const struct read
         const struct reading *reading = &readings->items[i];
 
         text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
-        escape_html(out, reading->name);
+        escape_html_name(out, reading->name);
         text_append(out, "</th><td class=\"wrap\">");
         html_reading(out, reading);
         text_append(out, "</td><td class=\"soft wrap\">");
-        html_known(out, reading->source);
+        if (reading->source && *reading->source)
+            escape_html_name(out, reading->source);
+        else
+            html_known(out, NULL);
         text_append(out, "</td></tr>\n");
     }
     text_append(out, "</tbody></table></div>\n");
@@ -152,7 +155,8 @@ void html_fact_end(struct text *out)
 void html_json_details(struct text *out, const char *class_name, const char *summary,
                        const json_t *json)
 {
-    char *dump = json ? json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS) : NULL;
+    char *dump =
+        json ? json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15)) : NULL;
 
     if (!dump)
         return;

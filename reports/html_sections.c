@@ -23,7 +23,9 @@ static void collect_device(struct html_appendix *appendix, const struct view_cel
     html_fact_end(&body);
     html_fact_begin(&body, "Type");
     html_known(&body, device->type);
-    text_append(&body, device->simulated ? " (simulated)" : "");
+    text_append(&body, device->simulated && (!device->type || strcmp(device->type, "simulated"))
+                           ? " (simulated)"
+                           : "");
     html_fact_end(&body);
     html_fact_begin(&body, "UUID");
     html_known(&body, device->uuid);

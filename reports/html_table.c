@@ -64,7 +64,10 @@ static void append_row(struct text *out, const struct view_cell *cell,
     text_append(out, "<tr><th scope=\"row\" class=\"wrap\"><a href=\"#");
     html_result_id(out, cell);
     text_append(out, "\">");
-    escape_html_short(out, cell->workload ? cell->workload : "workload not recorded", 64);
+    if (cell->workload && text_columns(cell->workload) <= 64)
+        escape_html_name(out, cell->workload);
+    else
+        escape_html_short(out, cell->workload ? cell->workload : "workload not recorded", 64);
     text_append_format(out, "</a>%s%s</th><td>", view_is_vendor(cell) ? ", vendor" : "",
                        view_is_emulated(cell) ? ", emulated" : "");
     html_known(out, cell->precision);

@@ -217,6 +217,25 @@ static void add_warning(void *context, const char *text)
     add_cell(remarks, remark, target->index);
 }
 
+static void add_amendments(struct remarks *remarks, size_t index, const struct view_cell *cell)
+{
+    size_t i;
+    json_t *amendment;
+
+    json_array_foreach(cell->amendments, i, amendment)
+    {
+        char *words = view_amendment_words(amendment);
+        char *text = words ? text_format("%s: %s", cell->result, words) : NULL;
+
+        if (text)
+            remarks_add(remarks, index, text);
+        else
+            remarks->failed = true;
+        free(text);
+        free(words);
+    }
+}
+
 /* Trials ended well, and the campaign did not come to its end, where it is analysed. */
 static void add_unfinished(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
@@ -239,6 +258,7 @@ void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_c
     if (cell->device.simulated)
         remarks_add(remarks, index,
                     "The device is simulated: a test of the tool, not a measurement of hardware.");
+    add_amendments(remarks, index, cell);
     add_failures(remarks, index, cell);
     if (!cell->estimate.present && cell->ok_count > 0 && !cell->imported.present)
         add_unfinished(remarks, index, cell);

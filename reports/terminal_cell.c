@@ -82,6 +82,20 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
     text_finish(&line);
 }
 
+static void append_amendments(const struct terminal *terminal, const struct view_cell *cell)
+{
+    size_t i;
+    json_t *amendment;
+
+    json_array_foreach(cell->amendments, i, amendment)
+    {
+        char *words = view_amendment_words(amendment);
+
+        terminal_wrap(terminal, TONE_CARE, "  ", words ? words : "amended");
+        free(words);
+    }
+}
+
 static void fact_interval(const struct terminal *terminal, const char *label,
                           const struct view_interval *interval, const struct number_unit *unit)
 {
@@ -407,6 +421,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     terminal_wrap(&terminal, TONE_BOLD, "", line.data);
     append_headline(&terminal, cell);
     append_verdict(&terminal, cell);
+    append_amendments(&terminal, cell);
     append_numbers(&terminal, cell);
     if (cell->estimate.warning_count)
         terminal_heading(&terminal, "Remarks");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "reports/view_json.h"
+#include "results/ledger.h"
 
 /* True when the estimate stands on this trial; gives the index where its steady state begins. */
 static void find_in_estimate(struct view_trial *trial, const struct view_estimate *estimate)
@@ -170,6 +171,19 @@ enum status view_cell_load(struct store *store, int64_t cell, enum view_depth de
     return status == STATUS_OK ? view_cell_from_json(root, depth, ret, err) : status;
 }
 
+char *view_amendment_words(const json_t *amendment)
+{
+    const char *created = view_json_string(amendment, "created");
+    const char *author = view_json_string(amendment, "author");
+    const char *reason = view_json_string(amendment, "reason");
+
+    if (!created || strlen(created) < 16)
+        return text_format("amended by %s: %s", author ? author : "(withheld)",
+                           reason ? reason : "(withheld)");
+    return text_format("amended %.10s %.5s UTC by %s: %s", created, created + 11,
+                       author ? author : "(withheld)", reason ? reason : "(withheld)");
+}
+
 void view_cell_finish(struct view_cell *cell)
 {
     if (!cell)
@@ -179,6 +193,7 @@ void view_cell_finish(struct view_cell *cell)
     free(cell->trials);
     view_estimate_finish(&cell->estimate);
     reading_list_finish(&cell->device.readings);
+    json_decref(cell->amendments);
     json_decref(cell->root);
     *cell = (struct view_cell){0};
 }
@@ -260,7 +275,9 @@ enum status view_load(struct store *store, const int64_t *cells, size_t count,
         if (status != STATUS_OK)
             break;
         ++view.cell_count;
-        status = attach_campaign(store, &view, &view.cells[i], err);
+        status = ledger_amendments(store, cells[i], &view.cells[i].amendments, err);
+        if (status == STATUS_OK)
+            status = attach_campaign(store, &view, &view.cells[i], err);
     }
     if (status == STATUS_OK)
         *ret = view;

@@ -155,6 +155,7 @@ struct view_cell {
     size_t ok_count; /* planned trials that ended well */
     struct view_estimate estimate;
     struct view_imported imported;
+    json_t *amendments; /* array, oldest first (view_amendment_words); NULL or empty: none */
     json_t *root; /* what the strings point into */
 };
 
@@ -208,6 +209,9 @@ void view_cell_finish(struct view_cell *cell);
  */
 enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret, size_t *ret_count,
                             struct error *err);
+
+/* "amended 2026-11-20 16:02 UTC by somebody: reason", untrusted; free() it. NULL: no memory. */
+char *view_amendment_words(const json_t *amendment);
 
 /* Significant digits that the interval of a value leaves it; four where there is none. */
 int view_digits(const struct view_interval *interval);

@@ -298,21 +298,40 @@ enum status workload_find(const char *name_or_path, struct workload *ret, struct
     return workload_parse("built-in", entry->yaml, entry->length, ret, err);
 }
 
+/* The caller's to free_heading. */
+static enum status load_heading(const char *path, struct heading **ret, struct error *err)
+{
+    char *yaml;
+    size_t length;
+    enum status status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = read_heading(path, yaml, length, ret, err);
+    free(yaml);
+    return status;
+}
+
 enum status declaration_is_suite(const char *path, bool *ret, struct error *err)
 {
     struct heading *heading;
-    char *yaml;
-    size_t length;
-    enum status status;
+    enum status status = load_heading(path, &heading, err);
 
-    status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
-    if (status != STATUS_OK)
-        return status;
-    status = read_heading(path, yaml, length, &heading, err);
-    free(yaml);
     if (status != STATUS_OK)
         return status;
     *ret = heading->suite != NULL;
+    free_heading(heading);
+    return STATUS_OK;
+}
+
+enum status declaration_is_workload(const char *path, bool *ret, struct error *err)
+{
+    struct heading *heading;
+    enum status status = load_heading(path, &heading, err);
+
+    if (status != STATUS_OK)
+        return status;
+    *ret = heading->workload != NULL || heading->kind != NULL;
     free_heading(heading);
     return STATUS_OK;
 }

@@ -223,5 +223,7 @@ void suite_finish(struct suite *suite);
 
 /* True when the YAML file declares a suite (has the key `suite`) rather than a workload. */
 enum status declaration_is_suite(const char *path, bool *ret, struct error *err);
+/* True when it has the key `workload` or `kind`. */
+enum status declaration_is_workload(const char *path, bool *ret, struct error *err);
 
 #endif

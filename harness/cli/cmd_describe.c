@@ -9,15 +9,15 @@
 
 static json_t *cost_json(const struct workload_case *work, const struct workload_cost *cost)
 {
-    return json_pack(
-        "{s:s, s:I, s:o, s:s?, s:o, s:s?, s:I, s:s?, s:I, s:I}", "precision",
-        precision_name(work->precision), "batch", (json_int_t)work->batch, "flops",
-        cost->flops_formula ? json_integer((json_int_t)cost->flops) : json_null(),
-        "flops_formula", cost->flops_formula, "bytes",
-        cost->bytes_formula ? json_integer((json_int_t)cost->bytes) : json_null(),
-        "bytes_formula", cost->bytes_formula, "items", (json_int_t)cost->items, "item_name",
-        cost->item_name, "device_memory_bytes", (json_int_t)cost->device_memory_bytes,
-        "working_set_bytes", (json_int_t)cost->working_set_bytes);
+    return json_pack("{s:s, s:I, s:o, s:s?, s:o, s:s?, s:I, s:s?, s:I, s:I}", "precision",
+                     precision_name(work->precision), "batch", (json_int_t)work->batch, "flops",
+                     cost->flops_formula ? json_integer((json_int_t)cost->flops) : json_null(),
+                     "flops_formula", cost->flops_formula, "bytes",
+                     cost->bytes_formula ? json_integer((json_int_t)cost->bytes) : json_null(),
+                     "bytes_formula", cost->bytes_formula, "items", (json_int_t)cost->items,
+                     "item_name", cost->item_name, "device_memory_bytes",
+                     (json_int_t)cost->device_memory_bytes, "working_set_bytes",
+                     (json_int_t)cost->working_set_bytes);
 }
 
 /* Costs of every precision and batch that is declared. */
@@ -64,8 +64,8 @@ static void append_cost(struct text *out, const json_t *cost)
                            text_human_bytes((double)json_integer_value(counted_bytes), bytes));
     text_append_format(
         out, " an iteration; needs %s on the device\n",
-        text_human_bytes(
-            (double)json_integer_value(json_object_get(cost, "device_memory_bytes")), memory));
+        text_human_bytes((double)json_integer_value(json_object_get(cost, "device_memory_bytes")),
+                         memory));
 }
 
 static int describe_workload(const struct command_line *line, struct workload *workload)
@@ -125,8 +125,7 @@ static int describe_suite(const struct command_line *line, struct suite *suite)
             text_append_format(&out, "%s%s", p ? ", " : " in ",
                                precision_name(entry->precisions[p]));
         for (size_t b = 0; b < entry->batch_count; b++)
-            text_append_format(&out, "%s%lld", b ? ", " : " batch ",
-                               (long long)entry->batches[b]);
+            text_append_format(&out, "%s%lld", b ? ", " : " batch ", (long long)entry->batches[b]);
         text_append_char(&out, '\n');
     }
     return output_text(&out);
@@ -175,6 +174,22 @@ static int describe_protocol(const struct command_line *line, struct protocol *p
     return output_text(&out);
 }
 
+/* Of three failures to read it, the one of what the file means to be. */
+static int explain(const char *name, const struct error *suite, const struct error *protocol,
+                   const struct error *workload)
+{
+    size_t length = strlen(name);
+    struct error err = ERROR_INIT;
+    bool is_suite, is_workload;
+
+    if (!strchr(name, '/') && (length < 5 || strcmp(name + length - 5, ".yaml") != 0))
+        return command_fail(workload);
+    if (declaration_is_suite(name, &is_suite, &err) != STATUS_OK ||
+        declaration_is_workload(name, &is_workload, &err) != STATUS_OK)
+        return command_fail(&err);
+    return command_fail(is_suite ? suite : is_workload ? workload : protocol);
+}
+
 static int run(const struct command_line *line)
 {
     const char *name = line->arguments[0];
@@ -199,13 +214,16 @@ static int run(const struct command_line *line)
         workload_finish(&workload);
         return result;
     }
-    return command_fail(&err);
+    return explain(name, &suite_error, &protocol_error, &err);
 }
 
 const struct command command_describe = {
     .name = "describe",
     .arguments = "NAME|FILE",
     .summary = "Show a workload's shapes, work and memory, a suite, or a protocol",
+    .text =
+        "NAME is what `assay list` shows. FILE is a declaration of your own, ./NAME.yaml: it is "
+        "checked, and a mistake is told with its line and what to write there instead.",
     .groups = GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,

@@ -52,9 +52,9 @@ static int take(const struct command_line *line, struct store *store, void *cont
                                             "campaign", id, "results", (json_int_t)outcome.results,
                                             "program", outcome.program, "known", outcome.known));
         else
-            printf("%s: %s %lld results of %s as campaign %s\n", request.path,
+            printf("%s: %s %lld result%s of %s as campaign %s\n", request.path,
                    outcome.known ? "known already," : "imported", (long long)outcome.results,
-                   outcome.program, id);
+                   outcome.results == 1 ? "" : "s", outcome.program, id);
     }
     if (command_has(line, KEY_JSON))
         result = output_json(rows) ? ASSAY_EXIT_SYSTEM : result;

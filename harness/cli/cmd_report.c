@@ -105,11 +105,12 @@ static int report(const struct command_line *line, struct store *store, void *co
                report_dossier_file(store, cells.rows, cells.count, dossier, &err) != STATUS_OK) {
         result = command_fail(&err);
     } else if (!html) {
-        log_info("%s is the dossier of %zu results", dossier, cells.count);
+        log_info("%s is the dossier of %zu result%s", dossier, cells.count,
+                 cells.count == 1 ? "" : "s");
     } else if (report_html_file(store, cells.rows, cells.count, html, &err) != STATUS_OK) {
         result = command_fail(&err);
     } else {
-        log_info("%s shows %zu results", html, cells.count);
+        log_info("%s shows %zu result%s", html, cells.count, cells.count == 1 ? "" : "s");
     }
     free(cells.rows);
     return result;

@@ -38,40 +38,13 @@ static int show_dump(struct store *store, int64_t cell, const char *tool)
     return printed >= 0 && fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
 }
 
-/* What was said of the result later. */
-static enum status append_amendments(struct store *store, int64_t cell, struct text *out,
-                                     struct error *err)
-{
-    json_t *rows = NULL, *row;
-    size_t i;
-    enum status status = ledger_amendments(store, cell, &rows, err);
-
-    if (status != STATUS_OK)
-        return status;
-    if (json_array_size(rows) > 0)
-        text_append(out, "\nAmendments\n");
-    json_array_foreach(rows, i, row)
-    {
-        const char *author = json_string_value(json_object_get(row, "author"));
-        const char *reason = json_string_value(json_object_get(row, "reason"));
-
-        text_append_format(out, "  %s  ", json_string_value(json_object_get(row, "created")));
-        text_append_printable(out, author, strlen(author));
-        text_append(out, ": ");
-        text_append_printable(out, reason, strlen(reason));
-        text_append_char(out, '\n');
-    }
-    json_decref(rows);
-    return STATUS_OK;
-}
-
 static int show(const struct command_line *line, struct store *store, void *context)
 {
     struct error err = ERROR_INIT;
     struct view view;
     struct text out;
     int64_t row;
-    json_t *record;
+    json_t *record, *amendments;
 
     (void)context;
     if (store_find_cell(store, line->arguments[0], &row, &err) != STATUS_OK) {
@@ -85,6 +58,11 @@ static int show(const struct command_line *line, struct store *store, void *cont
     if (command_has(line, KEY_JSON)) {
         if (store_cell_json(store, row, &record, &err) != STATUS_OK)
             return command_fail(&err);
+        if (ledger_amendments(store, row, &amendments, &err) != STATUS_OK) {
+            json_decref(record);
+            return command_fail(&err);
+        }
+        json_object_set_new(record, "amendments", amendments);
         return output_json(record);
     }
     if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)
@@ -93,10 +71,6 @@ static int show(const struct command_line *line, struct store *store, void *cont
     report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
                          output_columns(), output_colour());
     view_finish(&view);
-    if (append_amendments(store, row, &out, &err) != STATUS_OK) {
-        text_finish(&out);
-        return command_fail(&err);
-    }
     return output_text(&out);
 }
 

@@ -316,6 +316,26 @@ class Interrupt(CliTest):
         self.assertIn("synthetic", self.assay("describe", "--js", "synthetic").out)
         self.assertIn('"--nothing"', self.assay("describe", "--", "--nothing").err)
 
+    def test_describe_checks_declarations(self):
+        """A mistake is told as one of what the file means to be, with its line."""
+        for text, where, expected in (
+                ("name: ours\nextends: standard\ntrails: 3\n", 3, 'did you mean "trials"?'),
+                ("name: ours\nextends: ./it.yaml\n", 2, "in a circle"),
+                ("name: ours\nextends: standard\nwindow: {time: 3 parsecs}\n", 3, "e.g. 250ms"),
+                ("suite: ours\nversion: 1\ndescription: x\nruns: []\n", 4, "workloads"),
+                ("workload: ours\nkind: memory_bound\nmemory_bond: {}\n", 3,
+                 'did you mean "memory_bound"?'),
+                ("- a\n", 1, "is a list"), ("", 1, "nothing is declared"),
+                ("name: ours\n\ttrials: 3\n", 2, "tab character")):
+            path = self.write("it.yaml", text)
+            call = self.assay("describe", path)
+            self.assertEqual(call.status, 2, text)
+            self.assertIn(f"it.yaml:{where}: ", call.err)
+            self.assertIn(expected, call.err)
+        path = self.write("it.yaml", "name: ours\nversion: 1\ndescription: x\nextends: standard\n"
+                                     "trials: 7\n")
+        self.assertIn("ours (protocol, version 1, evidence)", self.assay("describe", path).out)
+
     def test_resume_takes_no_names(self):
         self.assertEqual(self.assay("run", "synthetic", "--resume", "last").status, 2)
         self.assertEqual(self.run_synthetic().status, 0)

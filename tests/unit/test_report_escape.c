@@ -52,6 +52,28 @@ static void words_between_backticks_are_code(void **state)
     }
 }
 
+static void names_break_between_their_words(void **state)
+{
+    static const char *const cases[][2] = {
+        {"gpt2_small", "gpt2_<wbr>small"},
+        {"/sys/a.b", "/sys/<wbr>a.<wbr>b"},
+        {"3.1_", "3.1_"},
+        {"_<", "_&lt;"},
+        {"a_<", "a_<wbr>&lt;"},
+        {NULL, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct text out;
+
+        text_init(&out);
+        escape_html_name(&out, cases[i][0]);
+        assert_string_equal(out.data ? out.data : "", cases[i][1]);
+        text_finish(&out);
+    }
+}
+
 static void what_is_no_text_becomes_visible(void **state)
 {
     (void)state;
@@ -155,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(markup_becomes_references),
         cmocka_unit_test(words_between_backticks_are_code),
+        cmocka_unit_test(names_break_between_their_words),
         cmocka_unit_test(what_is_no_text_becomes_visible),
         cmocka_unit_test(bytes_may_hold_nul),
         cmocka_unit_test(no_byte_passes_as_markup),

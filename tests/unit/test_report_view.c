@@ -268,6 +268,37 @@ static void warnings_are_read_in_units(void **state)
     json_decref(json);
 }
 
+/* What was withheld from a bundle is said to be, and a damaged time breaks nothing. */
+static void amendments_are_told(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{\"created\": \"2026-11-20T16:02:03.004Z\", \"author\": \"me\", \"reason\": \"why\"}",
+         "amended 2026-11-20 16:02 UTC by me: why"},
+        {"{\"created\": \"2026-11-20T16:02:03.004Z\", \"author\": null, \"reason\": null}",
+         "amended 2026-11-20 16:02 UTC by (withheld): (withheld)"},
+        {"{\"created\": \"2026\", \"author\": \"me\", \"reason\": \"why\"}", "amended by me: why"},
+        {"[]", "amended by (withheld): (withheld)"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *json = json_loads(cases[i][0], 0, NULL);
+        struct view_cell cell = {.result = "9f2c41aa/1", .amendments = json_pack("[O]", json)};
+        struct remarks remarks;
+        char *words = view_amendment_words(json);
+
+        assert_string_equal(words, cases[i][1]);
+        remarks_init(&remarks);
+        remarks_add_cell(&remarks, 0, &cell);
+        assert_int_equal(remarks.count, 1);
+        assert_non_null(strstr(remarks.items[0].text, words));
+        remarks_finish(&remarks);
+        json_decref(cell.amendments);
+        json_decref(json);
+        free(words);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +309,7 @@ int main(void)
         cmocka_unit_test(alike_remarks_are_said_once),
         cmocka_unit_test(what_has_no_number_says_why),
         cmocka_unit_test(warnings_are_read_in_units),
+        cmocka_unit_test(amendments_are_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
