@@ -202,9 +202,10 @@ static void append_software(struct text *out, const struct view_cell *cell)
                        trial->component_count);
     escape_html(out, cell->result);
     text_append(out, ", with SHA-256</summary>"
-                     "<div class=\"scroll\"><table class=\"tight\"><thead><tr>"
-                     "<th scope=\"col\">File</th><th scope=\"col\">Kind</th>"
-                     "<th scope=\"col\">Version, package</th>"
+                     "<div class=\"scroll\"><table class=\"tight fixed\"><thead><tr>"
+                     "<th scope=\"col\" class=\"w25\">File</th>"
+                     "<th scope=\"col\" class=\"w9\">Kind</th>"
+                     "<th scope=\"col\" class=\"w20\">Version, package</th>"
                      "<th scope=\"col\">SHA-256</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < trial->component_count; i++)
         append_file(out, &trial->components[i]);

@@ -28,7 +28,7 @@ static void append_list(struct text *out, const char *summary, const json_t *lis
                        json_array_size(list), summary);
     json_array_foreach((json_t *)list, i, entry)
     {
-        text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
+        text_append(out, "<tr><th scope=\"row\" class=\"w20\">");
         escape_html(out, view_json_text(entry, "check"));
         text_append(out, "</th>");
         append_cell(out, entry, key);
@@ -42,9 +42,11 @@ static void append_findings(struct text *out, const json_t *findings)
     size_t i;
     json_t *finding;
 
-    text_append(out, "<div class=\"scroll\"><table class=\"tight\"><thead><tr>"
-                     "<th scope=\"col\">What</th><th scope=\"col\">How bad</th>"
-                     "<th scope=\"col\">Seen</th><th scope=\"col\">What it spoils</th>"
+    text_append(out, "<div class=\"scroll\"><table class=\"tight fixed\"><thead><tr>"
+                     "<th scope=\"col\" class=\"w12\">What</th>"
+                     "<th scope=\"col\" class=\"w9\">How bad</th>"
+                     "<th scope=\"col\" class=\"w25\">Seen</th>"
+                     "<th scope=\"col\" class=\"w25\">What it spoils</th>"
                      "<th scope=\"col\">What to do</th></tr></thead><tbody>\n");
     json_array_foreach((json_t *)findings, i, finding)
     {
@@ -116,7 +118,8 @@ void html_dumps(struct text *out, const struct view *view)
         escape_html_short(out, view->campaigns[c].uid ? view->campaigns[c].uid : "not recorded", 8);
         text_append(out, ", kept word for word (<code>assay show --dump</code>)</summary>"
                          "<div class=\"scroll\"><table class=\"tight\"><thead><tr>"
-                         "<th scope=\"col\">Tool</th><th scope=\"col\">Came to</th>"
+                         "<th scope=\"col\" class=\"w20\">Tool</th>"
+                         "<th scope=\"col\" class=\"w12\">Came to</th>"
                          "<th scope=\"col\">What is kept, or why nothing is</th></tr></thead>"
                          "<tbody>\n");
         json_array_foreach((json_t *)dumps, i, dump)

@@ -67,13 +67,20 @@ static json_t *add_component(struct bom *bom, json_t *component, const char *ref
     return bom->failed ? NULL : component;
 }
 
-static const char *component_type(const char *kind)
+/* A compiler's headers and bitcode are no programs; an ICD file is a line of text. */
+static const char *component_type(const char *kind, const char *path)
 {
     static const struct {
         const char *kind, *type;
-    } types[] = {{"library", "library"},      {"executable", "application"},
-                 {"icd", "library"},          {"driver", "device-driver"},
-                 {"compiler", "application"}, {"firmware", "firmware"}};
+    } types[] = {{"library", "library"},
+                 {"executable", "application"},
+                 {"compiler", "application"},
+                 {"driver", "device-driver"},
+                 {"firmware", "firmware"}};
+    const char *end = path ? strrchr(path, '.') : NULL;
+
+    if (end && kind && !strcmp(kind, "compiler") && (!strcmp(end, ".h") || !strcmp(end, ".bc")))
+        return "file";
 
     for (size_t i = 0; kind && i < sizeof(types) / sizeof(types[0]); i++)
         if (!strcmp(types[i].kind, kind))
@@ -158,7 +165,7 @@ static void add_file(struct bom *bom, const json_t *file)
         return;
     }
     component = add_component(bom,
-                              json_pack("{s:s, s:s}", "type", component_type(kind), "name",
+                              json_pack("{s:s, s:s}", "type", component_type(kind, path), "name",
                                         base   ? base + 1
                                         : path ? path
                                                : "unknown"),
