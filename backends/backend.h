@@ -528,10 +528,11 @@ enum status device_product_describe(const struct product *product, struct produc
  */
 enum status device_product_select(struct product *product, uint32_t index, struct error *err);
 /*
- * Asks the library for a small product in the precision (64 x 64 x 64, B transposed as the weights
- * of a linear layer are, C in f32, f64 or i32 as it sums; where that is refused, C in the operands'
- * type; then, for fp8, the FNUZ kind, which `method` says). `ret` is filled whatever the answer:
- * SUPPORT_ABSENT has the reason in `method`.
+ * Asks the library for a small product in the precision (64 x 64 x 64, for fp4 128 x 128 x 128, B
+ * transposed as the weights of a linear layer are, C in f32, f64 or i32 as it sums; where that is
+ * refused, C in the operands' type). fp8 is OCP's; where the library has AMD's FNUZ kind, too or
+ * alone, `method` says so. `ret` is filled whatever the answer: SUPPORT_ABSENT has the reason in
+ * `method`. A product in fp4 is asked for with scales a block, and cannot be run.
  */
 void device_product_support(struct device *device, enum precision precision,
                             struct product_info *ret);

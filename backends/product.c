@@ -196,7 +196,8 @@ enum status device_product_select(struct product *product, uint32_t index, struc
 static struct product_shape support_shape(enum precision precision, enum dtype type,
                                           enum dtype result)
 {
-    const uint64_t side = 64;
+    /* Libraries of block-scaled products want a k of 128. */
+    const uint64_t side = precision == PRECISION_FP4 ? 128 : 64;
 
     return (struct product_shape){
         .precision = precision,
@@ -225,42 +226,56 @@ static enum dtype fnuz_type(enum precision precision)
                                              : DTYPE_COUNT;
 }
 
+/* A product of operands of this type, with the first of the results that the library takes. */
+static enum status create_any(struct device *device, enum precision precision, enum dtype type,
+                              struct product **ret, struct error *err)
+{
+    const enum dtype results[] = {sum_type(precision), precision_dtype(precision), DTYPE_BF16};
+    enum status status = STATUS_UNSUPPORTED;
+
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]) && status != STATUS_OK; i++) {
+        struct error mine = ERROR_INIT;
+        struct product_shape shape = support_shape(precision, type, results[i]);
+
+        if (!result_type_fits(precision, results[i]))
+            continue;
+        status = device_product_create(device, &shape, ret, &mine);
+        if (i == 0 && err != NULL)
+            *err = mine; /* the plainest question has the most telling answer */
+    }
+    return status;
+}
+
+static void append_kind(struct product_info *info, const char *before, enum dtype type,
+                        const char *after)
+{
+    const size_t length = strlen(info->method);
+
+    snprintf(info->method + length, sizeof(info->method) - length, " (%s%s%s)", before,
+             dtype_name(type), after);
+}
+
 void device_product_support(struct device *device, enum precision precision,
                             struct product_info *ret)
 {
-    const enum dtype results[] = {sum_type(precision), precision_dtype(precision), DTYPE_BF16};
-    const size_t result_count = sizeof(results) / sizeof(results[0]);
-    const enum dtype types[] = {precision_dtype(precision), fnuz_type(precision)};
-    enum dtype type = types[0];
+    const enum dtype other = fnuz_type(precision);
     struct error err = ERROR_INIT;
-    struct product *product = NULL;
-    enum status status = STATUS_UNSUPPORTED;
+    struct product *product = NULL, *second = NULL;
+    enum status status, other_status = STATUS_UNSUPPORTED;
 
     memset(ret, 0, sizeof(*ret));
-    for (size_t i = 0; i < 2 * result_count && status != STATUS_OK; i++) {
-        const enum dtype result = results[i % result_count];
-        struct error mine = ERROR_INIT;
-        struct product_shape shape;
+    status = create_any(device, precision, precision_dtype(precision), &product, &err);
+    if (other != DTYPE_COUNT)
+        other_status = create_any(device, precision, other, &second, NULL);
+    if (status == STATUS_OK || other_status == STATUS_OK) {
+        const bool alone = status != STATUS_OK;
 
-        type = types[i / result_count];
-        if (type == DTYPE_COUNT)
-            break;
-        if (!result_type_fits(precision, result))
-            continue;
-        shape = support_shape(precision, type, result);
-        status = device_product_create(device, &shape, &product, &mine);
-        if (i == 0)
-            err = mine; /* the plainest question has the most telling answer */
+        status = device_product_describe(alone ? second : product, ret, &err);
+        if (status == STATUS_OK && other_status == STATUS_OK)
+            append_kind(ret, alone ? "" : "and ", other, alone ? " alone" : "");
     }
-    if (status == STATUS_OK)
-        status = device_product_describe(product, ret, &err);
     device_product_destroy(product);
-    if (status == STATUS_OK && type != types[0]) {
-        const size_t length = strlen(ret->method);
-
-        snprintf(ret->method + length, sizeof(ret->method) - length, " (%s alone)",
-                 dtype_name(type));
-    }
+    device_product_destroy(second);
     if (status == STATUS_OK)
         return;
     ret->support = status == STATUS_UNSUPPORTED ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;

@@ -107,6 +107,12 @@ struct cublaslt_api {
     X(R_16BF, CUDA_R_16BF, 14)                                                                     \
     X(R_8F_E4M3, CUDA_R_8F_E4M3, 28)                                                               \
     X(R_8F_E5M2, CUDA_R_8F_E5M2, 29)                                                               \
+    X(R_4F_E2M1, CUDA_R_4F_E2M1, 33)                                  /* 12.8 */                   \
+    X(SCALE_VEC16_UE4M3, CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3, 1) /* 12.8 */                   \
+    X(DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 17)                              \
+    X(DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, 18)                              \
+    X(DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, 31) /* 12.8 */                         \
+    X(DESC_B_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, 32) /* 12.8 */                         \
     X(OP_N, CUBLAS_OP_N, 0)                                                                        \
     X(OP_T, CUBLAS_OP_T, 1)                                                                        \
     X(EPILOGUE_BIAS, CUBLASLT_EPILOGUE_BIAS, 4)                                                    \

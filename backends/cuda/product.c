@@ -30,6 +30,9 @@ static bool type_of(enum dtype type, unsigned *ret)
     case DTYPE_E5M2:
         *ret = LT_R_8F_E5M2;
         return true;
+    case DTYPE_E2M1:
+        *ret = LT_R_4F_E2M1;
+        return true;
     case DTYPE_I8:
         *ret = LT_R_8I;
         return true;
@@ -121,6 +124,25 @@ static enum status make_layout(const struct cublaslt_api *api, const struct prod
     return STATUS_OK;
 }
 
+/*
+ * fp4 has a scale in e4m3 for each 16 elements along k. It is asked for, and not run: the library
+ * looks at the scales' addresses, whose alignment these have, and reads none of them.
+ */
+static enum status set_block_scales(const struct cublaslt_api *api, struct cuda_product *product,
+                                    struct error *err)
+{
+    const uint64_t address = CUDA_PRODUCT_ALIGNMENT;
+    const int32_t mode = LT_SCALE_VEC16_UE4M3;
+
+    LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_A_SCALE_MODE, &mode, sizeof(mode));
+    LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_B_SCALE_MODE, &mode, sizeof(mode));
+    LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_A_SCALE_POINTER, &address,
+       sizeof(address));
+    LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_B_SCALE_POINTER, &address,
+       sizeof(address));
+    return STATUS_OK;
+}
+
 static enum status make_desc(const struct cublaslt_api *api, const struct product_shape *shape,
                              struct cuda_product *product, struct error *err)
 {
@@ -135,6 +157,8 @@ static enum status make_desc(const struct cublaslt_api *api, const struct produc
        sizeof(transpose_a));
     LT(cublasLtMatmulDescSetAttribute, product->desc, LT_DESC_TRANSB, &transpose_b,
        sizeof(transpose_b));
+    if (shape->precision == PRECISION_FP4)
+        return set_block_scales(api, product, err);
     if (!shape->bias)
         return STATUS_OK;
     if (!type_of(shape->bias_type, &bias_type))
@@ -304,6 +328,10 @@ enum status cuda_product_run(struct device *base, struct product *base_product,
     const LT_ALGORITHM *algorithm = &product->list.at[product->selected].algorithm;
     enum status status = gpu_bind(&device->base, err);
 
+    if (status == STATUS_OK && shape->precision == PRECISION_FP4)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "a product in fp4 needs a scale for each 16 elements, which this product "
+                         "has no place for: cuBLASLt is asked whether it has one, no more");
     if (status == STATUS_OK && alignment < CUDA_PRODUCT_ALIGNMENT) {
         status = provide_unaligned(device, product, alignment, err);
         algorithm = &product->unaligned.algorithm;

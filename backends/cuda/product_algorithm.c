@@ -71,6 +71,9 @@ static bool does_precision(const struct cublaslt_api *api, const struct product_
                                                sizeof(flags), &written) != LT_STATUS_SUCCESS)
         flags = 0;
     *ret_flags = flags;
+    /* There is no flag for 4-bit operands: nothing but the tensor units takes them. */
+    if (shape->precision == PRECISION_FP4)
+        return flags == 0 || (flags & LT_NUMERICAL_TENSOR) != 0;
     return flags == 0 || (flags & input_flag(shape)) != 0;
 }
 
@@ -213,6 +216,6 @@ void cuda_product_name_algorithm(const struct cublaslt_api *api, struct cuda_pro
     }
     product->support = support_of(shape, chosen->flags);
     snprintf(product->method, sizeof(product->method),
-             "cublasLtMatmulAlgoGetHeuristic: an algorithm, numerical flags 0x%" PRIx64,
-             chosen->flags);
+             "cublasLtMatmulAlgoGetHeuristic: an algorithm%s, numerical flags 0x%" PRIx64,
+             shape->precision == PRECISION_FP4 ? ", a scale each 16 elements" : "", chosen->flags);
 }

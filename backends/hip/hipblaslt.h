@@ -45,6 +45,7 @@ enum {
     HIP_R_16BF = 14,
     HIP_R_8F_E4M3 = 28,
     HIP_R_8F_E5M2 = 29,
+    HIP_R_4F_E2M1 = 33, /* ROCm 7 */
     HIP_R_8F_E4M3_FNUZ = 1000,
     HIP_R_8F_E5M2_FNUZ = 1001,
 };
@@ -66,6 +67,11 @@ enum {
 #define HIPBLASLT_DESC_EPILOGUE 2 /* uint32_t */
 #define HIPBLASLT_DESC_BIAS_POINTER 3
 #define HIPBLASLT_DESC_BIAS_TYPE 4 /* int32_t: hipDataType */
+#define HIPBLASLT_DESC_A_SCALE_POINTER 5
+#define HIPBLASLT_DESC_B_SCALE_POINTER 6
+#define HIPBLASLT_DESC_A_SCALE_MODE 31 /* uint32_t; ROCm 7 */
+#define HIPBLASLT_DESC_B_SCALE_MODE 32
+#define HIPBLASLT_SCALE_VEC32_UE8M0 2u
 #define HIPBLASLT_EPILOGUE_BIAS 4u
 #define HIPBLASLT_PREF_WORKSPACE 1  /* uint64_t */
 #define HIPBLASLT_VERSION_LEAST 600 /* 0.6.0, as hipblasLtGetVersion counts */

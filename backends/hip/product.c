@@ -71,10 +71,6 @@ enum status hip_product_create(struct device *base, const struct product_shape *
 
     if (status != STATUS_OK)
         return status;
-    if (shape->precision == PRECISION_FP4)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "hipBLASLt takes fp4 only with a scale for each block of 32, which this "
-                         "product has no place for");
     if (shape->precision == PRECISION_FP64) {
         status = error_set(&first, STATUS_UNSUPPORTED, "hipBLASLt: not asked for fp64");
     } else {
@@ -111,6 +107,10 @@ enum status hip_product_run(struct device *base, struct product *base_product,
     const size_t c_bits = dtype_bits(shape->c.type);
     enum status status = gpu_bind(&device->base, err);
 
+    if (shape->precision == PRECISION_FP4)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "a product in fp4 needs a scale for each 32 elements, which this product "
+                         "has no place for: hipBLASLt is asked whether it has one, no more");
     for (uint64_t i = 0; i < product->batch.calls && status == STATUS_OK; i++) {
         struct product_operand a = operands->a, b = operands->b, c = operands->c, d = operands->d;
         struct hip_call call = {0};

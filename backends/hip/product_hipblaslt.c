@@ -65,6 +65,8 @@ static int type_of(enum dtype type)
         return HIP_R_8F_E4M3_FNUZ;
     case DTYPE_E5M2_FNUZ:
         return HIP_R_8F_E5M2_FNUZ;
+    case DTYPE_E2M1:
+        return HIP_R_4F_E2M1;
     case DTYPE_I8:
         return HIP_R_8I;
     case DTYPE_I32:
@@ -72,6 +74,24 @@ static int type_of(enum dtype type)
     default:
         return -1;
     }
+}
+
+/* MXFP4: a scale in e8m0 for each 32 elements along k. Asked for, not run, so no scale is read. */
+static int set_block_scales(const struct hip_hipblaslt *api, void *desc)
+{
+    static const int modes[] = {HIPBLASLT_DESC_A_SCALE_MODE, HIPBLASLT_DESC_B_SCALE_MODE};
+    static const int pointers[] = {HIPBLASLT_DESC_A_SCALE_POINTER, HIPBLASLT_DESC_B_SCALE_POINTER};
+    const void *address = (const void *)(uintptr_t)256;
+    const uint32_t mode = HIPBLASLT_SCALE_VEC32_UE8M0;
+    int code = HIPBLAS_SUCCESS;
+
+    for (size_t i = 0; i < 2 && code == HIPBLAS_SUCCESS; i++) {
+        code = api->hipblasLtMatmulDescSetAttribute(desc, modes[i], &mode, sizeof(mode));
+        if (code == HIPBLAS_SUCCESS)
+            code =
+                api->hipblasLtMatmulDescSetAttribute(desc, pointers[i], &address, sizeof(address));
+    }
+    return code;
 }
 
 static enum status create_desc(const struct hip_hipblaslt *api, struct hip_product *product,
@@ -95,6 +115,8 @@ static enum status create_desc(const struct hip_hipblaslt *api, struct hip_produ
     if (code == HIPBLAS_SUCCESS)
         code = api->hipblasLtMatmulDescSetAttribute(product->desc, HIPBLASLT_DESC_TRANSB,
                                                     &transpose_b, sizeof(transpose_b));
+    if (code == HIPBLAS_SUCCESS && shape->precision == PRECISION_FP4)
+        code = set_block_scales(api, product->desc);
     if (code == HIPBLAS_SUCCESS && shape->bias)
         code = api->hipblasLtMatmulDescSetAttribute(product->desc, HIPBLASLT_DESC_EPILOGUE,
                                                     &epilogue, sizeof(epilogue));
@@ -199,7 +221,8 @@ static enum status ask(struct hip_device *device, struct hip_product *product, s
     if (code != HIPBLAS_SUCCESS)
         return fail(err, "hipblasLtMatmulAlgoGetHeuristic", code);
     snprintf(product->info.method, sizeof(product->info.method),
-             "hipblasLtMatmulAlgoGetHeuristic gave an algorithm");
+             "hipblasLtMatmulAlgoGetHeuristic gave an algorithm%s",
+             product->shape.precision == PRECISION_FP4 ? ", a scale each 32 elements" : "");
     return keep_fitting(product, count, err);
 }
 

@@ -5,42 +5,38 @@
  */
 #include <argp.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "harness/core/process.h"
 #include "harness/core/text.h"
+#include "tests/device/programs.h"
+#include "tests/device/torch_rate.h"
 
 #define ROWS_MAX 64
-#define OUTPUT_MAX ((size_t)64 << 20)
-#define SECOND INT64_C(1000000000)
 
 struct options {
-    const char *device, *protocol, *db;
+    const char *device, *protocol, *db, *python;
     double memory_rate, product_rate; /* given by the user; 0: not */
     bool small, no_conformance;
 };
 
 struct row {
-    char what[64], reference_what[64], note[160];
+    char what[64], reference_what[160], note[160];
     double value, reference, mark; /* NAN: none */
     const char *unit;
-    bool passed; /* a test, not a number */
+    bool passed;  /* a test, not a number */
+    bool untried; /* it has a mark, and nothing to compare with */
 };
 
 static struct options options = {
-    .device = "cuda:0", .protocol = "standard", .db = "device-check.db"};
+    .device = "cuda:0", .protocol = "standard", .db = "device-check.db", .python = "python3"};
 static struct row rows[ROWS_MAX];
 static size_t row_count;
-static char folder[PATH_MAX]; /* of this program: the others lie beside it */
-static char declared[PATH_MAX];
 
 static struct row *add_row(const char *what, double value, const char *unit)
 {
@@ -57,43 +53,6 @@ static void fail_row(const char *what, const char *reason)
 
     snprintf(row->note, sizeof(row->note), "%s", reason);
     row->mark = 1.0; /* a mark that is not reached */
-}
-
-/* Runs a program beside this one; heap output. False, with a word on stderr, when it fails. */
-static bool run(const char *name, const char *const *arguments, int minutes, char **ret, int *code)
-{
-    char path[PATH_MAX + 64];
-    char *argv[64] = {path};
-    struct process_exit ended = {0};
-    struct error err = ERROR_INIT;
-    size_t count = 1;
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    fprintf(stderr, "==> %s", name);
-    for (; *arguments != NULL && count < 63; arguments++) {
-        argv[count++] = (char *)*arguments;
-        fprintf(stderr, " %s", *arguments);
-    }
-    fputc('\n', stderr);
-    *ret = NULL;
-    if (process_capture(argv, minutes * 60 * SECOND, OUTPUT_MAX, ret, &ended, &err) != STATUS_OK) {
-        fprintf(stderr, "    %s\n", err.message);
-        *code = -1;
-        return false;
-    }
-    *code = ended.exited ? ended.code : -1;
-    return true;
-}
-
-static json_t *run_json(const char *name, const char *const *arguments, int minutes, int *code)
-{
-    char *output = NULL;
-    json_t *json = NULL;
-
-    if (run(name, arguments, minutes, &output, code))
-        json = json_loads(output, 0, NULL);
-    free(output);
-    return json;
 }
 
 static const char *string_of(const json_t *object, const char *key)
@@ -125,16 +84,34 @@ static void find_memory_rate(const json_t *device)
         options.memory_rate = rate;
 }
 
+/* What the measurements will rest on, and what is missing, before anything runs. */
+static void print_libraries(const json_t *backend)
+{
+    size_t i;
+    json_t *library;
+
+    json_array_foreach(json_object_get(backend, "libraries"), i, library)
+    {
+        const char *path = string_of(library, "path");
+
+        printf("  %-12s %s%s%s%s\n", string_of(library, "name"),
+               path[0] != '\0' ? path : "MISSING, tried ",
+               path[0] != '\0' ? "" : string_of(library, "tried"),
+               string_of(library, "version")[0] != '\0' ? ", version " : "",
+               string_of(library, "version"));
+    }
+}
+
 /* 0, 77 or 2. */
 static int find_device(void)
 {
     static const char *const arguments[] = {"devices", "--json", NULL};
-    json_t *backends, *backend, *device;
+    json_t *backends, *backend, *device, *mine = NULL;
     size_t i, j;
     int code = 0;
     char reason[512] = "";
 
-    backends = run_json("assay", arguments, 5, &code);
+    backends = program_run_json("assay", arguments, 5, &code);
     if (!json_is_array(backends)) {
         json_decref(backends);
         fprintf(stderr, "device_check: assay devices gives no list\n");
@@ -144,7 +121,10 @@ static int find_device(void)
     {
         const char *name = string_of(backend, "backend");
 
-        if (strncmp(name, options.device, strcspn(options.device, ":")) == 0)
+        if (strlen(name) == strcspn(options.device, ":") &&
+            strncmp(name, options.device, strlen(name)) == 0)
+            mine = backend;
+        if (mine == backend)
             snprintf(reason, sizeof(reason), "%s", string_of(backend, "reason"));
         json_array_foreach(json_object_get(backend, "devices"), j, device)
         {
@@ -155,13 +135,16 @@ static int find_device(void)
                    string_of(json_object_get(json_object_get(device, "readings"),
                                              "device.driver_version"),
                              "value"));
+            print_libraries(backend);
             find_memory_rate(device);
             json_decref(backends);
             return 0;
         }
     }
-    json_decref(backends);
     printf("SKIP: no device %s%s%s\n", options.device, reason[0] != '\0' ? ": " : "", reason);
+    print_libraries(mine);
+    printf("README.md says which libraries are needed and how to name one that lies elsewhere.\n");
+    json_decref(backends);
     return 77;
 }
 
@@ -174,7 +157,7 @@ static void check_conformance(void)
     int code = 0;
 
     snprintf(backend, sizeof(backend), "%.*s", (int)strcspn(options.device, ":"), options.device);
-    if (!run("test_conformance", arguments, 60, &output, &code)) {
+    if (!program_run("test_conformance", arguments, 60, &output, &code)) {
         fail_row("conformance", "could not be run");
     } else if (code != 0) {
         snprintf(note, sizeof(note), "exit status %d; its messages stand above", code);
@@ -199,11 +182,11 @@ static json_t *measure(const char *what, const char *precisions, const char *arm
                                         "--limit", "0",    "--json", NULL};
     char *output = NULL;
     int code = 0;
-    bool ran = run("assay", run_words, 600, &output, &code);
+    bool ran = program_run("assay", run_words, 600, &output, &code);
 
     free(output);
     /* A campaign in which some cells failed still has results of the others. */
-    return ran ? run_json("assay", result_words, 5, &code) : NULL;
+    return ran ? program_run_json("assay", result_words, 5, &code) : NULL;
 }
 
 static void note_verdict(struct row *row, const json_t *result)
@@ -221,7 +204,7 @@ static double flops_of(const json_t *result)
     const char *const words[] = {"show", string_of(result, "id"), "--db", options.db, "--json",
                                  NULL};
     int code = 0;
-    json_t *shown = run_json("assay", words, 5, &code);
+    json_t *shown = program_run_json("assay", words, 5, &code);
     const double rate =
         number_of(json_object_get(json_object_get(shown, "estimate"), "flops_per_s"), "value");
 
@@ -235,7 +218,7 @@ static void check_memory(void)
     json_t *results, *result;
     size_t i;
 
-    snprintf(small, sizeof(small), "%s/memory_small.yaml", declared);
+    snprintf(small, sizeof(small), "%s/memory_small.yaml", programs_declared());
     results = measure(options.small ? small : "memory-bound", NULL, "portable");
     if (json_array_size(results) == 0)
         fail_row("memory-bound", "no result");
@@ -259,18 +242,35 @@ static void check_memory(void)
     json_decref(results);
 }
 
+/* The better of PyTorch's rates before and behind our own measurement of the same product. */
+static double best_torch_rate(double before, char *words, size_t size)
+{
+    char script[PATH_MAX + 32];
+    double rate;
+
+    snprintf(script, sizeof(script), "%s/torch_product.py", programs_declared());
+    rate = torch_rate(options.python, script, options.device, words, size);
+    return isnan(before) || rate > before ? rate : before;
+}
+
 /* The rate of the bf16 product, the ceiling of what follows; NAN where there is none. */
 static double check_products(void)
 {
-    char small[PATH_MAX + 32];
+    char small[PATH_MAX + 32], torch[160] = "PyTorch, as given";
     json_t *results, *result;
-    double ceiling = NAN;
+    double ceiling = NAN, reference = options.product_rate > 0.0 ? options.product_rate : NAN;
+    const bool asks = options.product_rate == 0.0;
     size_t i;
 
-    snprintf(small, sizeof(small), "%s/product_small.yaml", declared);
+    if (asks)
+        reference = best_torch_rate(NAN, torch, sizeof(torch));
+
+    snprintf(small, sizeof(small), "%s/product_small.yaml", programs_declared());
     results = measure(options.small ? small : "matmul_4096", NULL, "vendor");
     if (json_array_size(results) == 0)
         fail_row("products", "no result");
+    if (asks && !isnan(reference))
+        reference = best_torch_rate(reference, torch, sizeof(torch));
     json_array_foreach(results, i, result)
     {
         const char *precision = string_of(result, "precision");
@@ -284,11 +284,11 @@ static double check_products(void)
         if (strcmp(precision, "bf16") != 0)
             continue;
         ceiling = rate;
-        if (options.product_rate > 0.0) {
-            row->reference = options.product_rate;
+        row->reference = reference;
+        if (!isnan(reference) && !options.small)
             row->mark = 0.97;
-            snprintf(row->reference_what, sizeof(row->reference_what), "PyTorch, as given");
-        }
+        row->untried = isnan(reference) && !options.small;
+        snprintf(row->reference_what, sizeof(row->reference_what), "%s", torch);
     }
     json_decref(results);
     return ceiling;
@@ -300,7 +300,7 @@ static void check_training(double ceiling)
     json_t *results, *result;
     size_t i;
 
-    snprintf(file, sizeof(file), "%s/%s", declared,
+    snprintf(file, sizeof(file), "%s/%s", programs_declared(),
              options.small ? "training_small.yaml" : "training.yaml");
     results = measure(file, NULL, "vendor");
     if (json_array_size(results) == 0)
@@ -327,6 +327,7 @@ static void check_training(double ceiling)
 static bool print_table(void)
 {
     bool reached = true;
+    size_t untried = 0;
 
     printf("\n%-40s %14s %14s %6s %6s  %s\n", "what", "measured", "reference", "ratio", "mark", "");
     for (size_t i = 0; i < row_count; i++) {
@@ -349,17 +350,26 @@ static bool print_table(void)
             snprintf(mark, sizeof(mark), "%.2f", row->mark);
         printf("%-40s %10s%-6s %14s %6s %6s  %s%s%s%s\n", row->what, value,
                isnan(row->value) ? "" : row->unit, reference, ratio_text, mark,
-               marked ? (good ? "ok; " : "BELOW; ") : "", row->reference_what,
-               row->reference_what[0] != '\0' ? "; " : "", row->note);
+               marked         ? (good ? "ok; " : "BELOW; ")
+               : row->untried ? "untried: "
+                              : "",
+               row->reference_what, row->reference_what[0] != '\0' ? "; " : "", row->note);
         /* What gave no number is no success, but where a stand-in's times mean nothing. */
+        untried += row->untried ? 1 : 0;
         reached = reached && (!marked || good) && (!isnan(row->value) || options.small);
     }
-    printf("\n%s; every sample is in %s: assay report --db %s --html report.html\n",
-           reached ? "all marks reached" : "NOT all marks reached", options.db, options.db);
+    if (options.small)
+        printf("\na small run, which tells of no mark");
+    else
+        printf("\n%s", reached ? "all marks reached" : "NOT all marks reached");
+    if (untried > 0)
+        printf(" (%zu could not be tried: \"untried\" above)", untried);
+    printf("; every sample is in %s: assay report --db %s --html report.html\n", options.db,
+           options.db);
     return reached;
 }
 
-enum { KEY_MEMORY = 256, KEY_PRODUCT, KEY_SMALL, KEY_NO_CONFORMANCE, KEY_DB };
+enum { KEY_MEMORY = 256, KEY_PRODUCT, KEY_PYTHON, KEY_SMALL, KEY_NO_CONFORMANCE, KEY_DB };
 
 static const struct argp_option argp_options[] = {
     {"device", 'd', "SPEC", 0, "which (default: cuda:0)", 0},
@@ -369,7 +379,10 @@ static const struct argp_option argp_options[] = {
      "both)",
      0},
     {"torch-bf16", KEY_PRODUCT, "FLOP/S", 0,
-     "what PyTorch reached on this machine in bf16, 4096 x 4096 x 4096", 0},
+     "what PyTorch reached on this machine in bf16, 4096 x 4096 x 4096 (default: it is measured "
+     "here, where python3 has it)",
+     0},
+    {"python", KEY_PYTHON, "FILE", 0, "the interpreter that has PyTorch (default: python3)", 0},
     {"small", KEY_SMALL, NULL, 0, "little of everything, without marks: for a stand-in", 0},
     {"no-conformance", KEY_NO_CONFORMANCE, 0, 0, "leave the conformance suite out", 0},
     {"db", KEY_DB, "FILE", 0, "where samples go (default: device-check.db)", 0},
@@ -392,6 +405,9 @@ static error_t take_option(int key, char *argument, struct argp_state *state)
         if (!text_parse_double(argument, &options.product_rate))
             argp_error(state, "--torch-bf16 %s: write a number", argument);
         return 0;
+    case KEY_PYTHON:
+        options.python = argument;
+        return 0;
     case KEY_SMALL:
         options.small = true;
         return 0;
@@ -404,23 +420,6 @@ static error_t take_option(int key, char *argument, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-}
-
-/* The programs lie beside this one, declarations in ../declared (packed) or where the build says.
- */
-static bool find_folders(void)
-{
-    char self[PATH_MAX] = "", copy[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    if (length <= 0)
-        return false;
-    snprintf(copy, sizeof(copy), "%s", self);
-    snprintf(folder, sizeof(folder), "%s", dirname(copy));
-    snprintf(declared, sizeof(declared), "%.*s/../declared", PATH_MAX - 16, folder);
-    if (access(declared, R_OK) != 0 && getenv("DEVICE_CHECK_DECLARED") != NULL)
-        snprintf(declared, sizeof(declared), "%s", getenv("DEVICE_CHECK_DECLARED"));
-    return access(declared, R_OK) == 0;
 }
 
 int main(int argc, char **argv)
@@ -438,10 +437,8 @@ int main(int argc, char **argv)
 
     if (argp_parse(&argp, argc, argv, 0, NULL, NULL) != 0)
         return 2;
-    if (!find_folders()) {
-        fprintf(stderr, "device_check: no folder \"declared\" beside %s\n", folder);
+    if (!programs_find())
         return 2;
-    }
     found = find_device();
     if (found != 0)
         return found;

@@ -26,6 +26,8 @@ struct cublaslt_desc {
     uint32_t epilogue;
     uint64_t bias;
     int32_t bias_type; /* -1: as D */
+    int32_t scale_mode_a, scale_mode_b;
+    uint64_t scale_a, scale_b;
 };
 struct cublaslt_layout {
     unsigned type;
@@ -151,6 +153,21 @@ unsigned cublasLtMatmulDescSetAttribute(struct cublaslt_desc *desc, unsigned att
         TAKE(desc->bias);
     case LT_DESC_BIAS_DATA_TYPE:
         TAKE(desc->bias_type);
+    case LT_DESC_A_SCALE_POINTER:
+        TAKE(desc->scale_a);
+    case LT_DESC_B_SCALE_POINTER:
+        TAKE(desc->scale_b);
+    default:
+        break;
+    }
+    /* As a library of 12.8 and later. */
+    if (getenv("ASSAY_SHIM_FP4") == NULL)
+        return LT_STATUS_INVALID_VALUE;
+    switch (attribute) {
+    case LT_DESC_A_SCALE_MODE:
+        TAKE(desc->scale_mode_a);
+    case LT_DESC_B_SCALE_MODE:
+        TAKE(desc->scale_mode_b);
     default:
         return LT_STATUS_INVALID_VALUE;
     }
@@ -229,6 +246,11 @@ static bool does(const struct cublaslt_desc *desc, const struct cublaslt_layout 
     case LT_COMPUTE_32F_FAST_TF32:
         return a->type == LT_R_32F && b->type == LT_R_32F && d->type == LT_R_32F;
     case LT_COMPUTE_32F:
+        if (a->type == LT_R_4F_E2M1)
+            return tn && b->type == LT_R_4F_E2M1 && desc->scale_mode_a == LT_SCALE_VEC16_UE4M3 &&
+                   desc->scale_mode_b == LT_SCALE_VEC16_UE4M3 && desc->scale_a != 0 &&
+                   desc->scale_a % 16 == 0 && desc->scale_b % 16 == 0 && a->rows % 128 == 0 &&
+                   d->type == LT_R_32F;
         if (is_fp8(a->type) && is_fp8(b->type))
             return tn && !(a->type == LT_R_8F_E5M2 && b->type == LT_R_8F_E5M2) &&
                    (d->type == LT_R_32F || d->type == LT_R_16BF || d->type == LT_R_16F);
@@ -253,6 +275,8 @@ static uint64_t flags_of(const struct cublaslt_desc *desc, const struct cublaslt
         return tensor | LT_NUMERICAL_INPUT_16F;
     case LT_R_16BF:
         return tensor | LT_NUMERICAL_INPUT_16BF;
+    case LT_R_4F_E2M1:
+        return tensor;
     case LT_R_8F_E4M3:
         return tensor | LT_NUMERICAL_INPUT_E4M3;
     case LT_R_8F_E5M2:

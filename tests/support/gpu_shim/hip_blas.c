@@ -23,6 +23,8 @@ struct desc {
     int32_t transpose_a, transpose_b, bias_type;
     uint32_t epilogue;
     const void *bias;
+    uint32_t scale_modes[2];
+    const void *scales[2];
 };
 struct layout {
     int type;
@@ -167,6 +169,21 @@ unsigned hipblasLtMatmulDescSetAttribute(void *object, int attribute, const void
         TAKE(desc->bias);
     case HIPBLASLT_DESC_BIAS_TYPE:
         TAKE(desc->bias_type);
+    case HIPBLASLT_DESC_A_SCALE_POINTER:
+        TAKE(desc->scales[0]);
+    case HIPBLASLT_DESC_B_SCALE_POINTER:
+        TAKE(desc->scales[1]);
+    default:
+        break;
+    }
+    /* As a library of ROCm 7. */
+    if (getenv("ASSAY_SHIM_FP4") == NULL)
+        return HIPBLAS_INVALID_VALUE;
+    switch (attribute) {
+    case HIPBLASLT_DESC_A_SCALE_MODE:
+        TAKE(desc->scale_modes[0]);
+    case HIPBLASLT_DESC_B_SCALE_MODE:
+        TAKE(desc->scale_modes[1]);
     default:
         return HIPBLAS_INVALID_VALUE;
     }
@@ -206,6 +223,11 @@ static bool does(const struct desc *desc, const struct layout *a, const struct l
     case HIPBLAS_COMPUTE_32F_FAST_TF32:
         return a->type == HIP_R_32F && b->type == HIP_R_32F && d->type == HIP_R_32F;
     case HIPBLAS_COMPUTE_32F:
+        if (a->type == HIP_R_4F_E2M1)
+            return getenv("ASSAY_SHIM_FP4") != NULL && b->type == a->type && a->rows % 128 == 0 &&
+                   desc->scale_modes[0] == HIPBLASLT_SCALE_VEC32_UE8M0 &&
+                   desc->scale_modes[1] == HIPBLASLT_SCALE_VEC32_UE8M0 && desc->scales[0] != NULL &&
+                   desc->scales[1] != NULL;
         if (is_fnuz(a->type) && is_fnuz(b->type))
             return d->type == HIP_R_32F || d->type == HIP_R_16F || d->type == HIP_R_16BF;
         if (a->type == HIP_R_8F_E4M3 || a->type == HIP_R_8F_E5M2 || a->type == HIP_R_64F)

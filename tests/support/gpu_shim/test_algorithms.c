@@ -261,6 +261,57 @@ static void test_select(void **state)
     device_product_destroy(product);
 }
 
+/* fp4 is asked for with its block scales; a library that knows none of them says so. */
+static void test_fp4(void **state)
+{
+    const struct product_shape shape = {
+        .precision = PRECISION_FP4,
+        .m = 128,
+        .n = 128,
+        .k = 128,
+        .a = {.type = DTYPE_E2M1, .stride = 128},
+        .b = {.type = DTYPE_E2M1, .stride = 128, .transpose = true},
+        .c = {.type = DTYPE_F32, .stride = 128},
+    };
+    struct product *product = NULL;
+    struct product_info info;
+    struct buffer *buffer = NULL;
+    struct product_operands all = {0};
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    device_product_support(device, PRECISION_FP4, &info);
+    assert_int_equal(info.support, SUPPORT_ABSENT);
+    assert_non_null(strstr(info.method, "INVALID_VALUE"));
+    setenv("ASSAY_SHIM_FP4", "1", 1);
+    device_product_support(device, PRECISION_FP4, &info);
+    assert_int_equal(info.support, SUPPORT_NATIVE);
+    assert_non_null(strstr(info.method, "a scale each"));
+    assert_int_equal(device_product_create(device, &shape, &product, &err), STATUS_OK);
+    assert_int_equal(device_buffer_alloc(device, 65536, BUFFER_READ_WRITE, &buffer, NULL),
+                     STATUS_OK);
+    all.a.buffer = all.b.buffer = all.c.buffer = buffer;
+    assert_int_equal(device_product_run(product, &all, &err), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "needs a scale"));
+    unsetenv("ASSAY_SHIM_FP4");
+    device_product_destroy(product);
+    device_buffer_free(buffer);
+}
+
+/* The stand-in for AMD has the FNUZ kinds alone, as gfx942; NVIDIA's libraries know none. */
+static void test_fp8_kinds(void **state)
+{
+    struct product_info info;
+
+    (void)state;
+    device_product_support(device, PRECISION_FP8_E4M3, &info);
+    assert_int_equal(info.support, SUPPORT_NATIVE);
+    if (strcmp(BACKEND, "hip") == 0)
+        assert_non_null(strstr(info.method, "(e4m3_fnuz alone)"));
+    else
+        assert_null(strstr(info.method, "fnuz"));
+}
+
 /* More than we ask for: the rest is never seen. */
 static void test_a_long_list(void **state)
 {
@@ -310,6 +361,8 @@ int main(void)
         cmocka_unit_test(test_a_sum_is_taken_once),
         cmocka_unit_test(test_select),
         cmocka_unit_test(test_a_long_list),
+        cmocka_unit_test(test_fp4),
+        cmocka_unit_test(test_fp8_kinds),
     };
     const int opened = journey_open(SHIM_PATH);
     int failed;

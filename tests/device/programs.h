@@ -1,0 +1,26 @@
+/* programs - starting what lies beside device_check: assay, the conformance suite, a script. */
+#ifndef ASSAY_TESTS_DEVICE_PROGRAMS_H
+#define ASSAY_TESTS_DEVICE_PROGRAMS_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+/*
+ * Learns where this program lies. The programs are beside it, declarations and scripts in
+ * ../declared (packed) or where DEVICE_CHECK_DECLARED says. False, with a word on stderr.
+ */
+bool programs_find(void);
+const char *programs_declared(void);
+
+/*
+ * Runs a program with NULL-terminated arguments: the one of that name beside this, else in PATH; a
+ * name with a slash is a path. Its output is heap. False, with a word on stderr, when it could not
+ * be run or took longer; *code is -1 for one that a signal ended.
+ */
+bool program_run(const char *name, const char *const *arguments, int minutes, char **ret,
+                 int *code);
+/* Its output as JSON, new; NULL when it is none. */
+json_t *program_run_json(const char *name, const char *const *arguments, int minutes, int *code);
+
+#endif

@@ -1,0 +1,92 @@
+/* What device_check makes of PyTorch's answer, of none, and of an interpreter that is not there. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/device/torch_rate.h"
+
+static char folder[] = "/tmp/device-torch-XXXXXX", script[64];
+static char words[160];
+
+/* An "interpreter" that does what `text` says, whatever script it is handed. */
+static double ask(const char *text)
+{
+    FILE *file = fopen(script, "w");
+
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\n%s\n", text);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(script, 0700), 0);
+    words[0] = '\0';
+    return torch_rate(script, "ignored.py", "cuda:3", words, sizeof(words));
+}
+
+static void test_an_answer(void **state)
+{
+    (void)state;
+    assert_true(ask("echo '{\"flops_per_s\": 7.1e14, \"torch\": \"2.9.0\"}'") == 7.1e14);
+    assert_string_equal(words, "PyTorch 2.9.0");
+    /* The device's number is handed over. */
+    assert_true(ask("echo \"{\\\"flops_per_s\\\": $2}\"") == 3.0);
+}
+
+static void test_no_answer(void **state)
+{
+    static const struct {
+        const char *text, *word;
+    } rows[] = {
+        {"echo '{\"absent\": \"sees no device 3\"}'", "sees no device 3"},
+        {"echo '{\"flops_per_s\": -1}'", "gives no answer"},
+        {"echo rubbish", "gives no answer"},
+        {"exit 5", "ended with status 5"},
+        {"kill -9 $$", "could not be run"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_true(isnan(ask(rows[i].text)));
+        if (strstr(words, rows[i].word) == NULL)
+            fail_msg("\"%s\" lacks \"%s\"", words, rows[i].word);
+    }
+    assert_true(isnan(torch_rate("/nonexistent/python", SCRIPT, "cuda:0", words, sizeof(words))));
+    assert_non_null(strstr(words, "/nonexistent/python could not be run"));
+}
+
+/* The script itself, under this machine's Python: with PyTorch and a device, or the reason. */
+static void test_the_script(void **state)
+{
+    double rate;
+
+    (void)state;
+    if (system("python3 -c '' 2>/dev/null") != 0)
+        skip();
+    rate = torch_rate("python3", SCRIPT, "cuda:0", words, sizeof(words));
+    assert_true(rate > 0.0 || strstr(words, "No module") != NULL ||
+                strstr(words, "sees no device 0") != NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_answer),
+        cmocka_unit_test(test_no_answer),
+        cmocka_unit_test(test_the_script),
+    };
+    int failed;
+
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    snprintf(script, sizeof(script), "%s/python", folder);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(script);
+    rmdir(folder);
+    return failed;
+}
