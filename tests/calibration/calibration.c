@@ -14,6 +14,7 @@
 
 struct arguments {
     struct settings settings;
+    const char *folder;
     bool json, strict;
 };
 
@@ -23,6 +24,8 @@ static const struct argp_option options[] = {
     {"pairs", 'p', "N", 0, "comparisons for each case (20 times the series)", 0},
     {"only", 'o', "PART", 0,
      "one part: mean, percentile, two-state, flat, change, shape, trials, compare, rivals", 0},
+    {"parts", 'd', "DIR", 0,
+     "keep each case in this folder when it is done, and go on from there; says how far it is", 0},
     {"json", 'j', NULL, 0, "print JSON instead of a table", 0},
     {"strict", 't', NULL, 0, "fail when a promise is not met, chance or not", 0},
     {0}};
@@ -45,6 +48,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case 'o':
         arguments->settings.only = value;
         break;
+    case 'd':
+        arguments->folder = value;
+        break;
     case 'j':
         arguments->json = true;
         break;
@@ -54,9 +60,16 @@ static error_t parse(int key, char *value, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    if (value && key != 'o' && (*end || end == value))
+    if (value && key != 'o' && key != 'd' && (*end || end == value))
         argp_error(state, "'%s' is not a number", value);
     return 0;
+}
+
+static void measure(const struct settings *settings, struct table *table)
+{
+    measure_engine(settings, table);
+    measure_comparisons(settings, table);
+    measure_rivals(settings, table);
 }
 
 int main(int argc, char **argv)
@@ -70,7 +83,9 @@ int main(int argc, char **argv)
                                      NULL,
                                      NULL};
     struct arguments arguments = {.settings = {.seed = 1, .series = 200, .only = ""}};
+    struct error err = ERROR_INIT;
     struct table table = {0};
+    struct parts parts;
     /* About a hundred rows: at this confidence chance breaks one run in ten thousand. */
     const double confidence = 1 - 1e-6;
     size_t broken, missed;
@@ -79,9 +94,17 @@ int main(int argc, char **argv)
         return 2;
     if (arguments.settings.pairs == 0)
         arguments.settings.pairs = 20 * arguments.settings.series;
-    measure_engine(&arguments.settings, &table);
-    measure_comparisons(&arguments.settings, &table);
-    measure_rivals(&arguments.settings, &table);
+    if (parts_open(&parts, arguments.folder, arguments.settings.seed, &err) != STATUS_OK) {
+        fprintf(stderr, "calibration: %s\n", err.message);
+        return 2;
+    }
+    arguments.settings.parts = &parts;
+    parts.counting = true;
+    measure(&arguments.settings, &table);
+    table_finish(&table);
+    parts.counting = false;
+    parts.telling = arguments.folder != NULL;
+    measure(&arguments.settings, &table);
     broken = table_count(&table, confidence, ROW_BROKEN);
     missed = table_count(&table, confidence, ROW_CHANCE);
     if (arguments.json) {

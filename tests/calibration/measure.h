@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/calibration/parts.h"
 #include "tests/calibration/table.h"
 
 struct settings {
@@ -12,6 +13,7 @@ struct settings {
     size_t series;    /* made for each case */
     size_t pairs;     /* comparisons made for each case; they are much cheaper */
     const char *only; /* cases whose `what` contains this; "" is all */
+    struct parts *parts;
 };
 
 /* Intervals of the mean, their width, percentiles, verdicts and places (estimate_cell). */

@@ -42,18 +42,25 @@ static void add(const struct settings *settings, const struct campaign *c, uint6
 {
     struct row row = {.what = what, .low = low, .high = high, .mean = NAN};
     struct compare_options options = compare_options_default();
-    size_t i;
+    long i, pairs = (long)settings->pairs;
+    size_t hits = 0;
+    char key[160];
 
     row.series = row.trials = settings->pairs;
     snprintf(row.where, sizeof(row.where), "K %zu, sd %.3g %%, effect %.3g %%, drift %.3g %%",
              c->pairs, 100 * c->spread, 100 * expm1(c->effect), 100 * c->drift);
-    for (i = 0; i < settings->pairs; i++) {
+    snprintf(key, sizeof(key), "%zu comparisons, %s, number %llu, measured %d%s", settings->pairs,
+             row.where, (unsigned long long)number, (int)measured, unpaired ? ", unpaired" : "");
+    if (parts_take(settings->parts, key, &hits, sizeof(hits)))
+        pairs = 0;
+#pragma omp parallel for reduction(+ : hits) schedule(static)
+    for (i = 0; i < pairs; i++) {
         double a[PAIRS_MAX], b[PAIRS_MAX];
         struct comparison comparison;
         struct random random;
         enum status status;
 
-        random_init(&random, settings->seed ^ 0x636f6d7061726573u, (number << 40) + i);
+        random_init(&random, settings->seed ^ 0x636f6d7061726573u, (number << 40) + (uint64_t)i);
         simulate(c, &random, a, b);
         status = unpaired ? unpaired_analyze(a, c->pairs, b, c->pairs, &options, &comparison, NULL)
                           : paired_analyze(a, b, c->pairs, &options, &comparison, NULL);
@@ -62,13 +69,15 @@ static void add(const struct settings *settings, const struct campaign *c, uint6
             exit(2);
         }
         if (measured == DIFFERS)
-            row.hits += comparison.differs;
+            hits += comparison.differs;
         else if (measured == EQUIVALENT)
-            row.hits += comparison.verdict == COMPARE_EQUIVALENT;
+            hits += comparison.verdict == COMPARE_EQUIVALENT;
         else
-            row.hits +=
-                comparison.verdict == COMPARE_FASTER || comparison.verdict == COMPARE_SLOWER;
+            hits += comparison.verdict == COMPARE_FASTER || comparison.verdict == COMPARE_SLOWER;
     }
+    if (pairs > 0)
+        parts_keep(settings->parts, key, &hits, sizeof(hits));
+    row.hits = hits;
     table_add(table, &row);
 }
 

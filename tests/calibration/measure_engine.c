@@ -71,15 +71,25 @@ static void look_at(const struct generator *g, uint64_t seed, uint64_t index, in
     estimate_destroy(e);
 }
 
-/* Runs the case unless `only` leaves it out; false then. Free experiment->outcomes. */
-static bool run(const struct settings *settings, struct experiment *x, bool percentiles)
+/* Runs the case, or takes it as it was measured before. Free experiment->outcomes. */
+static void run(const struct settings *settings, struct experiment *x, bool percentiles)
 {
     /* The case's number keeps the series of different cases apart under one seed. */
     uint64_t base = ((uint64_t)(x->generator.phi * 1000) << 52) ^
                     ((uint64_t)x->generator.kind << 44) ^ ((uint64_t)x->generator.count << 24);
+    const struct generator *g = &x->generator;
+    size_t size = x->series * sizeof(*x->outcomes);
     long i, series = (long)x->series;
+    char key[256];
 
     x->outcomes = check_memory(calloc(x->series, sizeof(*x->outcomes)));
+    snprintf(key, sizeof(key),
+             "%zu series, kind %d, n %zu, sd %g, phi %g, phi2 %g, size %g, where %g, spikes %g, "
+             "quantum %g%s",
+             x->series, (int)g->kind, g->count, g->sd, g->phi, g->phi2, g->size, g->where,
+             g->spikes, g->quantum_ns, percentiles ? ", percentiles" : "");
+    if (parts_take(settings->parts, key, x->outcomes, size))
+        return;
 #pragma omp parallel
     {
         int64_t *samples = check_memory(malloc(x->generator.count * sizeof(*samples)));
@@ -91,7 +101,7 @@ static bool run(const struct settings *settings, struct experiment *x, bool perc
         if (series > 0)
             free(samples);
     }
-    return true;
+    parts_keep(settings->parts, key, x->outcomes, size);
 }
 
 static bool wanted(const struct settings *settings, const char *what)
@@ -420,9 +430,13 @@ static void measure_trials(const struct settings *settings, struct table *table)
     struct estimate_options options = estimate_options_default();
     long i, series = (long)settings->series;
     size_t hits = 0;
+    char key[64];
 
     options.percentile_count = 0;
     describe(&g, row.where, sizeof(row.where));
+    snprintf(key, sizeof(key), "%zu times %d trials with run effects", settings->series, TRIALS);
+    if (parts_take(settings->parts, key, &hits, sizeof(hits)))
+        series = 0;
 #pragma omp parallel for reduction(+ : hits) schedule(dynamic, 8)
     for (i = 0; i < series; i++) {
         int64_t samples[TRIALS][COUNT];
@@ -446,6 +460,8 @@ static void measure_trials(const struct settings *settings, struct table *table)
                 e->mean_ns.hi >= GENERATOR_LEVEL_NS;
         estimate_destroy(e);
     }
+    if (series > 0)
+        parts_keep(settings->parts, key, &hits, sizeof(hits));
     row.hits = hits;
     table_add(table, &row);
 }

@@ -78,10 +78,14 @@ static void ask(const struct settings *settings, const char *what, question *put
     struct row row = {.what = what, .low = low, .high = high, .mean = NAN};
     long i, series = (long)settings->series;
     size_t hits = 0;
+    char key[256];
 
     row.series = row.trials = settings->series;
     snprintf(row.where, sizeof(row.where), "phi %.3g, n %s%zu", phi,
              count == SAMPLES_MAX ? "up to " : "", count);
+    snprintf(key, sizeof(key), "%zu series, %s, %s", settings->series, what, row.where);
+    if (parts_take(settings->parts, key, &hits, sizeof(hits)))
+        series = 0;
 #pragma omp parallel for reduction(+ : hits) schedule(dynamic, 8)
     for (i = 0; i < series; i++) {
         int64_t *samples = malloc(count * sizeof(*samples));
@@ -99,6 +103,8 @@ static void ask(const struct settings *settings, const char *what, question *put
         free(samples);
         free(x);
     }
+    if (series > 0)
+        parts_keep(settings->parts, key, &hits, sizeof(hits));
     row.hits = hits;
     table_add(table, &row);
 }
@@ -114,11 +120,15 @@ static void compare_arms(const struct settings *settings, const char *what, enum
     struct compare_options options = compare_options_default();
     long i, series = (long)settings->series;
     size_t hits = 0;
+    char key[256];
 
     row.series = row.trials = settings->series;
     snprintf(row.where, sizeof(row.where),
              "%zu process%s of %zu values, sd between %.3g %%, within %.3g %%", processes,
              processes > 1 ? "es" : "", values, 100 * between, 100 * within);
+    snprintf(key, sizeof(key), "%zu series, %s, %s", settings->series, what, row.where);
+    if (parts_take(settings->parts, key, &hits, sizeof(hits)))
+        series = 0;
 #pragma omp parallel for reduction(+ : hits) schedule(dynamic, 8)
     for (i = 0; i < series; i++) {
         double x[2][128], mean[2][32] = {{0}};
@@ -147,6 +157,8 @@ static void compare_arms(const struct settings *settings, const char *what, enum
         else if (!paired_analyze(mean[0], mean[1], processes, &options, &comparison, NULL))
             hits += comparison.differs;
     }
+    if (series > 0)
+        parts_keep(settings->parts, key, &hits, sizeof(hits));
     row.hits = hits;
     table_add(table, &row);
 }
