@@ -64,7 +64,6 @@ static int run_campaign(const struct command_line *line, struct store *store,
     struct ab_result result;
     struct error err = ERROR_INIT;
     struct signing signing;
-    json_t *varied;
     enum status status = signing_open(&signing, &err);
     int shown;
 
@@ -83,9 +82,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
                  campaign->uid, store_path(store), campaign->uid);
         return ASSAY_EXIT_INTERRUPTED;
     }
-    varied = arm_spec_varied(&request->specs[0], &request->specs[1]);
-    status = ab_evaluate(store, campaign->row, varied, &request->compare, &result, &err);
-    json_decref(varied);
+    status = ab_evaluate(store, campaign->row, &request->compare, &result, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     shown = show(line, store, campaign, &result);

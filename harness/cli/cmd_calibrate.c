@@ -69,7 +69,7 @@ static enum status compare_once(const struct command_line *line, struct store *s
         }
         *ret_interrupted = summary.interrupted;
         if (status == STATUS_OK && !summary.interrupted)
-            status = ab_evaluate(store, campaign.row, NULL, &request.compare, &result, err);
+            status = ab_evaluate(store, campaign.row, &request.compare, &result, err);
         if (status == STATUS_OK && !summary.interrupted) {
             calibration_tally_add(tally, workload, campaign.uid, &result, &request.compare);
             ab_result_finish(&result);

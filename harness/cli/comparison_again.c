@@ -57,7 +57,7 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
                          "is not worked out again");
     status = store_find_campaign(store, uid, &campaign, err);
     if (status == STATUS_OK)
-        status = ab_evaluate(store, campaign, NULL, &options, &result, err);
+        status = ab_evaluate(store, campaign, &options, &result, err);
     if (status != STATUS_OK)
         return status;
     calibration_tally_add(tally, workload, uid, &result, &options);

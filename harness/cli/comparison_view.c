@@ -1,10 +1,15 @@
 #include "harness/cli/comparison_view.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/output.h"
 #include "reports/number.h"
+
+/* More runs than these are named by families; --json has each. */
+#define RUNS_LISTED 5
 
 static const char *member(const json_t *object, const char *key)
 {
@@ -22,17 +27,16 @@ static json_t *separating_runs(const json_t *judgement)
 
     if (json_array_size(factors) < 2)
         return runs;
-    json_array_foreach(factors, i, factor)
-        json_array_append_new(runs, json_sprintf("everything as in a, with the %s of b",
-                                                 member(factor, "factor")));
+    json_array_foreach(factors, i, factor) json_array_append_new(
+        runs, json_sprintf("everything as in a, with the %s of b", member(factor, "factor")));
     return runs;
 }
 
 json_t *comparison_view_json(const struct comparison_view *view)
 {
-    json_t *object = json_pack("{s:s, s:s, s:O, s:o}", "a", view->a, "b", view->b, "comparability",
-                               view->judgement, "separating_runs",
-                               separating_runs(view->judgement));
+    json_t *object =
+        json_pack("{s:s, s:s, s:O, s:o}", "a", view->a, "b", view->b, "comparability",
+                  view->judgement, "separating_runs", separating_runs(view->judgement));
 
     json_object_set_new(object, "attribution",
                         json_incref(json_object_get(view->judgement, "attribution")));
@@ -100,7 +104,8 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
         break;
     }
     text_append_format(out, "\n  time b/a%s %s",
-                       numbers->centre == ESTIMATE_MEDIAN ? ", by the trials' medians," : "", number_format_digits(numbers->ratio.value, 5, value));
+                       numbers->centre == ESTIMATE_MEDIAN ? ", by the trials' medians," : "",
+                       number_format_digits(numbers->ratio.value, 5, value));
     if (numbers->ratio.has_interval)
         text_append_format(out, ", %g %% interval [%s, %s]", numbers->confidence * 100,
                            number_format_digits(numbers->ratio.lo, 5, lo),
@@ -108,8 +113,9 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
     if (numbers->paired)
         text_append_format(out, ", %zu pairs\n", numbers->count_a);
     else
-        text_append_format(out, ", %zu and %zu trials, not paired: drift between the two is not "
-                                "controlled\n",
+        text_append_format(out,
+                           ", %zu and %zu trials, not paired: drift between the two is not "
+                           "controlled\n",
                            numbers->count_a, numbers->count_b);
     if (numbers->verdict == COMPARE_EQUIVALENT && numbers->differs)
         text_append(out, "  the difference is real, and smaller than the margin\n");
@@ -119,11 +125,69 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
                            numbers->paired ? "pairs" : "trials an arm");
 }
 
+/*
+ * Factors of one family (library.libfoo, library.libbar) together: {"library.": [factor, ...],
+ * "device": [factor]}, in the order of the judgement. New object.
+ */
+static json_t *families_of(const json_t *factors)
+{
+    json_t *families = json_object(), *factor;
+    size_t i;
+
+    json_array_foreach(factors, i, factor)
+    {
+        const char *name = member(factor, "factor"), *dot = strchr(name, '.');
+        char key[64];
+        json_t *list;
+
+        snprintf(key, sizeof(key), "%.*s", (int)(dot ? dot + 1 - name : (ptrdiff_t)strlen(name)),
+                 name);
+        list = json_object_get(families, key);
+        if (!list) {
+            list = json_array();
+            json_object_set_new(families, key, list);
+        }
+        json_array_append(list, factor);
+    }
+    return families;
+}
+
+#define NAMES_SHOWN 4
+
+/* A family's factors without what they have in common, or the fields of its one factor. */
+static void append_family(struct text *out, const char *family, const json_t *list)
+{
+    const json_t *only = json_array_get(list, 0), *names = list;
+    size_t i, count, common = 0;
+    json_t *name;
+
+    if (json_array_size(list) == 1) {
+        names = json_object_get(only, "fields");
+        text_append_format(out, "  %s:", member(only, "factor"));
+    } else {
+        common = strlen(family);
+        text_append_format(out, "  %s* (%zu, each by itself):", family, json_array_size(list));
+    }
+    count = json_array_size(names);
+    json_array_foreach(names, i, name)
+    {
+        const char *word = json_is_object(name) ? member(name, "factor") : json_string_value(name);
+
+        if (i == NAMES_SHOWN) {
+            text_append_format(out, " and %zu more", count - i);
+            break;
+        }
+        text_append_format(out, "%s ", i ? "," : "");
+        text_append_printable(out, word + common, strlen(word + common));
+    }
+    text_append_char(out, '\n');
+}
+
 static void append_attribution(struct text *out, const json_t *judgement)
 {
     const json_t *factors = json_object_get(judgement, "factors");
-    size_t i, j;
-    json_t *factor, *field;
+    json_t *families, *list;
+    const char *family;
 
     if (json_array_size(factors) == 0) {
         text_append(out, "Nothing that the comparison could be about differs: a against itself\n");
@@ -133,20 +197,43 @@ static void append_attribution(struct text *out, const json_t *judgement)
         text_append_format(out, "Put down to: %s\n", member(judgement, "attribution"));
     else
         text_append(out, "Put down to none of these, since several differ:\n");
-    json_array_foreach(factors, i, factor)
-    {
-        text_append_format(out, "  %s:", member(factor, "factor"));
-        json_array_foreach(json_object_get(factor, "fields"), j, field)
-        {
-            if (j == 4) {
-                text_append_format(out, " and %zu more",
-                                   json_array_size(json_object_get(factor, "fields")) - j);
-                break;
-            }
-            text_append_format(out, "%s %s", j ? "," : "", json_string_value(field));
-        }
-        text_append_char(out, '\n');
+    families = families_of(factors);
+    json_object_foreach(families, family, list) append_family(out, family, list);
+    json_decref(families);
+}
+
+/* One line a run while they are few; else what b would lend in each of them, by families. */
+static void append_separating_runs(struct text *out, const json_t *judgement)
+{
+    const json_t *factors = json_object_get(judgement, "factors");
+    json_t *runs, *families, *list;
+    const char *family;
+    struct text names;
+
+    if (json_array_size(factors) <= RUNS_LISTED) {
+        runs = separating_runs(judgement);
+        append_list(out, "Runs that would separate them:", runs);
+        json_decref(runs);
+        return;
     }
+    text_init(&names);
+    families = families_of(factors);
+    json_object_foreach(families, family, list)
+    {
+        if (names.length > 0)
+            text_append(&names, ", ");
+        if (json_array_size(list) == 1)
+            text_append(&names, member(json_array_get(list, 0), "factor"));
+        else
+            text_append_format(&names, "one of %zu %s*", json_array_size(list), family);
+    }
+    json_decref(families);
+    text_append_format(out,
+                       "The %zu runs that would separate them: everything as in a, with one "
+                       "of these of b\n  ",
+                       json_array_size(factors));
+    output_wrapped(out, text_ok(&names) ? names.data : "", 2, output_columns());
+    text_finish(&names);
 }
 
 static void append_value(struct text *out, const json_t *value)
@@ -190,7 +277,6 @@ static void append_fields(struct text *out, const json_t *judgement)
 void comparison_view_append(struct text *out, const struct comparison_view *view, bool explain)
 {
     const char *verdict = member(view->judgement, "verdict");
-    json_t *runs = separating_runs(view->judgement);
 
     text_append_format(out, "a %s   b %s\n", view->a, view->b);
     if (!strcmp(verdict, "not_comparable"))
@@ -207,9 +293,8 @@ void comparison_view_append(struct text *out, const struct comparison_view *view
         text_append_format(out, "%s\n", view->note);
     if (strcmp(verdict, "not_comparable")) {
         append_attribution(out, view->judgement);
-        append_list(out, "Runs that would separate them:", runs);
+        append_separating_runs(out, view->judgement);
     }
     if (explain)
         append_fields(out, view->judgement);
-    json_decref(runs);
 }

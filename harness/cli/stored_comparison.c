@@ -68,25 +68,14 @@ static enum status make_paired(struct store *store, const char *id,
                                struct stored_comparison *comparison, struct error *err)
 {
     struct ab_result result;
-    json_t *record = NULL, *varied = NULL;
-    const json_t *planned;
-    struct arm_spec specs[2] = {{0}, {0}};
+    json_t *record = NULL;
     int64_t campaign;
     enum status status = store_find_campaign(store, id, &campaign, err);
 
     if (status == STATUS_OK)
         status = store_campaign_json(store, campaign, &record, err);
-    planned = json_object_get(json_object_get(record, "plan"), "cells");
-    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
-        const json_t *spec = json_object_get(json_array_get(planned, i), "spec");
-
-        if (json_is_object(spec))
-            status = arm_spec_from_json(spec, &specs[i], err);
-    }
-    if (status == STATUS_OK) {
-        varied = arm_spec_varied(&specs[0], &specs[1]);
-        status = ab_evaluate(store, campaign, varied, options, &result, err);
-    }
+    if (status == STATUS_OK)
+        status = ab_evaluate(store, campaign, options, &result, err);
     if (status == STATUS_OK) {
         const char *uid = json_string_value(json_object_get(record, "uid"));
 
@@ -103,10 +92,7 @@ static enum status make_paired(struct store *store, const char *id,
         comparison->why = result.why;
         ab_result_finish(&result);
     }
-    arm_spec_finish(&specs[0]);
-    arm_spec_finish(&specs[1]);
     json_decref(record);
-    json_decref(varied);
     return status;
 }
 

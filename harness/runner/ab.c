@@ -20,21 +20,39 @@ static enum status judge(struct store *store, const int64_t cells[2], const json
     return status;
 }
 
-enum status ab_evaluate(struct store *store, int64_t campaign, const json_t *varied,
+static enum status find_varied(struct store *store, int64_t campaign, json_t **ret,
+                               struct error *err)
+{
+    json_t *record = NULL;
+    const json_t *cells;
+    enum status status = store_campaign_json(store, campaign, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    cells = json_object_get(json_object_get(record, "plan"), "cells");
+    status = arm_spec_varied(json_array_get(cells, 0), json_array_get(cells, 1), ret, err);
+    json_decref(record);
+    return status;
+}
+
+enum status ab_evaluate(struct store *store, int64_t campaign,
                         const struct compare_options *options, struct ab_result *ret,
                         struct error *err)
 {
     struct ab_result result = {.campaign = campaign};
+    json_t *varied = NULL;
     enum status status = pairs_of_campaign(store, campaign, &result.pairs, err);
 
     if (status == STATUS_OK)
+        status = find_varied(store, campaign, &varied, err);
+    if (status == STATUS_OK)
         status = judge(store, result.pairs.cells, varied, &result.judgement, err);
+    json_decref(varied);
     if (status != STATUS_OK) {
         ab_result_finish(&result);
         return status;
     }
-    if (!strcmp(json_string_value(json_object_get(result.judgement, "verdict")),
-                "not_comparable"))
+    if (!strcmp(json_string_value(json_object_get(result.judgement, "verdict")), "not_comparable"))
         error_set(&result.why, STATUS_INVALID, "the two arms do not compare");
     else if (result.pairs.count == 0)
         error_set(&result.why, STATUS_INVALID, "no pair has two steady trials: %s",

@@ -27,8 +27,9 @@ struct ab_result {
     json_t *judgement;         /* comparability_judge's object */
 };
 
-/* Judges and compares the arms of a paired campaign that has run. Finish with ab_result_finish. */
-enum status ab_evaluate(struct store *store, int64_t campaign, const json_t *varied,
+/* Judges and compares the arms of a paired campaign that has run; what they set on purpose is in
+   its plan. Finish with ab_result_finish. */
+enum status ab_evaluate(struct store *store, int64_t campaign,
                         const struct compare_options *options, struct ab_result *ret,
                         struct error *err);
 void ab_result_finish(struct ab_result *result);

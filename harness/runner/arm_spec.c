@@ -210,7 +210,15 @@ static void vary_changes(json_t *varied, const struct arm_spec *spec, const stru
     }
 }
 
-json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b)
+/* Does this member of the planned cells differ? Both lack it: no. */
+static bool differs(const json_t *a, const json_t *b, const char *key)
+{
+    const json_t *one = json_object_get(a, key), *other = json_object_get(b, key);
+
+    return one && other ? !json_equal(one, other) : one != other;
+}
+
+enum status arm_spec_varied(const json_t *a, const json_t *b, json_t **ret, struct error *err)
 {
     static const char *const root[] = {"worker.root",       "library.*",        "device.*",
                                        "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes",
@@ -226,23 +234,41 @@ json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b)
     static const char *const workload[] = {"identity.workload_digest", "kernel.*", "jit.*",
                                            "choice.*", NULL};
     static const char *const emulation[] = {"product.*", NULL};
+    const json_t *cells[2] = {a, b};
+    struct arm_spec specs[2] = {{0}, {0}};
+    enum status status = STATUS_OK;
     json_t *varied = json_object();
 
-    if (!same_text(a->workload, b->workload))
+    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
+        const json_t *spec = json_object_get(cells[i], "spec");
+
+        if (json_is_object(spec))
+            status = arm_spec_from_json(spec, &specs[i], err);
+    }
+    if (differs(a, b, "workload_digest"))
         vary(varied, workload, "workload");
-    if (!same_text(a->root, b->root))
+    if (!same_text(specs[0].root, specs[1].root))
         vary(varied, root, "root directory");
-    if (!same_text(a->device, b->device))
+    if (differs(a, b, "device"))
         vary(varied, device, "device");
-    if (a->has_precision != b->has_precision || a->precision != b->precision)
+    if (differs(a, b, "precision"))
         vary(varied, precision, "precision");
-    if (a->has_arm != b->has_arm || a->arm != b->arm)
+    if (differs(a, b, "arm"))
         vary(varied, arm, "arm");
-    if (a->emulate != b->emulate)
+    if (differs(a, b, "emulate"))
         vary(varied, emulation, "emulation");
-    vary_changes(varied, a, b);
-    vary_changes(varied, b, a);
-    return varied;
+    vary_changes(varied, &specs[0], &specs[1]);
+    vary_changes(varied, &specs[1], &specs[0]);
+    arm_spec_finish(&specs[0]);
+    arm_spec_finish(&specs[1]);
+    if (status == STATUS_OK && !varied)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for what the arms set");
+    if (status != STATUS_OK) {
+        json_decref(varied);
+        return status;
+    }
+    *ret = varied;
+    return STATUS_OK;
 }
 
 json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed)

@@ -25,8 +25,8 @@
 #define ARM_SPEC_CHANGES_MAX 32
 
 struct arm_spec {
-    char *workload;    /* in place of the command's; NULL: not set */
-    char *device;      /* "opencl:1" or "opencl"; NULL: not set */
+    char *workload; /* in place of the command's; NULL: not set */
+    char *device;   /* "opencl:1" or "opencl"; NULL: not set */
     bool has_precision;
     enum precision precision;
     bool has_arm;
@@ -48,10 +48,12 @@ json_t *arm_spec_to_json(const struct arm_spec *spec);
 enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err);
 
 /*
- * What the two arms set on purpose, in the form of comparability_judge's `varied`: only what differs
- * between them counts. New object; NULL: no memory.
+ * What two arms set on purpose, in the form of comparability_judge's `varied`. `a` and `b` are
+ * their cells as the plan has them: only what comes out differently counts, so a setting that says
+ * in one arm what the other gets anyway does not. New object in `ret`. CORRUPT for a spec of
+ * another shape, NO_MEMORY.
  */
-json_t *arm_spec_varied(const struct arm_spec *a, const struct arm_spec *b);
+enum status arm_spec_varied(const json_t *a, const json_t *b, json_t **ret, struct error *err);
 
 /* The fixed environment readings as this arm's worker has them; new object, NULL: no memory. */
 json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed);

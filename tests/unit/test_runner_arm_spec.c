@@ -55,9 +55,10 @@ static void test_settings(void **state)
 
 static void test_wrong_settings(void **state)
 {
-    static const char *const wrong[] = {"",       "x",          "device=",     "lib:opencl",
-                                        "lib:=x", "lib:opencl=", "env:",       "env:=x",
-                                        "precision=fp31", "arm=x", "emulate=1", "root=/no/such/folder", "colour=red"};
+    static const char *const wrong[] = {
+        "",          "x",      "device=",        "lib:opencl", "lib:=x",    "lib:opencl=",
+        "env:",      "env:=x", "precision=fp31", "arm=x",      "emulate=1", "root=/no/such/folder",
+        "colour=red"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -77,6 +78,24 @@ static const char *factor(const json_t *varied, const char *pattern)
     return text ? text : "";
 }
 
+/* A cell as the plan has it. */
+static json_t *planned(const struct arm_spec *spec, const char *device, const char *precision)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:o}", "workload_digest", "5a", "device", device,
+                     "precision", precision, "arm", "portable", "spec", arm_spec_to_json(spec));
+}
+
+static json_t *varied_of(json_t *a, json_t *b)
+{
+    struct error err = ERROR_INIT;
+    json_t *varied = NULL;
+
+    assert_int_equal(arm_spec_varied(a, b, &varied, &err), STATUS_OK);
+    json_decref(a);
+    json_decref(b);
+    return varied;
+}
+
 static void test_varied(void **state)
 {
     struct arm_spec a = {0}, b = {0};
@@ -85,16 +104,46 @@ static void test_varied(void **state)
     (void)state;
     add(&a, "env:SAME=1");
     add(&b, "env:SAME=1");
-    varied = arm_spec_varied(&a, &b);
+    varied = varied_of(planned(&a, "cpu:0", "fp32"), planned(&b, "cpu:0", "fp32"));
     assert_int_equal(json_object_size(varied), 0);
     json_decref(varied);
     add(&b, "env:OTHER=2");
     add(&b, "root=/");
-    varied = arm_spec_varied(&a, &b);
+    varied = varied_of(planned(&a, "cpu:0", "fp32"), planned(&b, "cpu:0", "fp32"));
     assert_string_equal(factor(varied, "variable.OTHER"), "variable OTHER");
     assert_string_equal(factor(varied, "library.*"), "root directory");
     assert_string_equal(factor(varied, "variable.SAME"), "");
     json_decref(varied);
+    arm_spec_finish(&a);
+    arm_spec_finish(&b);
+}
+
+/* One arm names what the other gets from the command line or by default: that is no difference. */
+static void test_varied_is_what_comes_out_differently(void **state)
+{
+    struct arm_spec a = {0}, b = {0};
+    struct error err = ERROR_INIT;
+    json_t *varied, *broken = json_pack("{s:{s:[i]}}", "spec", "environment", 1), *empty;
+
+    (void)state;
+    add(&b, "device=cpu");
+    add(&b, "precision=fp32");
+    varied = varied_of(planned(&a, "cpu:0", "fp32"), planned(&b, "cpu:0", "fp32"));
+    assert_int_equal(json_object_size(varied), 0);
+    json_decref(varied);
+    varied = varied_of(planned(&a, "cpu:0", "fp32"), planned(&b, "opencl:0", "fp32"));
+    assert_string_equal(factor(varied, "device.*"), "device");
+    assert_string_equal(factor(varied, "identity.precision"), "");
+    json_decref(varied);
+    varied = varied_of(planned(&a, "cpu:0", "fp32"), planned(&b, "cpu:0", "bf16"));
+    assert_string_equal(factor(varied, "identity.precision"), "precision");
+    json_decref(varied);
+    varied = NULL;
+    empty = json_object();
+    assert_int_equal(arm_spec_varied(empty, broken, &varied, &err), STATUS_CORRUPT);
+    assert_null(varied);
+    json_decref(empty);
+    json_decref(broken);
     arm_spec_finish(&a);
     arm_spec_finish(&b);
 }
@@ -125,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_wrong_settings),
         cmocka_unit_test(test_varied),
+        cmocka_unit_test(test_varied_is_what_comes_out_differently),
         cmocka_unit_test(test_environment),
     };
 
