@@ -116,6 +116,7 @@ static enum status analyse_steady(struct estimate_part *part, struct estimate_tr
         mean.half_width =
             fmax(mean.half_width,
                  two_state_half_width(values, logs, n, &part->state.states, options->confidence));
+    mean.half_width += part->state.remainder * mean.mean;
     part->log_squares = squares_of_logs(logs, n);
     free(values);
 
@@ -164,7 +165,7 @@ static enum status analyse_trial(const struct estimate_series *series, struct es
 static void combine_trials(struct estimate *e, const struct estimate_part *parts,
                            const struct estimate_options *options)
 {
-    double sum = 0, squares = 0, noise = 0, within = 0, r, sd, mean;
+    double sum = 0, squares = 0, noise = 0, within = 0, remainder = 0, r, sd, mean, half;
     double p = 0.5 + 0.5 * options->confidence;
     size_t i, samples = 0, with = 0;
     uint64_t needed;
@@ -175,6 +176,7 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
         sum += parts[i].log_mean;
         noise += parts[i].log_error * parts[i].log_error;
         within += parts[i].log_squares;
+        remainder += parts[i].state.remainder;
         samples += parts[i].steady_count - 1;
         with++;
         e->ess += e->trials[i].ess;
@@ -195,8 +197,9 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
     e->variance_process = fmax(sd * sd - noise / r, 0);
     e->mean_ns.value = exp(mean);
     e->mean_ns.has_value = true;
-    e->mean_ns.lo = exp(mean - student_quantile(p, r - 1) * sd / sqrt(r));
-    e->mean_ns.hi = exp(mean + student_quantile(p, r - 1) * sd / sqrt(r));
+    half = student_quantile(p, r - 1) * sd / sqrt(r) + remainder / r;
+    e->mean_ns.lo = exp(mean - half);
+    e->mean_ns.hi = exp(mean + half);
     e->mean_ns.has_interval = isfinite(e->mean_ns.hi);
     needed = trials_needed(sd, log1p(options->margin), options->confidence);
     e->needed_trials = needed > with ? needed : 0;

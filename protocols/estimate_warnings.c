@@ -52,6 +52,10 @@ static void warn_verdict(struct list *list, size_t trial, const struct estimate_
                                   "(a longer declared warmup would cover them)",
                                   trial, result->steady_from, fabs(percent),
                                   percent > 0 ? "slower" : "faster", result->steady_from));
+        if (state->remainder > 0)
+            add(list, text_format("trial %zu: what is left of its start is up to %.2g %% of the "
+                                  "mean, and the interval is wider by that: warm up longer",
+                                  trial, 100 * state->remainder));
         break;
     case ESTIMATE_DRIFT:
         add(list, text_format("trial %zu: drifts by %+.3g %% over its window and never settles, so "

@@ -45,8 +45,8 @@ static int64_t distance(const int64_t *sample_ns, size_t i)
 
 /*
  * The step of the clock: the least distance of neighbours, when the distances are multiples of it
- * (within a nanosecond of rounding or 2 %, for nine in ten). Few noisy samples have a least distance,
- * too, and it means nothing: then 1. 0 when all samples are the same.
+ * (within a nanosecond of rounding or 2 %, for nine in ten). Few noisy samples have a least
+ * distance, too, and it means nothing: then 1. 0 when all samples are the same.
  */
 static int64_t find_resolution(const int64_t *sample_ns, size_t count)
 {
@@ -183,13 +183,14 @@ static void judge_steps(const struct view *view, const struct course *course, si
 
 /*
  * An exponential approach is over where what is left is within the tolerance and, as an average
- * over the rest, below a fifth of the rest's standard error.
+ * over the rest, below a fifth of the standard error. Where it never comes to that in time, the
+ * rest begins as late as it may, and what is left is said.
  */
 static void judge_approach(const struct course *course, size_t blocks, size_t offset, size_t factor,
                            size_t count, double tolerance, struct steady_state *ret)
 {
     double excess = fabs(course->amplitude), n = (double)blocks;
-    double error = sqrt(course->long_run_variance / n);
+    double error = sqrt(course->long_run_variance / n), left;
     size_t at = 0, good;
 
     if (excess <= tolerance) {
@@ -205,13 +206,15 @@ static void judge_approach(const struct course *course, size_t blocks, size_t of
         ret->from = count;
         return;
     }
-    for (good = at; (double)good < 0.5 * n; good++) {
-        double left = excess * exp(-(double)good / course->time_constant);
-
-        if (left * course->time_constant / (n - (double)good) <= 0.2 * error)
+    for (good = at;; good++) {
+        left = excess * exp(-(double)good / course->time_constant) * course->time_constant /
+               (n - (double)good);
+        if (left <= 0.2 * error ||
+            (double)(offset + (good + 1) * factor) > (1 - STEADY_SHARE) * (double)count)
             break;
     }
-    ret->from = offset + (good > at ? good : at) * factor;
+    ret->remainder = left > 0.2 * error ? expm1(left) : 0;
+    ret->from = offset + good * factor;
 }
 
 /* Does what is left as steady still move along a line? */

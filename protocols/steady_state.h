@@ -36,6 +36,8 @@ struct steady_state {
     size_t from;           /* first steady sample; the count of samples when there is none */
     double change;         /* relative: of the start against the end (warmup, slowdown: +0.1 is 10 %
                               slower at the start), or over the window (drift: +0.1 grows 10 %) */
+    double remainder;      /* share of the steady part's mean that the end of an approach still may
+                              be; 0 where it is lost in the noise */
     size_t change_points;  /* levels found, less one */
     size_t impulses;       /* single samples far from their neighbours */
     int64_t resolution_ns; /* least difference between neighbours that is not 0; 0: all are equal */

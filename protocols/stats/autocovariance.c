@@ -38,11 +38,47 @@ static void autocovariance_direct(const double *x, size_t count, size_t max_lag,
     }
 }
 
+/*
+ * |X[k]|^2 for k <= size / 2 of the real series whose even and odd values are the real and
+ * imaginary parts that `z` is the transform of; `twiddle`: cos and sin of 2 pi k / size. (Press et
+ * al., Numerical Recipes, "FFT of Real Functions".)
+ */
+static void power_spectrum(const double *z, size_t half, const double *twiddle, double *ret)
+{
+    size_t k;
+
+    ret[0] = (z[0] + z[1]) * (z[0] + z[1]);
+    ret[half] = (z[0] - z[1]) * (z[0] - z[1]);
+    for (k = 1; k < half; k++) {
+        const double *p = z + 2 * k, *q = z + 2 * (half - k);
+        double c = twiddle[2 * k], s = -twiddle[2 * k + 1];
+        double even_re = 0.5 * (p[0] + q[0]), even_im = 0.5 * (p[1] - q[1]);
+        double odd_re = 0.5 * (p[1] + q[1]), odd_im = -0.5 * (p[0] - q[0]);
+        double re = even_re + c * odd_re - s * odd_im, im = even_im + c * odd_im + s * odd_re;
+
+        ret[k] = re * re + im * im;
+    }
+}
+
+/* The conjugate of what a transform turns into the even (real) and odd (minus imaginary) values of
+   the sums of power cos(2 pi k t / size). */
+static void fold_spectrum(const double *power, size_t half, const double *twiddle, double *ret)
+{
+    size_t k;
+
+    for (k = 0; k < half; k++) {
+        double sum = power[k] + power[half - k], difference = power[k] - power[half - k];
+
+        ret[2 * k] = sum - difference * twiddle[2 * k + 1];
+        ret[2 * k + 1] = -difference * twiddle[2 * k];
+    }
+}
+
 enum status autocovariance(const double *x, size_t count, size_t max_lag, double *ret,
                            struct error *err)
 {
-    double mean = series_mean(x, count), *work;
-    size_t size = 1, i;
+    double mean = series_mean(x, count), *data, *power, *twiddle, *table;
+    size_t size = 2, half, i;
 
     if (max_lag <= DIRECT_LAGS) {
         autocovariance_direct(x, count, max_lag, mean, ret);
@@ -50,23 +86,26 @@ enum status autocovariance(const double *x, size_t count, size_t max_lag, double
     }
     while (size < count + max_lag + 1)
         size *= 2;
-    work = calloc(3 * size, sizeof(*work));
-    if (!work)
+    half = size / 2;
+    data = calloc(2 * size + size + 1, sizeof(*data));
+    if (!data)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the autocovariance of %zu samples",
                          count);
-    fft_init_table(work + 2 * size, size);
+    twiddle = data + size;
+    table = twiddle + size;
+    power = table + half;
+    fft_init_table(twiddle, size);
+    for (i = 0; i < half; i++)
+        table[i] = twiddle[2 * (i - i % 2) + i % 2];
     for (i = 0; i < count; i++)
-        work[2 * i] = x[i] - mean;
-    fft_transform(work, size, work + 2 * size);
-    for (i = 0; i < size; i++) {
-        work[2 * i] = work[2 * i] * work[2 * i] + work[2 * i + 1] * work[2 * i + 1];
-        work[2 * i + 1] = 0;
-    }
-    /* The power spectrum is real and even, so forward and inverse agree. */
-    fft_transform(work, size, work + 2 * size);
+        data[i] = x[i] - mean;
+    fft_transform(data, half, table);
+    power_spectrum(data, half, twiddle, power);
+    fold_spectrum(power, half, twiddle, data);
+    fft_transform(data, half, table);
     for (i = 0; i <= max_lag; i++)
-        ret[i] = work[2 * i] / ((double)size * (double)count);
-    free(work);
+        ret[i] = (i % 2 ? -data[i] : data[i]) / ((double)size * (double)count);
+    free(data);
     return STATUS_OK;
 }
 

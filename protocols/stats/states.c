@@ -9,6 +9,8 @@
 #define LEAST_SEPARATION 4.5
 #define LEAST_SHARE 0.05
 #define LEAST_TRANSITIONS 4
+/* Share of the rarer state that LEAST_TRANSITIONS - 1 changes must leave unexplained. */
+#define LEAST_UNEXPLAINED 0.1
 #define LEAST_POINTS 40
 /* A level is reached when a value comes this near: 0.5 - 0.4 of the gap from it, or past it. */
 #define REACH 0.4
@@ -59,27 +61,49 @@ static bool split_levels(const double *x, size_t count, struct split *ret)
     return true;
 }
 
-/* Crossings from one level's side to the other's; noise about the threshold is not a crossing. */
-static size_t count_transitions(const double *x, size_t count, const struct split *split)
+/* What a walk through a series finds of its changes from one level's side to the other's. */
+struct crossings {
+    size_t transitions;
+    /* Values on the wrong side if it changed but LEAST_TRANSITIONS - 1 times, at the best places.
+     */
+    size_t unexplained;
+};
+
+/* Noise about the threshold is not a crossing: a value's side is where a level was last reached. */
+static struct crossings find_crossings(const double *x, size_t count, const struct split *split)
 {
     double reach = REACH * (split->high - split->low);
-    size_t i, transitions = 0;
-    int state = 0;
+    size_t wrong[2][LEAST_TRANSITIONS] = {{0}}, i, c;
+    struct crossings ret = {0, count};
+    int state = 0, start;
 
     for (i = 0; i < count; i++) {
         int now = x[i] > split->threshold + reach   ? 1
                   : x[i] < split->threshold - reach ? -1
                                                     : state;
 
-        transitions += now != state && state != 0;
+        ret.transitions += now != state && state != 0;
         state = now;
+        for (start = 0; start < 2 && state != 0; start++) {
+            for (c = LEAST_TRANSITIONS - 1; c > 0; c--) {
+                if (wrong[start][c - 1] < wrong[start][c])
+                    wrong[start][c] = wrong[start][c - 1];
+                wrong[start][c] += (state > 0) != ((start + (int)c) & 1);
+            }
+            wrong[start][0] += (state > 0) != start;
+        }
     }
-    return transitions;
+    for (start = 0; start < 2; start++) {
+        for (c = 0; c < LEAST_TRANSITIONS; c++)
+            ret.unexplained = wrong[start][c] < ret.unexplained ? wrong[start][c] : ret.unexplained;
+    }
+    return ret;
 }
 
 static bool look(const double *x, size_t count, double quantum, double least_gap,
                  struct two_state *ret)
 {
+    struct crossings crossings;
     struct split split;
     double share, expected;
 
@@ -91,9 +115,12 @@ static bool look(const double *x, size_t count, double quantum, double least_gap
     ret->separation = (split.high - split.low) / sqrt(split.variance + quantum * quantum / 12);
     if (!(ret->separation >= LEAST_SEPARATION))
         return false;
-    ret->transitions = count_transitions(x, count, &split);
+    crossings = find_crossings(x, count, &split);
+    ret->transitions = crossings.transitions;
     expected = 2 * (double)count * share * (1 - share);
     if (ret->transitions < LEAST_TRANSITIONS || (double)ret->transitions > 0.4 * expected)
+        return false;
+    if ((double)crossings.unexplained <= LEAST_UNEXPLAINED * (double)count * fmin(share, 1 - share))
         return false;
     ret->found = true;
     ret->low = split.low;

@@ -22,7 +22,9 @@ struct two_state {
  * "Picture Thresholding Using an Iterative Selection Method", IEEE SMC 8 (1978)). Two states are
  * found when the levels are at least `least_gap` apart and further than 4.5 standard deviations (a
  * Gaussian cut in two has 2.65, a sine 4.1), each holds 5 % of the time, and the series stays in a
- * state: it crosses at least 4 times but less than 0.4 times as often as independent draws would.
+ * state: it crosses at least 4 times but less than 0.4 times as often as independent draws would,
+ * and three changes leave a tenth of the rarer state's time unexplained: a slow approach crosses
+ * once, and the many crossings of the noise about that place are soon over.
  * `quantum` is the resolution of the values. NO_MEMORY.
  */
 enum status two_state_find(const double *x, size_t count, double quantum, double least_gap,

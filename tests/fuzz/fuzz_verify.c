@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/core/file.h"
+#include "protocols/estimate.h"
 #include "results/ledger.h"
 #include "results/verify.h"
 
@@ -59,7 +60,8 @@ static void fill(struct store *store)
     FUZZ_REQUIRE(store_add_environment(store, trial, "before", json, NULL) == STATUS_OK);
     FUZZ_REQUIRE(store_add_samples(store, trial, "wall_ns", 0, values, 100, NULL) == STATUS_OK);
     FUZZ_REQUIRE(store_end_trial(store, trial, &end, NULL) == STATUS_OK);
-    FUZZ_REQUIRE(store_add_estimate(store, cell_row, 1, estimate, NULL) == STATUS_OK);
+    FUZZ_REQUIRE(store_add_estimate(store, cell_row, ESTIMATE_VERSION, estimate, NULL) ==
+                 STATUS_OK);
     FUZZ_REQUIRE(key_generate("k", &key, NULL) == STATUS_OK);
     FUZZ_REQUIRE(ledger_add_checkpoint(store, "end", row, &key, NULL, NULL) == STATUS_OK);
     json_decref(json);

@@ -9,6 +9,7 @@
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
 #include "protocols/protocol.h"
+#include "protocols/estimate.h"
 #include "results/analysis.h"
 
 #define UTC_NS 1795190521123000000 /* 2026-11-20 */
@@ -490,17 +491,18 @@ static json_t *declared_estimate(struct store *store, enum synthetic_shape shape
 static enum status add_estimate(struct store *store, const struct synthetic_options *options,
                                 enum synthetic_shape shape, int64_t cell, struct error *err)
 {
+    bool analysed = options->estimates == SYNTHETIC_ANALYSED;
     json_t *json = NULL;
     enum status status = STATUS_OK;
 
     if (options->estimates == SYNTHETIC_DECLARED)
         json = declared_estimate(store, shape, cell);
-    else if (options->estimates == SYNTHETIC_ANALYSED)
+    else if (analysed)
         status = analysis_estimate_cell(store, cell, &json, err);
     if (status == STATUS_NOT_FOUND) /* no trial ended well */
         status = STATUS_OK;
     else if (status == STATUS_OK && json)
-        status = store_add_estimate(store, cell, 1, json, err);
+        status = store_add_estimate(store, cell, analysed ? ESTIMATE_VERSION : 1, json, err);
     json_decref(json);
     return status;
 }

@@ -111,6 +111,45 @@ static void test_verdicts(void **state)
     assert_int_equal(s.verdict, ESTIMATE_DRIFT);
 }
 
+/* A long series crosses the middle of its own approach often, by noise alone. */
+static void test_a_long_approach_is_not_two_states(void **state)
+{
+    enum { LONG = 60000 };
+    int64_t *x = malloc(LONG * sizeof(*x));
+    struct steady_state s;
+    size_t i;
+
+    (void)state;
+    assert_non_null(x);
+    for (i = 0; i < LONG; i++)
+        x[i] = (int64_t)(1e6 * (1 + 0.1 * exp(-(double)i / (0.05 * LONG))) * (1 + 0.01 * noise(i)));
+    s = judge(x, LONG, 0);
+    assert_int_equal(s.verdict, ESTIMATE_WARMUP);
+    assert_in_range(s.from, LONG / 10, LONG / 2);
+    for (i = 0; i < LONG; i++)
+        x[i] = (int64_t)(1e6 * (1 + 0.05 * (double)(i / 1500 % 2)) * (1 + 0.01 * noise(i)));
+    assert_int_equal(judge(x, LONG, 0).verdict, ESTIMATE_TWO_STATE);
+    free(x);
+}
+
+static double endless_approach(double t)
+{
+    return 1 + 0.1 * exp(-t / 0.2);
+}
+
+static void test_what_is_left_of_an_approach_is_said(void **state)
+{
+    struct steady_state s = judge_course(endless_approach, 0);
+
+    (void)state;
+    assert_int_equal(s.verdict, ESTIMATE_WARMUP);
+    assert_in_range(s.from, N / 2, 3 * N / 4);
+    /* The mean of the rest against the level it goes to. */
+    assert_true(s.remainder > 0.1 * 0.2 / 0.25 * (exp(-3.75) - exp(-5)));
+    assert_true(s.remainder < 0.01);
+    assert_true(judge_course(slow, 0).remainder == 0);
+}
+
 static void test_within_the_tolerance_is_the_same_level(void **state)
 {
     struct steady_state s = judge_course(small_step, 0);
@@ -209,6 +248,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_a_long_approach_is_not_two_states),
+        cmocka_unit_test(test_what_is_left_of_an_approach_is_said),
         cmocka_unit_test(test_within_the_tolerance_is_the_same_level),
         cmocka_unit_test(test_steady_state_begins_after_the_last_disturbance),
         cmocka_unit_test(test_declared_warmup_is_a_lower_bound),
