@@ -93,9 +93,9 @@ static bool is_compiled_kernel(const char *path, const char *base)
 }
 
 /*
- * "/usr/lib/x/libpocl.so.2.10.0" is "library.libpocl", "/usr/bin/as" of kind compiler "compiler.as",
- * "nvidia.ko.xz" "driver.nvidia"; a driver's compiled kernel is "jit.NAME". What could not be read
- * goes by its build-id or version.
+ * "/usr/lib/x/libpocl.so.2.10.0" is "library.libpocl", "/usr/bin/as" of kind compiler
+ * "compiler.as", "nvidia.ko.xz" "driver.nvidia"; a driver's compiled kernel is "jit.NAME". What
+ * could not be read goes by its build-id or version.
  */
 static void add_component(struct fields *fields, const json_t *component)
 {
@@ -111,7 +111,8 @@ static void add_component(struct fields *fields, const json_t *component)
     base++;
     end = strstr(base, ".so");
     if (kind && strcmp(kind, "library") && strcmp(kind, "executable")) {
-        snprintf(told, sizeof(told), "%.30s.", kind);
+        /* What comes with PoCL changes with PoCL, and is no factor beside it. */
+        snprintf(told, sizeof(told), "%.30s.", strstr(path, "/share/pocl/") ? "pocl" : kind);
         prefix = told;
         end = strcmp(kind, "driver") ? NULL : strstr(base, ".ko");
         if (!json_is_string(value))
@@ -180,9 +181,9 @@ static void add_product(struct fields *fields, const json_t *product)
 /* Settings that the device's telemetry told; what moves by itself is no field. */
 static void add_settings(struct fields *fields, const json_t *telemetry)
 {
-    static const char *const settings[] = {"device.power_limit", "device.power_limit_requested",
+    static const char *const settings[] = {"device.power_limit",  "device.power_limit_requested",
                                            "device.clock_sm_max", "device.clock_memory_max",
-                                           "device.persistence", "device.pcie_width_max"};
+                                           "device.persistence",  "device.pcie_width_max"};
     size_t i;
     json_t *part;
 
@@ -192,7 +193,8 @@ static void add_settings(struct fields *fields, const json_t *telemetry)
 
         for (size_t k = 0; k < sizeof(settings) / sizeof(settings[0]); k++)
             if (json_object_get(begin, settings[k]))
-                set(fields, "", settings[k], "", reading_value(json_object_get(begin, settings[k])));
+                set(fields, "", settings[k], "",
+                    reading_value(json_object_get(begin, settings[k])));
     }
 }
 
@@ -219,8 +221,8 @@ static void add_trial(struct fields *fields, const json_t *trial)
 /* Of an import: what it declares, and nothing where it does not tell. */
 static void add_imported(struct fields *fields, const json_t *imported)
 {
-    const char *program = json_string_value(
-        json_object_get(json_object_get(imported, "origin"), "program"));
+    const char *program =
+        json_string_value(json_object_get(json_object_get(imported, "origin"), "program"));
     const json_t *readings = json_object_get(imported, "readings");
     char *origin = program ? text_format("imported from %s", program) : NULL;
     const char *name;

@@ -4,6 +4,7 @@ foreach(name store store_schema store_plan store_trial store_read store_list for
     assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c ${store_fixture}
         LIBS assay_results LABELS unit)
 endforeach()
+assay_add_test(NAME test_fields SOURCES unit/test_fields.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_energy SOURCES unit/test_energy.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_series SOURCES unit/test_series.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_merkle SOURCES unit/test_merkle.c LIBS assay_results LABELS unit)

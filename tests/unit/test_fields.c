@@ -1,0 +1,63 @@
+/* Names of the files of a stack as fields that comparisons look at. */
+#include "results/fields.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static json_t *component(const char *path, const char *kind, const char *sha256,
+                         const char *build_id)
+{
+    return json_pack("{s:s, s:s, s:s?, s:s?, s:s}", "path", path, "kind", kind, "sha256", sha256,
+                     "build_id", build_id, "version", "7");
+}
+
+static void assert_field(const json_t *fields, const char *name, const char *value)
+{
+    const char *found = json_string_value(json_object_get(fields, name));
+
+    if (!found || strcmp(found, value))
+        fail_msg("%s is %s, not %s", name, found ? found : "not there", value);
+}
+
+static void test_components(void **state)
+{
+    json_t *record =
+        json_pack("{s:[{s:s, s:[o, o, o, o, o, o, o, o, o]}]}", "trials", "status", "ok",
+                  "components", component("/usr/lib/x/libpocl.so.2.10.0", "library", "a1", NULL),
+                  component("/usr/lib/x/pocl/libpocl-devices-basic.so", "library", "a2", NULL),
+                  component("/home/u/.cache/pocl/kcache/AB/triad.so", "library", "a3", NULL),
+                  component("/var/pocl/AB/0-0-0/dot.so", "library", "a4", NULL),
+                  component("/usr/share/pocl/include/opencl-c.h", "compiler", "a5", NULL),
+                  component("/usr/bin/x86_64-linux-gnu-as", "compiler", "a6", "b6"),
+                  component("/lib/modules/6.1/dkms/nvidia.ko.xz", "driver", NULL, "b7"),
+                  component("/sys/module/xe", "driver", NULL, NULL),
+                  component("/etc/OpenCL/vendors/pocl.icd", "icd", "a9", NULL));
+    json_t *fields = NULL;
+
+    (void)state;
+    assert_non_null(record);
+    assert_int_equal(fields_from_record(record, &fields, NULL), STATUS_OK);
+    assert_field(fields, "library.libpocl", "a1");
+    assert_field(fields, "library.libpocl-devices-basic", "a2");
+    assert_field(fields, "jit.triad", "a3");
+    assert_field(fields, "jit.dot", "a4");
+    assert_field(fields, "pocl.opencl-c.h", "a5");
+    assert_field(fields, "compiler.x86_64-linux-gnu-as", "a6");
+    /* What could not be read goes by what the kernel says of it. */
+    assert_field(fields, "driver.nvidia", "b7");
+    assert_field(fields, "driver.xe", "7");
+    assert_field(fields, "icd.pocl.icd", "a9");
+    json_decref(fields);
+    json_decref(record);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_components)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
