@@ -92,8 +92,8 @@ const struct catalog_entry *catalog_suites(size_t *ret_count)
     return suites.entries;
 }
 
-const struct catalog_entry *catalog_lookup(const struct catalog_entry *entries, size_t count,
-                                           const char *name)
+static const struct catalog_entry *lookup(const struct catalog_entry *entries, size_t count,
+                                          const char *name)
 {
     for (size_t i = 0; i < count; ++i)
         if (strcmp(entries[i].name, name) == 0)
@@ -101,8 +101,8 @@ const struct catalog_entry *catalog_lookup(const struct catalog_entry *entries, 
     return NULL;
 }
 
-enum status catalog_not_found(const struct catalog_entry *entries, size_t count, const char *what,
-                              const char *name, struct error *err)
+static enum status not_found(const struct catalog_entry *entries, size_t count, const char *what,
+                             const char *name, struct error *err)
 {
     const char *names[CATALOG_MAX];
     const char *nearest;
@@ -257,20 +257,6 @@ enum status workload_parse(const char *origin, const char *yaml, size_t length,
     return status;
 }
 
-enum status workload_load(const char *path, struct workload *ret, struct error *err)
-{
-    char *yaml;
-    size_t length;
-    enum status status;
-
-    status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
-    if (status != STATUS_OK)
-        return status;
-    status = workload_parse(path, yaml, length, ret, err);
-    free(yaml);
-    return status;
-}
-
 enum status workload_from_json(const json_t *json, struct workload *ret, struct error *err)
 {
     char *text;
@@ -284,18 +270,42 @@ enum status workload_from_json(const json_t *json, struct workload *ret, struct 
     return status;
 }
 
+enum status catalog_read(const char *name_or_path, const struct catalog_entry *entries,
+                         size_t count, const char *what, struct catalog_text *ret,
+                         struct error *err)
+{
+    const struct catalog_entry *entry;
+    struct catalog_text text = {.origin = name_or_path};
+    enum status status;
+
+    if (catalog_is_path(name_or_path)) {
+        status = file_read(name_or_path, DECLARATION_SIZE_MAX, &text.heap, &text.length, err);
+        if (status != STATUS_OK)
+            return status;
+        text.yaml = text.heap;
+        *ret = text;
+        return STATUS_OK;
+    }
+    entry = lookup(entries, count, name_or_path);
+    if (entry == NULL)
+        return not_found(entries, count, what, name_or_path, err);
+    *ret =
+        (struct catalog_text){.origin = "built-in", .yaml = entry->yaml, .length = entry->length};
+    return STATUS_OK;
+}
+
 enum status workload_find(const char *name_or_path, struct workload *ret, struct error *err)
 {
-    const struct catalog_entry *entries, *entry;
     size_t count;
+    const struct catalog_entry *entries = catalog_workloads(&count);
+    struct catalog_text text;
+    enum status status = catalog_read(name_or_path, entries, count, "workload", &text, err);
 
-    if (catalog_is_path(name_or_path))
-        return workload_load(name_or_path, ret, err);
-    entries = catalog_workloads(&count);
-    entry = catalog_lookup(entries, count, name_or_path);
-    if (entry == NULL)
-        return catalog_not_found(entries, count, "workload", name_or_path, err);
-    return workload_parse("built-in", entry->yaml, entry->length, ret, err);
+    if (status != STATUS_OK)
+        return status;
+    status = workload_parse(text.origin, text.yaml, text.length, ret, err);
+    free(text.heap);
+    return status;
 }
 
 /* The caller's to free_heading. */

@@ -4,15 +4,23 @@
 
 #include "workloads/workload.h"
 
-/* The entry with this name, or NULL. */
-const struct catalog_entry *catalog_lookup(const struct catalog_entry *entries, size_t count,
-                                           const char *name);
-
-/* Sets NOT_FOUND with the nearest name; `what` is "workload" or "suite". Returns NOT_FOUND. */
-enum status catalog_not_found(const struct catalog_entry *entries, size_t count, const char *what,
-                              const char *name, struct error *err);
-
 /* True when it has '/' or ends in ".yaml", so that it names a file. */
 bool catalog_is_path(const char *name_or_path);
+
+/* Where a declaration's text is: `heap` is the caller's to free, NULL for a built-in one. */
+struct catalog_text {
+    const char *origin; /* "built-in", or the path */
+    const char *yaml;
+    size_t length;
+    char *heap;
+};
+
+/*
+ * The text that a built-in name, or a path, leads to. NOT_FOUND
+ * suggests the nearest name; `what` is "workload" or "suite". Otherwise as file_read.
+ */
+enum status catalog_read(const char *name_or_path, const struct catalog_entry *entries,
+                         size_t count, const char *what, struct catalog_text *ret,
+                         struct error *err);
 
 #endif

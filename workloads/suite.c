@@ -187,32 +187,18 @@ static enum status parse_suite(const char *origin, const char *yaml, size_t leng
     return status;
 }
 
-enum status suite_load(const char *path, struct suite *ret, struct error *err)
-{
-    char *yaml;
-    size_t length;
-    enum status status;
-
-    status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
-    if (status != STATUS_OK)
-        return status;
-    status = parse_suite(path, yaml, length, ret, err);
-    free(yaml);
-    return status;
-}
-
 enum status suite_find(const char *name_or_path, struct suite *ret, struct error *err)
 {
-    const struct catalog_entry *entries, *entry;
     size_t count;
+    const struct catalog_entry *entries = catalog_suites(&count);
+    struct catalog_text text;
+    enum status status = catalog_read(name_or_path, entries, count, "suite", &text, err);
 
-    if (catalog_is_path(name_or_path))
-        return suite_load(name_or_path, ret, err);
-    entries = catalog_suites(&count);
-    entry = catalog_lookup(entries, count, name_or_path);
-    if (entry == NULL)
-        return catalog_not_found(entries, count, "suite", name_or_path, err);
-    return parse_suite("built-in", entry->yaml, entry->length, ret, err);
+    if (status != STATUS_OK)
+        return status;
+    status = parse_suite(text.origin, text.yaml, text.length, ret, err);
+    free(text.heap);
+    return status;
 }
 
 void suite_finish(struct suite *suite)

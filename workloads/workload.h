@@ -179,8 +179,7 @@ bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint
 const struct workload_kind *workload_kind_find(const char *name);
 const struct workload_kind *const *workload_kinds(size_t *ret_count);
 
-/* Loads a declaration. Errors as `FILE:LINE: what, and what to write instead`. */
-enum status workload_load(const char *path, struct workload *ret, struct error *err);
+/* Parses a declaration. Errors as `ORIGIN:LINE: what, and what to write instead`. */
 enum status workload_parse(const char *origin, const char *yaml, size_t length,
                            struct workload *ret, struct error *err);
 /* From the JSON kept in a store (YAML is a superset of JSON; same checks). */
@@ -217,7 +216,7 @@ struct suite {
     json_t *json;
     struct digest digest;
 };
-enum status suite_load(const char *path, struct suite *ret, struct error *err);
+/* As workload_find. */
 enum status suite_find(const char *name_or_path, struct suite *ret, struct error *err);
 void suite_finish(struct suite *suite);
 

@@ -323,7 +323,7 @@ static int close_device(void **state)
 {
     (void)state;
     ops_destroy(ops);
-    device_close(device);
+    model_fixture_close(device);
     return 0;
 }
 

@@ -22,7 +22,6 @@
          "model: {layers: 3, heads: 3, width: 57, vocabulary: 31}\nsequence_length: 33\n"
 
 static struct device *device;
-static json_t *choices; /* of the first instance; measuring again for each takes long */
 
 static const struct gpt2_shape shape = {2, 2, 30, 9, 41, 77};
 
@@ -224,35 +223,6 @@ static void test_dequantise_kernels(void **state)
 
 /* ---- the workload ---- */
 
-struct running {
-    struct workload workload;
-    struct workload_instance *base;
-    struct inference_instance *inference;
-};
-
-static void start(struct running *running, const char *yaml, enum precision precision)
-{
-    struct workload_case work = {.workload = &running->workload,
-                                 .precision = precision,
-                                 .seed = 3,
-                                 .arm = ARM_PORTABLE,
-                                 .choices = choices,
-                                 .emulate = true};
-
-    ASSERT_OK(workload_parse("test.yaml", yaml, strlen(yaml), &running->workload, err));
-    work.batch = running->workload.batches[0];
-    ASSERT_OK(running->workload.kind->create(&work, device, &running->base, err));
-    if (!choices)
-        choices = running->workload.kind->choices(running->base);
-    running->inference = (struct inference_instance *)running->base;
-}
-
-static void stop(struct running *running)
-{
-    running->workload.kind->destroy(running->base);
-    workload_finish(&running->workload);
-}
-
 struct checks {
     int count, failed;
     double logits; /* the larger error */
@@ -290,11 +260,11 @@ static void test_against_reference(void **state)
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct running running;
+        struct model_running running;
         struct checks checks = {0};
         json_t *facts, *top1;
 
-        start(&running, cases[i].yaml, cases[i].precision);
+        model_running_start(&running, device, cases[i].yaml, cases[i].precision);
         for (int n = 0; n < 20; n++)
             ASSERT_OK(running.workload.kind->iterate(running.base, err));
         ASSERT_OK(running.workload.kind->verify(running.base, note_check, &checks, err));
@@ -308,13 +278,13 @@ static void test_against_reference(void **state)
         if (cases[i].precision == PRECISION_INT8)
             assert_int_equal(
                 json_array_size(json_object_get(json_object_get(facts, "int8"), "products")),
-                gpt2_int8_sites(&running.inference->gpt2.model->plan.shape));
+                gpt2_int8_sites(&running.gpt2->model->plan.shape));
         json_decref(facts);
-        stop(&running);
+        model_running_stop(&running);
     }
 }
 
-static void expect_failure(struct running *running, const char *wanted)
+static void expect_failure(struct model_running *running, const char *wanted)
 {
     struct checks checks = {0};
     struct error failure = ERROR_INIT;
@@ -330,7 +300,7 @@ static void expect_failure(struct running *running, const char *wanted)
 static void test_damage(void **state)
 {
     static const int8_t zeros[32];
-    struct running running;
+    struct model_running running;
     const struct gpt2_device *model;
     uint64_t at;
     float scale;
@@ -339,49 +309,49 @@ static void test_damage(void **state)
     if (!device)
         skip();
     /* A channel of one weight is missing. */
-    start(&running, USUAL, PRECISION_INT8);
-    model = running.inference->gpt2.model;
+    model_running_start(&running, device, USUAL, PRECISION_INT8);
+    model = running.gpt2->model;
     at = gpt2_int8_offset(&model->plan.shape, GPT2_FC_W, 1) + 5 * 32;
     ASSERT_OK(device_upload(model->buffers[GPT2_WEIGHTS8], at, zeros, sizeof(zeros), err));
     expect_failure(&running, "weights.int8");
-    stop(&running);
+    model_running_stop(&running);
     /* A channel's scale is one percent off. */
-    start(&running, USUAL, PRECISION_INT8);
-    model = running.inference->gpt2.model;
+    model_running_start(&running, device, USUAL, PRECISION_INT8);
+    model = running.gpt2->model;
     at = gpt2_int8_scale_offset(&model->plan.shape, GPT2_ATTN_W, 0) + 7;
     ASSERT_OK(device_download(model->buffers[GPT2_WEIGHT_SCALES], 4 * at, &scale, 4, err));
     scale *= 1.01f;
     ASSERT_OK(device_upload(model->buffers[GPT2_WEIGHT_SCALES], 4 * at, &scale, 4, err));
     expect_failure(&running, "weights.int8");
-    stop(&running);
+    model_running_stop(&running);
     /* Inputs clipped at a quarter of what calibration found. */
-    start(&running, USUAL, PRECISION_INT8);
+    model_running_start(&running, device, USUAL, PRECISION_INT8);
     for (uint64_t i = 0; i < gpt2_int8_sites(&shape); i++)
-        running.inference->input_scales[i] *= 0.25f;
+        ((struct inference_instance *)running.base)->input_scales[i] *= 0.25f;
     expect_failure(&running, "logits.last");
-    stop(&running);
+    model_running_stop(&running);
 }
 
 static void test_memory(void **state)
 {
-    struct running running;
+    struct model_running running;
     struct workload_cost cost, wide;
     uint64_t bytes = 0;
 
     (void)state;
     if (!device)
         skip();
-    start(&running, USUAL, PRECISION_INT8);
+    model_running_start(&running, device, USUAL, PRECISION_INT8);
     for (size_t i = 0; i < GPT2_BUFFERS; i++)
-        if (running.inference->gpt2.model->buffers[i])
-            bytes += running.inference->gpt2.model->buffers[i]->bytes;
+        if (running.gpt2->model->buffers[i])
+            bytes += running.gpt2->model->buffers[i]->bytes;
     ASSERT_OK(running.workload.kind->cost(&running.base->work, &cost, err));
     assert_int_equal(cost.device_memory_bytes, bytes);
     running.base->work.precision = PRECISION_FP32;
     ASSERT_OK(running.workload.kind->cost(&running.base->work, &wide, err));
     assert_true(cost.device_memory_bytes < wide.device_memory_bytes);
     assert_int_equal(cost.flops, wide.flops);
-    stop(&running);
+    model_running_stop(&running);
 }
 
 static void test_declarations(void **state)
@@ -399,16 +369,8 @@ static void test_declarations(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        struct workload workload;
-        struct error failure = ERROR_INIT;
-
-        assert_int_equal(
-            workload_parse("test.yaml", wrong[i].yaml, strlen(wrong[i].yaml), &workload, &failure),
-            STATUS_INVALID);
-        if (!strstr(failure.message, wrong[i].message))
-            fail_msg("no \"%s\" in: %s", wrong[i].message, failure.message);
-    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        model_fixture_refuse(wrong[i].yaml, wrong[i].message);
 }
 
 static int open_device(void **state)
@@ -421,8 +383,7 @@ static int open_device(void **state)
 static int close_device(void **state)
 {
     (void)state;
-    json_decref(choices);
-    device_close(device);
+    model_fixture_close(device);
     return 0;
 }
 

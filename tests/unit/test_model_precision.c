@@ -23,40 +23,13 @@
          "model: {layers: 3, heads: 3, width: 57, vocabulary: 31}\nsequence_length: 33\n"
 
 static struct device *device;
-static json_t *choices; /* of the first instance; measuring again for each takes long */
 
-struct running {
-    struct workload workload;
-    struct workload_instance *base;
-    struct training_instance *training;
-    struct gpt2_device *model;
-};
-
-static void start(struct running *running, const char *yaml, enum precision precision)
+static struct training_instance *training_of(const struct model_running *running)
 {
-    struct workload_case work = {.workload = &running->workload,
-                                 .precision = precision,
-                                 .seed = 3,
-                                 .arm = ARM_PORTABLE,
-                                 .choices = choices,
-                                 .emulate = true};
-
-    ASSERT_OK(workload_parse("test.yaml", yaml, strlen(yaml), &running->workload, err));
-    work.batch = running->workload.batches[0];
-    ASSERT_OK(running->workload.kind->create(&work, device, &running->base, err));
-    if (!choices)
-        choices = running->workload.kind->choices(running->base);
-    running->training = (struct training_instance *)running->base;
-    running->model = running->training->gpt2.model;
+    return (struct training_instance *)running->base;
 }
 
-static void stop(struct running *running)
-{
-    running->workload.kind->destroy(running->base);
-    workload_finish(&running->workload);
-}
-
-static void iterate(struct running *running, int steps)
+static void iterate(struct model_running *running, int steps)
 {
     for (int i = 0; i < steps; i++)
         ASSERT_OK(running->workload.kind->iterate(running->base, err));
@@ -83,7 +56,7 @@ static void note_check(void *context, const struct workload_check *check)
         snprintf(checks->first_failed, sizeof(checks->first_failed), "%s", check->output);
 }
 
-static struct checks verify(struct running *running)
+static struct checks verify(struct model_running *running)
 {
     struct checks checks = {0};
 
@@ -103,15 +76,15 @@ static void test_against_reference(void **state)
         skip();
     for (size_t y = 0; y < 2; y++)
         for (size_t p = 0; p < 2; p++) {
-            struct running running;
+            struct model_running running;
             struct checks checks;
 
-            start(&running, yaml[y], narrow[p]);
+            model_running_start(&running, device, yaml[y], narrow[p]);
             checks = verify(&running);
             assert_true(checks.fp32 && checks.copy);
             iterate(&running, 30);
             verify(&running);
-            stop(&running);
+            model_running_stop(&running);
         }
 }
 
@@ -123,11 +96,11 @@ static void test_follows_fp32(void **state)
     if (!device)
         skip();
     for (size_t p = 0; p < 2; p++) {
-        struct running running;
+        struct model_running running;
         struct checks checks;
         json_t *facts, *fp32;
 
-        start(&running, USUAL "verify: {fp32_steps: 50}\n", narrow[p]);
+        model_running_start(&running, device, USUAL "verify: {fp32_steps: 50}\n", narrow[p]);
         verify(&running);
         iterate(&running, 60);
         checks = verify(&running);
@@ -137,50 +110,51 @@ static void test_follows_fp32(void **state)
         assert_int_equal(json_integer_value(json_object_get(fp32, "compared")), 50);
         assert_int_equal(json_array_size(json_object_get(fp32, "curve")), 50);
         assert_true(json_real_value(json_object_get(fp32, "largest_difference_nats")) < 0.05);
-        assert_true(running.training->fp32_losses[49] < running.training->fp32_losses[0] - 0.5f);
+        assert_true(training_of(&running)->fp32_losses[49] <
+                    training_of(&running)->fp32_losses[0] - 0.5f);
         assert_non_null(json_object_get(facts, "recipe"));
         json_decref(facts);
-        stop(&running);
+        model_running_stop(&running);
     }
 }
 
 /* Steps that do not begin with the check's own are not those that fp32 took. */
 static void test_not_the_same_steps(void **state)
 {
-    struct running running;
+    struct model_running running;
     struct checks checks;
 
     (void)state;
     if (!device)
         skip();
-    start(&running, USUAL, PRECISION_BF16);
+    model_running_start(&running, device, USUAL, PRECISION_BF16);
     iterate(&running, 2);
     checks = verify(&running);
     assert_false(checks.fp32);
-    stop(&running);
+    model_running_stop(&running);
 }
 
-static struct op_scaling_state scaling(struct running *running)
+static struct op_scaling_state scaling(struct model_running *running)
 {
     struct op_scaling_state ret;
 
-    ASSERT_OK(gpt2_device_scaling(running->model, &ret, err));
+    ASSERT_OK(gpt2_device_scaling(running->gpt2->model, &ret, err));
     return ret;
 }
 
-static float *weights(struct running *running)
+static float *weights(struct model_running *running)
 {
-    const uint64_t count = gpt2_array_length(&running->model->plan.shape);
+    const uint64_t count = gpt2_array_length(&running->gpt2->model->plan.shape);
     float *ret = malloc(count * sizeof(*ret));
 
-    ASSERT_OK(gpt2_device_fetch(running->model, GPT2_MASTER, 0, count, ret, err));
+    ASSERT_OK(gpt2_device_fetch(running->gpt2->model, GPT2_MASTER, 0, count, ret, err));
     return ret;
 }
 
 /* 2^24 / 60 tokens is beyond f16: the first step must be skipped whole, and halve the scale. */
 static void test_overflow_skips(void **state)
 {
-    struct running running;
+    struct model_running running;
     struct op_scaling_state now;
     float *before, *after;
     size_t bytes;
@@ -188,8 +162,9 @@ static void test_overflow_skips(void **state)
     (void)state;
     if (!device)
         skip();
-    start(&running, USUAL "loss_scaling: {initial: 16777216}\n", PRECISION_FP16);
-    bytes = gpt2_array_length(&running.model->plan.shape) * sizeof(*before);
+    model_running_start(&running, device, USUAL "loss_scaling: {initial: 16777216}\n",
+                        PRECISION_FP16);
+    bytes = gpt2_array_length(&running.gpt2->model->plan.shape) * sizeof(*before);
     before = weights(&running);
     iterate(&running, 1);
     after = weights(&running);
@@ -198,8 +173,8 @@ static void test_overflow_skips(void **state)
     assert_true(now.scale == 8388608.0f && now.skipped == 1 && now.taken == 0 && now.good == 0);
     assert_true(now.rest1 == 0.0f && now.rest2 == 0.0f);
     free(after);
-    ASSERT_OK(
-        gpt2_device_fetch(running.model, GPT2_MOMENT2, 0, bytes / sizeof(*before), before, err));
+    ASSERT_OK(gpt2_device_fetch(running.gpt2->model, GPT2_MOMENT2, 0, bytes / sizeof(*before),
+                                before, err));
     for (size_t i = 0; i < bytes / sizeof(*before); i++)
         assert_true(before[i] == 0.0f);
     free(before);
@@ -208,20 +183,21 @@ static void test_overflow_skips(void **state)
     assert_true(now.skipped >= 2 && now.taken > 0 && now.skipped + now.taken == 21);
     assert_true(now.scale == 16777216.0f / (float)(1u << now.skipped));
     verify(&running);
-    stop(&running);
+    model_running_stop(&running);
 }
 
 /* verify itself backs off, and says that losses are not compared after a skipped step. */
 static void test_overflow_in_the_check(void **state)
 {
-    struct running running;
+    struct model_running running;
     struct checks checks;
     json_t *facts;
 
     (void)state;
     if (!device)
         skip();
-    start(&running, USUAL "loss_scaling: {initial: 16777216}\n", PRECISION_FP16);
+    model_running_start(&running, device, USUAL "loss_scaling: {initial: 16777216}\n",
+                        PRECISION_FP16);
     checks = verify(&running);
     assert_false(checks.fp32);
     assert_true(scaling(&running).skipped > 0);
@@ -231,47 +207,49 @@ static void test_overflow_in_the_check(void **state)
     assert_non_null(
         json_object_get(json_object_get(json_object_get(facts, "loss"), "fp32"), "difference"));
     json_decref(facts);
-    stop(&running);
+    model_running_stop(&running);
 }
 
 /* A single infinity, or NaN, anywhere is found. */
 static void test_one_bad_gradient(void **state)
 {
     static const uint16_t bad[] = {0x7c00, 0xfc00, 0x7e01};
-    struct running running;
+    struct model_running running;
     uint64_t count;
 
     (void)state;
     if (!device)
         skip();
-    start(&running, USUAL, PRECISION_FP16);
+    model_running_start(&running, device, USUAL, PRECISION_FP16);
     iterate(&running, 1);
-    count = gpt2_array_length(&running.model->plan.shape);
+    count = gpt2_array_length(&running.gpt2->model->plan.shape);
     for (uint64_t i = 0; i < 40; i++) {
         const uint64_t at = i < 17 ? i : i < 34 ? count - 1 - (i - 17) : count / 41 * i;
         const uint16_t fine = 0x7bff;
         bool finite = true;
 
-        ASSERT_OK(
-            device_upload(running.model->buffers[GPT2_GRADIENTS], 2 * at, &bad[i % 3], 2, err));
-        ASSERT_OK(gpt2_device_gradients_finite(running.model, &finite, err));
+        ASSERT_OK(device_upload(running.gpt2->model->buffers[GPT2_GRADIENTS], 2 * at, &bad[i % 3],
+                                2, err));
+        ASSERT_OK(gpt2_device_gradients_finite(running.gpt2->model, &finite, err));
         assert_false(finite);
-        ASSERT_OK(device_upload(running.model->buffers[GPT2_GRADIENTS], 2 * at, &fine, 2, err));
-        ASSERT_OK(gpt2_device_gradients_finite(running.model, &finite, err));
+        ASSERT_OK(
+            device_upload(running.gpt2->model->buffers[GPT2_GRADIENTS], 2 * at, &fine, 2, err));
+        ASSERT_OK(gpt2_device_gradients_finite(running.gpt2->model, &finite, err));
         assert_true(finite);
     }
-    stop(&running);
+    model_running_stop(&running);
 }
 
 static void test_growth(void **state)
 {
-    struct running running;
+    struct model_running running;
     struct op_scaling_state now;
 
     (void)state;
     if (!device)
         skip();
-    start(&running, USUAL "loss_scaling: {initial: 256, growth_interval: 5}\n", PRECISION_FP16);
+    model_running_start(&running, device,
+                        USUAL "loss_scaling: {initial: 256, growth_interval: 5}\n", PRECISION_FP16);
     iterate(&running, 4);
     now = scaling(&running);
     assert_true(now.scale == 256.0f && now.good == 4);
@@ -285,61 +263,27 @@ static void test_growth(void **state)
     assert_true(fabs(now.rest1 - (1.0 - pow(0.9, 15.0))) < 1e-6);
     assert_true(fabs(now.rest2 - (1.0 - pow(0.95, 15.0))) < 1e-6);
     assert_true(now.inverse == 1.0f / 1024.0f);
-    stop(&running);
-}
-
-/* Loads the row kernels anew with `from` replaced by `to`. */
-static void break_kernel(struct ops *ops, const char *from, const char *to)
-{
-    static const char *const files[] = {"fold.h",
-                                        "memory_exp.h",
-                                        "transformer_norm.h",
-                                        "transformer_attention.h",
-                                        "transformer_gelu.h",
-                                        "transformer_embedding.h",
-                                        "transformer_scaling.h",
-                                        "transformer_loss.h",
-                                        "transformer_adamw.h"};
-    struct module_define defines[STORAGE_DEFINES];
-    struct module_source source = {.file = "broken",
-                                   .lanes = ops->lanes[OPS_ROWS],
-                                   .defines = defines,
-                                   .define_count = STORAGE_DEFINES};
-    char *text = NULL, *place;
-    struct text broken;
-
-    ASSERT_OK(kernel_text_join(files, sizeof(files) / sizeof(files[0]), &text, err));
-    place = strstr(text, from);
-    assert_non_null(place);
-    text_init(&broken);
-    text_append_format(&broken, "%.*s%s%s", (int)(place - text), text, to, place + strlen(from));
-    source.text = broken.data;
-    storage_defines(ops->storage, defines);
-    device_module_unload(device, ops->modules[OPS_ROWS]);
-    ops->modules[OPS_ROWS] = NULL;
-    ASSERT_OK(device_module_load(device, &source, &ops->modules[OPS_ROWS], err));
-    text_finish(&broken);
-    free(text);
+    model_running_stop(&running);
 }
 
 static void check_break(enum precision precision, const char *from, const char *to,
                         const char *wanted)
 {
-    struct running running;
+    struct model_running running;
     struct checks checks = {0};
     struct error failure = ERROR_INIT;
 
-    start(&running, USUAL, precision);
+    model_running_start(&running, device, USUAL, precision);
     verify(&running);
     iterate(&running, 20);
-    break_kernel(running.training->gpt2.ops, from, to);
+    model_fixture_break_kernel(device, running.gpt2->ops, from, to);
     iterate(&running, 1);
     if (running.workload.kind->verify(running.base, note_check, &checks, &failure) !=
         STATUS_CHECK_FAILED)
         fail_msg("\"%s\" for \"%s\" was not caught", to, from);
     if (strncmp(checks.first_failed, wanted, strlen(wanted)) != 0)
         fail_msg("\"%s\" for \"%s\": caught by %s", to, from, checks.first_failed);
-    stop(&running);
+    model_running_stop(&running);
 }
 
 static void test_verification_catches(void **state)
@@ -366,16 +310,16 @@ static void test_memory(void **state)
     if (!device)
         skip();
     for (size_t p = 0; p < 2; p++) {
-        struct running running;
+        struct model_running running;
         struct workload_cost cost;
         uint64_t bytes = 0;
 
-        start(&running, USUAL, narrow[p]);
+        model_running_start(&running, device, USUAL, narrow[p]);
         for (size_t i = 0; i < GPT2_BUFFERS; i++)
-            bytes += running.model->buffers[i] ? running.model->buffers[i]->bytes : 0;
+            bytes += running.gpt2->model->buffers[i] ? running.gpt2->model->buffers[i]->bytes : 0;
         ASSERT_OK(running.workload.kind->cost(&running.base->work, &cost, err));
         assert_int_equal(cost.device_memory_bytes, bytes);
-        stop(&running);
+        model_running_stop(&running);
     }
 }
 
@@ -394,16 +338,8 @@ static void test_declarations(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        struct workload workload;
-        struct error failure = ERROR_INIT;
-
-        assert_int_equal(
-            workload_parse("test.yaml", wrong[i].yaml, strlen(wrong[i].yaml), &workload, &failure),
-            STATUS_INVALID);
-        if (!strstr(failure.message, wrong[i].message))
-            fail_msg("no \"%s\" in: %s", wrong[i].message, failure.message);
-    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        model_fixture_refuse(wrong[i].yaml, wrong[i].message);
 }
 
 static int open_device(void **state)
@@ -416,8 +352,7 @@ static int open_device(void **state)
 static int close_device(void **state)
 {
     (void)state;
-    json_decref(choices);
-    device_close(device);
+    model_fixture_close(device);
     return 0;
 }
 

@@ -181,39 +181,6 @@ static void test_same_seed_same_bytes(void **state)
     workload_finish(&workload);
 }
 
-/* Loads the row kernels anew with `from` replaced by `to`. */
-static void break_kernel(struct ops *ops, const char *from, const char *to)
-{
-    static const char *const files[] = {"fold.h",
-                                        "memory_exp.h",
-                                        "transformer_norm.h",
-                                        "transformer_attention.h",
-                                        "transformer_gelu.h",
-                                        "transformer_embedding.h",
-                                        "transformer_scaling.h",
-                                        "transformer_loss.h",
-                                        "transformer_adamw.h"};
-    struct module_define defines[STORAGE_DEFINES];
-    struct module_source source = {.file = "broken",
-                                   .lanes = ops->lanes[OPS_ROWS],
-                                   .defines = defines,
-                                   .define_count = STORAGE_DEFINES};
-    char *text = NULL, *broken, *place;
-
-    ASSERT_OK(kernel_text_join(files, sizeof(files) / sizeof(files[0]), &text, err));
-    place = strstr(text, from);
-    assert_non_null(place);
-    broken = malloc(strlen(text) + strlen(to) + 1);
-    sprintf(broken, "%.*s%s%s", (int)(place - text), text, to, place + strlen(from));
-    source.text = broken;
-    storage_defines(ops->storage, defines);
-    device_module_unload(device, ops->modules[OPS_ROWS]);
-    ops->modules[OPS_ROWS] = NULL;
-    ASSERT_OK(device_module_load(device, &source, &ops->modules[OPS_ROWS], err));
-    free(text);
-    free(broken);
-}
-
 static void check_break(const char *from, const char *to, const char *wanted)
 {
     struct workload workload = parse(TRAINING);
@@ -223,7 +190,7 @@ static void check_break(const char *from, const char *to, const char *wanted)
 
     run(instance, 20); /* away from the start, where attention is nearly uniform */
     ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
-    break_kernel(((struct training_instance *)instance)->gpt2.ops, from, to);
+    model_fixture_break_kernel(device, ((struct gpt2_instance *)instance)->ops, from, to);
     run(instance, 1);
     if (workload.kind->verify(instance, note_check, &checks, &failure) != STATUS_CHECK_FAILED)
         fail_msg("\"%s\" for \"%s\" was not caught", to, from);
@@ -387,16 +354,8 @@ static void test_declaration_errors(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        struct workload workload;
-        struct error failure = ERROR_INIT;
-
-        assert_int_equal(
-            workload_parse("test.yaml", wrong[i].yaml, strlen(wrong[i].yaml), &workload, &failure),
-            STATUS_INVALID);
-        if (!strstr(failure.message, wrong[i].message))
-            fail_msg("no \"%s\" in: %s", wrong[i].message, failure.message);
-    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        model_fixture_refuse(wrong[i].yaml, wrong[i].message);
 }
 
 /* A text beside the declaration: found, hashed, kept in the JSON, and missed when it changes. */
@@ -455,7 +414,7 @@ static int open_device(void **state)
 static int close_device(void **state)
 {
     (void)state;
-    device_close(device);
+    model_fixture_close(device);
     return 0;
 }
 

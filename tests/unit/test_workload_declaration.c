@@ -287,7 +287,7 @@ static void test_suite_errors(void **state)
         struct error err = ERROR_INIT;
         struct suite suite;
 
-        assert_int_equal(suite_load(path, &suite, &err), STATUS_INVALID);
+        assert_int_equal(suite_find(path, &suite, &err), STATUS_INVALID);
         assert_string_equal(err.message, expected);
         free(expected);
         free(path);

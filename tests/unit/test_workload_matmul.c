@@ -3,15 +3,12 @@
  * that damage and a library that lies are found. The library is a stand-in that computes on the
  * host, since what is tested here is our side of it.
  */
+#include "model_fixture.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "workloads/matmul/element.h"
 #include "workloads/matmul/matmul.h"
@@ -207,53 +204,6 @@ static void test_portable(void **state)
             stop(&running);
             free(section);
         }
-    }
-}
-
-/* Every pattern of fp8 through the text: a product of k = 1 by 1. */
-static void test_portable_codes(void **state)
-{
-    static const enum precision precisions[] = {PRECISION_FP8_E4M3, PRECISION_FP8_E5M2};
-    uint8_t codes[256], one = 0;
-    float got[256];
-
-    (void)state;
-    if (!device)
-        skip();
-    for (int i = 0; i < 256; i++)
-        codes[i] = (uint8_t)i;
-    for (size_t p = 0; p < 2; p++) {
-        const enum dtype type = precision_dtype(precisions[p]);
-        const struct workload_case work = {
-            .precision = precisions[p], .arm = ARM_PORTABLE, .emulate = true};
-        struct products *products = NULL;
-        struct buffer *a = NULL, *b = NULL, *c = NULL;
-        struct op_gemm gemm = {.m = 256, .n = 1, .k = 1};
-
-        element_encode(type, 1.0, &one, 0);
-        assert_int_equal(products_create(device, &work, &products, NULL), STATUS_OK);
-        assert_int_equal(device_buffer_alloc(device, 256, BUFFER_READ_ONLY, &a, NULL), STATUS_OK);
-        assert_int_equal(device_buffer_alloc(device, 1, BUFFER_READ_ONLY, &b, NULL), STATUS_OK);
-        assert_int_equal(device_buffer_alloc(device, sizeof(got), BUFFER_READ_WRITE, &c, NULL),
-                         STATUS_OK);
-        assert_int_equal(device_upload(a, 0, codes, 256, NULL), STATUS_OK);
-        assert_int_equal(device_upload(b, 0, &one, 1, NULL), STATUS_OK);
-        gemm.a = (struct op_matrix){.at = {a, 0}, .type = type, .stride = 1};
-        gemm.b = (struct op_matrix){.at = {b, 0}, .type = type, .stride = 1};
-        gemm.c = (struct op_matrix){.at = {c, 0}, .type = DTYPE_F32, .stride = 1};
-        assert_int_equal(products_run(products, &gemm, NULL), STATUS_OK);
-        assert_int_equal(device_download(c, 0, got, sizeof(got), NULL), STATUS_OK);
-        for (uint64_t i = 0; i < 256; i++) {
-            const double expected = element_decode(type, codes, i);
-
-            if (isnan(expected) ? !isnan(got[i]) : (double)got[i] != expected)
-                fail_msg("%s 0x%02x: got %g, expected %g", dtype_name(type), (unsigned)i,
-                         (double)got[i], expected);
-        }
-        device_buffer_free(a);
-        device_buffer_free(b);
-        device_buffer_free(c);
-        products_destroy(products);
     }
 }
 
@@ -551,23 +501,15 @@ static void test_sealed(void **state)
 
 static int open_device(void **state)
 {
-    struct backend *backend = backend_find("opencl");
-    const struct device_options options = {0};
-    struct error err = ERROR_INIT;
-
     (void)state;
-    if (backend_probe(backend, &err) != STATUS_OK ||
-        backend_device_open(backend, 0, &options, &device, &err) != STATUS_OK) {
-        print_message("no device: %s\n", err.message);
-        device = NULL;
-    }
+    device = model_fixture_open();
     return 0;
 }
 
 static int close_device(void **state)
 {
     (void)state;
-    device_close(device);
+    model_fixture_close(device);
     return 0;
 }
 
@@ -579,7 +521,6 @@ int main(void)
         cmocka_unit_test(test_cost),
         cmocka_unit_test(test_data),
         cmocka_unit_test(test_portable),
-        cmocka_unit_test(test_portable_codes),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_damage),
         LIBRARY(test_vendor),

@@ -8,14 +8,21 @@ assay_add_test(NAME test_workload_memory_cost SOURCES unit/test_workload_memory_
 assay_add_test(NAME test_workload_exp SOURCES unit/test_workload_exp.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_memory_device SOURCES unit/test_workload_memory_device.c
-    LIBS assay_workloads LABELS unit TIMEOUT 600)
+    unit/model_fixture.c LIBS assay_workloads LABELS unit TIMEOUT 600)
 assay_add_test(NAME test_workload_synthetic SOURCES unit/test_workload_synthetic.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_element SOURCES unit/test_workload_element.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_matmul SOURCES unit/test_workload_matmul.c
-    LIBS assay_workloads LABELS unit TIMEOUT 600)
+    unit/model_fixture.c LIBS assay_workloads LABELS unit TIMEOUT 600)
+assay_add_test(NAME test_product_portable SOURCES unit/test_product_portable.c unit/model_fixture.c
+    LIBS assay_workloads LABELS unit TIMEOUT 300)
 assay_add_test(NAME test_workload_storage SOURCES unit/test_workload_storage.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_convolution SOURCES unit/test_workload_convolution.c
     LIBS assay_workloads LABELS unit TIMEOUT 600)
+
+# All that computes, on the CPU backend as well as on OpenCL's device.
+foreach(name test_workload_memory_device test_workload_matmul test_product_portable)
+    assay_test_on(${name} cpu)
+endforeach()

@@ -12,3 +12,7 @@ assay_add_test(NAME test_model_precision SOURCES unit/test_model_precision.c uni
     LIBS assay_workloads LABELS unit TIMEOUT 300)
 assay_add_test(NAME test_model_int8 SOURCES unit/test_model_int8.c unit/model_fixture.c
     LIBS assay_workloads LABELS unit TIMEOUT 300)
+
+foreach(name test_model_device test_model_workloads test_model_precision test_model_int8)
+    assay_test_on(${name} cpu)
+endforeach()
