@@ -159,12 +159,9 @@ const char *const hip_throttle_bits[] = {
     NULL,
 };
 
-#define METRICS_SIZE_1_3 120
-#define METRICS_THROTTLE_1_3 112
-
 enum status hip_throttle_read(const char *path, uint64_t *ret, struct error *err)
 {
-    unsigned char table[METRICS_SIZE_1_3];
+    unsigned char table[HIP_METRICS_SIZE_1_3];
     FILE *file = fopen(path, "rb");
     uint64_t bits = 0;
     size_t size;
@@ -175,12 +172,12 @@ enum status hip_throttle_read(const char *path, uint64_t *ret, struct error *err
     fclose(file);
     if (size < 4)
         return error_set(err, STATUS_UNAVAILABLE, "%s is empty", path);
-    if (table[2] != 1 || table[3] != 3 || size < METRICS_SIZE_1_3)
+    if (table[2] != 1 || table[3] != 3 || size < HIP_METRICS_SIZE_1_3)
         return error_set(err, STATUS_UNAVAILABLE,
                          "%s has version %u.%u; reasons with fixed names are in 1.3", path,
                          table[2], table[3]);
     for (size_t i = 0; i < 8; i++)
-        bits |= (uint64_t)table[METRICS_THROTTLE_1_3 + i] << 8 * i;
+        bits |= (uint64_t)table[HIP_METRICS_THROTTLE_1_3 + i] << 8 * i;
     /* All ones is how the kernel's table says that it does not know. */
     if (bits == UINT64_MAX)
         return error_set(err, STATUS_UNAVAILABLE, "%s does not tell", path);

@@ -120,6 +120,8 @@ enum status rocm_smi_find(const struct rocm_smi *api, const char *pci, uint32_t 
  * version 1.3: kgd_pp_interface.h of Linux). UNAVAILABLE where the file or that version is not
  * there. The names of the bits are in hip_throttle_bits, NULL-terminated, "" for those unused.
  */
+#define HIP_METRICS_SIZE_1_3 120
+#define HIP_METRICS_THROTTLE_1_3 112 /* indep_throttle_status, 8 bytes */
 extern const char *const hip_throttle_bits[];
 enum status hip_throttle_read(const char *path, uint64_t *ret, struct error *err);
 

@@ -161,9 +161,18 @@ static void check_rocm_smi(void)
     SAME(RSMI_SW_COMP_DRIVER, ROCM_SMI_COMPONENT_DRIVER)
     SAME(RSMI_MEM_TYPE_VRAM, 0u)
 #undef SAME
+    /* The kernel's table as the library has it: before 6.0 without its last 24 bytes. */
+    check(offsetof(rsmi_gpu_metrics_t, common_header.format_revision) == 2, "the offset",
+          "metrics_table_header_t.format_revision");
+    check(offsetof(rsmi_gpu_metrics_t, common_header.content_revision) == 3, "the offset",
+          "metrics_table_header_t.content_revision");
 #if RSMI_MAX_NUM_FREQUENCIES < 33
 #define LAYOUT rocm_smi_frequencies_5
+    check(offsetof(rsmi_gpu_metrics_t, temperature_hbm) + 8 + 24 == HIP_METRICS_SIZE_1_3,
+          "the offset", "rsmi_gpu_metrics_t.temperature_hbm");
 #else
+    check(offsetof(rsmi_gpu_metrics_t, indep_throttle_status) == HIP_METRICS_THROTTLE_1_3,
+          "the offset", "rsmi_gpu_metrics_t.indep_throttle_status");
 #define LAYOUT rocm_smi_frequencies_6
     check(SAME_TYPE(&rsmi_dev_current_socket_power_get, api.rsmi_dev_current_socket_power_get),
           "the type", "rsmi_dev_current_socket_power_get");
