@@ -28,7 +28,7 @@ results=${ASSAY_RESULTS:-$here/assay-results}
 
 # OpenCL's loader and PoCL are not linked: they are the device that every machine has.
 run_packages=(gcc libc6-dev cmake ninja-build pkgconf libsqlite3-dev libcsv-dev libcyaml-dev
-    libyaml-dev libjansson-dev libsodium-dev ocl-icd-libopencl1 pocl-opencl-icd)
+    libyaml-dev libjansson-dev libsodium-dev ocl-icd-libopencl1 pocl-opencl-icd openssl)
 # shellcheck disable=SC2034  # by reference in install_by_apt
 test_packages=("${run_packages[@]}" libcmocka-dev sqlite3 python3
     python3-cryptography git shellcheck)

@@ -181,7 +181,10 @@ enum status bundle_verify(const char *path, const struct verify_options *options
     const int64_t begin_ns = clock_monotonic_ns();
     struct digest sha256;
     char *folder = NULL;
-    enum status status = bundle_read(path, &visitor, options, &sha256, err);
+    enum status status;
+
+    digest_accelerate();
+    status = bundle_read(path, &visitor, options, &sha256, err);
 
     if (status == STATUS_OK && checker.wrong == 0) {
         status = make_folder(&folder, err);

@@ -13,6 +13,7 @@
 /*
  * Columns that may have to be withheld from somebody who is given a part of the database, and
  * digests that would let the withheld value be guessed. They enter a leaf as a salted commitment.
+ * Sorted by table.
  */
 static const struct {
     const char *table, *column;
@@ -26,12 +27,29 @@ static const struct {
     {"trial_end", "message"},
 };
 
-bool ledger_is_committed(const char *table, const char *column)
+#define COMMITTED (sizeof(committed) / sizeof(committed[0]))
+
+/* The first column of the table in `committed`, which is sorted; COMMITTED when it has none. */
+static size_t first_committed(const char *table)
 {
-    for (size_t i = 0; i < sizeof(committed) / sizeof(committed[0]); i++)
-        if (strcmp(committed[i].table, table) == 0 && strcmp(committed[i].column, column) == 0)
+    size_t i = 0;
+
+    while (i < COMMITTED && strcmp(committed[i].table, table) != 0)
+        i++;
+    return i;
+}
+
+static bool is_committed_from(size_t first, const char *table, const char *column)
+{
+    for (size_t i = first; i < COMMITTED && !strcmp(committed[i].table, table); i++)
+        if (strcmp(committed[i].column, column) == 0)
             return true;
     return false;
+}
+
+bool ledger_is_committed(const char *table, const char *column)
+{
+    return is_committed_from(first_committed(table), table, column);
 }
 
 bool ledger_is_outside(const char *table)
@@ -58,7 +76,8 @@ struct digest ledger_leaf_salt(const uint8_t secret[32], int64_t leaf, const cha
 /* What a connection keeps for its leaves. */
 struct leaf_maker {
     struct text json, value;
-    uint8_t secret[32];
+    /* HMAC-SHA256 (RFC 2104) under the log's secret, after the key's block. */
+    struct digest_state inner, outer;
     bool has_secret;
 };
 
@@ -72,6 +91,23 @@ static void destroy_maker(void *context)
     free(maker);
 }
 
+static void set_secret(struct leaf_maker *maker, const uint8_t secret[32])
+{
+    uint8_t inner[64], outer[64];
+
+    for (size_t i = 0; i < sizeof(inner); i++) {
+        inner[i] = (i < 32 ? secret[i] : 0) ^ 0x36;
+        outer[i] = (i < 32 ? secret[i] : 0) ^ 0x5c;
+    }
+    digest_init(&maker->inner);
+    digest_update(&maker->inner, inner, sizeof(inner));
+    digest_init(&maker->outer);
+    digest_update(&maker->outer, outer, sizeof(outer));
+    sodium_memzero(inner, sizeof(inner));
+    sodium_memzero(outer, sizeof(outer));
+    maker->has_secret = true;
+}
+
 /* The secret as it stands in this very database; asked once a connection and origin. */
 static bool load_secret(sqlite3 *db, struct leaf_maker *maker)
 {
@@ -79,51 +115,87 @@ static bool load_secret(sqlite3 *db, struct leaf_maker *maker)
 
     if (sqlite3_prepare_v2(db, "SELECT secret FROM main.ledger_origin WHERE id = 1", -1, &select,
                            NULL) == SQLITE_OK &&
-        sqlite3_step(select) == SQLITE_ROW && sqlite3_column_bytes(select, 0) == 32) {
-        memcpy(maker->secret, sqlite3_column_blob(select, 0), 32);
-        maker->has_secret = true;
-    }
+        sqlite3_step(select) == SQLITE_ROW && sqlite3_column_bytes(select, 0) == 32)
+        set_secret(maker, sqlite3_column_blob(select, 0));
     sqlite3_finalize(select);
     return maker->has_secret;
 }
 
+static char *put_integer(char *end, int64_t value)
+{
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+    do
+        *--end = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        *--end = '-';
+    return end;
+}
+
+static void append_integer(struct text *out, int64_t value)
+{
+    char digits[24], *const end = digits + sizeof(digits);
+    const char *begin = put_integer(end, value);
+
+    text_append_bytes(out, begin, (size_t)(end - begin));
+}
+
+static void append_bytes_value(struct text *out, const void *bytes, int length)
+{
+    const struct digest digest = digest_bytes(bytes ? bytes : "", bytes ? (size_t)length : 0);
+    char hex[DIGEST_HEX_SIZE];
+
+    text_append(out, "{\"bytes\":");
+    append_integer(out, length);
+    text_append(out, ",\"sha256\":\"");
+    text_append_bytes(out, digest_hex(&digest, hex), 2 * DIGEST_SIZE);
+    text_append(out, "\"}");
+}
+
 static void append_value(struct text *out, sqlite3_value *value)
 {
-    char hex[DIGEST_HEX_SIZE];
-    struct digest digest;
+    const void *bytes;
     uint64_t bits;
     double real;
-    int length;
 
     switch (sqlite3_value_type(value)) {
     case SQLITE_INTEGER:
-        text_append_format(out, "%lld", (long long)sqlite3_value_int64(value));
+        append_integer(out, sqlite3_value_int64(value));
         break;
     case SQLITE_FLOAT:
         real = sqlite3_value_double(value);
         memcpy(&bits, &real, sizeof(bits));
         text_append_format(out, "{\"ieee754\":\"%016" PRIx64 "\"}", bits);
         break;
-    case SQLITE_TEXT: {
-        const char *bytes = (const char *)sqlite3_value_text(value);
-
+    case SQLITE_TEXT:
+        bytes = sqlite3_value_text(value);
         if (bytes)
             canonical_append_string(out, bytes, (size_t)sqlite3_value_bytes(value));
         else
             out->failed = true;
         break;
-    }
-    default: {
-        const void *bytes = sqlite3_value_blob(value);
-
-        length = sqlite3_value_bytes(value);
-        if (!bytes && length > 0)
+    default:
+        bytes = sqlite3_value_blob(value);
+        if (!bytes && sqlite3_value_bytes(value) > 0)
             out->failed = true;
-        digest = digest_bytes(bytes ? bytes : "", bytes ? (size_t)length : 0);
-        text_append_format(out, "{\"bytes\":%d,\"sha256\":\"%s\"}", length,
-                           digest_hex(&digest, hex));
+        append_bytes_value(out, bytes, sqlite3_value_bytes(value));
     }
-    }
+}
+
+static struct digest salt_of(const struct leaf_maker *maker, int64_t leaf, const char *column)
+{
+    struct digest_state inner = maker->inner, outer = maker->outer;
+    char digits[24], *const end = digits + sizeof(digits);
+    const char *begin = put_integer(end, leaf);
+    struct digest digest;
+
+    digest_update(&inner, begin, (size_t)(end - begin));
+    digest_update(&inner, "/", 1);
+    digest_update(&inner, column, strlen(column));
+    digest = digest_final(&inner);
+    digest_update(&outer, digest.bytes, DIGEST_SIZE);
+    return digest_final(&outer);
 }
 
 static bool append_commitment(struct leaf_maker *maker, sqlite3 *db, int64_t leaf,
@@ -141,13 +213,27 @@ static bool append_commitment(struct leaf_maker *maker, sqlite3 *db, int64_t lea
         maker->json.failed = true;
         return true;
     }
-    digest = ledger_leaf_salt(maker->secret, leaf, column);
+    digest = salt_of(maker, leaf, column);
     digest_init(&state);
     digest_update(&state, digest.bytes, DIGEST_SIZE);
     digest_update(&state, maker->value.data, maker->value.length);
     digest = digest_final(&state);
-    text_append_format(&maker->json, "{\"commitment\":\"%s\"}", digest_hex(&digest, hex));
+    text_append(&maker->json, "{\"commitment\":\"");
+    text_append_bytes(&maker->json, digest_hex(&digest, hex), 2 * DIGEST_SIZE);
+    text_append(&maker->json, "\"}");
     return true;
+}
+
+/* What one row of much text has taken is not kept for the next. */
+#define KEPT_MAX 65536
+
+static void begin_text(struct text *text)
+{
+    if (text->capacity > KEPT_MAX) {
+        text_finish(text);
+        text_init(text);
+    }
+    text_clear(text);
 }
 
 /* The leaf's data in maker->json; false when the call has been answered with an error. */
@@ -155,20 +241,23 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
                       struct leaf_maker *maker)
 {
     const char *table = (const char *)sqlite3_value_text(values[1]);
+    const size_t committed_from = table ? first_committed(table) : 0;
     int64_t leaf = sqlite3_value_int64(values[0]);
     bool first = true;
 
-    text_finish(&maker->json);
-    text_init(&maker->json);
+    begin_text(&maker->json);
+    begin_text(&maker->value);
     text_append(&maker->json, "{\"row\":{");
     for (int i = 2; i + 1 < count && table; i += 2) {
         const char *column = (const char *)sqlite3_value_text(values[i]);
 
         if (!column || sqlite3_value_type(values[i + 1]) == SQLITE_NULL)
             continue;
-        text_append_format(&maker->json, "%s\"%s\":", first ? "" : ",", column);
+        text_append(&maker->json, first ? "\"" : ",\"");
+        text_append(&maker->json, column);
+        text_append(&maker->json, "\":");
         first = false;
-        if (!ledger_is_committed(table, column)) {
+        if (!is_committed_from(committed_from, table, column)) {
             append_value(&maker->json, values[i + 1]);
         } else if (!append_commitment(maker, sqlite3_context_db_handle(context), leaf, column,
                                       values[i + 1])) {
@@ -176,11 +265,11 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
             return false;
         }
     }
-    text_append_format(&maker->json, "},\"table\":\"%s\"}", table ? table : "");
+    text_append(&maker->json, "},\"table\":\"");
+    text_append(&maker->json, table ? table : "");
+    text_append(&maker->json, "\"}");
     if (text_ok(&maker->json) && text_ok(&maker->value) && table)
         return true;
-    text_finish(&maker->value);
-    text_init(&maker->value);
     sqlite3_result_error_nomem(context);
     return false;
 }

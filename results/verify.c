@@ -229,22 +229,117 @@ static enum status identify(struct verify *verify, struct error *err)
     return STATUS_OK;
 }
 
+/* ---- what needs no ledger, beside what does ---- */
+
+/* Steps in a thread of their own, on a connection of their own; what they find is told later. */
+struct side {
+    struct verify verify;
+    struct verify_options options;
+    struct verify_summary summary;
+    struct verify_findings findings;
+    struct verify *main;
+    enum status status;
+    struct error err;
+};
+
+static void found_beside(void *context, const struct verify_finding *finding)
+{
+    struct side *side = context;
+
+    verify_findings_add(&side->findings, finding->level, finding->check, finding->table,
+                        finding->key, "%s", finding->message);
+}
+
+static bool progress_beside(void *context, const struct verify_progress *progress)
+{
+    (void)progress;
+    return !((struct side *)context)->main->stopped;
+}
+
+static void finish_budgets(struct verify *verify)
+{
+    while (verify->budgets) {
+        struct verify_budget *next = verify->budgets->next;
+
+        free(verify->budgets);
+        verify->budgets = next;
+    }
+}
+
+static void *run_side(void *context)
+{
+    static enum status (*const steps[])(struct verify *, struct error *) = {
+        verify_structure, verify_content, verify_complete};
+    struct side *side = context;
+    struct verify *verify = &side->verify;
+
+    side->status = verify_open(verify, &verify->store, &side->err);
+    if (side->status == STATUS_OK) {
+        verify->db = verify->store->db;
+        sqlite3_exec(verify->db, "BEGIN", NULL, NULL, NULL);
+        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+            if (side->status == STATUS_OK && (i == 0 || verify->readable) && !side->main->stopped)
+                side->status = steps[i](verify, &side->err);
+    }
+    store_close(verify->store);
+    finish_budgets(verify);
+    return NULL;
+}
+
+static void init_side(struct side *side, struct verify *verify)
+{
+    memset(side, 0, sizeof(*side));
+    side->main = verify;
+    side->options = *verify->options;
+    side->options.context = side;
+    side->options.found = found_beside;
+    side->options.progress = progress_beside;
+    side->summary.schema_version = verify->summary->schema_version;
+    side->verify.options = &side->options;
+    side->verify.summary = &side->summary;
+    side->verify.path = verify->path;
+    side->verify.immutable = verify->immutable;
+    side->verify.work_max = verify->work_max;
+    side->verify.has_ledger = verify->has_ledger;
+    side->verify.readable = verify->readable;
+}
+
 static enum status check_all(struct verify *verify, struct error *err)
 {
     static enum status (*const steps[])(struct verify *, struct error *) = {
-        verify_rows,     verify_tree,      verify_signatures, verify_content,
-        verify_complete, verify_estimates, verify_comparisons};
-    enum status status = identify(verify, err);
+        verify_rows, verify_tree, verify_signatures};
+    struct side *side = malloc(sizeof(*side));
+    enum status status =
+        side ? identify(verify, err) : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    bool beside = verify->options->threads != 1;
+    pthread_t thread;
 
     if (status == STATUS_OK)
         status = verify_schema(verify, err);
-    if (status == STATUS_OK)
-        status = verify_structure(verify, err);
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        if (status != STATUS_OK || !verify->readable || verify->stopped)
-            break;
-        status = steps[i](verify, err);
+    if (status != STATUS_OK) {
+        free(side);
+        return status;
     }
+    init_side(side, verify);
+    beside = beside && pthread_create(&thread, NULL, run_side, side) == 0;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+        if (status == STATUS_OK && verify->readable && !verify->stopped)
+            status = steps[i](verify, err);
+    if (beside)
+        pthread_join(thread, NULL);
+    else
+        run_side(side);
+    verify_findings_tell(verify, &side->findings);
+    if (status == STATUS_OK && side->status != STATUS_OK) {
+        status = side->status;
+        if (err)
+            *err = side->err;
+    }
+    free(side);
+    if (status == STATUS_OK && verify->readable && !verify->stopped)
+        status = verify_estimates(verify, err);
+    if (status == STATUS_OK && verify->readable && !verify->stopped)
+        status = verify_comparisons(verify, err);
     return status;
 }
 
@@ -257,12 +352,7 @@ static void finish(struct verify *verify)
         free(verify->tables[i].select);
         free(verify->tables[i].scan);
     }
-    while (verify->budgets) {
-        struct verify_budget *next = verify->budgets->next;
-
-        free(verify->budgets);
-        verify->budgets = next;
-    }
+    finish_budgets(verify);
     free(verify);
 }
 
@@ -276,6 +366,7 @@ enum status verify_file(const char *path, const struct verify_options *options,
 
     if (!verify)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    digest_accelerate();
     verify->options = options;
     verify->summary = &summary;
     verify->path = path;

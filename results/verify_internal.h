@@ -12,6 +12,7 @@
 #include "results/verify.h"
 
 #define VERIFY_TABLES_MAX 128
+#define VERIFY_INDEX_SIZE 512 /* a power of two, well above the above */
 #define VERIFY_KEY_PARTS_MAX 8
 #define VERIFY_FINDINGS_MAX 1000 /* of one step; more are counted, not told */
 
@@ -59,12 +60,16 @@ struct verify {
     bool readable; /* tables and indices are ours, so they can be asked */
     struct verify_table tables[VERIFY_TABLES_MAX];
     size_t table_count;
-    int64_t leaves; /* rows in the ledger */
+    int16_t table_index[VERIFY_INDEX_SIZE]; /* verify_find_table's; 0: free, else number + 1 */
+    int64_t leaves;                         /* rows in the ledger */
     atomic_bool stopped;
 };
 
 /* verify_open.c: a connection that trusts nothing; `store` is made around it. */
 enum status verify_open(struct verify *verify, struct store **ret, struct error *err);
+
+/* verify_rows.c: the table of this name; NULL: there is none. From verify_rows on. */
+struct verify_table *verify_find_table(struct verify *verify, const char *name);
 
 /* ---- findings ---- */
 

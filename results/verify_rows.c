@@ -10,11 +10,37 @@
 
 #define LEAVES_STEP 20000
 
-static struct verify_table *find_table(struct verify *verify, const char *name)
+/* FNV-1a. Names are this version's own, and few. */
+static size_t place_of(const char *name)
 {
-    for (size_t i = 0; name && i < verify->table_count; i++)
-        if (strcmp(verify->tables[i].name, name) == 0)
-            return &verify->tables[i];
+    uint32_t hash = 2166136261;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619;
+    return (hash ^ hash >> 16) % VERIFY_INDEX_SIZE;
+}
+
+static void index_tables(struct verify *verify)
+{
+    for (size_t i = 0; i < verify->table_count; i++) {
+        size_t place = place_of(verify->tables[i].name);
+
+        while (verify->table_index[place])
+            place = (place + 1) % VERIFY_INDEX_SIZE;
+        verify->table_index[place] = (int16_t)(i + 1);
+    }
+}
+
+struct verify_table *verify_find_table(struct verify *verify, const char *name)
+{
+    size_t place = name ? place_of(name) : 0;
+
+    for (; name && verify->table_index[place]; place = (place + 1) % VERIFY_INDEX_SIZE) {
+        struct verify_table *table = &verify->tables[verify->table_index[place] - 1];
+
+        if (!strcmp(table->name, name))
+            return table;
+    }
     return NULL;
 }
 
@@ -122,7 +148,7 @@ static void check_leaf(struct verify_worker *worker, sqlite3_stmt *ledger)
     struct verify *verify = worker->verify;
     int64_t leaf = sqlite3_column_int64(ledger, 0);
     const char *name = (const char *)sqlite3_column_text(ledger, 1);
-    struct verify_table *table = find_table(verify, name);
+    struct verify_table *table = verify_find_table(verify, name);
     sqlite3_stmt **select;
     const void *stored, *found;
     char key[80];
@@ -219,6 +245,7 @@ enum status verify_rows(struct verify *verify, struct error *err)
                     verify->summary->schema_version);
         return STATUS_OK;
     }
+    index_tables(verify);
     verify->leaves = verify_ask(verify, "SELECT count(*) FROM ledger", 0, 0, VERIFY_TREE);
     verify->summary->leaves = verify->leaves;
     check_numbers(verify);

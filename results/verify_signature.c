@@ -145,6 +145,7 @@ enum status verify_signatures(struct verify *verify, struct error *err)
                         "a signature is asked for, and this file has no ledger");
         return STATUS_OK;
     }
+    verify_progress(verify, "signatures", 0, 1);
     row = verify_prepare(verify, verify->db, "SELECT name FROM ledger_origin WHERE id = 1",
                          VERIFY_SIGNATURE, "ledger_origin");
     if (row && verify_step(verify, row, VERIFY_SIGNATURE, "ledger_origin"))

@@ -159,17 +159,14 @@ static enum status parse_head(struct scan *scan, struct error *err)
 static void scan_leaf(struct scan *scan, sqlite3_stmt *ledger)
 {
     struct verify *verify = scan->verify;
-    const char *name = (const char *)sqlite3_column_text(ledger, 1);
+    struct verify_table *table =
+        verify_find_table(verify, (const char *)sqlite3_column_text(ledger, 1));
     const void *digest = sqlite3_column_blob(ledger, 3);
     struct digest leaf = {{0}};
 
-    for (size_t i = 0; name && i < verify->table_count; i++) {
-        struct verify_table *table = &verify->tables[i];
-
-        if (strcmp(table->name, name) != 0)
-            continue;
+    if (table) {
         table->leaves++;
-        remember(scan, i, hash_of(scan, ledger, 2));
+        remember(scan, (size_t)(table - verify->tables), hash_of(scan, ledger, 2));
         if (table->counted && sqlite3_column_int64(ledger, 2) <= table->last) {
             char key[24];
 
@@ -181,7 +178,6 @@ static void scan_leaf(struct scan *scan, sqlite3_stmt *ledger)
         } else if (table->counted) {
             table->last = sqlite3_column_int64(ledger, 2);
         }
-        break;
     }
     if (digest && sqlite3_column_bytes(ledger, 3) == DIGEST_SIZE)
         memcpy(leaf.bytes, digest, DIGEST_SIZE);
@@ -202,6 +198,7 @@ static void scan_ledger(struct scan *scan)
                                        VERIFY_TREE, "checkpoint");
     next_checkpoint(scan);
     check_head(scan);
+    verify_progress(verify, "tree", 0, (uint64_t)verify->leaves);
     while (ledger && !verify->stopped && verify_step(verify, ledger, VERIFY_TREE, "ledger")) {
         scan_leaf(scan, ledger);
         check_head(scan);

@@ -84,20 +84,28 @@ void text_append_char(struct text *text, char c)
 
 void text_append_formatv(struct text *text, const char *format, va_list args)
 {
-    va_list measured;
+    va_list again;
+    size_t room;
     int length;
 
-    va_copy(measured, args);
-    length = vsnprintf(NULL, 0, format, measured);
-    va_end(measured);
+    if (!reserve(text, 63))
+        return;
+    room = text->capacity - text->length;
+    va_copy(again, args);
+    length = vsnprintf(text->data + text->length, room, format, args);
     if (length < 0) {
+        text->data[text->length] = '\0';
         text->failed = true;
-        return;
+    } else if ((size_t)length < room) {
+        text->length += (size_t)length;
+    } else {
+        text->data[text->length] = '\0';
+        if (reserve(text, (size_t)length)) {
+            vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+            text->length += (size_t)length;
+        }
     }
-    if (!reserve(text, (size_t)length))
-        return;
-    vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
-    text->length += (size_t)length;
+    va_end(again);
 }
 
 void text_append_format(struct text *text, const char *format, ...)
