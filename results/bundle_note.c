@@ -18,8 +18,7 @@ bool bundle_parse_note(const struct bundle_head *head, const char *text, char ki
             return false;
     }
     if (sscanf(lines[1], "%" SCNd64, &ret->size) != 1 || sscanf(lines[2], "%63s", root) != 1 ||
-        sodium_base642bin(ret->root.bytes, DIGEST_SIZE, root, strlen(root), NULL, &got, NULL,
-                          sodium_base64_VARIANT_ORIGINAL) != 0 ||
+        !key_base64_decode(root, strlen(root), ret->root.bytes, DIGEST_SIZE, &got) ||
         got != DIGEST_SIZE ||
         sscanf(lines[3], "%31s %" SCNd64 " %64s", kind, &ret->utc_ns, campaign) != 3)
         return false;
@@ -44,11 +43,9 @@ static bool signature_of(const char *line, size_t length, const struct key_publi
         return false;
     line += strlen(mark) + name + 1;
     length -= strlen(mark) + name + 1;
-    if (sodium_base642bin(bytes, sizeof(bytes), line, length, NULL, &got, NULL,
-                          sodium_base64_VARIANT_ORIGINAL) != 0 ||
-        got != sizeof(bytes) || bytes[0] != (uint8_t)(id >> 24) ||
-        bytes[1] != (uint8_t)(id >> 16) || bytes[2] != (uint8_t)(id >> 8) ||
-        bytes[3] != (uint8_t)id)
+    if (!key_base64_decode(line, length, bytes, sizeof(bytes), &got) || got != sizeof(bytes) ||
+        bytes[0] != (uint8_t)(id >> 24) || bytes[1] != (uint8_t)(id >> 16) ||
+        bytes[2] != (uint8_t)(id >> 8) || bytes[3] != (uint8_t)id)
         return false;
     memcpy(ret, bytes + 4, KEY_SIGNATURE_SIZE);
     return true;
@@ -81,8 +78,7 @@ static bool are_signatures(const char *lines)
 
         if (!end || strncmp(lines, SIGNATURE_MARK, strlen(SIGNATURE_MARK)) != 0 ||
             !(blank = memchr(name, ' ', (size_t)(end - name))) || blank == name ||
-            sodium_base642bin(bytes, sizeof(bytes), blank + 1, (size_t)(end - blank - 1), NULL,
-                              &got, NULL, sodium_base64_VARIANT_ORIGINAL) != 0 ||
+            !key_base64_decode(blank + 1, (size_t)(end - blank - 1), bytes, sizeof(bytes), &got) ||
             got != sizeof(bytes))
             return false;
         lines = end + 1;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/timestamp.h"
+#include "results/timestamp_authority.h"
 
 #define CAMPAIGNS_MAX 10000
 
@@ -21,20 +21,34 @@ static struct bundle_planned *find_planned(struct bundle_reader *reader, const c
 static void check_tokens(const struct bundle_reader *reader, const json_t *tokens,
                          const struct bundle_earlier *head)
 {
+    const char *ca = reader->options ? reader->options->tsa_ca : NULL;
+
     for (size_t i = 0; i < json_array_size(tokens); i++) {
         struct error err = ERROR_INIT;
+        struct timestamp timestamp;
         unsigned char *token = NULL;
         size_t length = 0;
+        bool checked = false;
+        enum status status = STATUS_INVALID;
 
         if (!bundle_decode(json_array_get(tokens, i), &token, &length))
             error_set(&err, STATUS_INVALID, "it is no base64");
         else
-            timestamp_check(token, length, &head->root, &err);
+            status = timestamp_verify(token, length, &head->root, ca, &timestamp, &checked, &err);
         free(token);
-        if (err.code != STATUS_OK)
+        if (status != STATUS_OK)
             BUNDLE_WRONG(reader, SIGNATURE, NULL,
                          "a time stamp of the head of %" PRId64 " leaves: %s", head->size,
                          err.message);
+        else if (checked)
+            bundle_found(reader, VERIFY_NOTE, VERIFY_SIGNATURE, NULL,
+                         "an authority of %s stamped the head of %" PRId64 " leaves at %s", ca,
+                         head->size, timestamp.time);
+        else
+            bundle_found(reader, VERIFY_NOTE, VERIFY_SIGNATURE, NULL,
+                         "a time stamp of the head of %" PRId64
+                         " leaves says %s; who signed it is not checked: no CA given (--tsa-ca)",
+                         head->size, timestamp.time);
     }
 }
 

@@ -48,8 +48,7 @@ bool bundle_decode(const json_t *base64, unsigned char **ret, size_t *ret_length
     const size_t length = json_string_length(base64);
     unsigned char *bytes = text ? malloc(length + 1) : NULL;
 
-    if (!bytes || sodium_base642bin(bytes, length + 1, text, length, NULL, ret_length, NULL,
-                                    sodium_base64_VARIANT_ORIGINAL) != 0) {
+    if (!bytes || !key_base64_decode(text, length, bytes, length + 1, ret_length)) {
         free(bytes);
         return false;
     }

@@ -91,6 +91,15 @@ const char *key_public_text(const struct key_public *key, char *ret)
     return ret;
 }
 
+bool key_base64_decode(const char *text, size_t length, void *ret, size_t size, size_t *ret_length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] >= 0x80)
+            return false;
+    return sodium_base642bin(ret, size, text, length, NULL, ret_length, NULL,
+                             sodium_base64_VARIANT_ORIGINAL) == 0;
+}
+
 /* name+id+base64: the parts of one word. False when it has not that form. */
 static bool split_text(const char *word, size_t length, char name[KEY_NAME_MAX + 1],
                        uint32_t *ret_id, uint8_t ret_bytes[32])
@@ -110,8 +119,8 @@ static bool split_text(const char *word, size_t length, char name[KEY_NAME_MAX +
     *ret_id = (uint32_t)strtoul(id, &end, 16);
     if (*end || strspn(id, "0123456789abcdef") != 8)
         return false;
-    if (sodium_base642bin(marked, sizeof(marked), first + 10, length - (size_t)(first + 10 - word),
-                          NULL, &got, NULL, sodium_base64_VARIANT_ORIGINAL) != 0 ||
+    if (!key_base64_decode(first + 10, length - (size_t)(first + 10 - word), marked, sizeof(marked),
+                           &got) ||
         got != sizeof(marked) || marked[0] != ALGORITHM_ED25519)
         return false;
     memcpy(name, word, (size_t)(first - word));

@@ -39,6 +39,13 @@ enum status key_generate(const char *name, struct key *ret, struct error *err);
 /* The first four bytes of the id's hash, big-endian. */
 uint32_t key_id(const struct key_public *key);
 
+/*
+ * Base64 (RFC 4648, padded) into `ret` of `size` bytes. False for anything else, also for bytes
+ * beyond ASCII, which libsodium's decoder takes for the letters that they are without their top
+ * bit.
+ */
+bool key_base64_decode(const char *text, size_t length, void *ret, size_t size, size_t *ret_length);
+
 /* Text forms; `ret` has KEY_TEXT_MAX bytes. */
 const char *key_public_text(const struct key_public *key, char *ret);
 /* INVALID: not such a text, or its id does not fit its key. White space around it is fine. */

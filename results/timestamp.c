@@ -89,7 +89,8 @@ enum status timestamp_read(const void *bytes, size_t length, struct timestamp *r
                          "the authority's reply give such a file");
     /* TimeStampResp begins with its status, a token with an object identifier. */
     part = whole;
-    if (next(&part, &tag, &first) && tag == TAG_SEQUENCE && !take(&part, TAG_SEQUENCE, &whole))
+    timestamp.is_response = next(&part, &tag, &first) && tag == TAG_SEQUENCE;
+    if (timestamp.is_response && !take(&part, TAG_SEQUENCE, &whole))
         return error_set(err, STATUS_INVALID,
                          "the authority's reply holds no time stamp: it was "
                          "refused");

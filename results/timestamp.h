@@ -1,10 +1,11 @@
 /*
- * timestamp - what an RFC 3161 time-stamp token says of itself. Its signature is not checked here:
- * that takes the authority's certificates (openssl ts -verify -digest ROOT -in TOKEN ...).
+ * timestamp - what an RFC 3161 time-stamp token says of itself. Its signature is the business of
+ * timestamp_authority.h: that takes the authority's certificates.
  */
 #ifndef ASSAY_RESULTS_TIMESTAMP_H
 #define ASSAY_RESULTS_TIMESTAMP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@
 struct timestamp {
     struct digest imprint;          /* SHA-256 that was stamped */
     char time[TIMESTAMP_TIME_SIZE]; /* GeneralizedTime as it stands there: "20261120190000Z" */
+    bool is_response;               /* a TimeStampResp around the token */
 };
 
 /*

@@ -62,7 +62,9 @@ struct verify_options {
     const char *nonce;             /* every campaign's plan must carry it; NULL: any */
     const struct key_public *keys; /* whose signatures are asked for */
     size_t key_count;
-    int threads;         /* that check rows; 0: as many as there are processors */
+    const char
+        *tsa_ca; /* PEM: whose time stamps are believed; NULL: their signatures stay unchecked */
+    int threads; /* that check rows; 0: as many as there are processors */
     bool skip_estimates; /* leave out what takes longest */
     void *context;       /* of the functions below */
     /* Called for each finding, in one thread. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "results/note.h"
-#include "results/timestamp.h"
+#include "results/timestamp_authority.h"
 #include "results/verify_internal.h"
 
 static const char *text_at(sqlite3_stmt *select, int column)
@@ -73,19 +73,27 @@ static void check_stamps(struct verify *verify)
         const void *token = sqlite3_column_blob(row, 1), *bytes = sqlite3_column_blob(row, 2);
         struct error err = ERROR_INIT;
         struct digest root = {{0}};
+        struct timestamp timestamp;
+        bool checked = false;
         char key[24];
 
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
         if (bytes && sqlite3_column_bytes(row, 2) == DIGEST_SIZE)
             memcpy(root.bytes, bytes, DIGEST_SIZE);
-        if (timestamp_check(token ? token : "", token ? (size_t)sqlite3_column_bytes(row, 1) : 0,
-                            &root, &err) != STATUS_OK)
+        if (timestamp_verify(token ? token : "", token ? (size_t)sqlite3_column_bytes(row, 1) : 0,
+                             &root, verify->options->tsa_ca, &timestamp, &checked,
+                             &err) != STATUS_OK)
             verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "timestamp_token", key, "%s",
                         err.message);
+        else if (checked)
+            verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
+                        "an authority of %s stamped this root at %s", verify->options->tsa_ca,
+                        timestamp.time);
         else
             verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-                        "is of the right root; that the authority signed it is checked by openssl "
-                        "ts -verify");
+                        "is of the right root and says %s; who signed it is not checked: no CA "
+                        "given (--tsa-ca)",
+                        timestamp.time);
     }
     sqlite3_finalize(row);
 }

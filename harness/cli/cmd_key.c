@@ -48,6 +48,32 @@ static const char *default_name(char ret[KEY_NAME_MAX + 1])
     return ret;
 }
 
+static int is_database(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 3 && strcmp(entry->d_name + length - 3, ".db") == 0;
+}
+
+/* Whoever gets the folder with both can rewrite the one and sign it with the other. */
+static void warn_of_databases(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? text_format("%.*s", (int)(slash - path + 1), path) : strdup(".");
+    struct dirent **entries = NULL;
+    int count = folder ? scandir(folder, &entries, is_database, alphasort) : 0;
+
+    if (count > 0)
+        log_warning(
+            "%s lies beside the database %s: whoever gets both can sign what he rewrites; keep "
+            "the key somewhere else",
+            path, entries[0]->d_name);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    free(folder);
+}
+
 static int new_key(const struct command_line *line)
 {
     const char *name = line->argument_count > 1 ? line->arguments[1] : NULL;
@@ -65,6 +91,7 @@ static int new_key(const struct command_line *line)
         free(path);
         return command_fail(&err);
     }
+    warn_of_databases(path);
     if (!command_has(line, KEY_JSON))
         log_info("the key is in %s: keep it to yourself, and keep a copy. Others check your "
                  "signatures with this:",

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "results/bundle.h"
 #include "results/verify.h"
 
-enum { KEY_HEAD = 0x100, KEY_PUBLIC = 'k', KEY_NONCE = 0x101, KEY_FAST, KEY_THREADS };
+enum { KEY_HEAD = 0x100, KEY_PUBLIC = 'k', KEY_NONCE = 0x101, KEY_FAST, KEY_THREADS, KEY_TSA };
 
 #define KEYS_MAX 16
 
@@ -128,6 +129,9 @@ static enum status read_options(const struct command_line *line, struct key_publ
     options->keys = keys;
     options->expect_head = command_value(line, KEY_HEAD);
     options->nonce = command_value(line, KEY_NONCE);
+    options->tsa_ca = command_value(line, KEY_TSA);
+    if (options->tsa_ca && access(options->tsa_ca, R_OK) != 0)
+        return error_set_errno(err, errno, "--tsa-ca %s", options->tsa_ca);
     options->skip_estimates = command_has(line, KEY_FAST);
     return STATUS_OK;
 }
@@ -171,6 +175,10 @@ static const struct argp_option options[] = {
      "times: any of them",
      0},
     {"nonce", KEY_NONCE, "TEXT", 0, "every campaign must answer this nonce", 0},
+    {"tsa-ca", KEY_TSA, "FILE", 0,
+     "certificates (PEM) of time-stamping authorities that you trust: every time stamp must be "
+     "signed by one of theirs, as `openssl ts -verify` judges at the stamped time",
+     0},
     {"no-estimates", KEY_FAST, NULL, 0, "do not work estimates out again", 0},
     {"threads", KEY_THREADS, "N", 0, "threads to use (default: one a processor)", 0},
     {0}};

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import unittest
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import CliTest  # noqa: E402
@@ -27,6 +28,39 @@ def sealed(lines):
 def read(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def everything_in(value):
+    """All bytes that a value holds, also in JSON within strings, in hex, base64 and compressed."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield name.encode()
+            yield from everything_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from everything_in(part)
+    elif isinstance(value, str):
+        yield value.encode()
+        for read_in in (json.loads, bytes.fromhex, lambda t: base64.b64decode(t, validate=True)):
+            try:
+                inner = read_in(value)
+            except ValueError:
+                continue
+            if isinstance(inner, bytes):
+                yield from unpacked(inner)
+            elif isinstance(inner, (dict, list, str)):
+                yield from everything_in(inner)
+    else:
+        yield str(value).encode()
+
+
+def unpacked(data):
+    yield data
+    for wbits in (15, 31, -15):
+        try:
+            yield zlib.decompress(data, wbits)
+        except zlib.error:
+            pass
 
 
 class Bundle(CliTest):
@@ -79,6 +113,9 @@ class Bundle(CliTest):
         self.assertGreater(told["withheld"], 0)
         self.assertNotIn(secret, bytes_)
         self.assertNotIn(base64.b64encode(secret), bytes_)
+        for line in bytes_.splitlines():
+            for inner in everything_in(json.loads(line)):
+                self.assertNotIn(secret.lower(), inner.lower())
         call = self.verify()
         self.assertEqual(call.status, 0, call.out)
         call = self.assay("bundle", "last", "-o", self.file, "--db", self.db, "--withhold", "no.thing")
@@ -100,6 +137,29 @@ class Bundle(CliTest):
         self.make("--withhold", "dump.output")
         self.assertNotIn(json.dumps(told)[1:60].encode(), read(self.file))
         self.assertEqual(self.verify().status, 0)
+
+    def test_withheld_as_json_spells_it(self):
+        """The nonce stands in the plan, within JSON; the command line has it as it is."""
+        nonce = 'ask "17" \\ \u00e4'
+        self.assertEqual(self.run_synthetic("--nonce", nonce).status, 0)
+        self.make()
+        self.assertTrue(any(nonce.encode() in inner for line in read(self.file).splitlines()
+                            for inner in everything_in(json.loads(line))))
+        result = self.query("SELECT substr(uid, 1, 8) || '/1' FROM campaign")[0][0]
+        self.assertEqual(self.assay("amend", result, "--reason", nonce, "--by", "me", "--db",
+                                    self.db).status, 0)
+        self.make("--withhold", "amendment.reason")
+        for line in read(self.file).splitlines():
+            for inner in everything_in(json.loads(line)):
+                self.assertNotIn(nonce.encode(), inner)
+        call = self.verify()
+        self.assertEqual(call.status, 0, call.out)
+
+    def test_key_beside_a_database(self):
+        self.measure()
+        call = self.assay("key", "new", "near", "--file", os.path.join(self.folder, "near.key"))
+        self.assertEqual(call.status, 0)
+        self.assertIn("beside the database test1.db", call.err)
 
     def test_no_row_can_be_taken_out_or_changed(self):
         public = self.new_key()
