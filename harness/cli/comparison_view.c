@@ -63,10 +63,13 @@ static void append_list(struct text *out, const char *title, const json_t *list)
     json_array_foreach(list, i, entry)
     {
         const char *string = json_string_value(entry);
+        struct text line;
 
+        text_init(&line);
+        text_append_printable(&line, string ? string : "", string ? strlen(string) : 0);
         text_append(out, "  - ");
-        text_append_printable(out, string ? string : "", string ? strlen(string) : 0);
-        text_append_char(out, '\n');
+        output_wrapped(out, text_ok(&line) ? line.data : "", 4, output_columns());
+        text_finish(&line);
     }
 }
 
@@ -88,6 +91,10 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
 {
     char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], percent[NUMBER_SIZE];
     double change = numbers->ratio.value - 1;
+    /* One more than a figure has: what a ratio says begins behind its 1. */
+    int digits = numbers->ratio.has_interval
+                     ? 1 + number_digits(numbers->ratio.value, numbers->ratio.lo, numbers->ratio.hi)
+                     : 4;
 
     switch (numbers->verdict) {
     case COMPARE_FASTER:
@@ -105,11 +112,11 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
     }
     text_append_format(out, "\n  time b/a%s %s",
                        numbers->centre == ESTIMATE_MEDIAN ? ", by the trials' medians," : "",
-                       number_format_digits(numbers->ratio.value, 5, value));
+                       number_format_digits(numbers->ratio.value, digits, value));
     if (numbers->ratio.has_interval)
         text_append_format(out, ", %g %% interval [%s, %s]", numbers->confidence * 100,
-                           number_format_digits(numbers->ratio.lo, 5, lo),
-                           number_format_digits(numbers->ratio.hi, 5, hi));
+                           number_format_digits(numbers->ratio.lo, digits, lo),
+                           number_format_digits(numbers->ratio.hi, digits, hi));
     if (numbers->paired)
         text_append_format(out, ", %zu pairs\n", numbers->count_a);
     else
@@ -183,7 +190,8 @@ static void append_family(struct text *out, const char *family, const json_t *li
     text_append_char(out, '\n');
 }
 
-static void append_attribution(struct text *out, const json_t *judgement)
+/* `shown`: a difference in time was found, which can be put down to something. */
+static void append_attribution(struct text *out, const json_t *judgement, bool shown)
 {
     const json_t *factors = json_object_get(judgement, "factors");
     json_t *families, *list;
@@ -193,7 +201,9 @@ static void append_attribution(struct text *out, const json_t *judgement)
         text_append(out, "Nothing that the comparison could be about differs: a against itself\n");
         return;
     }
-    if (json_is_string(json_object_get(judgement, "attribution")))
+    if (!shown)
+        text_append(out, "They differ in:\n");
+    else if (json_is_string(json_object_get(judgement, "attribution")))
         text_append_format(out, "Put down to: %s\n", member(judgement, "attribution"));
     else
         text_append(out, "Put down to none of these, since several differ:\n");
@@ -292,7 +302,7 @@ void comparison_view_append(struct text *out, const struct comparison_view *view
     if (view->note)
         text_append_format(out, "%s\n", view->note);
     if (strcmp(verdict, "not_comparable")) {
-        append_attribution(out, view->judgement);
+        append_attribution(out, view->judgement, view->numbers && view->numbers->differs);
         append_separating_runs(out, view->judgement);
     }
     if (explain)
