@@ -56,8 +56,8 @@ static void append_headline(struct text *out, const struct view_cell *cell)
             base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
         text_append_format(
             out, "%s \u00b7 %s to %s ", spread,
-            number_format_digits(headline->lo / scaled.factor, view_digits(headline), lo),
-            number_format_digits(headline->hi / scaled.factor, view_digits(headline), hi));
+            number_format_rounded(headline->lo / scaled.factor, view_digits(headline), lo),
+            number_format_rounded(headline->hi / scaled.factor, view_digits(headline), hi));
         escape_html(out, unit);
         if (cell->estimate.confidence > 0)
             text_append_format(out, " \u00b7 %g %% interval", cell->estimate.confidence * 100);
@@ -181,11 +181,11 @@ static void append_percentile(struct text *out, const struct view_percentile *pe
     }
     unit = number_unit_duration(percentile->ns.value);
     if (percentile->ns.has_interval)
-        snprintf(
-            small, sizeof(small), "%s to %s",
-            number_format_digits(percentile->ns.lo / unit.factor, view_digits(&percentile->ns), lo),
-            number_format_digits(percentile->ns.hi / unit.factor, view_digits(&percentile->ns),
-                                 hi));
+        snprintf(small, sizeof(small), "%s to %s",
+                 number_format_rounded(percentile->ns.lo / unit.factor,
+                                       view_digits(&percentile->ns), lo),
+                 number_format_rounded(percentile->ns.hi / unit.factor,
+                                       view_digits(&percentile->ns), hi));
     append_figure(
         out, percentile->label,
         number_format_unit_digits(percentile->ns.value, &unit, view_digits(&percentile->ns), value),

@@ -18,7 +18,7 @@ bool html_headline(const struct view_cell *cell, char value[NUMBER_SIZE], char u
     if (!headline)
         return false;
     scaled = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-    number_format_digits(headline->value / scaled.factor, view_digits(headline), value);
+    number_format_rounded(headline->value / scaled.factor, view_digits(headline), value);
     memcpy(unit, scaled.name, NUMBER_SIZE);
     spread[0] = '\0';
     if (headline->has_interval)

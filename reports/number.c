@@ -87,6 +87,14 @@ const char *number_format(double value, char ret[NUMBER_SIZE])
     return number_format_digits(value, 4, ret);
 }
 
+const char *number_format_rounded(double value, int digits, char ret[NUMBER_SIZE])
+{
+    double size = fabs(value);
+    double step = digits > 0 && size < 1e15 ? pow(10, floor(log10(size)) + 1 - digits) : 0;
+
+    return number_format_digits(step > 1 ? round(value / step) * step : value, digits, ret);
+}
+
 int number_digits(double value, double lo, double hi)
 {
     double wider = fmax(value - lo, hi - value) / fabs(value);
@@ -102,7 +110,7 @@ const char *number_format_unit_digits(double value, const struct number_unit *un
     char number[NUMBER_SIZE];
 
     snprintf(ret, NUMBER_SIZE, "%.24s %.22s",
-             number_format_digits(value / unit->factor, digits, number), unit->name);
+             number_format_rounded(value / unit->factor, digits, number), unit->name);
     return ret;
 }
 

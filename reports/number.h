@@ -38,6 +38,9 @@ const char *number_format(double value, char ret[NUMBER_SIZE]);
 /* `digits` (1..15) significant digits, no exponent for 1e-6 <= |value| < 1e15, "-" for NaN. */
 const char *number_format_digits(double value, int digits, char ret[NUMBER_SIZE]);
 
+/* The same, with zeros for the digits before the point that it has not: "2200" for two. */
+const char *number_format_rounded(double value, int digits, char ret[NUMBER_SIZE]);
+
 /*
  * Significant digits that a figure with this interval carries: four, three where a side of the
  * interval is 2 % of the value or wider, two from 20 %.

@@ -35,8 +35,8 @@ static void append_headline(const struct terminal *terminal, const struct view_c
             number_format_half_width(headline->value, headline->lo, headline->hi, spread));
         text_append_format(
             terminal->out, "  %s to %s %s, %g %% interval %s\n",
-            number_format_digits(headline->lo / unit.factor, view_digits(headline), lo),
-            number_format_digits(headline->hi / unit.factor, view_digits(headline), hi), unit.name,
+            number_format_rounded(headline->lo / unit.factor, view_digits(headline), lo),
+            number_format_rounded(headline->hi / unit.factor, view_digits(headline), hi), unit.name,
             cell->estimate.confidence * 100,
             cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
     } else {
@@ -106,8 +106,8 @@ static void fact_interval(const struct terminal *terminal, const char *label,
     number_format_unit_digits(interval->value, unit, view_digits(interval), value);
     if (interval->has_interval)
         snprintf(line, sizeof(line), "%s  (%s to %s)", value,
-                 number_format_digits(interval->lo / unit->factor, view_digits(interval), lo),
-                 number_format_digits(interval->hi / unit->factor, view_digits(interval), hi));
+                 number_format_rounded(interval->lo / unit->factor, view_digits(interval), lo),
+                 number_format_rounded(interval->hi / unit->factor, view_digits(interval), hi));
     else
         snprintf(line, sizeof(line), "%s", value);
     terminal_fact(terminal, label, line);

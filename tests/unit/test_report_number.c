@@ -114,6 +114,13 @@ static void an_interval_limits_the_digits(void **state)
     assert_string_equal(number_format_unit_digits(28.204e9, &unit, 2, buffer), "28 GB/s");
     assert_string_equal(number_format_unit_digits(28.204e9, &unit, 3, buffer), "28.2 GB/s");
     assert_string_equal(number_format_unit(28.204e9, &unit, buffer), "28.20 GB/s");
+    assert_string_equal(number_format_rounded(2251, 2, buffer), "2300");
+    assert_string_equal(number_format_rounded(-2249, 2, buffer), "-2200");
+    assert_string_equal(number_format_rounded(9951, 2, buffer), "10000");
+    assert_string_equal(number_format_rounded(2202, 4, buffer), "2202");
+    assert_string_equal(number_format_rounded(22.02, 3, buffer), "22.0");
+    assert_string_equal(number_format_rounded(0, 2, buffer), "0");
+    assert_string_equal(number_format_rounded(NAN, 2, buffer), "-");
 }
 
 int main(void)
