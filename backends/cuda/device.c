@@ -200,6 +200,8 @@ static void close_device(struct gpu_device *device)
 
     if (self->retained && gpu_bind(device, NULL) == STATUS_OK && self->stream != NULL)
         self->api->cuStreamSynchronize(self->stream);
+    if (self->cudnn != NULL)
+        self->state->cudnn.cudnnDestroy(self->cudnn);
     if (self->cublaslt != NULL)
         self->state->cublaslt.cublasLtDestroy(self->cublaslt);
     if (self->stream != NULL)
@@ -233,26 +235,48 @@ static const struct gpu_driver driver = {
     .close = close_device,
 };
 
-static const struct device_ops plain_ops = {GPU_DEVICE_HOOKS};
+#define PRODUCT_HOOKS                                                                              \
+    .product_create = cuda_product_create, .product_destroy = cuda_product_destroy,                \
+    .product_run = cuda_product_run, .product_describe = cuda_product_describe,                    \
+    .product_select = cuda_product_select
 
-static const struct device_ops product_ops = {
-    GPU_DEVICE_HOOKS,
-    .product_create = cuda_product_create,
-    .product_destroy = cuda_product_destroy,
-    .product_run = cuda_product_run,
-    .product_describe = cuda_product_describe,
-    .product_select = cuda_product_select,
+#define CONVOLUTION_HOOKS                                                                          \
+    .convolution_create = cuda_convolution_create,                                                 \
+    .convolution_destroy = cuda_convolution_destroy,                                               \
+    .convolution_set_weights = cuda_convolution_set_weights,                                       \
+    .convolution_run = cuda_convolution_run, .convolution_describe = cuda_convolution_describe
+
+/* By whether cuBLASLt is here, and cuDNN. */
+static const struct device_ops ops_of[2][2] = {
+    {{GPU_DEVICE_HOOKS}, {GPU_DEVICE_HOOKS, CONVOLUTION_HOOKS}},
+    {{GPU_DEVICE_HOOKS, PRODUCT_HOOKS}, {GPU_DEVICE_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS}},
 };
 
+/* Without cuDNN there are no convolutions, and a reading says why. */
+static bool find_cudnn(struct cuda_device *device)
+{
+    static const char reading[] = "device.cudnn";
+    struct cuda_state *state = device->state;
+    struct reading_list *list = &device->base.base.info.readings;
+
+    if (cuda_state_cudnn(state)) {
+        reading_add_text(list, reading, state->cudnn_version, "cudnnGetVersion");
+        return true;
+    }
+    reading_add_missing(list, reading, READING_UNAVAILABLE, "libcudnn.so",
+                        state->cudnn_lib.tried != NULL ? state->cudnn_lib.tried : "");
+    return false;
+}
+
 /* Without cuBLASLt there are no products, and a reading says why. */
-static enum status open_cublaslt(struct cuda_device *device, struct error *err)
+static enum status open_libraries(struct cuda_device *device, struct error *err)
 {
     static const char reading[] = "device.cublaslt";
     struct cuda_state *state = device->state;
     struct reading_list *list = &device->base.base.info.readings;
     unsigned code;
 
-    device->base.base.ops = &plain_ops;
+    device->base.base.ops = &ops_of[0][find_cudnn(device)];
     if (!cuda_state_cublaslt(state)) {
         reading_add_missing(list, reading, READING_UNAVAILABLE, "libcublasLt.so",
                             state->cublaslt_lib.tried != NULL ? state->cublaslt_lib.tried : "");
@@ -266,7 +290,7 @@ static enum status open_cublaslt(struct cuda_device *device, struct error *err)
                          cublaslt_status_name(&state->cublaslt, code), code);
     }
     reading_add_text(list, reading, state->cublaslt_version, "cublasLtGetVersion");
-    device->base.base.ops = &product_ops;
+    device->base.base.ops = &ops_of[1][device->base.base.ops->convolution_create != NULL];
     return STATUS_OK;
 }
 
@@ -315,7 +339,7 @@ enum status cuda_device_open(struct backend *backend, uint32_t index,
 
     if (device == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    device->base.base.ops = &plain_ops;
+    device->base.base.ops = &ops_of[0][0];
     device->base.base.backend = backend;
     device->base.driver = &driver;
     device->base.flush_denormals = options->flush_denormals;
@@ -332,7 +356,7 @@ enum status cuda_device_open(struct backend *backend, uint32_t index,
     if (status == STATUS_OK)
         status = open_context(device, err);
     if (status == STATUS_OK)
-        status = open_cublaslt(device, err);
+        status = open_libraries(device, err);
     if (status == STATUS_OK) {
         gpu_choose_events(&device->base, options);
         add_compiler_reading(device, arch);

@@ -3,6 +3,7 @@
 #define ASSAY_BACKENDS_CUDA_INTERNAL_H
 
 #include "backends/cuda/cublaslt.h"
+#include "backends/cuda/cudnn.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/nvml.h"
 #include "backends/cuda/nvrtc.h"
@@ -18,11 +19,13 @@ struct cuda_state {
     int driver_version; /* 13000: CUDA 13.0 */
     struct nvrtc nvrtc; /* the first that a device was opened with, or that `libraries` found */
     bool nvrtc_tried;
-    struct dynlib cublaslt_lib, nvml_lib;
+    struct dynlib cublaslt_lib, cudnn_lib, nvml_lib;
     struct cublaslt_api cublaslt;
+    struct cudnn_api cudnn;
     struct nvml_api nvml;
-    bool cublaslt_tried, nvml_tried, nvml_ready;
-    char nvml_version[64], cublaslt_version[32], nvrtc_version[32], driver_text[96];
+    bool cublaslt_tried, cudnn_tried, nvml_tried, nvml_ready;
+    char nvml_version[64], cublaslt_version[32], cudnn_version[32], nvrtc_version[32];
+    char driver_text[96];
 };
 
 struct cuda_device {
@@ -34,8 +37,9 @@ struct cuda_device {
     struct CUctx_st *context;
     struct CUstream_st *stream;
     struct nvrtc nvrtc;
-    int compute;        /* what NVRTC compiles for; negative: PTX */
-    LT_HANDLE cublaslt; /* NULL where there is none */
+    int compute;                /* what NVRTC compiles for; negative: PTX */
+    LT_HANDLE cublaslt;         /* NULL where there is none */
+    struct cudnnContext *cudnn; /* NULL before the first convolution */
 };
 
 static inline struct cuda_device *cuda_device(struct gpu_device *device)
@@ -46,6 +50,7 @@ static inline struct cuda_device *cuda_device(struct gpu_device *device)
 /* probe.c. Each tries once; false where it is not here (state->..._lib.tried says why). */
 bool cuda_state_nvml(struct cuda_state *state);
 bool cuda_state_cublaslt(struct cuda_state *state);
+bool cuda_state_cudnn(struct cuda_state *state);
 
 /* info.c */
 enum status cuda_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
@@ -91,6 +96,18 @@ enum status cuda_product_select(struct device *device, struct product *product, 
                                 struct error *err);
 enum status cuda_product_describe(struct device *device, const struct product *product,
                                   struct product_info *ret, struct error *err);
+
+/* convolution.c */
+enum status cuda_convolution_create(struct device *device, const struct convolution_shape *shape,
+                                    struct convolution **ret, struct error *err);
+void cuda_convolution_destroy(struct device *device, struct convolution *convolution);
+enum status cuda_convolution_set_weights(struct device *device, struct convolution *convolution,
+                                         const struct product_operand *weights, struct error *err);
+enum status cuda_convolution_run(struct device *device, struct convolution *convolution,
+                                 const struct product_operand *input,
+                                 const struct product_operand *output, struct error *err);
+enum status cuda_convolution_describe(struct device *device, const struct convolution *convolution,
+                                      struct convolution_info *ret, struct error *err);
 
 /* telemetry.c */
 enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,

@@ -51,6 +51,23 @@ bool cuda_state_cublaslt(struct cuda_state *state)
     return state->cublaslt_lib.handle != NULL;
 }
 
+bool cuda_state_cudnn(struct cuda_state *state)
+{
+    size_t version;
+
+    if (!state->cudnn_tried) {
+        state->cudnn_tried = true;
+        if (cudnn_open(&state->cudnn_lib, &state->cudnn, NULL) == STATUS_OK) {
+            /* CUDNN_VERSION: 91900 is 9.19.0, before 9 it was 8907 for 8.9.7. */
+            version = state->cudnn.cudnnGetVersion();
+            snprintf(state->cudnn_version, sizeof(state->cudnn_version), "%zu.%zu.%zu",
+                     version >= 90000 ? version / 10000 : version / 1000,
+                     version >= 90000 ? version / 100 % 100 : version / 100 % 10, version % 100);
+        }
+    }
+    return state->cudnn_lib.handle != NULL;
+}
+
 static enum status probe(struct backend *backend, uint32_t *ret_device_count, struct error *err)
 {
     struct cuda_state *state = calloc(1, sizeof(*state));
@@ -117,7 +134,7 @@ static enum status open_nvrtc(const struct backend *backend, struct cuda_state *
 static size_t libraries(struct backend *backend, struct backend_library *ret, size_t capacity)
 {
     struct cuda_state *state = backend->state;
-    struct backend_library all[4];
+    struct backend_library all[5];
     size_t count;
 
     if (state == NULL)
@@ -129,6 +146,7 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
                      state->nvrtc.major, state->nvrtc.minor);
     }
     cuda_state_cublaslt(state);
+    cuda_state_cudnn(state);
     cuda_state_nvml(state);
     all[0] =
         library("cuda", &state->driver_lib, state->driver_text, state->driver_lib.handle != NULL);
@@ -136,7 +154,9 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
         library("nvrtc", &state->nvrtc.lib, state->nvrtc_version, state->nvrtc_version[0] != '\0');
     all[2] = library("cublaslt", &state->cublaslt_lib, state->cublaslt_version,
                      state->cublaslt_lib.handle != NULL);
-    all[3] = library("nvml", &state->nvml_lib, state->nvml_version, state->nvml_ready);
+    all[3] =
+        library("cudnn", &state->cudnn_lib, state->cudnn_version, state->cudnn_lib.handle != NULL);
+    all[4] = library("nvml", &state->nvml_lib, state->nvml_version, state->nvml_ready);
     for (count = 0; count < capacity && count < sizeof(all) / sizeof(all[0]); count++)
         ret[count] = all[count];
     return count;

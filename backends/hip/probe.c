@@ -103,6 +103,10 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
         ret[count++] = library("hipblaslt", &state->hipblaslt_lib.lib, NULL);
     if (count < capacity)
         ret[count++] = library("rocblas", &state->rocblas_lib.lib, NULL);
+    if (count < capacity)
+        ret[count++] = (struct backend_library){
+            .name = "miopen",
+            .tried = "nothing: convolutions through MIOpen are not built in, so there are none"};
     return count + hip_telemetry_libraries(ret + count, capacity - count);
 }
 

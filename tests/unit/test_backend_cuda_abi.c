@@ -1,8 +1,8 @@
 /*
- * Our declarations of the CUDA driver, NVRTC, cuBLASLt and NVML against the real headers: every
- * constant, structure and function type. A library whose header is not installed is skipped, and
- * said so. The vendor's headers come first: cuda.h renames functions by macros, and so renames the
- * members of our table alike.
+ * Our declarations of the CUDA driver, NVRTC, cuBLASLt, cuDNN and NVML against the real headers:
+ * every constant, structure and function type. A library whose header is not installed is skipped,
+ * and said so. The vendor's headers come first: cuda.h renames functions by macros, and so renames
+ * the members of our table alike.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +46,13 @@ static void check(int good, const char *what, const char *name)
 #define LT_HEURISTIC cublasLtMatmulHeuristicResult_t
 #define HAVE_CUBLASLT 1
 #endif
+#if __has_include(<cudnn.h>)
+/* What cuDNN 9 deprecates is what 8 and 9 share. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#include <cudnn.h>
+#define CUDNN_ALGORITHM cudnnConvolutionFwdAlgoPerf_t
+#define HAVE_CUDNN 1
+#endif
 #if __has_include(<nvml.h>)
 /* Also what newer headers deprecate, by the names that libraries export. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -60,6 +67,7 @@ static void check(int good, const char *what, const char *name)
 #endif
 
 #include "backends/cuda/cublaslt.h"
+#include "backends/cuda/cudnn.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/nvml.h"
 #include "backends/cuda/nvrtc.h"
@@ -152,6 +160,28 @@ static void check_cublaslt(void)
 #endif
 }
 
+static void check_cudnn(void)
+{
+#ifdef HAVE_CUDNN
+    struct cudnn_api api;
+
+    CUDNN_REQUIRED_MAP(FUNCTION_TYPE)
+#define VALUE(name, theirs, value) check((int)(theirs) == (value), "the value", #theirs);
+    CUDNN_CONSTANT_MAP(VALUE)
+#undef VALUE
+    SIZE(struct cudnn_algorithm, cudnnConvolutionFwdAlgoPerf_t);
+    FIELD(struct cudnn_algorithm, algorithm, cudnnConvolutionFwdAlgoPerf_t, algo);
+    FIELD(struct cudnn_algorithm, status, cudnnConvolutionFwdAlgoPerf_t, status);
+    FIELD(struct cudnn_algorithm, time, cudnnConvolutionFwdAlgoPerf_t, time);
+    FIELD(struct cudnn_algorithm, workspace_bytes, cudnnConvolutionFwdAlgoPerf_t, memory);
+    FIELD(struct cudnn_algorithm, determinism, cudnnConvolutionFwdAlgoPerf_t, determinism);
+    FIELD(struct cudnn_algorithm, math, cudnnConvolutionFwdAlgoPerf_t, mathType);
+    FIELD(struct cudnn_algorithm, reserved, cudnnConvolutionFwdAlgoPerf_t, reserved);
+#else
+    skip("cudnn.h");
+#endif
+}
+
 static void check_nvml(void)
 {
 #ifdef HAVE_NVML
@@ -210,9 +240,10 @@ int main(void)
 {
     check_driver();
     check_cublaslt();
+    check_cudnn();
     check_nvml();
     printf("%d declarations checked, %d differ\n", checks, failures);
     if (failures > 0)
         return 1;
-    return skips == 3 ? 77 : 0;
+    return skips == 4 ? 77 : 0;
 }

@@ -147,5 +147,8 @@ struct core_product {
 };
 enum core_result core_product_run(const struct core_product *product);
 size_t core_type_bytes(enum core_type type);
+/* Element `index` of an array; store gives false for a type that nothing is stored in. */
+double core_load(enum core_type type, const void *data, uint64_t index);
+bool core_store(enum core_type type, void *data, uint64_t index, double value);
 
 #endif

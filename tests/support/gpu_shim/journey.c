@@ -147,6 +147,44 @@ static enum status use_product(struct device *device, struct buffer *a, struct b
     return status;
 }
 
+/* A row of ones, SIDE images wide, under a filter of two ones: 2 but at the padded ends. */
+static enum status use_convolution(struct device *device, struct buffer *a, struct buffer *c,
+                                   struct error *err)
+{
+    const struct convolution_shape shape = {
+        .precision = PRECISION_FP32,
+        .type = DTYPE_F32,
+        .result_type = DTYPE_F32,
+        .batch = 1,
+        .height = 1,
+        .width = SIDE,
+        .channels = 4,
+        .filters = 4,
+        .kernel_height = 1,
+        .kernel_width = 2,
+        .pad_x = 1,
+    };
+    const struct product_operand ones = {a, 0}, result = {c, 1};
+    float numbers[COUNT], out[COUNT] = {0.0f};
+    struct convolution *convolution = NULL;
+    struct convolution_info info;
+    enum status status = device_convolution_create(device, &shape, &convolution, err);
+
+    for (size_t i = 0; i < COUNT; i++)
+        numbers[i] = 1.0f;
+    NEXT(device_upload(a, 0, numbers, sizeof(numbers), err));
+    NEXT(device_upload(c, 0, numbers, sizeof(numbers), err));
+    NEXT(device_convolution_describe(convolution, &info, err));
+    NEXT(device_convolution_set_weights(convolution, &ones, err));
+    NEXT(device_convolution_run(convolution, &ones, &result, err));
+    NEXT(device_download(c, 0, out, sizeof(out), err));
+    if (status == STATUS_OK && (out[0] != 1.0f || out[1] != 4.0f || out[1 + 4] != 8.0f ||
+                                out[1 + 4 * SIDE] != 4.0f || out[1 + 4 * (SIDE + 1)] != 1.0f))
+        status = error_set(err, STATUS_CHECK_FAILED, "wrong convolution: %g", (double)out[5]);
+    device_convolution_destroy(convolution);
+    return status;
+}
+
 /* What cannot be told is missing; nothing else may go wrong. */
 static enum status use_telemetry(struct backend *backend, struct error *err)
 {
@@ -182,6 +220,9 @@ static enum status use(struct device *device, struct journey_outcome *outcome)
     outcome->has_products = device_has_products(device);
     if (outcome->has_products)
         NEXT(use_product(device, buffer, other, &outcome->err));
+    outcome->has_convolutions = device_has_convolutions(device);
+    if (outcome->has_convolutions)
+        NEXT(use_convolution(device, buffer, other, &outcome->err));
     NEXT(use_telemetry(device->backend, &outcome->err));
     device_buffer_free(buffer);
     device_buffer_free(other);

@@ -10,7 +10,7 @@
 struct journey_outcome {
     enum status status;
     struct error err;
-    bool has_products;
+    bool has_products, has_convolutions;
 };
 
 /*
@@ -23,7 +23,7 @@ int journey_calls(const char *function);
 
 /*
  * Fresh backend with these ops: open device 0; memory, copies, a module and its description, a
- * kernel twice between events, a product twice (bias, D, an odd offset), telemetry; close.
+ * kernel twice between events, a product twice (bias, D, an odd offset), a convolution, telemetry; close.
  * `function` fails at its `n`-th call with `code`; NULL: nothing fails. cmocka's failure when an
  * object is left in the driver.
  */

@@ -45,7 +45,7 @@ static double decode(unsigned bits, int exponent, int mantissa, int bias, enum c
     return sign ? -value : value;
 }
 
-static double load(enum core_type type, const void *data, uint64_t index)
+double core_load(enum core_type type, const void *data, uint64_t index)
 {
     const char *at = (const char *)data + index * core_type_bytes(type);
     uint16_t half;
@@ -113,7 +113,7 @@ static uint16_t encode(double value, int exponent, int mantissa, int bias)
                       ((unsigned)scaled - (1u << mantissa)));
 }
 
-static bool store(enum core_type type, void *data, uint64_t index, double value)
+bool core_store(enum core_type type, void *data, uint64_t index, double value)
 {
     char *at = (char *)data + index * core_type_bytes(type);
     const float f32 = (float)value;
@@ -148,7 +148,7 @@ static double element(const struct core_matrix *matrix, uint64_t z, uint64_t row
     const uint64_t at =
         matrix->transpose ? column + row * matrix->stride : row + column * matrix->stride;
 
-    return load(matrix->type, matrix->data, z * matrix->batch_stride + at);
+    return core_load(matrix->type, matrix->data, z * matrix->batch_stride + at);
 }
 
 /* Bytes that a matrix's last element ends at. */
@@ -186,13 +186,13 @@ enum core_result core_product_run(const struct core_product *product)
                     sum += element(&product->a, z, i, p) * element(&product->b, z, p, j);
                 sum *= product->alpha;
                 if (product->bias != NULL)
-                    sum += load(product->bias_type, product->bias, i);
+                    sum += core_load(product->bias_type, product->bias, i);
                 if (product->beta != 0.0)
                     sum += product->beta * element(&product->c, z, i, j);
                 if (!wide && product->d.type != CORE_I32)
                     sum = (double)(float)sum;
-                if (!store(product->d.type, (void *)product->d.data,
-                           z * product->d.batch_stride + i + j * product->d.stride, sum))
+                if (!core_store(product->d.type, (void *)product->d.data,
+                                z * product->d.batch_stride + i + j * product->d.stride, sum))
                     return CORE_INVALID;
             }
     return CORE_OK;

@@ -13,6 +13,7 @@
 
 #include "backends/cuda/cublaslt.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/cudnn.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/nvml.h"
 #include "backends/cuda/nvrtc.h"
@@ -33,6 +34,11 @@ static const char *const cublaslt_functions[] = {
     CUBLASLT_REQUIRED_MAP(NAME) CUBLASLT_OPTIONAL_MAP(NAME)
 #undef NAME
 };
+static const char *const cudnn_functions[] = {
+#define NAME(result, name, parameters) #name,
+    CUDNN_REQUIRED_MAP(NAME)
+#undef NAME
+};
 static const char *const nvml_functions[] = {
 #define NAME(result, name, parameters) #name,
     NVML_REQUIRED_MAP(NAME) NVML_OPTIONAL_MAP(NAME)
@@ -45,7 +51,8 @@ static bool uncounted(const char *function)
 {
     static const char *const names[] = {
         "cuGetErrorName",  "nvrtcGetErrorString", "cublasLtGetVersion", "cublasLtGetStatusName",
-        "nvmlErrorString", "nvmlShutdown",        "nvrtcGetPTXSize",    "nvrtcGetPTX"};
+        "cudnnGetVersion", "cudnnGetErrorString", "nvmlErrorString",    "nvmlShutdown",
+        "nvrtcGetPTXSize", "nvrtcGetPTX"};
 
     for (size_t i = 0; i < COUNT(names); i++)
         if (strcmp(function, names[i]) == 0)
@@ -67,6 +74,11 @@ static bool tolerable(const char *function, int n, int calls)
                                         "nvrtcDestroyProgram",
                                         "nvrtcGetProgramLogSize",
                                         "nvrtcGetProgramLog",
+                                        "cudnnDestroy",
+                                        "cudnnGetConvolutionForwardWorkspaceSize",
+                                        "cudnnDestroyTensorDescriptor",
+                                        "cudnnDestroyFilterDescriptor",
+                                        "cudnnDestroyConvolutionDescriptor",
                                         "cublasLtDestroy",
                                         "cublasLtMatmulDescDestroy",
                                         "cublasLtMatrixLayoutDestroy",
@@ -138,6 +150,7 @@ static void test_driver(void **state)
     if (outcome.status != STATUS_OK)
         fail_msg("without a fault: %s", outcome.err.message);
     assert_true(outcome.has_products);
+    assert_true(outcome.has_convolutions);
     fail_all(driver_functions, COUNT(driver_functions), codes, words, 3);
     assert_true(errors > 60);
     assert_int_equal(run("cuMemAlloc", 1, 2).status, STATUS_DEVICE_MEMORY);
@@ -176,6 +189,27 @@ static void test_cublaslt(void **state)
     fail_all(cublaslt_functions, COUNT(cublaslt_functions), codes, words, 3);
     assert_true(errors > 30);
     assert_int_equal(run("cublasLtMatmulAlgoGetHeuristic", 1, 15).status, STATUS_UNSUPPORTED);
+}
+
+/* By the codes of cuDNN 9, and of 8. */
+static void test_cudnn(void **state)
+{
+    static const int codes[] = {5000, 4004, 3002, 9};
+    static const char *const words[] = {"EXECUTION_FAILED (5000)", "ALLOCATION_FAILED (4004)",
+                                        "NOT_SUPPORTED_SHAPE (3002)", "(9)"};
+
+    (void)state;
+    errors = lived_with = 0;
+    fail_all(cudnn_functions, COUNT(cudnn_functions), codes, words, 4);
+    assert_true(errors > 40);
+    assert_int_equal(run("cudnnSetConvolutionGroupCount", 1, 3002).status, STATUS_UNSUPPORTED);
+    assert_int_equal(run("cudnnSetConvolutionGroupCount", 1, 9).status, STATUS_UNSUPPORTED);
+    /* What is refused for one algorithm may be had from the next, and only that. */
+    assert_int_equal(run("cudnnGetConvolutionForwardWorkspaceSize", 1, 3002).status, STATUS_OK);
+    assert_int_equal(run("cudnnGetConvolutionForwardWorkspaceSize", 1, 5000).status, STATUS_DEVICE);
+    assert_int_equal(run("cudnnCreate", 1, 4004).status, STATUS_DEVICE_MEMORY);
+    assert_int_equal(run("cudnnCreate", 1, 2).status, STATUS_DEVICE_MEMORY);
+    assert_int_equal(run("cudnnConvolutionForward", 1, 5000).status, STATUS_DEVICE);
 }
 
 /* Nothing that NVML does not tell stops a measurement, but for a board that is gone. */
@@ -219,6 +253,11 @@ static void test_lies(void **state)
                                            "cublasLtMatrixLayoutCreate",
                                            "cublasLtMatmulPreferenceCreate",
                                            "cublasLtMatmulAlgoGetHeuristic",
+                                           "cudnnCreate",
+                                           "cudnnCreateTensorDescriptor",
+                                           "cudnnCreateFilterDescriptor",
+                                           "cudnnCreateConvolutionDescriptor",
+                                           "cudnnGetConvolutionForwardAlgorithm_v7",
                                            "cuDeviceGetCount"};
 
     (void)state;
@@ -269,12 +308,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_driver),       cmocka_unit_test(test_nvrtc),
-        cmocka_unit_test(test_cublaslt),     cmocka_unit_test(test_nvml),
-        cmocka_unit_test(test_lies),         cmocka_unit_test(test_unknown_code),
-        cmocka_unit_test(test_unknown_arch),
+        cmocka_unit_test(test_cublaslt),     cmocka_unit_test(test_cudnn),
+        cmocka_unit_test(test_nvml),         cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_unknown_code), cmocka_unit_test(test_unknown_arch),
     };
     static const char *const variables[] = {"ASSAY_LIB_CUDA", "ASSAY_LIB_NVRTC",
-                                            "ASSAY_LIB_CUBLASLT", "ASSAY_LIB_NVML"};
+                                            "ASSAY_LIB_CUBLASLT", "ASSAY_LIB_CUDNN",
+                                            "ASSAY_LIB_NVML"};
     const int opened = journey_open(SHIM_PATH);
 
     if (opened != 0)

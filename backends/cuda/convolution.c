@@ -1,0 +1,346 @@
+/*
+ * The vendor's convolution, through cuDNN's functions of one call an operation
+ * (cudnnConvolutionForward), which 8 and 9 both have; README.md says why not the graph interface.
+ */
+#include "backends/cuda/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct cuda_convolution {
+    struct convolution base;
+    struct cudnnTensorStruct *input, *output;
+    struct cudnnFilterStruct *filter;
+    struct cudnnConvolutionStruct *desc;
+    unsigned algorithm, math; /* as the library lists it */
+    unsigned set_math;        /* as the descriptor has it */
+    uint64_t workspace, workspace_bytes, weights;
+};
+
+#define DNN(function, ...)                                                                         \
+    do {                                                                                           \
+        const unsigned code_ = api->function(__VA_ARGS__);                                         \
+        if (code_ != DNN_STATUS_SUCCESS)                                                           \
+            return cudnn_fail(api, #function, code_, err);                                         \
+    } while (0)
+
+/* The same for what makes an object, which must then be there. */
+#define DNN_MAKE(object, function, ...)                                                            \
+    do {                                                                                           \
+        DNN(function, __VA_ARGS__);                                                                \
+        if ((object) == NULL)                                                                      \
+            return cudnn_fail(api, #function, DNN_STATUS_SUCCESS, err);                            \
+    } while (0)
+
+static bool type_of(enum dtype type, unsigned *ret)
+{
+    switch (type) {
+    case DTYPE_F64:
+        *ret = DNN_DOUBLE;
+        return true;
+    case DTYPE_F32:
+        *ret = DNN_FLOAT;
+        return true;
+    case DTYPE_BF16:
+        *ret = DNN_BFLOAT16;
+        return true;
+    case DTYPE_F16:
+        *ret = DNN_HALF;
+        return true;
+    case DTYPE_I8:
+        *ret = DNN_INT8;
+        return true;
+    default: /* sums of i8 are stored as f32 or i8, never as i32 */
+        return false;
+    }
+}
+
+static unsigned compute_of(enum precision precision)
+{
+    return precision == PRECISION_FP64   ? DNN_DOUBLE
+           : precision == PRECISION_INT8 ? DNN_INT32
+                                         : DNN_FLOAT;
+}
+
+/*
+ * What arithmetic is allowed. "Default" lets fp32 become tf32, so fp32 is FMA; tf32 and the types
+ * of 16 bits are tensor units'.
+ */
+static unsigned math_of(enum precision precision)
+{
+    switch (precision) {
+    case PRECISION_FP32:
+        return DNN_FMA_MATH;
+    case PRECISION_FP64:
+        return DNN_DEFAULT_MATH;
+    default:
+        return DNN_TENSOR_OP_MATH;
+    }
+}
+
+static enum status check_size(const struct convolution_shape *shape, struct error *err)
+{
+    const uint64_t most = INT32_MAX;
+    const uint64_t input = shape->batch * shape->height * shape->width;
+    const uint64_t output =
+        shape->batch * convolution_out_height(shape) * convolution_out_width(shape);
+
+    if (input > most / shape->channels || output > most / shape->filters)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "cuDNN takes tensors of at most 2^31 - 1 elements");
+    return STATUS_OK;
+}
+
+/* One handle a device, made when the first convolution is: that loads the library's larger parts.
+ */
+static enum status open_handle(struct cuda_device *device, struct error *err)
+{
+    const struct cudnn_api *api = &device->state->cudnn;
+
+    struct cudnnContext *handle = NULL;
+    unsigned code;
+
+    if (device->cudnn != NULL)
+        return STATUS_OK;
+    DNN_MAKE(handle, cudnnCreate, &handle);
+    code = api->cudnnSetStream(handle, device->stream);
+    if (code != DNN_STATUS_SUCCESS) {
+        api->cudnnDestroy(handle);
+        return cudnn_fail(api, "cudnnSetStream", code, err);
+    }
+    device->cudnn = handle;
+    return STATUS_OK;
+}
+
+static enum status describe(const struct cudnn_api *api, const struct convolution_shape *shape,
+                            struct cuda_convolution *self, struct error *err)
+{
+    const unsigned math = math_of(shape->precision);
+    unsigned type = 0, result = 0;
+
+    if (!type_of(shape->type, &type) || !type_of(shape->result_type, &result))
+        return error_set(err, STATUS_UNSUPPORTED, "cuDNN has no convolution of %s to %s",
+                         dtype_name(shape->type), dtype_name(shape->result_type));
+    DNN_MAKE(self->input, cudnnCreateTensorDescriptor, &self->input);
+    DNN(cudnnSetTensor4dDescriptor, self->input, DNN_NHWC, type, (int)shape->batch,
+        (int)shape->channels, (int)shape->height, (int)shape->width);
+    DNN_MAKE(self->output, cudnnCreateTensorDescriptor, &self->output);
+    DNN(cudnnSetTensor4dDescriptor, self->output, DNN_NHWC, result, (int)shape->batch,
+        (int)shape->filters, (int)convolution_out_height(shape), (int)convolution_out_width(shape));
+    DNN_MAKE(self->filter, cudnnCreateFilterDescriptor, &self->filter);
+    DNN(cudnnSetFilter4dDescriptor, self->filter, type, DNN_NHWC, (int)shape->filters,
+        (int)(shape->channels / shape->groups), (int)shape->kernel_height,
+        (int)shape->kernel_width);
+    DNN_MAKE(self->desc, cudnnCreateConvolutionDescriptor, &self->desc);
+    DNN(cudnnSetConvolution2dDescriptor, self->desc, (int)shape->pad_y, (int)shape->pad_x,
+        (int)shape->stride_y, (int)shape->stride_x, (int)shape->dilation_y, (int)shape->dilation_x,
+        DNN_CROSS_CORRELATION, compute_of(shape->precision));
+    DNN(cudnnSetConvolutionGroupCount, self->desc, (int)shape->groups);
+    DNN(cudnnSetConvolutionMathType, self->desc, math);
+    self->set_math = math;
+    return STATUS_OK;
+}
+
+/* FFT and Winograd compute another sum, whose errors have other bounds. */
+static bool is_direct(unsigned algorithm)
+{
+    return algorithm == DNN_IMPLICIT_GEMM || algorithm == DNN_IMPLICIT_PRECOMP_GEMM ||
+           algorithm == DNN_GEMM || algorithm == DNN_DIRECT;
+}
+
+/*
+ * How well an entry's arithmetic is the precision's: 2 its own, 1 perhaps, 0 not. What would
+ * convert operands to narrower ones is never taken.
+ */
+static int fitness(enum precision precision, unsigned math)
+{
+    const bool tensor = math == DNN_TENSOR_OP_MATH;
+
+    if (math != DNN_DEFAULT_MATH && math != DNN_FMA_MATH && !tensor)
+        return 0;
+    switch (precision) {
+    case PRECISION_FP32:
+        return tensor ? 0 : 2; /* the descriptor has FMA, so "default" cannot be tf32 */
+    case PRECISION_FP64:
+    case PRECISION_INT8:
+        return 2;
+    case PRECISION_TF32:
+        return tensor ? 2 : 0;
+    default:
+        return tensor ? 2 : 1;
+    }
+}
+
+/* What the library needs for one entry of its list; UNSUPPORTED where it takes its offer back. */
+static enum status take(struct cuda_device *device, const struct convolution_shape *shape,
+                        const CUDNN_ALGORITHM *entry, struct cuda_convolution *self,
+                        struct error *err)
+{
+    const struct cudnn_api *api = &device->state->cudnn;
+    size_t bytes = 0;
+
+    if (shape->precision != PRECISION_FP32 && entry->math != self->set_math) {
+        DNN(cudnnSetConvolutionMathType, self->desc, entry->math);
+        self->set_math = entry->math;
+    }
+    DNN(cudnnGetConvolutionForwardWorkspaceSize, device->cudnn, self->input, self->filter,
+        self->desc, self->output, entry->algorithm, &bytes);
+    self->algorithm = entry->algorithm;
+    self->math = entry->math;
+    self->workspace_bytes = bytes;
+    return STATUS_OK;
+}
+
+/* In the library's order, by its heuristic; one that is the precision's own before one that may be.
+ */
+static enum status choose(struct cuda_device *device, const struct convolution_shape *shape,
+                          struct cuda_convolution *self, struct error *err)
+{
+    const struct cudnn_api *api = &device->state->cudnn;
+    CUDNN_ALGORITHM list[DNN_ALGORITHMS * 2];
+    const int most = (int)(sizeof(list) / sizeof(list[0]));
+    enum status status;
+    int count = 0;
+
+    DNN(cudnnGetConvolutionForwardAlgorithm_v7, device->cudnn, self->input, self->filter,
+        self->desc, self->output, most, &count, list);
+    count = count < 0 ? 0 : count > most ? most : count;
+    status = error_set(err, STATUS_UNSUPPORTED,
+                       "cudnnGetConvolutionForwardAlgorithm_v7: none of %d algorithms is the "
+                       "direct sum in %s",
+                       count, precision_name(shape->precision));
+    for (int wanted = 2; wanted > 0; wanted--)
+        for (int i = 0; i < count && status == STATUS_UNSUPPORTED; i++)
+            if (list[i].status == DNN_STATUS_SUCCESS && is_direct(list[i].algorithm) &&
+                fitness(shape->precision, list[i].math) == wanted)
+                status = take(device, shape, &list[i], self, err);
+    if (status != STATUS_OK || self->workspace_bytes == 0)
+        return status;
+    return device->base.driver->memory_alloc(&device->base, self->workspace_bytes, &self->workspace,
+                                             err);
+}
+
+void cuda_convolution_destroy(struct device *base, struct convolution *convolution)
+{
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    struct cuda_convolution *self = (struct cuda_convolution *)convolution;
+    const struct cudnn_api *api = &device->state->cudnn;
+
+    if (gpu_bind(&device->base, NULL) == STATUS_OK && self->workspace != 0)
+        device->base.driver->memory_free(&device->base, self->workspace);
+    if (self->desc != NULL)
+        api->cudnnDestroyConvolutionDescriptor(self->desc);
+    if (self->filter != NULL)
+        api->cudnnDestroyFilterDescriptor(self->filter);
+    if (self->output != NULL)
+        api->cudnnDestroyTensorDescriptor(self->output);
+    if (self->input != NULL)
+        api->cudnnDestroyTensorDescriptor(self->input);
+    free(self);
+}
+
+enum status cuda_convolution_create(struct device *base, const struct convolution_shape *shape,
+                                    struct convolution **ret, struct error *err)
+{
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    struct cuda_convolution *self;
+    enum status status = check_size(shape, err);
+
+    if (status != STATUS_OK)
+        return status;
+    self = calloc(1, sizeof(*self));
+    if (self == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    status = gpu_bind(&device->base, err);
+    if (status == STATUS_OK)
+        status = open_handle(device, err);
+    if (status == STATUS_OK)
+        status = describe(&device->state->cudnn, shape, self, err);
+    if (status == STATUS_OK)
+        status = choose(device, shape, self, err);
+    if (status != STATUS_OK) {
+        cuda_convolution_destroy(base, &self->base);
+        return status;
+    }
+    *ret = &self->base;
+    return STATUS_OK;
+}
+
+/* cuDNN reads them where and as they are. */
+enum status cuda_convolution_set_weights(struct device *base, struct convolution *convolution,
+                                         const struct product_operand *weights, struct error *err)
+{
+    (void)base;
+    (void)err;
+    ((struct cuda_convolution *)convolution)->weights =
+        gpu_operand_address(weights, dtype_bits(convolution->shape.type));
+    return STATUS_OK;
+}
+
+enum status cuda_convolution_run(struct device *base, struct convolution *convolution,
+                                 const struct product_operand *input,
+                                 const struct product_operand *output, struct error *err)
+{
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    struct cuda_convolution *self = (struct cuda_convolution *)convolution;
+    const struct cudnn_api *api = &device->state->cudnn;
+    const struct convolution_shape *shape = &convolution->shape;
+    const uint64_t x = gpu_operand_address(input, dtype_bits(shape->type));
+    const uint64_t y = gpu_operand_address(output, dtype_bits(shape->result_type));
+    const double one64 = 1.0, zero64 = 0.0;
+    const float one32 = 1.0f, zero32 = 0.0f;
+    const bool wide = shape->precision == PRECISION_FP64;
+    enum status status = gpu_bind(&device->base, err);
+
+    if (status != STATUS_OK)
+        return status;
+    DNN(cudnnConvolutionForward, device->cudnn, wide ? (const void *)&one64 : &one32, self->input,
+        (const void *)(uintptr_t)x, self->filter, (const void *)(uintptr_t)self->weights,
+        self->desc, self->algorithm, (void *)(uintptr_t)self->workspace, self->workspace_bytes,
+        wide ? (const void *)&zero64 : &zero32, self->output, (void *)(uintptr_t)y);
+    return STATUS_OK;
+}
+
+static const char *math_name(unsigned math)
+{
+    switch (math) {
+    case DNN_DEFAULT_MATH:
+        return "CUDNN_DEFAULT_MATH";
+    case DNN_TENSOR_OP_MATH:
+        return "CUDNN_TENSOR_OP_MATH";
+    default:
+        return "CUDNN_FMA_MATH";
+    }
+}
+
+/* FMA on operands of 16 bits is f32's arithmetic behind a conversion; "default" does not tell. */
+static enum support support_of(enum precision precision, unsigned math)
+{
+    if (precision != PRECISION_BF16 && precision != PRECISION_FP16)
+        return SUPPORT_NATIVE;
+    return math == DNN_TENSOR_OP_MATH ? SUPPORT_NATIVE
+           : math == DNN_FMA_MATH     ? SUPPORT_EMULATED
+                                      : SUPPORT_UNKNOWN;
+}
+
+enum status cuda_convolution_describe(struct device *base, const struct convolution *convolution,
+                                      struct convolution_info *ret, struct error *err)
+{
+    static const char *const names[] = {"IMPLICIT_GEMM", "IMPLICIT_PRECOMP_GEMM", "GEMM", "DIRECT"};
+    const struct cuda_device *device = cuda_device(gpu_device(base));
+    const struct cuda_convolution *self = (const struct cuda_convolution *)convolution;
+
+    (void)err;
+    snprintf(ret->library.library, sizeof(ret->library.library), "cuDNN");
+    snprintf(ret->library.version, sizeof(ret->library.version), "%s",
+             device->state->cudnn_version);
+    snprintf(ret->library.algorithm, sizeof(ret->library.algorithm), "%s, %s",
+             names[self->algorithm], math_name(self->set_math));
+    ret->library.workspace_bytes = self->workspace_bytes;
+    ret->library.support = support_of(convolution->shape.precision, self->math);
+    snprintf(ret->library.method, sizeof(ret->library.method),
+             "cudnnGetConvolutionForwardAlgorithm_v7: mathType %s", math_name(self->math));
+    snprintf(ret->weights, sizeof(ret->weights), "as given");
+    return STATUS_OK;
+}
