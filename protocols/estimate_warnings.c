@@ -142,10 +142,10 @@ static void warn_cell(struct list *list, const struct estimate_options *options)
 
         if (!p->interval.has_value)
             add(list,
-                text_format("p%.10g is refused: it takes %llu independent samples, here about "
-                            "%llu in all",
+                text_format("p%.10g is refused: it takes %llu independent samples; at this "
+                            "autocorrelation measure about %llu in all (there are %zu)",
                             100 * p->q, (unsigned long long)order_needed(p->q),
-                            (unsigned long long)p->needed_n));
+                            (unsigned long long)p->needed_n, e->sample_count));
         else if (!p->interval.has_interval)
             add(list, text_format("p%.10g has no interval: no sample lies far enough beyond it; "
                                   "measure longer",
