@@ -20,8 +20,8 @@
  * estimate_to_json's, with these added:
  *
  *     "trial_mean_ns"          of each trial, null where it is not steady
- *     "trial_median_ns"        the same of the steady part's medians, only where the protocol says
- *                              analysis.compare_by: median
+ *     "trial_median_ns"        medians of the steady parts, only where the protocol says
+ *                              analysis.compare_by: median; null under two_state, too
  *     "trial_ids"              row ids of the trials used, in the order of "steady_from"
  *     "iterations_per_sample"  of the blocks analysed
  *     "iteration_ns"           {value, lo, hi}: "mean_ns" under the name that rates are made from

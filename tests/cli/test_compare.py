@@ -205,9 +205,9 @@ required: [host.kernel.release, device.name]
         for name in ("last/1", "last/2"):
             shown = self.assay("show", name, "--db", self.db, "--json").json()
             estimate = shown["estimate"]
-            for trial, start, mean in zip(estimate["trial_ids"], estimate["steady_from"],
-                                          estimate["trial_mean_ns"]):
-                if mean is None:  # a busy machine: the pair does not count
+            for trial, start, known in zip(estimate["trial_ids"], estimate["steady_from"],
+                                           estimate["trial_median_ns"]):
+                if known is None:  # a busy machine: the pair does not count
                     continue
                 values = [row[0] for row in self.query(
                     f"SELECT value FROM samples WHERE trial = {trial} AND series = 'wall_ns' "
