@@ -50,7 +50,8 @@ void view_product_words(const struct view_product *product, struct text *ret)
     text_append(ret, product->support ? product->support : "support not told");
     if (product->method)
         text_append_format(ret, " (%s)", product->method);
-    if (product->library)
+    /* Our own text has no version but assay's own, which stands beside every result. */
+    if (product->library && strcmp(product->library, "assay") != 0)
         text_append_format(ret, "; %s %s", product->library,
                            product->version ? product->version : "of unknown version");
     if (product->algorithm)

@@ -31,6 +31,28 @@ static void append_reading(struct text *out, const char *name, const json_t *rea
     text_append_format(out, "%s%s\n", unit[0] ? " " : "", unit);
 }
 
+/* "oneDNN 2.7.0: why" */
+static void append_answer(struct text *out, const json_t *vendor)
+{
+    if (member(vendor, "library")[0])
+        text_append_format(out, "%s %s: ", member(vendor, "library"), member(vendor, "version"));
+    text_append_format(out, "%s\n", member(vendor, "method"));
+}
+
+/* True where a device has no library for convolutions and says the same for each precision. */
+static bool same_answer(const json_t *precisions)
+{
+    const char *first =
+        member(json_object_get(json_array_get(precisions, 0), "convolution"), "method");
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach(precisions, i, entry)
+        if (strcmp(member(json_object_get(entry, "convolution"), "method"), first) != 0)
+            return false;
+    return json_array_size(precisions) > 1;
+}
+
 /* "bf16      native   oneDNN 2.7.0: why" and, below, what our own text does. */
 static void append_precisions(struct text *out, const json_t *precisions)
 {
@@ -47,10 +69,24 @@ static void append_precisions(struct text *out, const json_t *precisions)
 
         text_append_format(out, "      %-10s %-9s %-9s ", member(entry, "precision"),
                            member(vendor, "support"), member(portable, "support"));
-        if (member(vendor, "library")[0])
-            text_append_format(out, "%s %s: ", member(vendor, "library"),
-                               member(vendor, "version"));
-        text_append_format(out, "%s\n", member(vendor, "method"));
+        append_answer(out, vendor);
+    }
+    if (same_answer(precisions)) {
+        text_append_format(
+            out, "      convolutions: %s\n",
+            member(json_object_get(json_array_get(precisions, 0), "convolution"), "method"));
+        return;
+    }
+    if (json_array_size(precisions) > 0)
+        text_append(out, "      convolutions\n"
+                         "      precision  vendor    how the library answered\n");
+    json_array_foreach(precisions, i, entry)
+    {
+        const json_t *vendor = json_object_get(entry, "convolution");
+
+        text_append_format(out, "      %-10s %-9s ", member(entry, "precision"),
+                           member(vendor, "support"));
+        append_answer(out, vendor);
     }
 }
 

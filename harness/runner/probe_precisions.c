@@ -18,19 +18,26 @@
 
 /* ---- the child ---- */
 
+static json_t *library_json(const struct product_info *info)
+{
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "support", support_name(info->support), "method",
+                     vendor_json_text(info->method), "library", vendor_json_text(info->library),
+                     "version", vendor_json_text(info->version), "algorithm",
+                     vendor_json_text(info->algorithm));
+}
+
 static json_t *ask(struct device *device, enum precision precision)
 {
     const char *method;
     const enum support portable = product_portable_support(device, precision, &method);
+    struct convolution_info convolution;
     struct product_info vendor;
 
     device_product_support(device, precision, &vendor);
-    return json_pack("{s:s, s:{s:s, s:o, s:o, s:o, s:o}, s:{s:s, s:s}}", "precision",
-                     precision_name(precision), "vendor", "support", support_name(vendor.support),
-                     "method", vendor_json_text(vendor.method), "library",
-                     vendor_json_text(vendor.library), "version", vendor_json_text(vendor.version),
-                     "algorithm", vendor_json_text(vendor.algorithm), "portable", "support",
-                     support_name(portable), "method", method);
+    device_convolution_support(device, precision, &convolution);
+    return json_pack("{s:s, s:o, s:{s:s, s:s}, s:o}", "precision", precision_name(precision),
+                     "vendor", library_json(&vendor), "portable", "support", support_name(portable),
+                     "method", method, "convolution", library_json(&convolution.library));
 }
 
 int probe_precisions_child_main(const char *spec, const char *wanted)
@@ -95,10 +102,11 @@ static enum status ask_child(const char *program, const char *spec, const char *
 
 static json_t *unknown(const char *precision, const char *reason)
 {
-    return json_pack("{s:s, s:{s:s, s:o}, s:{s:s, s:s}}", "precision", precision, "vendor",
-                     "support", support_name(SUPPORT_UNKNOWN), "method", vendor_json_text(reason),
-                     "portable", "support", support_name(SUPPORT_UNKNOWN), "method",
-                     "asking failed");
+    return json_pack("{s:s, s:{s:s, s:o}, s:{s:s, s:s}, s:{s:s, s:o}}", "precision", precision,
+                     "vendor", "support", support_name(SUPPORT_UNKNOWN), "method",
+                     vendor_json_text(reason), "portable", "support", support_name(SUPPORT_UNKNOWN),
+                     "method", "asking failed", "convolution", "support",
+                     support_name(SUPPORT_UNKNOWN), "method", vendor_json_text(reason));
 }
 
 static json_t *ask_each(const char *program, const char *spec)

@@ -15,7 +15,7 @@
 /*
  * Adds "precisions" to each device of probe_run's answer, an array of {"precision",
  * "vendor": {"support", "method", "library", "version", "algorithm"},
- * "portable": {"support", "method"}}, and "sha256" (null with "digest_reason" where it cannot be
+ * "portable": {"support", "method"}, "convolution": as "vendor"}, and "sha256" (null with "digest_reason" where it cannot be
  * read) to each library that has a path. A child that fails leaves "unknown" with how it ended.
  */
 enum status probe_precisions(json_t *probe, struct error *err);

@@ -9,6 +9,7 @@ longer in arm b; a real kernel (gelu, in the cache) gets 1, 2 and 5 % more eleme
 pilot against itself measures the spread of a pair first, `assay power` says how many pairs find the
 delay with 95 %, and each comparison runs so many; the row says how many comparisons found it. The
 delays are compared by the trials' medians (analysis.compare_by), which rare stolen time does not move.
+With --root also launch and bandwidth of one CPU through two OpenCL stacks.
 """
 
 import argparse
@@ -37,6 +38,16 @@ precisions: [fp32]
 batches: [1]
 scenario: offline
 memory_bound: {{kernel: triad, elements: {elements}}}
+"""
+
+LAUNCH = """workload: launch
+version: 1
+kind: memory_bound
+description: copy of so few elements that a launch is all there is
+precisions: [fp32]
+batches: [1]
+scenario: offline
+memory_bound: {kernel: copy, elements: 64}
 """
 
 BY_MEDIAN = """analysis: {compare_by: median}
@@ -105,6 +116,22 @@ class Delays:
                   "of the comparisons)", flush=True)
 
 
+def stacks(root, workloads, options, folder, protocol):
+    """One device through the OpenCL of this system and of another root: launch and bandwidth."""
+    for name, workload in workloads:
+        result = assay("ab", workload, "--device", "opencl:0", "--b", f"root={root}", "--pairs",
+                       str(options.pilot), "--protocol", protocol, "--db",
+                       os.path.join(folder, "stacks.db"), "--json", "--quiet")
+        numbers = result["comparison"]
+        if not numbers:
+            print(f"{name:<14} two stacks: no numbers: {result.get('reason')}", flush=True)
+            continue
+        ratio = numbers["ratio"]
+        print(f"{name:<14} two stacks: {result['verdict']}, time b/a {ratio['value']:.3f} "
+              f"[{ratio['lo']:.3f}, {ratio['hi']:.3f}], {numbers['pairs']} pairs; put down to: "
+              f"{result['attribution']}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -114,6 +141,7 @@ def main():
     parser.add_argument("--pilot", type=int, default=20, help="pairs of a pilot")
     parser.add_argument("--most-pairs", type=int, default=200, help="of one comparison")
     parser.add_argument("--device", default="cpu:0")
+    parser.add_argument("--root", help="folder of another system whose OpenCL is arm b; needs root")
     parser.add_argument("--skip-delays", action="store_true")
     parser.add_argument("--skip-self", action="store_true")
     options = parser.parse_args()
@@ -149,6 +177,9 @@ def main():
         if not options.skip_delays:
             Delays("null backend", null_arms, options, folder, median).run()
             Delays("gelu kernel", kernel_arms, options, folder, median).run()
+        if options.root:
+            stacks(options.root, (("launch", write("launch.yaml", LAUNCH)), ("triad", triad)),
+                   options, folder, median)
         if options.skip_self:
             return
         for workload, name in ((triad, "triad"), ("gpt2_tiny_training_step", "training step")):

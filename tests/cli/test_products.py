@@ -47,13 +47,14 @@ matmul:
         for device, precisions in self.devices().items():
             self.assertEqual(list(precisions), PRECISIONS, device)
             for entry in precisions.values():
-                for arm in ("vendor", "portable"):
+                for arm in ("vendor", "portable", "convolution"):
                     self.assertIn(entry[arm]["support"], ("native", "emulated", "absent"))
                     self.assertTrue(entry[arm]["method"])
             self.assertEqual(precisions["fp32"]["portable"]["support"], "native")
             self.assertEqual(precisions["bf16"]["portable"]["support"], "emulated")
         shown = self.assay("devices", "-v", timeout=200).out
         self.assertIn("precision  vendor    portable", shown)
+        self.assertIn("precision  vendor    how the library", shown)
         self.assertIn("sha256", shown)
         self.assertNotIn("precision  vendor", self.assay("devices").out)
 
