@@ -18,12 +18,14 @@ without apt-get the names are printed, and the work goes on if the tools are the
 
 environment:
   ASSAY_RESULTS   folder for first-look.db and first-look.html (default: assay-results, here)
-  ASSAY_JOBS      parallel compile jobs and tests (default: one a processor)
+  ASSAY_JOBS      parallel compile jobs (default: one a processor)
+  ASSAY_TEST_JOBS parallel tests (default: twice as many, since half of their time is waiting)
 USAGE
 }
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 jobs=${ASSAY_JOBS:-$(nproc)}
+test_jobs=${ASSAY_TEST_JOBS:-$((2 * jobs))}
 results=${ASSAY_RESULTS:-$here/assay-results}
 
 # OpenCL's loader and PoCL are not linked: they are the device that every machine has.
@@ -278,7 +280,7 @@ command_run() {
 run_tests() {
     local preset=$1 status=0
     shift
-    (cd "$here" && ctest --preset "$preset" --parallel "$jobs" --no-label-summary "$@") \
+    (cd "$here" && ctest --preset "$preset" --parallel "$test_jobs" --no-label-summary "$@") \
         </dev/null 2>&1 | tee "$scratch/ctest.log" || status=$?
     sed -n 's/^\([0-9]*% tests passed.*\)/\1/p' "$scratch/ctest.log" | tail -n 1
     return "$status"

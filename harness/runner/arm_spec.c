@@ -189,8 +189,9 @@ static void vary(json_t *varied, const char *const *patterns, const char *factor
 static void vary_changes(json_t *varied, const struct arm_spec *spec, const struct arm_spec *other)
 {
     static const char *const stack[] = {
-        "library.*",      "device.*", "kernel.*.compiler", "kernel.*.options",
-        "kernel.*.lanes", "choice.*", "product.*",         NULL};
+        "library.*", "compiler.*",        "driver.*",         "pocl.*",         "icd.*",
+        "device.*",  "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes", "choice.*",
+        "product.*", NULL};
 
     for (size_t i = 0; i < spec->change_count; i++) {
         size_t length = strcspn(spec->changes[i], "=");
@@ -220,13 +221,15 @@ static bool differs(const json_t *a, const json_t *b, const char *key)
 
 enum status arm_spec_varied(const json_t *a, const json_t *b, json_t **ret, struct error *err)
 {
-    static const char *const root[] = {"worker.root",       "library.*",        "device.*",
-                                       "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes",
-                                       "choice.*",          "product.*",        NULL};
+    /* clang-format off */
+    static const char *const root[] = {
+        "worker.root", "library.*", "compiler.*", "driver.*", "pocl.*", "icd.*", "device.*",
+        "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes", "choice.*", "product.*", NULL};
     static const char *const device[] = {
-        "device.*",         "library.*",        "kernel.*.compiler",
-        "kernel.*.options", "kernel.*.prelude", "kernel.*.lanes",
-        "choice.*",         "product.*",        NULL};
+        "device.*", "library.*", "compiler.*", "driver.*", "firmware.*", "pocl.*", "icd.*",
+        "kernel.*.compiler", "kernel.*.options", "kernel.*.prelude", "kernel.*.lanes", "choice.*",
+        "product.*", NULL};
+    /* clang-format on */
     static const char *const precision[] = {
         "identity.precision", "kernel.*.options", "kernel.*.lanes", "choice.*", "product.*", NULL};
     static const char *const arm[] = {"identity.arm", "kernel.*",  "jit.*", "library.*",

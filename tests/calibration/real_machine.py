@@ -183,7 +183,7 @@ def main():
         if options.skip_self:
             return
         for workload, name in ((triad, "triad"), ("gpt2_tiny_training_step", "training step")):
-            result = assay("calibrate", workload, "--comparisons", str(options.comparisons),
+            result = assay("calibrate", workload, "--precision", "fp32", "--comparisons", str(options.comparisons),
                            "--pairs", str(options.pairs), "--protocol", protocol, "--device",
                            options.device, "--db", os.path.join(folder, "self.db"), "--json",
                            "--quiet")

@@ -112,6 +112,9 @@ static void test_varied(void **state)
     varied = varied_of(planned(&a, "cpu:0", "fp32"), planned(&b, "cpu:0", "fp32"));
     assert_string_equal(factor(varied, "variable.OTHER"), "variable OTHER");
     assert_string_equal(factor(varied, "library.*"), "root directory");
+    assert_string_equal(factor(varied, "compiler.*"), "root directory");
+    assert_string_equal(factor(varied, "pocl.*"), "root directory");
+    assert_string_equal(factor(varied, "icd.*"), "root directory");
     assert_string_equal(factor(varied, "variable.SAME"), "");
     json_decref(varied);
     arm_spec_finish(&a);
