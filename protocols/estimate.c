@@ -21,14 +21,6 @@ const char *estimate_centre_name(enum estimate_centre centre)
     return centre == ESTIMATE_MEDIAN ? "median" : "mean";
 }
 
-bool estimate_centre_from_name(const char *name, enum estimate_centre *ret)
-{
-    if (strcmp(name, "mean") && strcmp(name, "median"))
-        return false;
-    *ret = strcmp(name, "mean") ? ESTIMATE_MEDIAN : ESTIMATE_MEAN;
-    return true;
-}
-
 const char *estimate_verdict_name(enum estimate_verdict verdict)
 {
     return verdict <= ESTIMATE_INSUFFICIENT ? verdict_names[verdict] : "unknown";

@@ -106,7 +106,6 @@ struct estimate {
 };
 
 const char *estimate_centre_name(enum estimate_centre centre);
-bool estimate_centre_from_name(const char *name, enum estimate_centre *ret);
 
 const char *estimate_verdict_name(enum estimate_verdict verdict);
 

@@ -64,48 +64,40 @@ static const cyaml_strval_t cache_names[] = {
     {"cold", PROTOCOL_CACHE_COLD},
 };
 
-const char *protocol_cache_name(enum protocol_cache cache)
-{
-    return cache_names[cache].str;
-}
-
-bool protocol_cache_from_name(const char *name, enum protocol_cache *ret)
-{
-    for (size_t i = 0; i < 2; ++i) {
-        if (!strcmp(name, cache_names[i].str)) {
-            *ret = (enum protocol_cache)cache_names[i].val;
-            return true;
-        }
-    }
-    return false;
-}
-
 static const cyaml_strval_t refusal_names[] = {
     {"nothing", PROTOCOL_REFUSE_NOTHING},
     {"spoils", PROTOCOL_REFUSE_SPOILS},
     {"disturbs", PROTOCOL_REFUSE_DISTURBS},
 };
 
-const char *protocol_refusal_name(enum protocol_refusal refusal)
-{
-    return refusal_names[refusal].str;
-}
-
-bool protocol_refusal_from_name(const char *name, enum protocol_refusal *ret)
-{
-    for (size_t i = 0; i < 3; ++i) {
-        if (!strcmp(name, refusal_names[i].str)) {
-            *ret = (enum protocol_refusal)refusal_names[i].val;
-            return true;
-        }
-    }
-    return false;
-}
-
 static const cyaml_strval_t centre_names[] = {
     {"mean", ESTIMATE_MEAN},
     {"median", ESTIMATE_MEDIAN},
 };
+
+#define WORDS(names) {names, sizeof(names) / sizeof(*(names))}
+
+_Static_assert(sizeof(enum protocol_cache) == sizeof(unsigned) &&
+                   sizeof(enum protocol_refusal) == sizeof(unsigned) &&
+                   sizeof(enum estimate_centre) == sizeof(unsigned),
+               "a clause of words is copied as unsigned");
+
+const struct clause_words *clause_words(enum clause_type type)
+{
+    static const struct clause_words cache = WORDS(cache_names), refusal = WORDS(refusal_names),
+                                     centre = WORDS(centre_names);
+
+    switch (type) {
+    case CLAUSE_CACHE:
+        return &cache;
+    case CLAUSE_REFUSAL:
+        return &refusal;
+    case CLAUSE_CENTRE:
+        return &centre;
+    default:
+        return NULL;
+    }
+}
 
 /* All may be left out, as a derived protocol writes only what differs; see protocol_overlay(). */
 #define OPTIONAL CYAML_FLAG_OPTIONAL
@@ -220,13 +212,9 @@ static void copy_clause(const struct clause *clause, const struct protocol_raw *
         memcpy(to, from, sizeof(double));
         break;
     case CLAUSE_CACHE:
-        memcpy(to, from, sizeof(enum protocol_cache));
-        break;
     case CLAUSE_REFUSAL:
-        memcpy(to, from, sizeof(enum protocol_refusal));
-        break;
     case CLAUSE_CENTRE:
-        memcpy(to, from, sizeof(enum estimate_centre));
+        memcpy(to, from, sizeof(unsigned));
         break;
     }
 }

@@ -15,7 +15,7 @@ enum clause_type {
     CLAUSE_DURATION,
     CLAUSE_BOOLEAN,
     CLAUSE_REAL,
-    CLAUSE_CACHE,
+    CLAUSE_CACHE, /* from here on: enumerations, see clause_words() */
     CLAUSE_REFUSAL,
     CLAUSE_CENTRE
 };
@@ -84,10 +84,12 @@ struct protocol_raw {
 
 extern const cyaml_schema_value_t protocol_schema;
 
-const char *protocol_cache_name(enum protocol_cache cache);
-bool protocol_cache_from_name(const char *name, enum protocol_cache *ret);
-const char *protocol_refusal_name(enum protocol_refusal refusal);
-bool protocol_refusal_from_name(const char *name, enum protocol_refusal *ret);
+/* The words of an enumeration in the order of its values, which count from 0; NULL for other types. */
+struct clause_words {
+    const cyaml_strval_t *names;
+    unsigned count;
+};
+const struct clause_words *clause_words(enum clause_type type);
 
 /* Puts a copy in the place of what is there; false when out of memory. */
 bool protocol_set_text(char **place, const char *value);

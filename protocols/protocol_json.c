@@ -4,15 +4,14 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/text.h"
 #include "protocols/protocol_clauses.h"
 
 static json_t *clause_to_json(const struct clause *clause, const struct protocol *protocol)
 {
     const char *place = (const char *)protocol + clause->offset;
-    enum protocol_refusal refusal;
-    enum estimate_centre centre;
-    enum protocol_cache cache;
     int64_t integer;
+    unsigned word;
     double real;
     bool truth;
 
@@ -28,14 +27,10 @@ static json_t *clause_to_json(const struct clause *clause, const struct protocol
         memcpy(&real, place, sizeof(real));
         return json_real(real);
     case CLAUSE_CACHE:
-        memcpy(&cache, place, sizeof(cache));
-        return json_string(protocol_cache_name(cache));
     case CLAUSE_REFUSAL:
-        memcpy(&refusal, place, sizeof(refusal));
-        return json_string(protocol_refusal_name(refusal));
     case CLAUSE_CENTRE:
-        memcpy(&centre, place, sizeof(centre));
-        return json_string(estimate_centre_name(centre));
+        memcpy(&word, place, sizeof(word));
+        return json_string(clause_words(clause->type)->names[word].str);
     }
     return NULL;
 }
@@ -44,9 +39,7 @@ static json_t *clause_to_json(const struct clause *clause, const struct protocol
 static bool is_silent(const struct clause *clause, const struct protocol *protocol)
 {
     static const char zero[sizeof(int64_t)];
-    size_t size = clause->type == CLAUSE_REFUSAL  ? sizeof(enum protocol_refusal)
-                  : clause->type == CLAUSE_CENTRE ? sizeof(enum estimate_centre)
-                                                  : sizeof(int64_t);
+    size_t size = clause_words(clause->type) ? sizeof(unsigned) : sizeof(int64_t);
 
     return clause->later && !memcmp((const char *)protocol + clause->offset, zero, size);
 }
@@ -134,13 +127,34 @@ static enum status fail_member(struct error *err, const char *path, const char *
     return error_set(err, STATUS_INVALID, ORIGIN ": member \"%s\" %s", path, what);
 }
 
+static enum status word_from_json(const struct clause *clause, const json_t *value, char *place,
+                                  struct error *err)
+{
+    const struct clause_words *words = clause_words(clause->type);
+    const char *name = json_string_value(value);
+    const bool two = words->count == 2;
+    struct text list;
+
+    for (unsigned word = 0; name && word < words->count; word++) {
+        if (!strcmp(name, words->names[word].str)) {
+            memcpy(place, &word, sizeof(word));
+            return STATUS_OK;
+        }
+    }
+    text_init(&list);
+    text_append(&list, two ? "is neither " : "is none of ");
+    for (unsigned word = 0; word < words->count; word++)
+        text_append_format(&list, "%s\"%s\"", word == 0 ? "" : two ? " nor " : ", ",
+                           words->names[word].str);
+    fail_member(err, clause->json, list.data);
+    text_finish(&list);
+    return STATUS_INVALID;
+}
+
 static enum status clause_from_json(const struct clause *clause, const json_t *value,
                                     struct protocol *protocol, struct error *err)
 {
     char *place = (char *)protocol + clause->offset;
-    enum protocol_refusal refusal;
-    enum estimate_centre centre;
-    enum protocol_cache cache;
     int64_t integer;
     double real;
     bool truth;
@@ -170,23 +184,9 @@ static enum status clause_from_json(const struct clause *clause, const json_t *v
         memcpy(place, &real, sizeof(real));
         break;
     case CLAUSE_CACHE:
-        if (!json_is_string(value) || !protocol_cache_from_name(json_string_value(value), &cache))
-            return fail_member(err, clause->json, "is neither \"hot\" nor \"cold\"");
-        memcpy(place, &cache, sizeof(cache));
-        break;
     case CLAUSE_REFUSAL:
-        if (!json_is_string(value) ||
-            !protocol_refusal_from_name(json_string_value(value), &refusal))
-            return fail_member(err, clause->json,
-                               "is none of \"nothing\", \"spoils\", \"disturbs\"");
-        memcpy(place, &refusal, sizeof(refusal));
-        break;
     case CLAUSE_CENTRE:
-        if (!json_is_string(value) ||
-            !estimate_centre_from_name(json_string_value(value), &centre))
-            return fail_member(err, clause->json, "is neither \"mean\" nor \"median\"");
-        memcpy(place, &centre, sizeof(centre));
-        break;
+        return word_from_json(clause, value, place, err);
     }
     return STATUS_OK;
 }
