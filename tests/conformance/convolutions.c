@@ -1,113 +1,16 @@
 /*
  * The vendor library's convolution, wherever a device has one, against fp64.
  *
- * The bound is that of products.c for a sum of k terms, k = rows * columns * channels of a filter.
- * Integers are exact; as f32 they are rounded once, or at every step.
+ * An output is a sum of rows * columns * channels terms of a filter. Integers as f32 are rounded
+ * once, or at every step.
  */
-#include "tests/conformance/conformance.h"
+#include "tests/conformance/array.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/random.h"
-#include "tests/conformance/reference.h"
-
-/* What an array is in fp64, and the same in its type, `offset` elements from where it begins. */
-struct array {
-    enum dtype type;
-    uint64_t offset, count;
-    double *values;
-    unsigned char *bytes;
-    struct buffer *buffer;
-};
-
-#define GUARD 3 /* elements behind the array's own */
-
-/* Stores `value` as near as the type can, and puts what was stored back into values. */
-static void put(struct array *array, uint64_t at, double value)
-{
-    unsigned char *to = array->bytes + at * (dtype_bits(array->type) / 8);
-    uint16_t half;
-    float single;
-
-    switch (array->type) {
-    case DTYPE_F64:
-        memcpy(to, &value, 8);
-        break;
-    case DTYPE_F32:
-        single = (float)value;
-        memcpy(to, &single, 4);
-        value = (double)single;
-        break;
-    case DTYPE_I8:
-        *(int8_t *)to = (int8_t)value;
-        break;
-    case DTYPE_I32:
-        memset(to, 0x55, 4);
-        break;
-    default: {
-        const struct small_float *format =
-            array->type == DTYPE_BF16 ? &reference_bf16 : &reference_f16;
-
-        half = reference_encode(format, value);
-        memcpy(to, &half, 2);
-        value = reference_decode(format, half);
-    }
-    }
-    array->values[at] = value;
-}
-
-static double get(const struct array *array, uint64_t at)
-{
-    const unsigned char *from = array->bytes + at * (dtype_bits(array->type) / 8);
-    uint16_t half;
-    double value;
-    float single;
-    int32_t whole;
-
-    switch (array->type) {
-    case DTYPE_F64:
-        memcpy(&value, from, 8);
-        return value;
-    case DTYPE_F32:
-        memcpy(&single, from, 4);
-        return (double)single;
-    case DTYPE_I32:
-        memcpy(&whole, from, 4);
-        return whole;
-    default:
-        memcpy(&half, from, 2);
-        return reference_decode(array->type == DTYPE_BF16 ? &reference_bf16 : &reference_f16, half);
-    }
-}
-
-static struct array make_array(struct conformance *c, enum dtype type, uint64_t count,
-                               uint64_t offset, uint64_t stream)
-{
-    struct array array = {.type = type, .offset = offset, .count = count + offset + GUARD};
-    const uint64_t bytes = array.count * dtype_bits(type) / 8;
-    struct random random;
-
-    array.values = calloc(array.count, sizeof(double));
-    array.bytes = calloc(1, bytes);
-    assert_true(array.values != NULL && array.bytes != NULL);
-    random_init(&random, 37, stream);
-    for (uint64_t i = 0; i < array.count; i++) {
-        const double u = random_next_unit(&random);
-
-        put(&array, i, type == DTYPE_I8 ? floor(u * 255) - 127 : 2 * u - 1);
-    }
-    array.buffer = conformance_buffer(c, array.bytes, bytes);
-    return array;
-}
-
-static void free_array(struct array *array)
-{
-    device_buffer_free(array->buffer);
-    free(array->values);
-    free(array->bytes);
-}
+static const struct array_source source = {.seed = 37, .least = -127};
 
 struct task {
     struct convolution_shape shape;
@@ -118,13 +21,13 @@ static struct task make_task(struct conformance *c, const struct convolution_sha
 {
     struct task task = {.shape = *shape};
 
-    task.input = make_array(c, shape->type,
+    task.input = array_make(c, &source, shape->type,
                             shape->batch * shape->height * shape->width * shape->channels, 16, 1);
-    task.weights = make_array(c, shape->type,
+    task.weights = array_make(c, &source, shape->type,
                               shape->filters * shape->kernel_height * shape->kernel_width *
                                   (shape->channels / shape->groups),
                               32, 2);
-    task.output = make_array(c, shape->result_type,
+    task.output = array_make(c, &source, shape->result_type,
                              shape->batch * convolution_out_height(shape) *
                                  convolution_out_width(shape) * shape->filters,
                              48, 3);
@@ -133,9 +36,9 @@ static struct task make_task(struct conformance *c, const struct convolution_sha
 
 static void free_task(struct task *task)
 {
-    free_array(&task->input);
-    free_array(&task->weights);
-    free_array(&task->output);
+    array_free(&task->input);
+    array_free(&task->weights);
+    array_free(&task->output);
 }
 
 /* One element of the output, and in `ret_sum` the absolute values of all that is added. */
@@ -170,15 +73,6 @@ static double element(const struct task *task, uint64_t b, uint64_t y, uint64_t 
     return value;
 }
 
-static double unit_roundoff(enum dtype type)
-{
-    return type == DTYPE_F64    ? 0x1p-53
-           : type == DTYPE_F32  ? 0x1p-24
-           : type == DTYPE_F16  ? 0x1p-11
-           : type == DTYPE_BF16 ? 0x1p-8
-                                : 0;
-}
-
 static void describe(const struct convolution_shape *s, char ret[200])
 {
     snprintf(ret, 200,
@@ -194,17 +88,6 @@ static void describe(const struct convolution_shape *s, char ret[200])
              (unsigned long long)s->groups);
 }
 
-static double bound_of(const struct convolution_shape *s, double exact, double sum)
-{
-    const double k = (double)(s->kernel_height * s->kernel_width * (s->channels / s->groups));
-    const double u = s->precision == PRECISION_FP64 ? 0x1p-53 : 0x1p-24;
-    const double round = s->precision == PRECISION_TF32 ? 0x1p-10 : 0;
-
-    if (s->result_type == DTYPE_I32)
-        return 0;
-    return (k + 4) * u * sum + round * sum + unit_roundoff(s->result_type) * fabs(exact) + 0x1p-140;
-}
-
 /* Runs once and compares all of the output; what stands around it must not have changed. */
 static void check_task(struct conformance *c, struct task *task, struct convolution *convolution)
 {
@@ -213,6 +96,7 @@ static void check_task(struct conformance *c, struct task *task, struct convolut
     const struct product_operand output = {task->output.buffer, task->output.offset};
     const uint64_t width = dtype_bits(s->result_type) / 8, bytes = task->output.count * width;
     const uint64_t oh = convolution_out_height(s), ow = convolution_out_width(s);
+    const uint64_t terms = s->kernel_height * s->kernel_width * (s->channels / s->groups);
     unsigned char *before = malloc(bytes);
     uint64_t at = task->output.offset;
     char what[200];
@@ -227,20 +111,19 @@ static void check_task(struct conformance *c, struct task *task, struct convolut
         for (uint64_t y = 0; y < oh; y++)
             for (uint64_t x = 0; x < ow; x++)
                 for (uint64_t f = 0; f < s->filters; f++, at++) {
-                    const double got = get(&task->output, at);
+                    const double got = array_get(&task->output, at);
                     double sum, exact = element(task, b, y, x, f, &sum);
-                    const double bound = bound_of(s, exact, sum);
+                    const double bound =
+                        array_bound(s->precision, s->result_type, terms, exact, sum);
 
-                    if (isfinite(exact) ? !(fabs(got - exact) <= bound)
-                        : isnan(exact)  ? !isnan(got)
-                                        : got != exact)
+                    if (!array_agrees(got, exact, bound))
                         fail_msg("%s: output [%llu, %llu, %llu, %llu] is %a, expected %a +- %a",
                                  what, (unsigned long long)b, (unsigned long long)y,
                                  (unsigned long long)x, (unsigned long long)f, got, exact, bound);
                 }
     if (memcmp(before, task->output.bytes, task->output.offset * width) != 0 ||
-        memcmp(before + bytes - GUARD * width, task->output.bytes + bytes - GUARD * width,
-               GUARD * width) != 0)
+        memcmp(before + bytes - ARRAY_GUARD * width,
+               task->output.bytes + bytes - ARRAY_GUARD * width, ARRAY_GUARD * width) != 0)
         fail_msg("%s: what stands around the output was overwritten", what);
     free(before);
 }
@@ -363,11 +246,10 @@ static void test_special_values(void **state)
         skip();
     expect_ok(c, device_convolution_create(c->device, &shape, &convolution, &c->err));
     task = make_task(c, &shape);
-    put(&task.input, task.input.offset + 40, (double)NAN);
-    put(&task.input, task.input.offset + 2000, (double)INFINITY);
-    put(&task.input, task.input.offset + 4000, (double)-INFINITY);
-    expect_ok(c,
-              device_upload(task.input.buffer, 0, task.input.bytes, task.input.count * 4, &c->err));
+    array_put(&task.input, task.input.offset + 40, (double)NAN);
+    array_put(&task.input, task.input.offset + 2000, (double)INFINITY);
+    array_put(&task.input, task.input.offset + 4000, (double)-INFINITY);
+    array_upload(c, &task.input);
     weights = (struct product_operand){task.weights.buffer, task.weights.offset};
     expect_ok(c, device_convolution_set_weights(convolution, &weights, &c->err));
     check_task(c, &task, convolution);
@@ -392,9 +274,8 @@ static void test_again(void **state)
         const struct product_operand weights = {task.weights.buffer, task.weights.offset};
 
         for (uint64_t e = 0; e < task.weights.count; e++)
-            put(&task.weights, e, task.weights.values[e] * (i % 2 ? 0.5 : -2));
-        expect_ok(c, device_upload(task.weights.buffer, 0, task.weights.bytes,
-                                   task.weights.count * 4, &c->err));
+            array_put(&task.weights, e, task.weights.values[e] * (i % 2 ? 0.5 : -2));
+        array_upload(c, &task.weights);
         expect_ok(c, device_convolution_set_weights(both[i % 2], &weights, &c->err));
         check_task(c, &task, both[i % 2]);
         check_task(c, &task, both[i % 2]);

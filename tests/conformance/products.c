@@ -1,111 +1,17 @@
-/*
- * The vendor library's matrix product, wherever a device has one, against fp64.
- *
- * The bound of an element that is the sum of k terms, kept in a type with unit roundoff u in any
- * order, is (k + 4) u S, where S is the sum of the absolute values of all that is added (Higham,
- * Accuracy and Stability of Numerical Algorithms, 2002, section 3.1, to first order; 4 for alpha,
- * bias, D and the conversions); storing it adds the unit roundoff of C's type times the value. A
- * product of two bf16, f16 or fp8 is exact in f32. tf32 may round each factor to 11 bits first.
- * Integers are exact.
- */
-#include "tests/conformance/conformance.h"
+/* The vendor library's matrix product, wherever a device has one, against fp64. */
+#include "tests/conformance/array.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/random.h"
-#include "tests/conformance/reference.h"
-
-/* One operand: what it is in fp64, and the same in its type, with whatever stands in the gaps. */
-struct array {
-    enum dtype type;
-    uint64_t offset, count; /* elements; the first `offset` are not the operand's */
-    double *values;
-    unsigned char *bytes;
-    struct buffer *buffer;
-};
+static const struct array_source source = {.seed = 31, .least = -128};
 
 struct task {
     struct product_shape shape;
     struct array a, b, c, bias, d;
     bool in_place; /* D is C */
 };
-
-/* Small values that every fp8 type has: code in e4m3 and in e5m2 (bias 7 and 15). */
-static const struct {
-    double value;
-    uint8_t e4m3, e5m2;
-} eights[] = {{0, 0x00, 0x00}, {0.5, 0x30, 0x38}, {1, 0x38, 0x3c},  {1.5, 0x3c, 0x3e},
-              {2, 0x40, 0x40}, {3, 0x44, 0x42},   {-1, 0xb8, 0xbc}, {-2, 0xc0, 0xc0}};
-
-/* Stores `value` as near as the type can, and puts what was stored back into values. */
-static void put(struct array *array, uint64_t at, double value)
-{
-    unsigned char *to = array->bytes + at * (dtype_bits(array->type) / 8);
-    uint16_t half;
-    float single;
-    int32_t whole;
-
-    switch (array->type) {
-    case DTYPE_F64:
-        memcpy(to, &value, 8);
-        break;
-    case DTYPE_F32:
-        single = (float)value;
-        memcpy(to, &single, 4);
-        value = (double)single;
-        break;
-    case DTYPE_BF16:
-    case DTYPE_F16: {
-        const struct small_float *format =
-            array->type == DTYPE_BF16 ? &reference_bf16 : &reference_f16;
-
-        half = reference_encode(format, value);
-        memcpy(to, &half, 2);
-        value = reference_decode(format, half);
-        break;
-    }
-    case DTYPE_I8:
-        *(int8_t *)to = (int8_t)value;
-        break;
-    case DTYPE_I32:
-        whole = (int32_t)value;
-        memcpy(to, &whole, 4);
-        break;
-    default: {
-        const size_t pick = (size_t)(fabs(value) * 4096) % (sizeof(eights) / sizeof(eights[0]));
-
-        *to = array->type == DTYPE_E5M2 ? eights[pick].e5m2 : eights[pick].e4m3;
-        value = eights[pick].value;
-    }
-    }
-    array->values[at] = value;
-}
-
-static double get(const struct array *array, uint64_t at)
-{
-    const unsigned char *from = array->bytes + at * (dtype_bits(array->type) / 8);
-    uint16_t half;
-    double value;
-    float single;
-    int32_t whole;
-
-    switch (array->type) {
-    case DTYPE_F64:
-        memcpy(&value, from, 8);
-        return value;
-    case DTYPE_F32:
-        memcpy(&single, from, 4);
-        return (double)single;
-    case DTYPE_I32:
-        memcpy(&whole, from, 4);
-        return whole;
-    default:
-        memcpy(&half, from, 2);
-        return reference_decode(array->type == DTYPE_BF16 ? &reference_bf16 : &reference_f16, half);
-    }
-}
 
 static uint64_t extent(const struct product_shape *shape, const struct product_matrix *matrix,
                        uint64_t rows, uint64_t columns)
@@ -115,73 +21,33 @@ static uint64_t extent(const struct product_shape *shape, const struct product_m
            (matrix->transpose ? rows : columns);
 }
 
-static struct array make_array(struct conformance *c, enum dtype type, uint64_t count,
-                               uint64_t offset, uint64_t stream)
-{
-    struct array array = {.type = type, .offset = offset, .count = count + offset + 3};
-    const uint64_t bytes = array.count * dtype_bits(type) / 8;
-    struct random random;
-
-    array.values = calloc(array.count, sizeof(double));
-    array.bytes = calloc(1, bytes);
-    assert_true(array.values != NULL && array.bytes != NULL);
-    random_init(&random, 31, stream);
-    for (uint64_t i = 0; i < array.count; i++) {
-        const double u = random_next_unit(&random);
-
-        put(&array, i, type == DTYPE_I8 ? floor(u * 256) - 128 : 2 * u - 1);
-    }
-    array.buffer = conformance_buffer(c, array.bytes, bytes);
-    return array;
-}
-
-static void free_array(struct array *array)
-{
-    device_buffer_free(array->buffer);
-    free(array->values);
-    free(array->bytes);
-}
-
-static void upload_array(struct conformance *c, struct array *array)
-{
-    expect_ok(c, device_upload(array->buffer, 0, array->bytes,
-                               array->count * dtype_bits(array->type) / 8, &c->err));
-}
-
 static struct task make_task(struct conformance *c, const struct product_shape *shape,
                              bool in_place)
 {
     struct task task = {.shape = *shape, .in_place = in_place};
     const uint64_t size = extent(shape, &shape->c, shape->m, shape->n);
 
-    task.a = make_array(c, shape->a.type, extent(shape, &shape->a, shape->m, shape->k), 5, 1);
-    task.b = make_array(c, shape->b.type, extent(shape, &shape->b, shape->k, shape->n), 3, 2);
-    task.c = make_array(c, shape->c.type, size, 7, 3);
+    task.a =
+        array_make(c, &source, shape->a.type, extent(shape, &shape->a, shape->m, shape->k), 5, 1);
+    task.b =
+        array_make(c, &source, shape->b.type, extent(shape, &shape->b, shape->k, shape->n), 3, 2);
+    task.c = array_make(c, &source, shape->c.type, size, 7, 3);
     if (shape->bias)
-        task.bias = make_array(c, shape->bias_type, shape->n, 1, 4);
+        task.bias = array_make(c, &source, shape->bias_type, shape->n, 1, 4);
     if (shape->add && !in_place)
-        task.d = make_array(c, shape->c.type, size, 2, 5);
+        task.d = array_make(c, &source, shape->c.type, size, 2, 5);
     return task;
 }
 
 static void free_task(struct task *task)
 {
-    free_array(&task->a);
-    free_array(&task->b);
-    free_array(&task->c);
+    array_free(&task->a);
+    array_free(&task->b);
+    array_free(&task->c);
     if (task->bias.buffer != NULL)
-        free_array(&task->bias);
+        array_free(&task->bias);
     if (task->d.buffer != NULL)
-        free_array(&task->d);
-}
-
-static double unit_roundoff(enum dtype type)
-{
-    return type == DTYPE_F64    ? 0x1p-53
-           : type == DTYPE_F32  ? 0x1p-24
-           : type == DTYPE_F16  ? 0x1p-11
-           : type == DTYPE_BF16 ? 0x1p-8
-                                : 0;
+        array_free(&task->d);
 }
 
 static uint64_t index_of(const struct product_matrix *matrix, const struct array *array,
@@ -246,8 +112,6 @@ static void check_task(struct conformance *c, struct task *task, struct product 
         .d = {task->in_place ? task->c.buffer : task->d.buffer,
               task->in_place ? task->c.offset : task->d.offset},
     };
-    const double u = shape->precision == PRECISION_FP64 ? 0x1p-53 : 0x1p-24;
-    const double round = shape->precision == PRECISION_TF32 ? 0x1p-10 : 0;
     const uint64_t bytes = task->c.count * dtype_bits(task->c.type) / 8;
     bool *written = calloc(task->c.count, 1);
     unsigned char *before = malloc(bytes);
@@ -264,17 +128,13 @@ static void check_task(struct conformance *c, struct task *task, struct product 
             for (uint64_t r = 0; r < shape->m; r++)
                 for (uint64_t s = 0; s < shape->n; s++) {
                     const uint64_t at = index_of(&shape->c, &task->c, o, i, r, s);
-                    const double got = get(&task->c, at);
+                    const double got = array_get(&task->c, at);
                     double sum, exact = element(task, o, i, r, s, &sum);
-                    double bound = ((double)shape->k + 4) * u * sum + round * sum +
-                                   unit_roundoff(shape->c.type) * fabs(exact) + 0x1p-140;
+                    const double bound =
+                        array_bound(shape->precision, shape->c.type, shape->k, exact, sum);
 
-                    if (shape->precision == PRECISION_INT8)
-                        bound = 0;
                     written[at] = true;
-                    if (isfinite(exact) ? !(fabs(got - exact) <= bound)
-                        : isnan(exact)  ? !isnan(got)
-                                        : got != exact)
+                    if (!array_agrees(got, exact, bound))
                         fail_msg("%s: C[%llu][%llu] of matrix %llu, %llu is %a, expected %a +- %a",
                                  what, (unsigned long long)r, (unsigned long long)s,
                                  (unsigned long long)o, (unsigned long long)i, got, exact, bound);
@@ -486,14 +346,14 @@ static void test_special_values(void **state)
             continue;
         expect_ok(c, device_product_create(c->device, &shape, &product, &c->err));
         task = make_task(c, &shape, false);
-        put(&task.a, task.a.offset + 2 * 17 + 4, (double)NAN);
-        put(&task.a, task.a.offset + 5 * 17 + 16, (double)INFINITY);
-        put(&task.b, task.b.offset + 3 * 33 + 32, (double)-INFINITY);
+        array_put(&task.a, task.a.offset + 2 * 17 + 4, (double)NAN);
+        array_put(&task.a, task.a.offset + 5 * 17 + 16, (double)INFINITY);
+        array_put(&task.b, task.b.offset + 3 * 33 + 32, (double)-INFINITY);
         for (int r = 0; r < 9; r++) /* infinity times zero */
             if (r != 2)
-                put(&task.a, task.a.offset + (uint64_t)r * 17 + 3, r == 7 ? 0 : 1);
-        upload_array(c, &task.a);
-        upload_array(c, &task.b);
+                array_put(&task.a, task.a.offset + (uint64_t)r * 17 + 3, r == 7 ? 0 : 1);
+        array_upload(c, &task.a);
+        array_upload(c, &task.b);
         check_task(c, &task, product);
         free_task(&task);
         device_product_destroy(product);
