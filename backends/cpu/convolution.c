@@ -6,14 +6,8 @@
  */
 #include "backends/cpu/internal.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "backends/cpu/threads.h"
-
-#define ALIGN 4096
 
 struct cpu_convolution {
     struct convolution base;
@@ -78,72 +72,6 @@ static enum status make_layouts(const struct onednn *dnnl, const struct convolut
     return status;
 }
 
-static enum status make_attributes(const struct onednn *dnnl, enum precision precision,
-                                   struct dnnl_primitive_attr **ret, struct error *err)
-{
-    const struct dnnl_api *api = &dnnl->api;
-    struct dnnl_primitive_attr *attributes = NULL;
-    const char *function = "dnnl_primitive_attr_create";
-    unsigned code = api->dnnl_primitive_attr_create(&attributes);
-
-    if (code == ASSAY_DNNL_success) {
-        function = "dnnl_primitive_attr_set_scratchpad_mode";
-        code = api->dnnl_primitive_attr_set_scratchpad_mode(attributes,
-                                                            ASSAY_DNNL_scratchpad_mode_user);
-    }
-    /* fp32 is true fp32, whatever the environment says (ONEDNN_DEFAULT_FPMATH_MODE). */
-    if (code == ASSAY_DNNL_success && api->dnnl_primitive_attr_set_fpmath_mode != NULL) {
-        function = "dnnl_primitive_attr_set_fpmath_mode";
-        code = api->dnnl_primitive_attr_set_fpmath_mode(
-            attributes, precision == PRECISION_TF32 ? ASSAY_DNNL_fpmath_mode_tf32
-                                                    : ASSAY_DNNL_fpmath_mode_strict);
-    }
-    if (code != ASSAY_DNNL_success) {
-        if (attributes != NULL)
-            api->dnnl_primitive_attr_destroy(attributes);
-        return onednn_fail(dnnl, function, code, err);
-    }
-    *ret = attributes;
-    return STATUS_OK;
-}
-
-static enum status make_memory(const struct onednn *dnnl,
-                               const struct assay_dnnl_memory_desc *layout, void *bytes,
-                               struct dnnl_memory **ret, struct error *err)
-{
-    const unsigned code = dnnl->api.dnnl_memory_create(ret, layout, dnnl->engine, bytes);
-
-    if (code != ASSAY_DNNL_success || *ret == NULL)
-        return onednn_fail(dnnl, "dnnl_memory_create", code, err);
-    return STATUS_OK;
-}
-
-/* An array of ours in the library's layout. */
-static enum status make_array(const struct onednn *dnnl,
-                              const struct assay_dnnl_memory_desc *layout, const char *what,
-                              unsigned char **ret, uint64_t *ret_bytes, struct error *err)
-{
-    *ret_bytes = layout != NULL ? dnnl->api.dnnl_memory_desc_get_size(layout) : 0;
-    if (*ret_bytes == 0)
-        return STATUS_OK;
-    *ret = aligned_alloc(ALIGN, (*ret_bytes + ALIGN - 1) / ALIGN * ALIGN);
-    if (*ret == NULL)
-        return error_set(err, STATUS_DEVICE_MEMORY,
-                         "oneDNN %s: no memory for %s of %" PRIu64 " bytes", dnnl->version, what,
-                         *ret_bytes);
-    return STATUS_OK;
-}
-
-static enum status make_primitive(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc,
-                                  struct dnnl_primitive **ret, struct error *err)
-{
-    const unsigned code = dnnl->api.dnnl_primitive_create(ret, desc);
-
-    if (code != ASSAY_DNNL_success || *ret == NULL)
-        return onednn_fail(dnnl, "dnnl_primitive_create", code, err);
-    return STATUS_OK;
-}
-
 /* How weights come from the layout given into the one that `desc` wants. */
 static enum status make_weights(const struct onednn *dnnl, const struct layouts *layouts,
                                 const struct dnnl_primitive_desc *desc,
@@ -162,20 +90,20 @@ static enum status make_weights(const struct onednn *dnnl, const struct layouts 
                          "layout of weights",
                          dnnl->version);
     if (api->dnnl_memory_desc_equal(wanted, layouts->given))
-        return make_memory(dnnl, layouts->given, NULL, &convolution->weights, err);
+        return cpu_dnnl_memory(dnnl, layouts->given, NULL, &convolution->weights, err);
     code = api->dnnl_reorder_primitive_desc_create(&reorder, layouts->given, dnnl->engine, wanted,
                                                    dnnl->engine, NULL);
     if (code != ASSAY_DNNL_success || reorder == NULL)
         return onednn_fail(dnnl, "dnnl_reorder_primitive_desc_create", code, err);
-    status = make_primitive(dnnl, reorder, &convolution->reorder, err);
+    status = cpu_dnnl_primitive(dnnl, reorder, &convolution->reorder, err);
     api->dnnl_primitive_desc_destroy(reorder);
     if (status == STATUS_OK)
-        status = make_array(dnnl, wanted, "weights", &convolution->arranged,
-                            &convolution->arranged_bytes, err);
+        status = cpu_dnnl_array(dnnl, wanted, "weights", &convolution->arranged,
+                                &convolution->arranged_bytes, err);
     if (status == STATUS_OK)
-        status = make_memory(dnnl, wanted, convolution->arranged, &convolution->weights, err);
+        status = cpu_dnnl_memory(dnnl, wanted, convolution->arranged, &convolution->weights, err);
     if (status == STATUS_OK)
-        status = make_memory(dnnl, layouts->given, NULL, &convolution->given, err);
+        status = cpu_dnnl_memory(dnnl, layouts->given, NULL, &convolution->given, err);
     return status;
 }
 
@@ -191,7 +119,7 @@ static enum status make_convolution(const struct onednn *dnnl,
     struct dnnl_primitive_attr *attributes = NULL;
     struct dnnl_primitive_desc *desc = NULL;
     const struct assay_dnnl_memory_desc *pad;
-    enum status status = make_attributes(dnnl, shape->precision, &attributes, err);
+    enum status status = cpu_dnnl_attributes(dnnl, shape->precision, &attributes, err);
 
     if (status != STATUS_OK)
         return status;
@@ -202,18 +130,18 @@ static enum status make_convolution(const struct onednn *dnnl,
         return status;
     onednn_algorithm(dnnl, desc, convolution->algorithm, sizeof(convolution->algorithm));
     pad = dnnl->api.dnnl_primitive_desc_query_md(desc, ASSAY_DNNL_query_scratchpad_md, 0);
-    status = make_primitive(dnnl, desc, &convolution->primitive, err);
+    status = cpu_dnnl_primitive(dnnl, desc, &convolution->primitive, err);
     if (status == STATUS_OK)
-        status = make_memory(dnnl, layouts->input, NULL, &convolution->input, err);
+        status = cpu_dnnl_memory(dnnl, layouts->input, NULL, &convolution->input, err);
     if (status == STATUS_OK)
-        status = make_memory(dnnl, layouts->output, NULL, &convolution->output, err);
+        status = cpu_dnnl_memory(dnnl, layouts->output, NULL, &convolution->output, err);
     if (status == STATUS_OK)
         status = make_weights(dnnl, layouts, desc, convolution, err);
     if (status == STATUS_OK)
-        status = make_array(dnnl, pad, "a scratchpad", &convolution->scratchpad,
-                            &convolution->scratchpad_bytes, err);
+        status = cpu_dnnl_array(dnnl, pad, "a scratchpad", &convolution->scratchpad,
+                                &convolution->scratchpad_bytes, err);
     if (status == STATUS_OK && convolution->scratchpad != NULL)
-        status = make_memory(dnnl, pad, convolution->scratchpad, &convolution->pad, err);
+        status = cpu_dnnl_memory(dnnl, pad, convolution->scratchpad, &convolution->pad, err);
     dnnl->api.dnnl_primitive_desc_destroy(desc);
     return status;
 }
@@ -245,20 +173,17 @@ enum status cpu_convolution_create(struct device *base, const struct convolution
     struct layouts layouts = {0};
     enum status status;
 
-    if (shape->precision == PRECISION_TF32 && dnnl->major < 3)
-        return error_set(err, STATUS_UNSUPPORTED, "oneDNN %s has no tf32", dnnl->version);
+    status = cpu_dnnl_knows_precision(dnnl, shape->precision, err);
+    if (status != STATUS_OK)
+        return status;
     convolution = calloc(1, sizeof(*convolution));
     if (convolution == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     status = make_layouts(dnnl, shape, &layouts, err);
     if (status == STATUS_OK)
         status = make_convolution(dnnl, shape, &layouts, convolution, err);
-    /* A permission that the library may not take: see check_tf32 of product.c. */
-    if (status == STATUS_OK && shape->precision == PRECISION_TF32 &&
-        strstr(convolution->algorithm, "tf32") == NULL)
-        status = error_set(err, STATUS_UNSUPPORTED,
-                           "oneDNN %s: with tf32 allowed it chooses %s, which computes in fp32",
-                           dnnl->version, convolution->algorithm);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_takes_precision(dnnl, shape->precision, convolution->algorithm, err);
     layouts_finish(dnnl, &layouts);
     if (status != STATUS_OK) {
         cpu_convolution_destroy(base, &convolution->base);
@@ -268,32 +193,6 @@ enum status cpu_convolution_create(struct device *base, const struct convolution
     return STATUS_OK;
 }
 
-static unsigned point(const struct onednn *dnnl, struct dnnl_memory *memory,
-                      const struct product_operand *operand, enum dtype type)
-{
-    unsigned char *bytes = ((struct cpu_buffer *)operand->buffer)->bytes;
-
-    return dnnl->api.dnnl_memory_set_data_handle(memory,
-                                                 bytes + operand->offset * (dtype_bits(type) / 8));
-}
-
-static enum status execute(struct cpu_device *device, const struct dnnl_primitive *primitive,
-                           int count, const struct assay_dnnl_exec_arg *args, struct error *err)
-{
-    const struct onednn *dnnl = &device->state->dnnl;
-    unsigned code;
-
-    if (device->flush_denormals)
-        cpu_threads_set_flush(device->threads, true);
-    code = dnnl->api.dnnl_primitive_execute(primitive, dnnl->stream, count, args);
-    if (code == ASSAY_DNNL_success)
-        code = dnnl->api.dnnl_stream_wait(dnnl->stream);
-    if (device->flush_denormals)
-        cpu_threads_set_flush(device->threads, false);
-    return code == ASSAY_DNNL_success ? STATUS_OK
-                                      : onednn_fail(dnnl, "dnnl_primitive_execute", code, err);
-}
-
 enum status cpu_convolution_set_weights(struct device *base, struct convolution *convolution,
                                         const struct product_operand *weights, struct error *err)
 {
@@ -301,13 +200,12 @@ enum status cpu_convolution_set_weights(struct device *base, struct convolution 
     struct cpu_convolution *self = (struct cpu_convolution *)convolution;
     const struct assay_dnnl_exec_arg args[] = {{ASSAY_DNNL_ARG_SRC, self->given},
                                                {ASSAY_DNNL_ARG_DST, self->weights}};
-    const unsigned code = point(dnnl, self->reorder != NULL ? self->given : self->weights, weights,
-                                convolution->shape.type);
+    struct dnnl_memory *memory = self->reorder != NULL ? self->given : self->weights;
+    const enum status status = cpu_dnnl_point(dnnl, memory, weights, convolution->shape.type, err);
 
-    if (code != ASSAY_DNNL_success)
-        return onednn_fail(dnnl, "dnnl_memory_set_data_handle", code, err);
-    return self->reorder == NULL ? STATUS_OK
-                                 : execute(cpu_device(base), self->reorder, 2, args, err);
+    if (status != STATUS_OK || self->reorder == NULL)
+        return status;
+    return cpu_dnnl_execute(cpu_device(base), self->reorder, 2, args, err);
 }
 
 enum status cpu_convolution_run(struct device *base, struct convolution *convolution,
@@ -320,13 +218,14 @@ enum status cpu_convolution_run(struct device *base, struct convolution *convolu
                                                {ASSAY_DNNL_ARG_WEIGHTS, self->weights},
                                                {ASSAY_DNNL_ARG_DST, self->output},
                                                {ASSAY_DNNL_ARG_SCRATCHPAD, self->pad}};
-    unsigned code = point(dnnl, self->input, input, convolution->shape.type);
+    enum status status = cpu_dnnl_point(dnnl, self->input, input, convolution->shape.type, err);
 
-    if (code == ASSAY_DNNL_success)
-        code = point(dnnl, self->output, output, convolution->shape.result_type);
-    if (code != ASSAY_DNNL_success)
-        return onednn_fail(dnnl, "dnnl_memory_set_data_handle", code, err);
-    return execute(cpu_device(base), self->primitive, self->pad != NULL ? 4 : 3, args, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, self->output, output, convolution->shape.result_type, err);
+    if (status != STATUS_OK)
+        return status;
+    return cpu_dnnl_execute(cpu_device(base), self->primitive, self->pad != NULL ? 4 : 3, args,
+                            err);
 }
 
 enum status cpu_convolution_describe(struct device *base, const struct convolution *convolution,

@@ -23,7 +23,7 @@ struct cpu_device {
     struct cpu_state *state;
     uint32_t threads;
     bool flush_denormals;
-    bool pool_flushes; /* a product has set that on the pool's threads, and nothing undone it */
+    bool pool_flushes; /* a primitive has set that on the pool's threads, and nothing undone it */
 };
 
 struct cpu_buffer {
@@ -56,6 +56,41 @@ enum status cpu_module_describe(struct device *device, const struct module *modu
 enum status cpu_kernel_launch(struct device *device, const struct kernel_launch *launch,
                               struct error *err);
 
+/* ---- primitive.c: what products and convolutions share of the library's primitives ---- */
+
+/* The library's number for a type; 0: it has none. */
+unsigned cpu_dnnl_type(const struct onednn *dnnl, enum dtype type);
+/* UNSUPPORTED for what this version of the library cannot be asked for. */
+enum status cpu_dnnl_knows_precision(const struct onednn *dnnl, enum precision precision,
+                                     struct error *err);
+/* UNSUPPORTED where `algorithm`, which the library chose, computes in another precision. */
+enum status cpu_dnnl_takes_precision(const struct onednn *dnnl, enum precision precision,
+                                     const char *algorithm, struct error *err);
+/* With the arithmetic that `precision` allows, and a scratchpad that the caller provides. */
+enum status cpu_dnnl_attributes(const struct onednn *dnnl, enum precision precision,
+                                struct dnnl_primitive_attr **ret, struct error *err);
+enum status cpu_dnnl_memory(const struct onednn *dnnl, const struct assay_dnnl_memory_desc *layout,
+                            void *bytes, struct dnnl_memory **ret, struct error *err);
+/*
+ * Heap for `layout` and its size; NULL and 0 for a layout that needs none. DEVICE_MEMORY names
+ * `what`.
+ */
+enum status cpu_dnnl_array(const struct onednn *dnnl, const struct assay_dnnl_memory_desc *layout,
+                           const char *what, unsigned char **ret, uint64_t *ret_bytes,
+                           struct error *err);
+enum status cpu_dnnl_primitive(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc,
+                               struct dnnl_primitive **ret, struct error *err);
+/* Points `memory` at an operand; NULL memory: nothing to do. */
+enum status cpu_dnnl_point(const struct onednn *dnnl, struct dnnl_memory *memory,
+                           const struct product_operand *operand, enum dtype type,
+                           struct error *err);
+/* Runs and waits, with denormals as the device was opened. */
+enum status cpu_dnnl_execute(struct cpu_device *device, const struct dnnl_primitive *primitive,
+                             int count, const struct assay_dnnl_exec_arg *args, struct error *err);
+/* Fills `ret` from the algorithm's name and the effective instruction set. */
+void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
+                       uint64_t scratchpad_bytes, struct product_info *ret);
+
 /* product.c: only with the library */
 enum status cpu_product_create(struct device *device, const struct product_shape *shape,
                                struct product **ret, struct error *err);
@@ -64,12 +99,6 @@ enum status cpu_product_run(struct device *device, struct product *product,
                             const struct product_operands *operands, struct error *err);
 enum status cpu_product_describe(struct device *device, const struct product *product,
                                  struct product_info *ret, struct error *err);
-
-/* The library's number for a type; 0: it has none. */
-unsigned cpu_dnnl_type(const struct onednn *dnnl, enum dtype type);
-/* Fills `ret` from the algorithm's name and the effective instruction set. */
-void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
-                       uint64_t scratchpad_bytes, struct product_info *ret);
 
 /* convolution.c: only with a library that has them */
 enum status cpu_convolution_create(struct device *device, const struct convolution_shape *shape,

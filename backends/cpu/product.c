@@ -7,14 +7,7 @@
  */
 #include "backends/cpu/internal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "backends/cpu/threads.h"
-
-#define SCRATCHPAD_ALIGN 4096
 
 /* One primitive with its arguments in the order of `memories`. */
 struct variant {
@@ -38,30 +31,6 @@ struct layouts {
     int count; /* of dimensions */
     struct assay_dnnl_memory_desc *a, *b, *c, *bias;
 };
-
-unsigned cpu_dnnl_type(const struct onednn *dnnl, enum dtype type)
-{
-    switch (type) {
-    case DTYPE_F32:
-        return ASSAY_DNNL_f32;
-    case DTYPE_BF16:
-        return ASSAY_DNNL_bf16;
-    case DTYPE_F16:
-        return ASSAY_DNNL_f16;
-    case DTYPE_I8:
-        return ASSAY_DNNL_s8;
-    case DTYPE_I32:
-        return ASSAY_DNNL_s32;
-    case DTYPE_F64:
-        return dnnl->major >= 3 ? ASSAY_DNNL_f64 : 0;
-    case DTYPE_E5M2:
-        return dnnl->major >= 3 ? ASSAY_DNNL_f8_e5m2 : 0;
-    case DTYPE_E4M3:
-        return dnnl->major >= 3 ? ASSAY_DNNL_f8_e4m3 : 0;
-    default:
-        return 0;
-    }
-}
 
 static bool collapses(const struct product_matrix *matrix, uint64_t inner)
 {
@@ -192,25 +161,13 @@ static enum status make_attributes(const struct onednn *dnnl, const struct produ
     const struct dnnl_api *api = &dnnl->api;
     struct dnnl_primitive_attr *attributes = NULL;
     struct dnnl_post_ops *ops = NULL;
-    const char *function = "dnnl_primitive_attr_create";
-    unsigned code = api->dnnl_primitive_attr_create(&attributes);
+    const char *function = "dnnl_post_ops_create";
+    enum status status = cpu_dnnl_attributes(dnnl, shape->precision, &attributes, err);
+    unsigned code;
 
-    if (code == ASSAY_DNNL_success) {
-        function = "dnnl_primitive_attr_set_scratchpad_mode";
-        code = api->dnnl_primitive_attr_set_scratchpad_mode(attributes,
-                                                            ASSAY_DNNL_scratchpad_mode_user);
-    }
-    /* fp32 is true fp32, whatever the environment says (ONEDNN_DEFAULT_FPMATH_MODE). */
-    if (code == ASSAY_DNNL_success && api->dnnl_primitive_attr_set_fpmath_mode != NULL) {
-        function = "dnnl_primitive_attr_set_fpmath_mode";
-        code = api->dnnl_primitive_attr_set_fpmath_mode(
-            attributes, shape->precision == PRECISION_TF32 ? ASSAY_DNNL_fpmath_mode_tf32
-                                                           : ASSAY_DNNL_fpmath_mode_strict);
-    }
-    if (code == ASSAY_DNNL_success) {
-        function = "dnnl_post_ops_create";
-        code = api->dnnl_post_ops_create(&ops);
-    }
+    if (status != STATUS_OK)
+        return status;
+    code = api->dnnl_post_ops_create(&ops);
     if (code == ASSAY_DNNL_success) {
         function = "dnnl_post_ops_append";
         code = append_operations(dnnl, shape, layouts, apart, ops, ret_bias, ret_d);
@@ -222,8 +179,7 @@ static enum status make_attributes(const struct onednn *dnnl, const struct produ
     if (ops != NULL)
         api->dnnl_post_ops_destroy(ops);
     if (code != ASSAY_DNNL_success) {
-        if (attributes != NULL)
-            api->dnnl_primitive_attr_destroy(attributes);
+        api->dnnl_primitive_attr_destroy(attributes);
         return onednn_fail(dnnl, function, code, err);
     }
     *ret = attributes;
@@ -234,14 +190,11 @@ static enum status add_memory(const struct onednn *dnnl, struct variant *variant
                               const struct assay_dnnl_memory_desc *layout, void *bytes,
                               struct dnnl_memory **ret, struct error *err)
 {
-    struct dnnl_memory *memory = NULL;
-    const unsigned code = dnnl->api.dnnl_memory_create(&memory, layout, dnnl->engine, bytes);
+    const enum status status = cpu_dnnl_memory(dnnl, layout, bytes, ret, err);
 
-    if (code != ASSAY_DNNL_success || memory == NULL)
-        return onednn_fail(dnnl, "dnnl_memory_create", code, err);
-    *ret = memory;
-    variant->args[variant->arg_count++] = (struct assay_dnnl_exec_arg){arg, memory};
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        variant->args[variant->arg_count++] = (struct assay_dnnl_exec_arg){arg, *ret};
+    return status;
 }
 
 static enum status add_scratchpad(const struct onednn *dnnl, struct variant *variant,
@@ -249,17 +202,11 @@ static enum status add_scratchpad(const struct onednn *dnnl, struct variant *var
 {
     const struct assay_dnnl_memory_desc *layout =
         dnnl->api.dnnl_primitive_desc_query_md(desc, ASSAY_DNNL_query_scratchpad_md, 0);
-    size_t size;
+    const enum status status = cpu_dnnl_array(dnnl, layout, "a scratchpad", &variant->scratchpad,
+                                              &variant->scratchpad_bytes, err);
 
-    variant->scratchpad_bytes = layout != NULL ? dnnl->api.dnnl_memory_desc_get_size(layout) : 0;
-    if (variant->scratchpad_bytes == 0)
-        return STATUS_OK;
-    size = (variant->scratchpad_bytes + SCRATCHPAD_ALIGN - 1) / SCRATCHPAD_ALIGN * SCRATCHPAD_ALIGN;
-    variant->scratchpad = aligned_alloc(SCRATCHPAD_ALIGN, size);
-    if (variant->scratchpad == NULL)
-        return error_set(err, STATUS_DEVICE_MEMORY,
-                         "oneDNN %s: no memory for a scratchpad of %" PRIu64 " bytes",
-                         dnnl->version, variant->scratchpad_bytes);
+    if (status != STATUS_OK || variant->scratchpad == NULL)
+        return status;
     return add_memory(dnnl, variant, ASSAY_DNNL_ARG_SCRATCHPAD, layout, variant->scratchpad,
                       &variant->pad, err);
 }
@@ -273,7 +220,6 @@ static enum status make_variant(const struct onednn *dnnl, const struct product_
     struct dnnl_primitive_attr *attributes = NULL;
     struct dnnl_primitive_desc *desc = NULL;
     enum status status;
-    unsigned code;
 
     status = make_attributes(dnnl, shape, layouts, apart, &attributes, &bias_arg, &d_arg, err);
     if (status != STATUS_OK)
@@ -284,9 +230,7 @@ static enum status make_variant(const struct onednn *dnnl, const struct product_
     if (status != STATUS_OK)
         return status;
     onednn_algorithm(dnnl, desc, variant->algorithm, sizeof(variant->algorithm));
-    code = dnnl->api.dnnl_primitive_create(&variant->primitive, desc);
-    if (code != ASSAY_DNNL_success || variant->primitive == NULL)
-        status = onednn_fail(dnnl, "dnnl_primitive_create", code, err);
+    status = cpu_dnnl_primitive(dnnl, desc, &variant->primitive, err);
     if (status == STATUS_OK)
         status = add_memory(dnnl, variant, ASSAY_DNNL_ARG_SRC, layouts->a, NULL, &variant->a, err);
     if (status == STATUS_OK)
@@ -323,20 +267,6 @@ void cpu_product_destroy(struct device *base, struct product *product)
     free(self);
 }
 
-/*
- * tf32 is a permission that the library may not take: without an algorithm that says so, what runs
- * is fp32.
- */
-static enum status check_tf32(const struct onednn *dnnl, const struct cpu_product *product,
-                              struct error *err)
-{
-    if (strstr(product->in_place.algorithm, "tf32") != NULL)
-        return STATUS_OK;
-    return error_set(err, STATUS_UNSUPPORTED,
-                     "oneDNN %s: with tf32 allowed it chooses %s, which computes in fp32",
-                     dnnl->version, product->in_place.algorithm);
-}
-
 enum status cpu_product_create(struct device *base, const struct product_shape *shape,
                                struct product **ret, struct error *err)
 {
@@ -345,8 +275,9 @@ enum status cpu_product_create(struct device *base, const struct product_shape *
     struct layouts layouts = {0};
     enum status status;
 
-    if (shape->precision == PRECISION_TF32 && dnnl->major < 3)
-        return error_set(err, STATUS_UNSUPPORTED, "oneDNN %s has no tf32", dnnl->version);
+    status = cpu_dnnl_knows_precision(dnnl, shape->precision, err);
+    if (status != STATUS_OK)
+        return status;
     product = calloc(1, sizeof(*product));
     if (product == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
@@ -355,8 +286,8 @@ enum status cpu_product_create(struct device *base, const struct product_shape *
         status = make_variant(dnnl, shape, &layouts, false, &product->in_place, err);
     if (status == STATUS_OK && shape->add)
         status = make_variant(dnnl, shape, &layouts, true, &product->apart, err);
-    if (status == STATUS_OK && shape->precision == PRECISION_TF32)
-        status = check_tf32(dnnl, product, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_takes_precision(dnnl, shape->precision, product->in_place.algorithm, err);
     layouts_finish(dnnl, &layouts);
     if (status != STATUS_OK) {
         cpu_product_destroy(base, &product->base);
@@ -366,34 +297,6 @@ enum status cpu_product_create(struct device *base, const struct product_shape *
     return STATUS_OK;
 }
 
-/* Points `memory` at an operand; 0 memory: nothing to do. */
-static unsigned point(const struct onednn *dnnl, struct dnnl_memory *memory,
-                      const struct product_operand *operand, enum dtype type)
-{
-    unsigned char *bytes;
-
-    if (memory == NULL)
-        return ASSAY_DNNL_success;
-    bytes = ((struct cpu_buffer *)operand->buffer)->bytes;
-    return dnnl->api.dnnl_memory_set_data_handle(memory,
-                                                 bytes + operand->offset * (dtype_bits(type) / 8));
-}
-
-/*
- * oneDNN's threads are the pool's. They are told once, and keep it until the host may go on by
- * itself (device.c); threads that the library starts anew inherit it. Returns the calling thread's
- * mode.
- */
-static bool begin_flush(struct cpu_device *device)
-{
-    const bool before = cpu_threads_switch_flush(true);
-
-    if (!device->pool_flushes)
-        cpu_threads_set_flush(device->threads, true);
-    device->pool_flushes = true;
-    return before;
-}
-
 enum status cpu_product_run(struct device *base, struct product *product,
                             const struct product_operands *operands, struct error *err)
 {
@@ -401,98 +304,22 @@ enum status cpu_product_run(struct device *base, struct product *product,
     const struct onednn *dnnl = &device->state->dnnl;
     struct cpu_product *self = (struct cpu_product *)product;
     const struct product_shape *shape = &product->shape;
-    bool before;
     const bool apart = shape->add && (operands->d.buffer != operands->c.buffer ||
                                       operands->d.offset != operands->c.offset);
     struct variant *variant = apart ? &self->apart : &self->in_place;
-    unsigned code = point(dnnl, variant->a, &operands->a, shape->a.type);
+    enum status status = cpu_dnnl_point(dnnl, variant->a, &operands->a, shape->a.type, err);
 
-    if (code == ASSAY_DNNL_success)
-        code = point(dnnl, variant->b, &operands->b, shape->b.type);
-    if (code == ASSAY_DNNL_success)
-        code = point(dnnl, variant->c, &operands->c, shape->c.type);
-    if (code == ASSAY_DNNL_success)
-        code = point(dnnl, variant->bias, &operands->bias, shape->bias_type);
-    if (code == ASSAY_DNNL_success)
-        code = point(dnnl, variant->d, &operands->d, shape->c.type);
-    if (code != ASSAY_DNNL_success)
-        return onednn_fail(dnnl, "dnnl_memory_set_data_handle", code, err);
-    before = device->flush_denormals && begin_flush(device);
-    code = dnnl->api.dnnl_primitive_execute(variant->primitive, dnnl->stream, variant->arg_count,
-                                            variant->args);
-    if (code == ASSAY_DNNL_success)
-        code = dnnl->api.dnnl_stream_wait(dnnl->stream);
-    if (device->flush_denormals)
-        cpu_threads_switch_flush(before);
-    return code == ASSAY_DNNL_success ? STATUS_OK
-                                      : onednn_fail(dnnl, "dnnl_primitive_execute", code, err);
-}
-
-/* Bits of dnnl_cpu_isa_t that are the same in versions 2 and 3 (x86 only). */
-#define ISA_AVX512 0x20u
-#define ISA_VNNI 0x40u
-#define ISA_BF16 0x80u
-#define ISA_FP16 0x100u /* in version 3 */
-
-static bool has(const char *text, const char *word)
-{
-    return strstr(text, word) != NULL;
-}
-
-/*
- * An algorithm that is named after an instruction set uses it: "brg:avx512_core_bf16". One that is
- * not ("gemm:jit") uses the best there is, which the effective instruction set tells.
- */
-static enum support judge(enum precision precision, const char *algorithm, unsigned isa, int major)
-{
-    const bool named = has(algorithm, ":avx") || has(algorithm, ":sse");
-    const bool wide = named && (has(algorithm, "amx") || has(algorithm, "avx10"));
-
-    if (algorithm[0] == '\0')
-        return SUPPORT_UNKNOWN;
-    if (strncmp(algorithm, "ref", 3) == 0)
-        return SUPPORT_EMULATED;
-#if !defined(__x86_64__)
-    if (precision != PRECISION_FP32)
-        return SUPPORT_UNKNOWN;
-#endif
-    switch (precision) {
-    case PRECISION_FP64:
-    case PRECISION_FP32:
-    case PRECISION_TF32:
-        return SUPPORT_NATIVE;
-    case PRECISION_BF16:
-        if (wide || (named ? has(algorithm, "bf16") : (isa & ISA_BF16) != 0))
-            return SUPPORT_NATIVE;
-        return SUPPORT_EMULATED;
-    case PRECISION_FP16:
-        if (wide || (named ? has(algorithm, "fp16") : major >= 3 && (isa & ISA_FP16) != 0))
-            return SUPPORT_NATIVE;
-        return SUPPORT_EMULATED;
-    case PRECISION_INT8:
-        if (wide ||
-            (named ? has(algorithm, "vnni") || has(algorithm, "bf16") || has(algorithm, "fp16")
-                   : (isa & ISA_VNNI) != 0))
-            return SUPPORT_NATIVE;
-        return SUPPORT_EMULATED;
-    default:
-        return SUPPORT_UNKNOWN;
-    }
-}
-
-void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
-                       uint64_t scratchpad_bytes, struct product_info *ret)
-{
-    const unsigned isa =
-        dnnl->api.dnnl_get_effective_cpu_isa != NULL ? dnnl->api.dnnl_get_effective_cpu_isa() : 0;
-
-    snprintf(ret->library, sizeof(ret->library), "oneDNN");
-    snprintf(ret->version, sizeof(ret->version), "%s", dnnl->version);
-    snprintf(ret->algorithm, sizeof(ret->algorithm), "%s", algorithm);
-    ret->workspace_bytes = scratchpad_bytes;
-    ret->support = judge(precision, algorithm, isa, dnnl->major);
-    snprintf(ret->method, sizeof(ret->method),
-             "impl_info_str \"%.48s\", dnnl_get_effective_cpu_isa 0x%x", algorithm, isa);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, variant->b, &operands->b, shape->b.type, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, variant->c, &operands->c, shape->c.type, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, variant->bias, &operands->bias, shape->bias_type, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, variant->d, &operands->d, shape->c.type, err);
+    if (status != STATUS_OK)
+        return status;
+    return cpu_dnnl_execute(device, variant->primitive, variant->arg_count, variant->args, err);
 }
 
 enum status cpu_product_describe(struct device *base, const struct product *product,
