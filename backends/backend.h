@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/convolution.h"
+#include "backends/product.h"
 #include "harness/core/digest.h"
 #include "harness/core/precision.h"
 #include "harness/core/reading.h"
@@ -30,8 +32,6 @@ struct device;
 struct buffer;
 struct module;
 struct event;
-struct product;
-struct convolution;
 struct telemetry;
 
 enum device_type { DEVICE_CPU, DEVICE_GPU, DEVICE_ACCELERATOR, DEVICE_SIMULATED };
@@ -76,8 +76,8 @@ struct backend_file_list {
 };
 
 /*
- * Adds the file that `path` leads to, once; what is no plain file is left out. A bare name is looked
- * up in PATH. Copies path and version (which may be NULL).
+ * Adds the file that `path` leads to, once; what is no plain file is left out. A bare name is
+ * looked up in PATH. Copies path and version (which may be NULL).
  */
 void backend_file_list_add(struct backend_file_list *list, const char *kind, const char *path,
                            const char *version);
@@ -172,96 +172,6 @@ struct kernel_launch {
     uint32_t groups[3];
     const struct kernel_arg *args;
     size_t arg_count;
-};
-
-/* ---- the vendor library's matrix product ---- */
-
-/* How a device does an operation in a precision, as its library tells. */
-enum support { SUPPORT_UNKNOWN, SUPPORT_NATIVE, SUPPORT_EMULATED, SUPPORT_ABSENT };
-const char *support_name(enum support support); /* "unknown", "native", "emulated", "absent" */
-
-/*
- * How a matrix lies in its buffer. Element (r, c) of op(M) is at offset + r * stride + c, or at
- * offset + c * stride + r when `transpose`; the matrices of a batch are outer_stride and
- * inner_stride apart (0: the same one for all). Everything counts elements of `type`.
- */
-struct product_matrix {
-    enum dtype type;
-    bool transpose;
-    uint64_t stride;
-    uint64_t outer_stride, inner_stride;
-};
-
-/*
- * C[m,n] = alpha * op(A)[m,k] op(B)[k,n] + bias[n] + D[m,n] for each of outer * inner matrices.
- * `precision` is what is computed in: fp32 is true fp32 and never tf32; int8 gives i32. Sums are
- * kept in f32 for fp32 and below, f64 for fp64, i32 for int8. C is never transposed. For int8,
- * alpha is 1 and there is no bias and no D.
- */
-struct product_shape {
-    enum precision precision;
-    uint64_t m, n, k;
-    uint64_t outer, inner; /* 0 counts as 1 */
-    struct product_matrix a, b, c;
-    bool add;  /* reads D, which lies as C does and may be C itself */
-    bool bias; /* of bias_type, n elements, the same for all matrices */
-    enum dtype bias_type;
-    float alpha; /* 0 counts as 1 */
-};
-
-/* One array of a product; `offset` in elements. */
-struct product_operand {
-    struct buffer *buffer;
-    uint64_t offset;
-};
-struct product_operands {
-    struct product_operand a, b, c;
-    struct product_operand bias, d; /* only where the shape has them */
-};
-
-#define PRODUCT_WORD_MAX 128
-
-/* What will run, for provenance. */
-struct product_info {
-    char library[PRODUCT_WORD_MAX];   /* "cublasLt" */
-    char version[PRODUCT_WORD_MAX];   /* as the library tells it */
-    char algorithm[PRODUCT_WORD_MAX]; /* its own name or number for what it chose; "" if not told */
-    uint64_t workspace_bytes;
-    enum support support;
-    char method[PRODUCT_WORD_MAX]; /* how `support` was learned: the call and its answer */
-    uint32_t algorithms;           /* that product_select chooses from; 0: the library lists none */
-};
-
-/* ---- the vendor library's convolution ---- */
-
-/*
- * A forward 2-D convolution of a batch of images, as networks have it:
- * output[b, y, x, f] = sum over r, s, c of weights[f, r, s, c]
- *     * input[b, y stride_y + r dilation_y - pad_y, x stride_x + s dilation_x - pad_x, g C + c]
- * where C = channels / groups, g = f / (filters / groups), and input beyond its edge is 0.
- * Channels lie last, without gaps, and weights as (filter, row, column, channel). `precision` is
- * what is computed in, as in struct product_shape, and sums are kept as there. What is asked for is
- * this sum: a library's FFT or Winograd forms, whose errors have other bounds, are not used.
- */
-struct convolution_shape {
-    enum precision precision;
-    enum dtype type;        /* of input and weights */
-    enum dtype result_type; /* of the output: type, or what sums are kept in; f32 for int8, too */
-    uint64_t batch, height, width, channels; /* of the input */
-    uint64_t filters, kernel_height, kernel_width;
-    uint64_t stride_y, stride_x, dilation_y, dilation_x, groups; /* 0 counts as 1 */
-    uint64_t pad_y, pad_x;                                       /* on either side */
-};
-
-/* Height and width of the output, 0 where the kernel is larger than the padded image. */
-uint64_t convolution_out_height(const struct convolution_shape *shape);
-uint64_t convolution_out_width(const struct convolution_shape *shape);
-
-/* What will run, for provenance. */
-struct convolution_info {
-    struct product_info library;
-    char weights[PRODUCT_WORD_MAX]; /* how the library reads them: "as given", or what was done */
-    uint64_t weights_bytes;         /* of its own copy; 0: it reads the caller's */
 };
 
 struct device_ops {
@@ -375,17 +285,6 @@ struct event {
     struct device *device;
 };
 
-struct product {
-    struct device *device;
-    struct product_shape shape; /* with the 0s that count as 1 filled in */
-};
-
-struct convolution {
-    struct device *device;
-    struct convolution_shape shape; /* with the 0s that count as 1 filled in */
-    bool has_weights;
-};
-
 struct backend_ops {
     const char *name;        /* "opencl" */
     const char *description; /* "OpenCL through the ICD loader" */
@@ -402,7 +301,8 @@ struct backend_ops {
                                struct error *err);
     /* Optional: the vendor libraries, opened or not; at most `capacity`; NULL: it has none. */
     size_t (*libraries)(struct backend *backend, struct backend_library *ret, size_t capacity);
-    /* Optional: adds the device's files that take part besides mapped ones. NULL: there are none. */
+    /* Optional: adds the device's files that take part besides mapped ones. NULL: there are none.
+     */
     void (*files)(struct backend *backend, uint32_t index, struct backend_file_list *ret);
     /* Optional: see telemetry.h. NULL: the backend has none. */
     enum status (*telemetry_open)(struct backend *backend, uint32_t index, struct telemetry **ret,
@@ -444,7 +344,8 @@ enum status backend_device_open(struct backend *backend, uint32_t index,
                                 const struct device_options *options, struct device **ret,
                                 struct error *err);
 size_t backend_libraries(struct backend *backend, struct backend_library *ret, size_t capacity);
-/* Adds to `ret`; a backend that does not tell adds nothing. An error is a bad index or no memory. */
+/* Adds to `ret`; a backend that does not tell adds nothing. An error is a bad index or no memory.
+ */
 enum status backend_files(struct backend *backend, uint32_t index, struct backend_file_list *ret,
                           struct error *err);
 /* For the backend of "cpu:0" or "cpu"; 0 when it wants none, or is not known. */
@@ -504,69 +405,6 @@ size_t device_lane_candidates(struct device *device, uint32_t *ret, size_t capac
  * OMP_PROC_BIND or OMP_PLACES, and children would inherit that. Does nothing where neither is set.
  */
 void backend_unbind_process(void);
-
-/* ---- product.c ---- */
-
-bool device_has_products(const struct device *device);
-/*
- * UNSUPPORTED: the device has no vendor product, or the library does not do this one (its answer
- * is in the message). INVALID: an empty matrix, a stride shorter than its rows, a transposed C,
- * types that do not belong to the precision, alpha, bias or D with int8.
- */
-enum status device_product_create(struct device *device, const struct product_shape *shape,
-                                  struct product **ret, struct error *err);
-void device_product_destroy(struct product *product); /* takes NULL */
-/* Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device. */
-enum status device_product_run(struct product *product, const struct product_operands *operands,
-                               struct error *err);
-enum status device_product_describe(const struct product *product, struct product_info *ret,
-                                    struct error *err);
-/*
- * Lets the product take algorithm `index`, below product_info.algorithms; on failure it keeps the
- * one it had. NOT_FOUND: the list is shorter. DEVICE_MEMORY: no room for its workspace.
- * UNSUPPORTED: the library lists none.
- */
-enum status device_product_select(struct product *product, uint32_t index, struct error *err);
-/*
- * Asks the library for a small product in the precision (64 x 64 x 64, for fp4 128 x 128 x 128, B
- * transposed as the weights of a linear layer are, C in f32, f64 or i32 as it sums; where that is
- * refused, C in the operands' type). fp8 is OCP's; where the library has AMD's FNUZ kind, too or
- * alone, `method` says so. `ret` is filled whatever the answer: SUPPORT_ABSENT has the reason in
- * `method`. A product in fp4 is asked for with scales a block, and cannot be run.
- */
-void device_product_support(struct device *device, enum precision precision,
-                            struct product_info *ret);
-
-/* ---- convolution.c ---- */
-
-bool device_has_convolutions(const struct device *device);
-/*
- * UNSUPPORTED: the device has no vendor convolution, or the library does not do this one. INVALID:
- * nothing in a dimension, groups that do not divide channels and filters, a kernel that no padded
- * image holds, a dimension beyond 2^31, types that do not belong to the precision.
- */
-enum status device_convolution_create(struct device *device, const struct convolution_shape *shape,
-                                      struct convolution **ret, struct error *err);
-void device_convolution_destroy(struct convolution *convolution); /* takes NULL */
-/* Before the first run. Waits. INVALID and INTERNAL as for run. */
-enum status device_convolution_set_weights(struct convolution *convolution,
-                                           const struct product_operand *weights,
-                                           struct error *err);
-/*
- * Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device, or no
- * weights were set.
- */
-enum status device_convolution_run(struct convolution *convolution,
-                                   const struct product_operand *input,
-                                   const struct product_operand *output, struct error *err);
-enum status device_convolution_describe(const struct convolution *convolution,
-                                        struct convolution_info *ret, struct error *err);
-/*
- * Asks the library for a small convolution in the precision (8 x 8 x 64, 64 filters of 3 x 3), the
- * output as it is summed, then in the operands' type. Fills `ret` as device_product_support does.
- */
-void device_convolution_support(struct device *device, enum precision precision,
-                                struct convolution_info *ret);
 
 /* Takes NULL. Free its buffers, modules and events before: they are the caller's. */
 void device_close(struct device *device);

@@ -1,7 +1,9 @@
 assay_add_test(NAME test_backend_registry SOURCES unit/test_backend_registry.c
     LIBS assay_backends LABELS unit)
 assay_add_test(NAME test_backend_wrappers SOURCES unit/test_backend_wrappers.c
-    LIBS assay_backends LABELS unit)
+    unit/wrapper_fixture.c LIBS assay_backends LABELS unit)
+assay_add_test(NAME test_backend_operations SOURCES unit/test_backend_operations.c
+    unit/wrapper_fixture.c LIBS assay_backends LABELS unit)
 assay_add_test(NAME test_backend_resolve SOURCES unit/test_backend_resolve.c
     LIBS assay_backends LABELS unit)
 assay_add_test(NAME test_backend_null SOURCES unit/test_backend_null.c

@@ -1,23 +1,11 @@
 /* The wrappers against a device that records what reaches it: bad calls must never do so. */
-#include "backends/backend.h"
+#include "wrapper_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static int reached;           /* calls of any hook */
-static enum status answer;    /* what the hooks return */
 static int64_t elapsed_ns;    /* what event_elapsed_ns gives */
 static bool describe_is_torn; /* module_describe leaves a string out, as when memory is short */
-
-static enum status say(struct error *err)
-{
-    reached++;
-    return answer == STATUS_OK ? STATUS_OK : error_set(err, answer, "asked to fail");
-}
 
 static enum status buffer_alloc(struct device *device, uint64_t bytes, enum buffer_flags flags,
                                 struct buffer **ret, struct error *err)
@@ -135,42 +123,6 @@ static enum status simple(struct device *device, struct error *err)
     return say(err);
 }
 
-static struct product the_product;
-
-static enum status product_create_hook(struct device *device, const struct product_shape *shape,
-                                       struct product **ret, struct error *err)
-{
-    (void)device;
-    (void)shape;
-    *ret = &the_product;
-    return say(err);
-}
-
-static void product_destroy_hook(struct device *device, struct product *product)
-{
-    (void)device;
-    (void)product;
-    reached++;
-}
-
-static enum status product_run_hook(struct device *device, struct product *product,
-                                    const struct product_operands *operands, struct error *err)
-{
-    (void)device;
-    (void)product;
-    (void)operands;
-    return say(err);
-}
-
-static enum status product_describe_hook(struct device *device, const struct product *product,
-                                         struct product_info *ret, struct error *err)
-{
-    (void)device;
-    (void)product;
-    *ret = (struct product_info){.library = "it", .support = SUPPORT_NATIVE};
-    return say(err);
-}
-
 static void close_hook(struct device *device)
 {
     (void)device;
@@ -192,10 +144,6 @@ static const struct device_ops full_ops = {
     .event_elapsed_ns = event_elapsed,
     .flush = simple,
     .synchronize = simple,
-    .product_create = product_create_hook,
-    .product_destroy = product_destroy_hook,
-    .product_run = product_run_hook,
-    .product_describe = product_describe_hook,
     .close = close_hook,
 };
 
@@ -211,10 +159,6 @@ static int set_up(void **state)
     least_ops.event_record = NULL;
     least_ops.event_elapsed_ns = NULL;
     least_ops.flush = NULL;
-    least_ops.product_create = NULL;
-    least_ops.product_destroy = NULL;
-    least_ops.product_run = NULL;
-    least_ops.product_describe = NULL;
     device = (struct device){.ops = &full_ops, .info = {.name = (char *)"fake", .max_lanes = 64}};
     other = device;
     reached = 0;
@@ -223,24 +167,6 @@ static int set_up(void **state)
     describe_is_torn = false;
     return 0;
 }
-
-#define REFUSED(status, call)                                                                      \
-    do {                                                                                           \
-        struct error err = ERROR_INIT;                                                             \
-        const int before = reached;                                                                \
-        assert_int_equal(call, status);                                                            \
-        assert_int_equal(err.code, status);                                                        \
-        assert_true(err.message[0] != '\0');                                                       \
-        assert_int_equal(reached, before);                                                         \
-    } while (0)
-
-#define PASSES(call)                                                                               \
-    do {                                                                                           \
-        struct error err = ERROR_INIT;                                                             \
-        const int before = reached;                                                                \
-        assert_int_equal(call, STATUS_OK);                                                         \
-        assert_int_equal(reached, before + 1);                                                     \
-    } while (0)
 
 static void test_buffers(void **state)
 {
@@ -389,115 +315,6 @@ static void test_events(void **state)
     PASSES(device_synchronize(&device, &err));
 }
 
-#define CREATE() device_product_create(&device, &shape, &product, &err)
-#define RUN() device_product_run(product, &operands, &err)
-
-static void test_products(void **state)
-{
-    struct buffer a = {.device = &device, .bytes = 2 * 3 * 4};
-    struct buffer b = {.device = &device, .bytes = 3 * 5 * 4};
-    struct buffer c = {.device = &device, .bytes = 2 * 5 * 4};
-    struct buffer foreign = {.device = &other, .bytes = 1000};
-    struct product_shape shape = {.precision = PRECISION_FP32,
-                                  .m = 2,
-                                  .n = 5,
-                                  .k = 3,
-                                  .a = {.type = DTYPE_F32, .stride = 3},
-                                  .b = {.type = DTYPE_F32, .stride = 5},
-                                  .c = {.type = DTYPE_F32, .stride = 5}};
-    const struct product_shape fits = shape;
-    struct product_operands operands = {.a = {&a, 0}, .b = {&b, 0}, .c = {&c, 0}};
-    const struct product_operands inside = operands;
-    struct product *product = NULL;
-    struct product_info info;
-
-    (void)state;
-    PASSES(CREATE());
-    assert_int_equal(product->shape.outer, 1);
-    assert_int_equal(product->shape.inner, 1);
-    assert_true(product->shape.alpha == 1.0f);
-    PASSES(RUN());
-    operands.a.offset = 1;
-    REFUSED(STATUS_INVALID, RUN());
-    operands = inside;
-    operands.b.buffer = &foreign;
-    REFUSED(STATUS_INTERNAL, RUN());
-    operands.b.buffer = NULL;
-    REFUSED(STATUS_INTERNAL, RUN());
-    operands = inside;
-
-    shape.b.stride = 6; /* longer rows than the buffer has */
-    PASSES(CREATE());
-    REFUSED(STATUS_INVALID, RUN());
-    shape.b.stride = 4;
-    REFUSED(STATUS_INVALID, CREATE());
-    shape = fits;
-    shape.c.stride = UINT64_MAX;
-    PASSES(CREATE());
-    REFUSED(STATUS_INVALID, RUN());
-    shape = fits;
-    shape.a.transpose = true; /* 3 x 2 now */
-    shape.a.stride = 2;
-    PASSES(CREATE());
-    PASSES(RUN());
-    shape.a.stride = 1;
-    REFUSED(STATUS_INVALID, CREATE());
-    shape = fits;
-    shape.inner = 2; /* the same A and B for both, C behind C */
-    shape.c.inner_stride = 10;
-    PASSES(CREATE());
-    REFUSED(STATUS_INVALID, RUN());
-    c.bytes *= 2;
-    PASSES(RUN());
-    c.bytes /= 2;
-    shape = fits;
-    shape.add = true;
-    PASSES(CREATE());
-    REFUSED(STATUS_INTERNAL, RUN()); /* no D */
-    operands.d = operands.c;
-    PASSES(RUN());
-    shape.bias = true;
-    shape.bias_type = DTYPE_F32;
-    PASSES(CREATE());
-    REFUSED(STATUS_INTERNAL, RUN()); /* no bias */
-    operands.bias.buffer = &c;
-    operands.bias.offset = 6;
-    REFUSED(STATUS_INVALID, RUN());
-    operands = inside;
-
-    shape = fits;
-    shape.k = 0;
-    REFUSED(STATUS_INVALID, CREATE());
-    shape = fits;
-    shape.c.transpose = true;
-    REFUSED(STATUS_INVALID, CREATE());
-    shape = fits;
-    shape.precision = PRECISION_FP64; /* operands of another type */
-    REFUSED(STATUS_INVALID, CREATE());
-    shape.precision = PRECISION_TF32;
-    PASSES(CREATE());
-    shape.precision = PRECISION_INT8;
-    shape.a.type = shape.b.type = DTYPE_I8;
-    REFUSED(STATUS_INVALID, CREATE()); /* sums of int8 are i32 */
-    shape.c.type = DTYPE_I32;
-    PASSES(CREATE());
-    shape.alpha = 2.0f;
-    REFUSED(STATUS_INVALID, CREATE());
-
-    PASSES(device_product_describe(product, &info, &err));
-    assert_string_equal(info.library, "it");
-    device_product_support(&device, PRECISION_BF16, &info);
-    assert_int_equal(info.support, answer == STATUS_OK ? SUPPORT_NATIVE : SUPPORT_ABSENT);
-    device_product_destroy(NULL);
-    device.ops = &least_ops;
-    shape = fits;
-    reached = 0;
-    assert_int_equal(device_product_create(&device, &shape, &product, NULL), STATUS_UNSUPPORTED);
-    device_product_support(&device, PRECISION_BF16, &info);
-    assert_int_equal(info.support, SUPPORT_ABSENT);
-    assert_int_equal(reached, 0);
-}
-
 static void test_the_rest(void **state)
 {
     uint32_t lanes[2] = {7, 7};
@@ -522,11 +339,8 @@ static void test_the_rest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_buffers, set_up),
-        cmocka_unit_test_setup(test_modules, set_up),
-        cmocka_unit_test_setup(test_launches, set_up),
-        cmocka_unit_test_setup(test_events, set_up),
-        cmocka_unit_test_setup(test_products, set_up),
+        cmocka_unit_test_setup(test_buffers, set_up),  cmocka_unit_test_setup(test_modules, set_up),
+        cmocka_unit_test_setup(test_launches, set_up), cmocka_unit_test_setup(test_events, set_up),
         cmocka_unit_test_setup(test_the_rest, set_up),
     };
 

@@ -1,0 +1,110 @@
+/*
+ * product - the vendor library's matrix product: shapes, operands, and the calls on a device, which
+ * check and then go to its hooks (device_ops, backend.h, which includes this).
+ */
+#ifndef ASSAY_BACKENDS_PRODUCT_H
+#define ASSAY_BACKENDS_PRODUCT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/core/precision.h"
+#include "harness/core/status.h"
+
+struct buffer;
+struct device;
+
+/* How a device does an operation in a precision, as its library tells. */
+enum support { SUPPORT_UNKNOWN, SUPPORT_NATIVE, SUPPORT_EMULATED, SUPPORT_ABSENT };
+const char *support_name(enum support support); /* "unknown", "native", "emulated", "absent" */
+
+/*
+ * How a matrix lies in its buffer. Element (r, c) of op(M) is at offset + r * stride + c, or at
+ * offset + c * stride + r when `transpose`; the matrices of a batch are outer_stride and
+ * inner_stride apart (0: the same one for all). Everything counts elements of `type`.
+ */
+struct product_matrix {
+    enum dtype type;
+    bool transpose;
+    uint64_t stride;
+    uint64_t outer_stride, inner_stride;
+};
+
+/*
+ * C[m,n] = alpha * op(A)[m,k] op(B)[k,n] + bias[n] + D[m,n] for each of outer * inner matrices.
+ * `precision` is what is computed in: fp32 is true fp32 and never tf32; int8 gives i32. Sums are
+ * kept in f32 for fp32 and below, f64 for fp64, i32 for int8. C is never transposed. For int8,
+ * alpha is 1 and there is no bias and no D.
+ */
+struct product_shape {
+    enum precision precision;
+    uint64_t m, n, k;
+    uint64_t outer, inner; /* 0 counts as 1 */
+    struct product_matrix a, b, c;
+    bool add;  /* reads D, which lies as C does and may be C itself */
+    bool bias; /* of bias_type, n elements, the same for all matrices */
+    enum dtype bias_type;
+    float alpha; /* 0 counts as 1 */
+};
+
+/* One array of a product; `offset` in elements. */
+struct product_operand {
+    struct buffer *buffer;
+    uint64_t offset;
+};
+struct product_operands {
+    struct product_operand a, b, c;
+    struct product_operand bias, d; /* only where the shape has them */
+};
+
+#define PRODUCT_WORD_MAX 128
+
+/* What will run, for provenance. */
+struct product_info {
+    char library[PRODUCT_WORD_MAX];   /* "cublasLt" */
+    char version[PRODUCT_WORD_MAX];   /* as the library tells it */
+    char algorithm[PRODUCT_WORD_MAX]; /* its own name or number for what it chose; "" if not told */
+    uint64_t workspace_bytes;
+    enum support support;
+    char method[PRODUCT_WORD_MAX]; /* how `support` was learned: the call and its answer */
+    uint32_t algorithms;           /* that product_select chooses from; 0: the library lists none */
+};
+
+/* Implementations embed this as their first member; the wrapper fills it when create has succeeded.
+ */
+struct product {
+    struct device *device;
+    struct product_shape shape; /* with the 0s that count as 1 filled in */
+};
+
+bool device_has_products(const struct device *device);
+/*
+ * UNSUPPORTED: the device has no vendor product, or the library does not do this one (its answer
+ * is in the message). INVALID: an empty matrix, a stride shorter than its rows, a transposed C,
+ * types that do not belong to the precision, alpha, bias or D with int8.
+ */
+enum status device_product_create(struct device *device, const struct product_shape *shape,
+                                  struct product **ret, struct error *err);
+void device_product_destroy(struct product *product); /* takes NULL */
+/* Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device. */
+enum status device_product_run(struct product *product, const struct product_operands *operands,
+                               struct error *err);
+enum status device_product_describe(const struct product *product, struct product_info *ret,
+                                    struct error *err);
+/*
+ * Lets the product take algorithm `index`, below product_info.algorithms; on failure it keeps the
+ * one it had. NOT_FOUND: the list is shorter. DEVICE_MEMORY: no room for its workspace.
+ * UNSUPPORTED: the library lists none.
+ */
+enum status device_product_select(struct product *product, uint32_t index, struct error *err);
+/*
+ * Asks the library for a small product in the precision (64 x 64 x 64, for fp4 128 x 128 x 128, B
+ * transposed as the weights of a linear layer are, C in f32, f64 or i32 as it sums; where that is
+ * refused, C in the operands' type). fp8 is OCP's; where the library has AMD's FNUZ kind, too or
+ * alone, `method` says so. `ret` is filled whatever the answer: SUPPORT_ABSENT has the reason in
+ * `method`. A product in fp4 is asked for with scales a block, and cannot be run.
+ */
+void device_product_support(struct device *device, enum precision precision,
+                            struct product_info *ret);
+
+#endif

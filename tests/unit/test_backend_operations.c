@@ -1,0 +1,350 @@
+/*
+ * The wrappers of products and convolutions against a device that records what reaches it: bad
+ * calls must never do so.
+ */
+#include "wrapper_fixture.h"
+
+static struct product the_product;
+
+static enum status product_create_hook(struct device *device, const struct product_shape *shape,
+                                       struct product **ret, struct error *err)
+{
+    (void)device;
+    (void)shape;
+    *ret = &the_product;
+    return say(err);
+}
+
+static void product_destroy_hook(struct device *device, struct product *product)
+{
+    (void)device;
+    (void)product;
+    reached++;
+}
+
+static enum status product_run_hook(struct device *device, struct product *product,
+                                    const struct product_operands *operands, struct error *err)
+{
+    (void)device;
+    (void)product;
+    (void)operands;
+    return say(err);
+}
+
+static enum status product_describe_hook(struct device *device, const struct product *product,
+                                         struct product_info *ret, struct error *err)
+{
+    (void)device;
+    (void)product;
+    *ret = (struct product_info){.library = "it", .support = SUPPORT_NATIVE};
+    return say(err);
+}
+
+static struct convolution the_convolution;
+
+static enum status convolution_create_hook(struct device *device,
+                                           const struct convolution_shape *shape,
+                                           struct convolution **ret, struct error *err)
+{
+    (void)device;
+    (void)shape;
+    *ret = &the_convolution;
+    return say(err);
+}
+
+static void convolution_destroy_hook(struct device *device, struct convolution *convolution)
+{
+    (void)device;
+    (void)convolution;
+    reached++;
+}
+
+static enum status convolution_weights_hook(struct device *device, struct convolution *convolution,
+                                            const struct product_operand *weights,
+                                            struct error *err)
+{
+    (void)device;
+    (void)convolution;
+    (void)weights;
+    return say(err);
+}
+
+static enum status convolution_run_hook(struct device *device, struct convolution *convolution,
+                                        const struct product_operand *input,
+                                        const struct product_operand *output, struct error *err)
+{
+    (void)device;
+    (void)convolution;
+    (void)input;
+    (void)output;
+    return say(err);
+}
+
+static enum status convolution_describe_hook(struct device *device,
+                                             const struct convolution *convolution,
+                                             struct convolution_info *ret, struct error *err)
+{
+    (void)device;
+    (void)convolution;
+    *ret = (struct convolution_info){.library = {.library = "it", .support = SUPPORT_NATIVE}};
+    return say(err);
+}
+
+static const struct device_ops full_ops = {
+    .product_create = product_create_hook,
+    .product_destroy = product_destroy_hook,
+    .product_run = product_run_hook,
+    .product_describe = product_describe_hook,
+    .convolution_create = convolution_create_hook,
+    .convolution_destroy = convolution_destroy_hook,
+    .convolution_set_weights = convolution_weights_hook,
+    .convolution_run = convolution_run_hook,
+    .convolution_describe = convolution_describe_hook,
+};
+
+static const struct device_ops least_ops;
+static struct device device, other;
+
+static int set_up(void **state)
+{
+    (void)state;
+    device = (struct device){.ops = &full_ops, .info = {.name = (char *)"fake"}};
+    other = device;
+    reached = 0;
+    answer = STATUS_OK;
+    return 0;
+}
+
+#define CREATE() device_product_create(&device, &shape, &product, &err)
+#define RUN() device_product_run(product, &operands, &err)
+
+static void test_products(void **state)
+{
+    struct buffer a = {.device = &device, .bytes = 2 * 3 * 4};
+    struct buffer b = {.device = &device, .bytes = 3 * 5 * 4};
+    struct buffer c = {.device = &device, .bytes = 2 * 5 * 4};
+    struct buffer foreign = {.device = &other, .bytes = 1000};
+    struct product_shape shape = {.precision = PRECISION_FP32,
+                                  .m = 2,
+                                  .n = 5,
+                                  .k = 3,
+                                  .a = {.type = DTYPE_F32, .stride = 3},
+                                  .b = {.type = DTYPE_F32, .stride = 5},
+                                  .c = {.type = DTYPE_F32, .stride = 5}};
+    const struct product_shape fits = shape;
+    struct product_operands operands = {.a = {&a, 0}, .b = {&b, 0}, .c = {&c, 0}};
+    const struct product_operands inside = operands;
+    struct product *product = NULL;
+    struct product_info info;
+
+    (void)state;
+    PASSES(CREATE());
+    assert_int_equal(product->shape.outer, 1);
+    assert_int_equal(product->shape.inner, 1);
+    assert_true(product->shape.alpha == 1.0f);
+    PASSES(RUN());
+    operands.a.offset = 1;
+    REFUSED(STATUS_INVALID, RUN());
+    operands = inside;
+    operands.b.buffer = &foreign;
+    REFUSED(STATUS_INTERNAL, RUN());
+    operands.b.buffer = NULL;
+    REFUSED(STATUS_INTERNAL, RUN());
+    operands = inside;
+
+    shape.b.stride = 6; /* longer rows than the buffer has */
+    PASSES(CREATE());
+    REFUSED(STATUS_INVALID, RUN());
+    shape.b.stride = 4;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape = fits;
+    shape.c.stride = UINT64_MAX;
+    PASSES(CREATE());
+    REFUSED(STATUS_INVALID, RUN());
+    shape = fits;
+    shape.a.transpose = true; /* 3 x 2 now */
+    shape.a.stride = 2;
+    PASSES(CREATE());
+    PASSES(RUN());
+    shape.a.stride = 1;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape = fits;
+    shape.inner = 2; /* the same A and B for both, C behind C */
+    shape.c.inner_stride = 10;
+    PASSES(CREATE());
+    REFUSED(STATUS_INVALID, RUN());
+    c.bytes *= 2;
+    PASSES(RUN());
+    c.bytes /= 2;
+    shape = fits;
+    shape.add = true;
+    PASSES(CREATE());
+    REFUSED(STATUS_INTERNAL, RUN()); /* no D */
+    operands.d = operands.c;
+    PASSES(RUN());
+    shape.bias = true;
+    shape.bias_type = DTYPE_F32;
+    PASSES(CREATE());
+    REFUSED(STATUS_INTERNAL, RUN()); /* no bias */
+    operands.bias.buffer = &c;
+    operands.bias.offset = 6;
+    REFUSED(STATUS_INVALID, RUN());
+    operands = inside;
+
+    shape = fits;
+    shape.k = 0;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape = fits;
+    shape.c.transpose = true;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape = fits;
+    shape.precision = PRECISION_FP64; /* operands of another type */
+    REFUSED(STATUS_INVALID, CREATE());
+    shape.precision = PRECISION_TF32;
+    PASSES(CREATE());
+    shape.precision = PRECISION_INT8;
+    shape.a.type = shape.b.type = DTYPE_I8;
+    REFUSED(STATUS_INVALID, CREATE()); /* sums of int8 are i32 */
+    shape.c.type = DTYPE_I32;
+    PASSES(CREATE());
+    shape.alpha = 2.0f;
+    REFUSED(STATUS_INVALID, CREATE());
+
+    PASSES(device_product_describe(product, &info, &err));
+    assert_string_equal(info.library, "it");
+    device_product_support(&device, PRECISION_BF16, &info);
+    assert_int_equal(info.support, answer == STATUS_OK ? SUPPORT_NATIVE : SUPPORT_ABSENT);
+    device_product_destroy(NULL);
+    device.ops = &least_ops;
+    shape = fits;
+    reached = 0;
+    assert_int_equal(device_product_create(&device, &shape, &product, NULL), STATUS_UNSUPPORTED);
+    device_product_support(&device, PRECISION_BF16, &info);
+    assert_int_equal(info.support, SUPPORT_ABSENT);
+    assert_int_equal(reached, 0);
+}
+
+#undef CREATE
+#undef RUN
+
+/* 5 x 4 x 4 to 3 x 2 x 6 by 3 x 3 filters. */
+static const struct convolution_shape plain = {.precision = PRECISION_FP32,
+                                               .type = DTYPE_F32,
+                                               .result_type = DTYPE_F32,
+                                               .batch = 2,
+                                               .height = 5,
+                                               .width = 4,
+                                               .channels = 4,
+                                               .filters = 6,
+                                               .kernel_height = 3,
+                                               .kernel_width = 3};
+
+#define CREATE() device_convolution_create(&device, &shape, &convolution, &err)
+#define RUN() device_convolution_run(convolution, &input, &output, &err)
+#define WEIGH() device_convolution_set_weights(convolution, &weights, &err)
+
+static void test_convolution_shapes(void **state)
+{
+    struct convolution_shape shape = plain;
+    struct convolution *convolution = NULL;
+
+    (void)state;
+    PASSES(CREATE());
+    assert_int_equal(convolution->shape.stride_y, 1);
+    assert_int_equal(convolution->shape.dilation_x, 1);
+    assert_int_equal(convolution->shape.groups, 1);
+    assert_int_equal(convolution_out_height(&shape), 3);
+    assert_int_equal(convolution_out_width(&shape), 2);
+    shape.kernel_width = 5;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape.pad_x = 1;
+    PASSES(CREATE());
+    shape.dilation_x = 2;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape = plain;
+    shape.groups = 4; /* of 6 filters */
+    REFUSED(STATUS_INVALID, CREATE());
+    shape.groups = 2;
+    PASSES(CREATE());
+    shape.pad_y = UINT64_MAX;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape = plain;
+    shape.filters = 0;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape.filters = (uint64_t)1 << 31;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape = plain;
+    shape.result_type = DTYPE_BF16;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape.precision = PRECISION_BF16;
+    shape.type = DTYPE_BF16;
+    PASSES(CREATE());
+    shape.precision = PRECISION_INT8;
+    shape.type = DTYPE_I8;
+    REFUSED(STATUS_INVALID, CREATE());
+    shape.result_type = DTYPE_I32;
+    PASSES(CREATE());
+}
+
+static void test_convolution_operands(void **state)
+{
+    struct buffer in = {.device = &device, .bytes = 2 * 5 * 4 * 4 * 4};
+    struct buffer filters = {.device = &device, .bytes = 6 * 9 * 4 * 4};
+    struct buffer out = {.device = &device, .bytes = 2 * 3 * 2 * 6 * 4};
+    struct buffer foreign = {.device = &other, .bytes = 10000};
+    struct product_operand input = {&in, 0}, weights = {&filters, 0}, output = {&out, 0};
+    const struct convolution_shape shape = plain;
+    struct convolution *convolution = NULL;
+    struct convolution_info info;
+
+    (void)state;
+    PASSES(CREATE());
+    REFUSED(STATUS_INTERNAL, RUN()); /* no weights yet */
+    weights.offset = 1;
+    REFUSED(STATUS_INVALID, WEIGH());
+    weights = (struct product_operand){&foreign, 0};
+    REFUSED(STATUS_INTERNAL, WEIGH());
+    weights = (struct product_operand){&filters, 0};
+    PASSES(WEIGH());
+    PASSES(RUN());
+    input.offset = 1;
+    REFUSED(STATUS_INVALID, RUN());
+    input = (struct product_operand){NULL, 0};
+    REFUSED(STATUS_INTERNAL, RUN());
+    input = (struct product_operand){&in, 0};
+    output.offset = UINT64_MAX;
+    REFUSED(STATUS_INVALID, RUN());
+    output = (struct product_operand){&foreign, 0};
+    REFUSED(STATUS_INTERNAL, RUN());
+    PASSES(device_convolution_describe(convolution, &info, &err));
+    assert_string_equal(info.library.library, "it");
+    device_convolution_support(&device, PRECISION_BF16, &info);
+    assert_int_equal(info.library.support, SUPPORT_NATIVE);
+    device_convolution_destroy(NULL);
+}
+
+static void test_no_convolutions(void **state)
+{
+    const struct convolution_shape shape = plain;
+    struct convolution *convolution = NULL;
+    struct convolution_info info;
+
+    (void)state;
+    device.ops = &least_ops;
+    REFUSED(STATUS_UNSUPPORTED, CREATE());
+    device_convolution_support(&device, PRECISION_BF16, &info);
+    assert_int_equal(info.library.support, SUPPORT_ABSENT);
+    assert_int_equal(reached, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_products, set_up),
+        cmocka_unit_test_setup(test_convolution_shapes, set_up),
+        cmocka_unit_test_setup(test_convolution_operands, set_up),
+        cmocka_unit_test_setup(test_no_convolutions, set_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
