@@ -3,34 +3,21 @@
  * that damage and a library that lies are found. The library is a stand-in that computes on the
  * host, straight by the sum that backend.h states.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "product_fixture.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "workloads/convolution/convolution.h"
 #include "workloads/matmul/element.h"
 
 static struct device *device;
 
-static char *declaration(const char *precisions, const char *more, const char *section)
-{
-    return text_format("workload: mine\nversion: 1\nkind: convolution\ndescription: d\n"
-                       "precisions: [%s]\n%sconvolution:\n  %s\n",
-                       precisions, more, section);
-}
-
 #define SMALL "height: 9, width: 7, channels: 4, filters: 6, kernel: 3"
 
 static void test_errors(void **state)
 {
-    static const struct {
-        const char *precisions, *more, *section, *message;
-    } rows[] = {
+    static const struct product_mistake rows[] = {
         {"fp8_e4m3", "", "shapes: [{" SMALL "}]", "mine.yaml:5: convolution does not run in fp8"},
         {"fp4", "", "shapes: [{" SMALL "}]", "mine.yaml:5: convolution does not run in fp4"},
         {"fp32", "", "shapes: [{" SMALL ", stride: 256}]", "mine.yaml:7: "},
@@ -51,17 +38,7 @@ static void test_errors(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct workload workload;
-        struct error err = ERROR_INIT;
-        char *yaml = declaration(rows[i].precisions, rows[i].more, rows[i].section);
-
-        if (workload_parse("mine.yaml", yaml, strlen(yaml), &workload, &err) != STATUS_INVALID)
-            fail_msg("taken: %s", yaml);
-        if (!strstr(err.message, rows[i].message))
-            fail_msg("%s\nlacks: %s", err.message, rows[i].message);
-        free(yaml);
-    }
+    product_mistakes_check("convolution", rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 static void test_cost(void **state)
@@ -70,8 +47,8 @@ static void test_cost(void **state)
     struct workload_case work = {.workload = &workload, .precision = PRECISION_BF16, .batch = 3};
     struct workload_cost cost;
     struct text text;
-    char *yaml = declaration("bf16, int8", "batches: [3]\n",
-                             "shapes: [{" SMALL ", stride: 2, padding: 1, groups: 2}]");
+    char *yaml = product_declaration("convolution", "bf16, int8", "batches: [3]\n",
+                                     "shapes: [{" SMALL ", stride: 2, padding: 1, groups: 2}]");
 
     (void)state;
     assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &workload, NULL), STATUS_OK);
@@ -94,70 +71,24 @@ static void test_cost(void **state)
 
 /* ---- on a device ---- */
 
-struct running {
-    struct workload workload;
-    struct workload_case work;
-    struct workload_instance *instance;
-};
-
-static enum status try_start(struct running *running, const char *section, enum precision precision,
-                             int64_t batch, enum arm arm, bool emulate, struct error *err)
+/* The plan of a section in the arm; emulated where that is allowed. */
+static struct product_plan plan_of(const char *section, enum precision precision, int64_t batch,
+                                   enum arm arm, bool emulate)
 {
-    char *yaml = declaration(precision_name(precision), "", section);
-
-    if (workload_parse("mine.yaml", yaml, strlen(yaml), &running->workload, err) != STATUS_OK)
-        fail_msg("%s", err->message);
-    free(yaml);
-    running->work = (struct workload_case){.workload = &running->workload,
-                                           .precision = precision,
-                                           .batch = batch,
-                                           .scenario = SCENARIO_OFFLINE,
-                                           .arm = arm,
-                                           .seed = 99,
-                                           .emulate = emulate};
-    running->instance = NULL;
-    return running->workload.kind->create(&running->work, device, &running->instance, err);
+    return (struct product_plan){.kind = "convolution",
+                                 .section = section,
+                                 .precision = precision,
+                                 .batch = batch,
+                                 .arm = arm,
+                                 .emulate = emulate};
 }
 
-static void start(struct running *running, const char *section, enum precision precision,
+static void start(struct product_running *running, const char *section, enum precision precision,
                   int64_t batch, enum arm arm, bool emulate)
 {
-    struct error err = ERROR_INIT;
+    const struct product_plan plan = plan_of(section, precision, batch, arm, emulate);
 
-    if (try_start(running, section, precision, batch, arm, emulate, &err) != STATUS_OK)
-        fail_msg("%s: %s", precision_name(precision), err.message);
-}
-
-static void stop(struct running *running)
-{
-    if (running->instance)
-        running->workload.kind->destroy(running->instance);
-    workload_finish(&running->workload);
-}
-
-struct tally {
-    size_t reported, failed;
-};
-
-static void count_check(void *context, const struct workload_check *check)
-{
-    struct tally *tally = context;
-
-    tally->reported++;
-    tally->failed += !check->passed;
-    assert_int_equal(check->passed, check->error <= check->tolerance);
-    assert_true(check->compared > 0);
-}
-
-static void verify_ok(struct running *running, size_t checks)
-{
-    struct tally tally = {0};
-    struct error err = ERROR_INIT;
-
-    if (running->workload.kind->verify(running->instance, count_check, &tally, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(tally.reported, checks);
-    assert_int_equal(tally.failed, 0);
+    product_start(running, device, &plan);
 }
 
 /* Primes, single elements, kernels as large as the image, padding of more than a kernel, groups. */
@@ -174,13 +105,6 @@ static const char odd_shapes[] =
     " {height: 9, width: 8, channels: 300, filters: 70, kernel: 1, stride: 2}]";
 #define ODD_SHAPES 9
 
-static bool has_f64(void)
-{
-    const struct reading *reading = reading_find(&device->info.readings, "device.fp64");
-
-    return reading && reading->status == READING_MEASURED;
-}
-
 static void test_portable(void **state)
 {
     static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PRECISION_BF16,
@@ -195,60 +119,45 @@ static void test_portable(void **state)
     count = device_lane_candidates(device, lanes, 8);
     for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++)
         for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
-            char *section = text_format("%s%s", odd_shapes, more[i]);
-            struct running running;
+            struct product_running running;
             json_t *facts, *first;
+            char *section;
 
-            if (precisions[p] == PRECISION_FP64 && !has_f64())
+            if (precisions[p] == PRECISION_FP64 && !product_has_f64(device))
                 continue;
+            section = text_format("%s%s", odd_shapes, more[i]);
             start(&running, section, precisions[p], i == 0 ? 2 : 1, ARM_PORTABLE, true);
-            verify_ok(&running, 2 * ODD_SHAPES);
+            product_verify_ok(&running, 2 * ODD_SHAPES);
             assert_int_equal(convolution_iterate(running.instance, NULL), STATUS_OK);
-            verify_ok(&running, 2 * ODD_SHAPES);
+            product_verify_ok(&running, 2 * ODD_SHAPES);
             facts = running.workload.kind->facts(running.instance);
             first = json_array_get(json_object_get(facts, "products"), 0);
             assert_string_equal(json_string_value(json_object_get(first, "layout")), "nhwc");
             assert_non_null(json_object_get(facts, "gemm_tile"));
             json_decref(facts);
-            stop(&running);
+            product_stop(&running);
             free(section);
         }
     /* Every group size, as a choice that was made before. */
     for (size_t l = 0; l < count; l++) {
-        struct running running;
-        struct error err = ERROR_INIT;
-        char *yaml = declaration("fp32", "", odd_shapes);
+        struct product_plan plan = plan_of(odd_shapes, PRECISION_FP32, 3, ARM_PORTABLE, false);
+        struct product_running running;
         json_t *choices = json_pack("{s:{s:I, s:I}}", "gemm", "lanes", (json_int_t)lanes[l],
                                     "register_rows", (json_int_t)(lanes[l] == 1 ? 6 : 4));
 
-        memset(&running, 0, sizeof(running));
-        assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &running.workload, NULL),
-                         STATUS_OK);
-        running.work = (struct workload_case){.workload = &running.workload,
-                                              .precision = PRECISION_FP32,
-                                              .batch = 3,
-                                              .seed = 5,
-                                              .choices = choices};
-        if (running.workload.kind->create(&running.work, device, &running.instance, &err) !=
-            STATUS_OK)
-            fail_msg("%s", err.message);
-        verify_ok(&running, 2 * ODD_SHAPES);
-        stop(&running);
+        plan.choices = choices;
+        product_start(&running, device, &plan);
+        product_verify_ok(&running, 2 * ODD_SHAPES);
+        product_stop(&running);
         json_decref(choices);
-        free(yaml);
     }
 }
 
 static void assert_refused(enum precision precision, enum arm arm, const char *message)
 {
-    struct running running;
-    struct error err = ERROR_INIT;
+    const struct product_plan plan = plan_of(odd_shapes, precision, 1, arm, false);
 
-    assert_int_equal(try_start(&running, odd_shapes, precision, 1, arm, false, &err),
-                     STATUS_UNSUPPORTED);
-    if (!strstr(err.message, message))
-        fail_msg("%s\nlacks: %s", err.message, message);
-    stop(&running);
+    product_refused(device, &plan, message);
 }
 
 static void test_refusals(void **state)
@@ -267,10 +176,8 @@ static void test_refusals(void **state)
 static void test_damage(void **state)
 {
     const uint64_t at = (20 * 5 + 3) * sizeof(float);
-    struct running running;
+    struct product_running running;
     struct convolution_instance *instance;
-    struct error err = ERROR_INIT;
-    struct tally tally = {0};
     float value;
 
     (void)state;
@@ -282,19 +189,13 @@ static void test_damage(void **state)
     assert_int_equal(device_download(instance->layers[2].output, at, &value, 4, NULL), STATUS_OK);
     value += 0.5f; /* the bound is 333 * 2^-24 of sums of some 250 */
     assert_int_equal(device_upload(instance->layers[2].output, at, &value, 4, NULL), STATUS_OK);
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
-                     STATUS_CHECK_FAILED);
-    assert_non_null(strstr(err.message, "output output[2][20, 3]: got"));
-    assert_int_equal(tally.reported, 2 * ODD_SHAPES);
-    stop(&running);
+    product_verify_fails(&running, 2 * ODD_SHAPES, "output output[2][20, 3]: got");
+    product_stop(&running);
 
     start(&running, odd_shapes, PRECISION_FP32, 1, ARM_PORTABLE, false);
     ((struct convolution_instance *)running.instance)->unchecked = 1; /* as if it had run */
-    err = (struct error)ERROR_INIT;
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
-                     STATUS_CHECK_FAILED);
-    assert_non_null(strstr(err.message, "never written?"));
-    stop(&running);
+    product_verify_fails(&running, 2 * ODD_SHAPES, "never written?");
+    product_stop(&running);
 }
 
 /* ---- a library ---- */
@@ -416,24 +317,21 @@ static enum status library_describe(struct device *base, const struct convolutio
     return STATUS_OK;
 }
 
-static struct device_ops with_library;
-static const struct device_ops *without_library;
-
 static int add_library(void **state)
 {
+    struct device_ops *ops;
+
     (void)state;
     if (!device)
         return 0;
     memset(&library, 0, sizeof(library));
     library.support = SUPPORT_NATIVE;
-    without_library = device->ops;
-    with_library = *device->ops;
-    with_library.convolution_create = library_create;
-    with_library.convolution_destroy = library_destroy;
-    with_library.convolution_set_weights = library_weights;
-    with_library.convolution_run = library_run;
-    with_library.convolution_describe = library_describe;
-    device->ops = &with_library;
+    ops = product_library_add(device);
+    ops->convolution_create = library_create;
+    ops->convolution_destroy = library_destroy;
+    ops->convolution_set_weights = library_weights;
+    ops->convolution_run = library_run;
+    ops->convolution_describe = library_describe;
     return 0;
 }
 
@@ -441,7 +339,7 @@ static int remove_library(void **state)
 {
     (void)state;
     if (device) {
-        device->ops = without_library;
+        product_library_remove(device);
         assert_int_equal(library.created, 0); /* none is left behind */
     }
     return 0;
@@ -456,14 +354,14 @@ static void test_vendor(void **state)
     if (!device)
         skip();
     for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++) {
-        struct running running;
+        struct product_running running;
         json_t *facts, *first;
 
         library.run = library.weights = 0;
         start(&running, odd_shapes, precisions[p], 2, ARM_VENDOR, false);
         assert_int_equal(library.created, ODD_SHAPES);
         assert_int_equal(library.weights, ODD_SHAPES);
-        verify_ok(&running, 2 * ODD_SHAPES);
+        product_verify_ok(&running, 2 * ODD_SHAPES);
         assert_int_equal(library.run, 2 * ODD_SHAPES);
         assert_int_equal(library.weights, ODD_SHAPES); /* once, at creation */
         facts = running.workload.kind->facts(running.instance);
@@ -473,30 +371,26 @@ static void test_vendor(void **state)
             json_string_value(json_object_get(json_object_get(facts, "product"), "library")),
             "stand-in");
         json_decref(facts);
-        stop(&running);
+        product_stop(&running);
     }
 }
 
 static void test_vendor_lies(void **state)
 {
-    struct running running;
-    struct error err = ERROR_INIT;
-    struct tally tally = {0};
+    struct product_running running;
 
     (void)state;
     if (!device)
         skip();
     library.lies = true;
     start(&running, "shapes: [{" SMALL "}]", PRECISION_FP32, 1, ARM_VENDOR, false);
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
-                     STATUS_CHECK_FAILED);
-    assert_non_null(strstr(err.message, "convolution in fp32: output output["));
-    stop(&running);
+    product_verify_fails(&running, 2, "convolution in fp32: output output[");
+    product_stop(&running);
 }
 
 static void test_vendor_choices(void **state)
 {
-    struct running running;
+    struct product_running running;
 
     (void)state;
     if (!device)
@@ -507,41 +401,33 @@ static void test_vendor_choices(void **state)
     library.no_i32 = true; /* sums come as f32 then */
     start(&running, odd_shapes, PRECISION_INT8, 1, ARM_VENDOR, false);
     assert_int_equal(((struct convolution_instance *)running.instance)->result_type, DTYPE_F32);
-    verify_ok(&running, 2 * ODD_SHAPES);
-    stop(&running);
+    product_verify_ok(&running, 2 * ODD_SHAPES);
+    product_stop(&running);
 }
 
-static int open_device(const char *name)
+static int open_device(void **state)
 {
-    struct backend *backend = backend_find(name);
-    struct error err = ERROR_INIT;
+    (void)state;
+    device = model_fixture_open();
+    return 0;
+}
 
-    device = NULL;
-    if (backend_probe(backend, &err) != STATUS_OK ||
-        backend_device_open(backend, 0, NULL, &device, &err) != STATUS_OK)
-        print_message("no device: %s\n", err.message);
+static int close_device(void **state)
+{
+    (void)state;
+    model_fixture_close(device);
     return 0;
 }
 
 int main(void)
 {
-    const struct CMUnitTest plain[] = {cmocka_unit_test(test_errors), cmocka_unit_test(test_cost)};
+#define LIBRARY(test) cmocka_unit_test_setup_teardown(test, add_library, remove_library)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_portable),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test_setup_teardown(test_vendor, add_library, remove_library),
-        cmocka_unit_test_setup_teardown(test_vendor_lies, add_library, remove_library),
-        cmocka_unit_test_setup_teardown(test_vendor_choices, add_library, remove_library),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_portable), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_damage),   LIBRARY(test_vendor),
+        LIBRARY(test_vendor_lies),       LIBRARY(test_vendor_choices),
     };
-    static const char *const names[] = {"cpu", "opencl"};
-    int failed = cmocka_run_group_tests(plain, NULL, NULL);
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        open_device(names[i]);
-        failed +=
-            _cmocka_run_group_tests(names[i], tests, sizeof(tests) / sizeof(tests[0]), NULL, NULL);
-        device_close(device);
-    }
-    return failed;
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -3,7 +3,7 @@
  * that damage and a library that lies are found. The library is a stand-in that computes on the
  * host, since what is tested here is our side of it.
  */
-#include "model_fixture.h"
+#include "product_fixture.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,20 +16,9 @@
 
 static struct device *device;
 
-/* ---- declarations ---- */
-
-static char *declaration(const char *precisions, const char *more, const char *section)
-{
-    return text_format("workload: mine\nversion: 1\nkind: matmul\ndescription: d\n"
-                       "precisions: [%s]\n%smatmul:\n  %s\n",
-                       precisions, more, section);
-}
-
 static void test_errors(void **state)
 {
-    static const struct {
-        const char *precisions, *more, *section, *message;
-    } rows[] = {
+    static const struct product_mistake rows[] = {
         {"fp4", "", "shapes: [{m: 1, n: 1, k: 1}]", "mine.yaml:5: matmul does not run in fp4"},
         {"fp32", "", "shapes: [{m: 0, n: 1, k: 1}]", "mine.yaml:7: "},
         {"fp32", "", "shapes: [{m: 1, n: 1, k: 16777217}]", "mine.yaml:7: "},
@@ -44,17 +33,7 @@ static void test_errors(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct workload workload;
-        struct error err = ERROR_INIT;
-        char *yaml = declaration(rows[i].precisions, rows[i].more, rows[i].section);
-
-        assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &workload, &err),
-                         STATUS_INVALID);
-        if (!strstr(err.message, rows[i].message))
-            fail_msg("%s\nlacks: %s", err.message, rows[i].message);
-        free(yaml);
-    }
+    product_mistakes_check("matmul", rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 static void test_cost(void **state)
@@ -62,8 +41,8 @@ static void test_cost(void **state)
     struct workload workload;
     struct workload_case work = {.workload = &workload, .precision = PRECISION_BF16, .batch = 3};
     struct workload_cost cost;
-    char *yaml = declaration("bf16, int8", "batches: [3]\n",
-                             "shapes: [{m: 5, n: 7, k: 11}, {m: 2, n: 2, k: 2}]");
+    char *yaml = product_declaration("matmul", "bf16, int8", "batches: [3]\n",
+                                     "shapes: [{m: 5, n: 7, k: 11}, {m: 2, n: 2, k: 2}]");
 
     (void)state;
     assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &workload, NULL), STATUS_OK);
@@ -83,78 +62,23 @@ static void test_cost(void **state)
 
 /* ---- on a device ---- */
 
-struct running {
-    struct workload workload;
-    struct workload_case work;
-    struct workload_instance *instance;
-};
-
-static enum status try_start(struct running *running, const char *section, enum precision precision,
-                             enum arm arm, bool emulate, struct error *err)
+/* The plan of a section in the arm; emulated where that is allowed. */
+static struct product_plan plan_of(const char *section, enum precision precision, enum arm arm,
+                                   bool emulate)
 {
-    char *yaml = declaration(precision_name(precision), "", section);
-
-    if (workload_parse("mine.yaml", yaml, strlen(yaml), &running->workload, err) != STATUS_OK)
-        fail_msg("%s", err->message);
-    free(yaml);
-    running->work = (struct workload_case){.workload = &running->workload,
-                                           .precision = precision,
-                                           .batch = 1,
-                                           .scenario = SCENARIO_OFFLINE,
-                                           .arm = arm,
-                                           .seed = 99,
-                                           .emulate = emulate};
-    running->instance = NULL;
-    return running->workload.kind->create(&running->work, device, &running->instance, err);
+    return (struct product_plan){.kind = "matmul",
+                                 .section = section,
+                                 .precision = precision,
+                                 .arm = arm,
+                                 .emulate = emulate};
 }
 
-static void start(struct running *running, const char *section, enum precision precision,
+static void start(struct product_running *running, const char *section, enum precision precision,
                   enum arm arm, bool emulate)
 {
-    struct error err = ERROR_INIT;
+    const struct product_plan plan = plan_of(section, precision, arm, emulate);
 
-    if (try_start(running, section, precision, arm, emulate, &err) != STATUS_OK)
-        fail_msg("%s: %s", precision_name(precision), err.message);
-}
-
-static void stop(struct running *running)
-{
-    if (running->instance)
-        running->workload.kind->destroy(running->instance);
-    workload_finish(&running->workload);
-}
-
-struct tally {
-    size_t reported, failed;
-};
-
-static void count_check(void *context, const struct workload_check *check)
-{
-    struct tally *tally = context;
-
-    tally->reported++;
-    tally->failed += !check->passed;
-    assert_int_equal(check->passed, check->error <= check->tolerance);
-    assert_true(check->compared > 0);
-    assert_non_null(check->reason);
-}
-
-static void verify_ok(struct running *running, size_t checks)
-{
-    struct tally tally = {0};
-    struct error err = ERROR_INIT;
-
-    if (running->workload.kind->verify(running->instance, count_check, &tally, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(tally.reported, checks);
-    assert_int_equal(tally.failed, 0);
-}
-
-static bool has_f64(void)
-{
-    const struct reading *reading = reading_find(&device->info.readings, "device.fp64");
-
-    return reading && reading->status == READING_MEASURED;
+    product_start(running, device, &plan);
 }
 
 static const char odd_shapes[] = "shapes: [{m: 37, n: 53, k: 700}, {m: 1, n: 1, k: 1},"
@@ -178,16 +102,16 @@ static void test_portable(void **state)
     count = device_lane_candidates(device, lanes, 8);
     for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++) {
         for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
-            struct running running;
+            struct product_running running;
             char *section;
 
-            if (precisions[p] == PRECISION_FP64 && !has_f64())
+            if (precisions[p] == PRECISION_FP64 && !product_has_f64(device))
                 continue;
             if (precisions[p] == PRECISION_FP8_E5M2 && i > 0) /* only in how a value is read */
                 continue;
             section = text_format("%s%s", odd_shapes, more[i]);
             start(&running, section, precisions[p], ARM_PORTABLE, true);
-            verify_ok(&running, 8);
+            product_verify_ok(&running, 8);
             for (size_t l = 0; l < count && i == 0; l++) {
                 struct products *products = ((struct matmul_instance *)running.instance)->products;
                 const uint32_t across = lanes[l] < 16 ? lanes[l] : 16;
@@ -200,9 +124,9 @@ static void test_portable(void **state)
                     device_module_unload(device, products->variants[v].module);
                 products->variant_count = 0;
                 products->sealed = false;
-                verify_ok(&running, 8);
+                product_verify_ok(&running, 8);
             }
-            stop(&running);
+            product_stop(&running);
             free(section);
         }
     }
@@ -210,15 +134,9 @@ static void test_portable(void **state)
 
 static void assert_refused(enum precision precision, enum arm arm, const char *message)
 {
-    struct running running;
-    struct error err = ERROR_INIT;
+    const struct product_plan plan = plan_of(odd_shapes, precision, arm, false);
 
-    assert_int_equal(try_start(&running, odd_shapes, precision, arm, false, &err),
-                     STATUS_UNSUPPORTED);
-    if (!strstr(err.message, message))
-        fail_msg("%s\nlacks: %s", err.message, message);
-    assert_null(strchr(err.message, '\n'));
-    stop(&running);
+    product_refused(device, &plan, message);
 }
 
 static void test_refusals(void **state)
@@ -239,10 +157,8 @@ static void test_refusals(void **state)
 /* One element changed by more than its bound is found and named, and so is one never written. */
 static void test_damage(void **state)
 {
-    struct running running;
+    struct product_running running;
     struct matmul_instance *instance;
-    struct error err = ERROR_INIT;
-    struct tally tally = {0};
     float value;
 
     (void)state;
@@ -258,21 +174,14 @@ static void test_damage(void **state)
     assert_int_equal(
         device_upload(instance->layers[0].c, (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
         STATUS_OK);
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
-                     STATUS_CHECK_FAILED);
-    assert_non_null(strstr(err.message, "output c[0][20, 7]: got"));
-    assert_int_equal(tally.reported, 8); /* all are told, the wrong one among them */
-    assert_true(tally.failed >= 1);
-    stop(&running);
+    product_verify_fails(&running, 8, "output c[0][20, 7]: got");
+    product_stop(&running);
 
     start(&running, odd_shapes, PRECISION_FP32, ARM_PORTABLE, false);
     instance = (struct matmul_instance *)running.instance;
     instance->unchecked = 1; /* as if it had run */
-    err = (struct error)ERROR_INIT;
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
-                     STATUS_CHECK_FAILED);
-    assert_non_null(strstr(err.message, "never written?"));
-    stop(&running);
+    product_verify_fails(&running, 8, "never written?");
+    product_stop(&running);
 }
 
 /* The data does not depend on order, and is neither zero nor constant. */
@@ -369,23 +278,21 @@ static enum status library_describe(struct device *base, const struct product *p
     return STATUS_OK;
 }
 
-static struct device_ops with_library;
-static const struct device_ops *without_library;
-
 static int add_library(void **state)
 {
+    struct device_ops *ops;
+
     (void)state;
     if (!device)
         return 0;
     memset(&library, 0, sizeof(library));
     library.support = SUPPORT_NATIVE;
-    without_library = device->ops;
-    with_library = *device->ops;
-    with_library.product_create = library_create;
-    with_library.product_destroy = library_destroy;
-    with_library.product_run = library_run;
-    with_library.product_describe = library_describe;
-    device->ops = &with_library;
+    ops = product_library_add(device);
+    ops->product_create = library_create;
+    ops->product_destroy = library_destroy;
+    ops->product_run = library_run;
+    ops->product_describe = library_describe;
+    ops->product_select = NULL;
     return 0;
 }
 
@@ -393,7 +300,7 @@ static int remove_library(void **state)
 {
     (void)state;
     if (device) {
-        device->ops = without_library;
+        product_library_remove(device);
         assert_int_equal(library.created, 0); /* none is left behind */
     }
     return 0;
@@ -410,7 +317,7 @@ static void test_vendor(void **state)
     if (!device)
         skip();
     for (int p = 0; p < PRECISION_COUNT; p++) {
-        struct running running;
+        struct product_running running;
         size_t run;
         json_t *facts;
 
@@ -419,7 +326,7 @@ static void test_vendor(void **state)
         start(&running, odd_shapes, (enum precision)p, ARM_VENDOR, false);
         assert_int_equal(library.created, 4);
         run = library.run;
-        verify_ok(&running, 8);
+        product_verify_ok(&running, 8);
         assert_int_equal(library.created, 4); /* prepared once, at creation */
         assert_int_equal(library.run, run + 4);
         facts = running.workload.kind->facts(running.instance);
@@ -430,30 +337,26 @@ static void test_vendor(void **state)
         assert_int_equal(json_array_size(json_object_get(facts, "products")), 4);
         assert_null(json_object_get(facts, "gemm_tile"));
         json_decref(facts);
-        stop(&running);
+        product_stop(&running);
     }
 }
 
 static void test_vendor_lies(void **state)
 {
-    struct running running;
-    struct error err = ERROR_INIT;
-    struct tally tally = {0};
+    struct product_running running;
 
     (void)state;
     if (!device)
         skip();
     library.lies = true;
     start(&running, "shapes: [{m: 9, n: 10, k: 64}]", PRECISION_FP8_E4M3, ARM_VENDOR, false);
-    assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
-                     STATUS_CHECK_FAILED);
-    assert_non_null(strstr(err.message, "output c[8, 5]: got"));
-    stop(&running);
+    product_verify_fails(&running, 2, "output c[8, 5]: got");
+    product_stop(&running);
 }
 
 static void test_vendor_emulated(void **state)
 {
-    struct running running;
+    struct product_running running;
     json_t *facts;
 
     (void)state;
@@ -465,12 +368,12 @@ static void test_vendor_emulated(void **state)
     facts = running.workload.kind->facts(running.instance);
     assert_string_equal(fact(facts, "support"), "emulated");
     json_decref(facts);
-    stop(&running);
+    product_stop(&running);
 }
 
 static void test_vendor_fnuz(void **state)
 {
-    struct running running;
+    struct product_running running;
 
     (void)state;
     if (!device)
@@ -478,14 +381,14 @@ static void test_vendor_fnuz(void **state)
     library.only_fnuz = true;
     start(&running, odd_shapes, PRECISION_FP8_E4M3, ARM_VENDOR, false);
     assert_int_equal(((struct matmul_instance *)running.instance)->operand_type, DTYPE_E4M3_FNUZ);
-    verify_ok(&running, 8);
-    stop(&running);
+    product_verify_ok(&running, 8);
+    product_stop(&running);
 }
 
 /* Nothing new is prepared while time is taken. */
 static void test_sealed(void **state)
 {
-    struct running running;
+    struct product_running running;
     struct matmul_instance *instance;
     struct error err = ERROR_INIT;
 
@@ -497,7 +400,7 @@ static void test_sealed(void **state)
     instance->layers[0].m--;
     assert_int_equal(matmul_iterate(running.instance, &err), STATUS_INTERNAL);
     assert_non_null(strstr(err.message, "while measuring"));
-    stop(&running);
+    product_stop(&running);
 }
 
 static int open_device(void **state)

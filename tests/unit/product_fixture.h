@@ -1,0 +1,61 @@
+/*
+ * product_fixture - what the tests of matrix products and of convolutions share: declarations,
+ * instances on a device, and a library that stands in for the device's own.
+ */
+#ifndef ASSAY_TESTS_UNIT_PRODUCT_FIXTURE_H
+#define ASSAY_TESTS_UNIT_PRODUCT_FIXTURE_H
+
+#include "model_fixture.h"
+
+/* A declaration "mine.yaml" of the kind, its section from line 7 on. Heap. */
+char *product_declaration(const char *kind, const char *precisions, const char *more,
+                          const char *section);
+
+/* A declaration that must be refused as INVALID with `message` in the error's. */
+struct product_mistake {
+    const char *precisions, *more, *section, *message;
+};
+void product_mistakes_check(const char *kind, const struct product_mistake *mistakes, size_t count);
+
+/* What to declare and how to run it; batch 0 counts as 1. */
+struct product_plan {
+    const char *kind, *section;
+    enum precision precision;
+    int64_t batch;
+    enum arm arm;
+    bool emulate;
+    const json_t *choices;
+};
+
+struct product_running {
+    struct workload workload;
+    struct workload_case work;
+    struct workload_instance *instance; /* NULL: not created */
+};
+
+/* Creates an instance of seed 99; product_stop in any case. */
+enum status product_try_start(struct product_running *running, struct device *device,
+                              const struct product_plan *plan, struct error *err);
+/* Fails the test where that fails. */
+void product_start(struct product_running *running, struct device *device,
+                   const struct product_plan *plan);
+void product_stop(struct product_running *running);
+
+/* Verifies: as many checks are reported, and all pass. */
+void product_verify_ok(struct product_running *running, size_t checks);
+/* At least one check fails, all are reported, and the error has these words. */
+void product_verify_fails(struct product_running *running, size_t checks, const char *words);
+/* Creation is UNSUPPORTED, and says so in one line with these words. */
+void product_refused(struct device *device, const struct product_plan *plan, const char *words);
+
+/* Whether the device computes in f64. */
+bool product_has_f64(const struct device *device);
+
+/*
+ * A copy of the device's table, in use from now on, for a test to put a library's hooks into; one
+ * at a time. product_library_remove puts the device's own back.
+ */
+struct device_ops *product_library_add(struct device *device);
+void product_library_remove(struct device *device);
+
+#endif
