@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "workloads/convolution/convolution.h"
-#include "workloads/declaration.h"
 #include "workloads/matmul/element.h"
+#include "workloads/matmul/operands.h"
 
 struct section {
     struct convolution_layer_shape *shapes;
@@ -18,10 +18,6 @@ struct convolution_declaration {
 };
 
 static const cyaml_strval_t layouts[] = {{"nhwc", CONVOLUTION_NHWC}};
-static const cyaml_strval_t distributions[] = {{"normal", MATMUL_NORMAL},
-                                               {"uniform", MATMUL_UNIFORM}};
-static const cyaml_strval_t results[] = {{"storage", MATMUL_RESULT_STORAGE},
-                                         {"sum", MATMUL_RESULT_SUM}};
 
 #define SIDE(name, flags) CYAML_FIELD_INT(#name, flags, struct convolution_layer_shape, name)
 
@@ -41,10 +37,7 @@ static const cyaml_schema_field_t section_fields[] = {
                          CONVOLUTION_SHAPES_MAX),
     CYAML_FIELD_ENUM("layout", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, layout,
                      layouts, 1),
-    CYAML_FIELD_ENUM("distribution", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section,
-                     distribution, distributions, 2),
-    CYAML_FIELD_ENUM("result", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, result,
-                     results, 2),
+    MATMUL_OPERAND_FIELDS(struct section),
     CYAML_FIELD_END,
 };
 
@@ -261,28 +254,19 @@ enum status convolution_cost(const struct workload_case *work, struct workload_c
     const uint64_t in = dtype_bits(type) / 8;
     const uint64_t out = dtype_bits(summed ? product_sum_type(work->precision) : type) / 8;
     const unsigned __int128 batch = (uint64_t)work->batch;
-    unsigned __int128 flops = 0, memory = 0;
+    struct matmul_work sums = {.items = parameters->shape_count,
+                               .item_name = "convolution",
+                               .flops_formula = "2*b*y*x*f*(r*s*c/groups) a convolution: the "
+                                                "direct sum, its terms in the padding included"};
 
     for (size_t i = 0; i < parameters->shape_count; i++) {
         const struct sizes sizes = sizes_of(&parameters->shapes[i]);
 
-        flops += 2 * batch * sizes.output * sizes.depth;
-        memory += (batch * sizes.input + sizes.weights) * in + batch * sizes.output * out;
+        sums.flops += 2 * batch * sizes.output * sizes.depth;
+        sums.memory_bytes +=
+            (batch * sizes.input + sizes.weights) * in + batch * sizes.output * out;
     }
-    if (flops > INT64_MAX || memory > INT64_MAX)
-        return error_set(err, STATUS_INVALID, "%s: an iteration is more than 2^63 operations",
-                         work->workload->name);
-    *ret = (struct workload_cost){
-        .flops = (uint64_t)flops,
-        .flops_formula = "2*b*y*x*f*(r*s*c/groups) a convolution: the direct sum, its terms in the "
-                         "padding included",
-        .items = parameters->shape_count,
-        .item_name = "convolution",
-        .device_memory_bytes = (uint64_t)memory,
-        .working_set_bytes = (uint64_t)memory,
-        .headline = "flops",
-    };
-    return STATUS_OK;
+    return matmul_work_cost(work, &sums, ret, err);
 }
 
 void convolution_describe(const struct workload *workload, struct text *ret)
@@ -305,9 +289,7 @@ void convolution_describe(const struct workload *workload, struct text *ret)
             (long long)shape->padding, (long long)shape->dilation, (long long)shape->groups);
     }
     text_append_format(ret, "layout: nhwc, weights as (filter, row, column, channel)\n");
-    text_append_format(ret, "operands: %s\n",
-                       parameters->distribution == MATMUL_NORMAL ? "normal, mean 0, variance 1"
-                                                                 : "uniform in (-1, 1)");
+    text_append_format(ret, "operands: %s\n", matmul_distribution_words(parameters->distribution));
     text_append_format(ret, "result: %s\n",
                        parameters->result == MATMUL_RESULT_SUM
                            ? "in the type that sums are kept in"

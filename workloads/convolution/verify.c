@@ -1,6 +1,4 @@
 /* The questions of matmul/check.c, asked of a convolution as the product that it is. */
-#include <stdlib.h>
-
 #include "workloads/convolution/convolution.h"
 #include "workloads/matmul/check.h"
 
@@ -36,8 +34,9 @@ static void filter(const struct product_check *check, uint64_t column, double *r
         ret[p] = matmul_exact(&check->data, MATMUL_B, column * check->k + p);
 }
 
-static struct product_check check_of(const struct convolution_instance *instance, size_t index)
+static struct product_check check_of(const struct workload_instance *base, size_t index)
 {
+    const struct convolution_instance *instance = (const struct convolution_instance *)base;
     const struct convolution_layer *layer = &instance->layers[index];
     const struct convolution_shape *shape = &layer->shape;
 
@@ -64,23 +63,11 @@ enum status convolution_verify(struct workload_instance *base, workload_check_fn
                                void *context, struct error *err)
 {
     struct convolution_instance *instance = (struct convolution_instance *)base;
-    struct product_check *checks = NULL;
-    enum status status = STATUS_OK;
+    const struct product_outputs outputs = {.base = base,
+                                            .count = instance->layer_count,
+                                            .unchecked = &instance->unchecked,
+                                            .iterate = convolution_iterate,
+                                            .check_of = check_of};
 
-    if (instance->unchecked == 0)
-        status = convolution_iterate(base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    if (status != STATUS_OK)
-        return status;
-    checks = calloc(instance->layer_count, sizeof(*checks));
-    if (!checks)
-        return error_set(err, STATUS_NO_MEMORY, "checking a convolution: out of memory");
-    for (size_t i = 0; i < instance->layer_count; i++)
-        checks[i] = check_of(instance, i);
-    status = product_checks_run(checks, instance->layer_count, report, context, err);
-    free(checks);
-    if (status == STATUS_OK)
-        instance->unchecked = 0;
-    return status;
+    return product_outputs_verify(&outputs, report, context, err);
 }

@@ -351,3 +351,27 @@ enum status product_checks_run(const struct product_check *checks, size_t count,
         status = matmul_poison(checks[i].c, err);
     return status;
 }
+
+enum status product_outputs_verify(const struct product_outputs *outputs, workload_check_fn *report,
+                                   void *context, struct error *err)
+{
+    struct product_check *checks = NULL;
+    enum status status = STATUS_OK;
+
+    if (*outputs->unchecked == 0)
+        status = outputs->iterate(outputs->base, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(outputs->base->device, err);
+    if (status != STATUS_OK)
+        return status;
+    checks = calloc(outputs->count, sizeof(*checks));
+    if (!checks)
+        return error_set(err, STATUS_NO_MEMORY, "checking a product: out of memory");
+    for (size_t i = 0; i < outputs->count; i++)
+        checks[i] = outputs->check_of(outputs->base, i);
+    status = product_checks_run(checks, outputs->count, report, context, err);
+    free(checks);
+    if (status == STATUS_OK)
+        *outputs->unchecked = 0;
+    return status;
+}

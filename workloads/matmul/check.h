@@ -14,7 +14,7 @@
 struct product_check {
     const char *subject; /* "matmul": begins messages */
     enum precision precision;
-    enum arm arm; /* our own text keeps closer bounds */
+    enum arm arm;            /* our own text keeps closer bounds */
     struct matmul_data data; /* how operands are stored, and the seed of the choice of rows */
     uint64_t m, n, k;
     uint64_t groups;
@@ -34,5 +34,23 @@ struct product_check {
  */
 enum status product_checks_run(const struct product_check *checks, size_t count,
                                workload_check_fn *report, void *context, struct error *err);
+
+/* A kind's instance as its verify sees it. */
+struct product_outputs {
+    struct workload_instance *base;
+    size_t count;
+    uint64_t *unchecked; /* iterations since the outputs were poisoned; 0 again when all passed */
+    enum status (*iterate)(struct workload_instance *base, struct error *err);
+    struct product_check (*check_of)(const struct workload_instance *base, size_t index);
+};
+
+/*
+ * Waits for what was enqueued, and checks all of an instance's outputs. They hold NaN (or -1) until
+ * an iteration writes them, at the start and again after each check; so what is compared was
+ * written since, in the warmup or the window when they lie between. Where nothing ran since, one
+ * iteration does.
+ */
+enum status product_outputs_verify(const struct product_outputs *outputs, workload_check_fn *report,
+                                   void *context, struct error *err);
 
 #endif

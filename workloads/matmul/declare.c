@@ -2,9 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/declaration.h"
 #include "workloads/matmul/element.h"
-#include "workloads/matmul/matmul.h"
+#include "workloads/matmul/operands.h"
 
 struct section {
     struct matmul_shape *shapes;
@@ -17,12 +16,8 @@ struct matmul_declaration {
     struct section matmul;
 };
 
-static const cyaml_strval_t distributions[] = {{"normal", MATMUL_NORMAL},
-                                               {"uniform", MATMUL_UNIFORM}};
 static const cyaml_strval_t weights[] = {{"transposed", MATMUL_TRANSPOSED},
                                          {"plain", MATMUL_PLAIN}};
-static const cyaml_strval_t results[] = {{"storage", MATMUL_RESULT_STORAGE},
-                                         {"sum", MATMUL_RESULT_SUM}};
 
 static const cyaml_schema_field_t shape_fields[] = {
     CYAML_FIELD_INT("m", CYAML_FLAG_DEFAULT, struct matmul_shape, m),
@@ -37,12 +32,9 @@ static const cyaml_schema_value_t shape_entry = {
 static const cyaml_schema_field_t section_fields[] = {
     CYAML_FIELD_SEQUENCE("shapes", CYAML_FLAG_POINTER, struct section, shapes, &shape_entry, 1,
                          MATMUL_SHAPES_MAX),
-    CYAML_FIELD_ENUM("distribution", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section,
-                     distribution, distributions, 2),
     CYAML_FIELD_ENUM("weights", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, weights,
                      weights, 2),
-    CYAML_FIELD_ENUM("result", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, result,
-                     results, 2),
+    MATMUL_OPERAND_FIELDS(struct section),
     CYAML_FIELD_END,
 };
 
@@ -183,29 +175,20 @@ enum status matmul_cost(const struct workload_case *work, struct workload_cost *
     const struct matmul_parameters *parameters = work->workload->parameters;
     const uint64_t in = dtype_bits(precision_dtype(work->precision)) / 8;
     const uint64_t out = dtype_bits(matmul_result_type(parameters, work->precision)) / 8;
-    unsigned __int128 flops = 0, memory = 0;
+    struct matmul_work sums = {.items = parameters->shape_count,
+                               .item_name = "product",
+                               .flops_formula =
+                                   "2*m*n*k a product, one multiplication and one addition a term"};
 
     for (size_t i = 0; i < parameters->shape_count; i++) {
         const struct matmul_shape *shape = &parameters->shapes[i];
         const unsigned __int128 m = (unsigned __int128)shape->m * (uint64_t)work->batch;
         const unsigned __int128 n = (uint64_t)shape->n, k = (uint64_t)shape->k;
 
-        flops += 2 * m * n * k;
-        memory += (m * k + n * k) * in + m * n * out;
+        sums.flops += 2 * m * n * k;
+        sums.memory_bytes += (m * k + n * k) * in + m * n * out;
     }
-    if (flops > INT64_MAX || memory > INT64_MAX)
-        return error_set(err, STATUS_INVALID, "%s: an iteration is more than 2^63 operations",
-                         work->workload->name);
-    *ret = (struct workload_cost){
-        .flops = (uint64_t)flops,
-        .flops_formula = "2*m*n*k a product, one multiplication and one addition a term",
-        .items = parameters->shape_count,
-        .item_name = "product",
-        .device_memory_bytes = (uint64_t)memory,
-        .working_set_bytes = (uint64_t)memory,
-        .headline = "flops",
-    };
-    return STATUS_OK;
+    return matmul_work_cost(work, &sums, ret, err);
 }
 
 void matmul_describe(const struct workload *workload, struct text *ret)
@@ -217,11 +200,9 @@ void matmul_describe(const struct workload *workload, struct text *ret)
                            (long long)parameters->shapes[i].m, (long long)parameters->shapes[i].n,
                            (long long)parameters->shapes[i].m, (long long)parameters->shapes[i].k,
                            (long long)parameters->shapes[i].k, (long long)parameters->shapes[i].n);
-    text_append_format(ret, "operands: %s, weights %s\n",
-                       parameters->distribution == MATMUL_NORMAL ? "normal, mean 0, variance 1"
-                                                                 : "uniform in (-1, 1)",
-                       parameters->weights == MATMUL_PLAIN ? "as (k, n)"
-                                                           : "as (n, k), as a linear layer's are");
+    text_append_format(
+        ret, "operands: %s, weights %s\n", matmul_distribution_words(parameters->distribution),
+        parameters->weights == MATMUL_PLAIN ? "as (k, n)" : "as (n, k), as a linear layer's are");
     text_append_format(ret, "result: %s\n",
                        parameters->result == MATMUL_RESULT_SUM
                            ? "in the type that sums are kept in"

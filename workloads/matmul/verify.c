@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "workloads/matmul/check.h"
 #include "workloads/matmul/matmul.h"
 
@@ -19,8 +17,9 @@ static void column_of_b(const struct product_check *check, uint64_t column, doub
                               plain ? p * check->n + column : column * check->k + p);
 }
 
-static struct product_check check_of(const struct matmul_instance *instance, size_t index)
+static struct product_check check_of(const struct workload_instance *base, size_t index)
 {
+    const struct matmul_instance *instance = (const struct matmul_instance *)base;
     const struct matmul_layer *layer = &instance->layers[index];
 
     return (struct product_check){.subject = "matmul",
@@ -40,31 +39,15 @@ static struct product_check check_of(const struct matmul_instance *instance, siz
                                   .context = instance};
 }
 
-/*
- * C holds NaN (or -1) until an iteration writes it: at the start, and again after each check. So
- * what is compared here was written since, in the warmup or the window when they lie between.
- */
 enum status matmul_verify(struct workload_instance *base, workload_check_fn *report, void *context,
                           struct error *err)
 {
     struct matmul_instance *instance = (struct matmul_instance *)base;
-    struct product_check *checks = NULL;
-    enum status status = STATUS_OK;
+    const struct product_outputs outputs = {.base = base,
+                                            .count = instance->layer_count,
+                                            .unchecked = &instance->unchecked,
+                                            .iterate = matmul_iterate,
+                                            .check_of = check_of};
 
-    if (instance->unchecked == 0)
-        status = matmul_iterate(base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    if (status != STATUS_OK)
-        return status;
-    checks = calloc(instance->layer_count, sizeof(*checks));
-    if (!checks)
-        return error_set(err, STATUS_NO_MEMORY, "checking a product: out of memory");
-    for (size_t i = 0; i < instance->layer_count; i++)
-        checks[i] = check_of(instance, i);
-    status = product_checks_run(checks, instance->layer_count, report, context, err);
-    free(checks);
-    if (status == STATUS_OK)
-        instance->unchecked = 0;
-    return status;
+    return product_outputs_verify(&outputs, report, context, err);
 }
