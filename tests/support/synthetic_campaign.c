@@ -6,21 +6,14 @@
 #include <string.h>
 
 #include "harness/core/random.h"
-#include "harness/core/reading.h"
 #include "harness/core/text.h"
 #include "protocols/protocol.h"
 #include "protocols/estimate.h"
 #include "results/analysis.h"
+#include "tests/support/synthetic_context.h"
 
 #define UTC_NS 1795190521123000000 /* 2026-11-20 */
 #define MS 1000000
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        enum status try_ = (call);                                                                 \
-        if (try_ != STATUS_OK)                                                                     \
-            return try_;                                                                           \
-    } while (0)
-
 static const struct {
     const char *workload, *kind, *headline, *item, *description;
     int64_t batch;
@@ -134,133 +127,6 @@ static enum status plan(struct store *store, const struct synthetic_options *opt
     json_decref((json_t *)campaign.plan);
     free(order);
     return status;
-}
-
-static enum status put_device(struct store *store, const struct synthetic_options *options,
-                              int64_t *ret, struct error *err)
-{
-    struct reading_list list;
-    struct store_device device = {
-        .backend = "opencl",
-        .name = options->device_name ? options->device_name : "cpu-haswell-Example Processor 9000",
-        .vendor = "Example Corp.",
-        .type = "cpu",
-        .simulated = options->simulated,
-    };
-    enum status status;
-
-    reading_list_init(&list);
-    reading_add_text(&list, "device.driver_version", "3.1+debian", "clGetDeviceInfo");
-    reading_add_text(&list, "device.version",
-                     "OpenCL 3.0 PoCL HSTR: cpu-x86_64-pc-linux-gnu-haswell", "clGetDeviceInfo");
-    reading_add_text(&list, "device.platform.version",
-                     "OpenCL 3.0 PoCL 3.1+debian, Linux, LLVM 14.0.6", "clGetPlatformInfo");
-    reading_add_integer(&list, "device.compute_units", 2, NULL, "clGetDeviceInfo");
-    reading_add_integer(&list, "device.clock_max", 2450000000, "hz", "clGetDeviceInfo");
-    reading_add_integer(&list, "device.cache", 33554432, "bytes", "clGetDeviceInfo");
-    reading_add_missing(&list, "device.uuid", READING_UNAVAILABLE, "clGetDeviceInfo",
-                        "the platform has no cl_khr_device_uuid");
-    reading_add_missing(&list, "device.memory_ecc", READING_NOT_APPLICABLE, "clGetDeviceInfo",
-                        "a CPU device shares the host's memory");
-    device.readings = reading_list_to_json(&list);
-    status = store_put_device(store, &device, ret, err);
-    json_decref((json_t *)device.readings);
-    reading_list_finish(&list);
-    return status;
-}
-
-static enum status add_readings(struct store *store, int64_t trial, const char *at,
-                                struct reading_list *list, struct error *err)
-{
-    json_t *json = reading_list_to_json(list);
-    enum status status = store_add_environment(store, trial, at, json, err);
-
-    json_decref(json);
-    reading_list_finish(list);
-    return status;
-}
-
-static enum status add_host(struct store *store, int64_t trial, struct error *err)
-{
-    struct reading_list list;
-
-    reading_list_init(&list);
-    reading_add_text(&list, "host.cpu.model", "Example Processor 9000 (2.45 GHz)", "/proc/cpuinfo");
-    reading_add_integer(&list, "host.cpu.usable", 2, NULL, "sched_getaffinity");
-    reading_add_integer(&list, "host.memory.total", 16777216000, "bytes", "/proc/meminfo");
-    reading_add_text(&list, "host.kernel.release", "6.1.0-18-amd64", "uname");
-    reading_add_text(&list, "host.os", "Debian GNU/Linux 12 (bookworm)", "/etc/os-release");
-    reading_add_missing(&list, "host.cpu.governor", READING_UNAVAILABLE,
-                        "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-                        "the kernel shows no frequency control (a virtual machine hides it)");
-    reading_add_text(&list, "host.virtualised", "yes", "/proc/cpuinfo");
-    reading_add_text(&list, "cgroup.cpu_max", "max 100000", "cpu.max");
-    reading_add_missing(&list, "host.cpu.microcode", READING_DENIED, "/dev/cpu/0/msr",
-                        "permission denied");
-    reading_add_text(&list, "variable.OMP_NUM_THREADS", "2", "environ");
-    return add_readings(store, trial, "host", &list, err);
-}
-
-static enum status add_load(struct store *store, int64_t trial, const char *at,
-                            struct random *random, struct error *err)
-{
-    struct reading_list list;
-
-    reading_list_init(&list);
-    reading_add_real(&list, "load.average_1min", 0.4 + random_next_unit(random), NULL,
-                     "getloadavg");
-    reading_add_integer(&list, "load.memory_available",
-                        9000000000 + (int64_t)random_next_below(random, 400000000), "bytes",
-                        "/proc/meminfo");
-    reading_add_missing(&list, "load.temperature", READING_UNAVAILABLE, "/sys/class/thermal",
-                        "there is no sensor");
-    return add_readings(store, trial, at, &list, err);
-}
-
-static enum status add_components(struct store *store, const struct synthetic_options *options,
-                                  int64_t trial, const char *at, bool changed, struct error *err)
-{
-    static const struct {
-        const char *path, *kind, *version;
-        uint64_t size;
-    } files[] = {
-        {"/usr/bin/assay", "executable", "0.1.0", 1846272},
-        {"/usr/lib/x86_64-linux-gnu/libOpenCL.so.1.0.0", "icd", "1.0.0", 51488},
-        {"/usr/lib/x86_64-linux-gnu/libpocl.so.2.10.0", "library", "2.10.0", 1325664},
-        {"/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", "library", "14.0.6", 117448152},
-        {"/usr/lib/x86_64-linux-gnu/libc.so.6", "library", "2.36", 1926256},
-        {"/usr/lib/x86_64-linux-gnu/libm.so.6", "library", NULL, 907784},
-        {"/root/.cache/pocl/kcache/tempfile_Yx3.so", "library", NULL, 16384},
-    };
-
-    for (size_t i = 0; i <= sizeof(files) / sizeof(files[0]); ++i) {
-        struct store_component component = {.has_digest = true};
-        const char *build_id = "5c4ef9f1b8d3bd31e2a0c9b6a7d8e9f001122334";
-
-        if (i < sizeof(files) / sizeof(files[0])) {
-            component.path = files[i].path;
-            component.kind = files[i].kind;
-            component.version = files[i].version;
-            component.size = files[i].size;
-        } else if (options->library) {
-            component.path = options->library;
-            component.kind = "library";
-            component.size = 12;
-        } else {
-            break;
-        }
-        component.digest = digest_bytes(component.path, strlen(component.path));
-        if (changed && i == 2)
-            component.digest = digest_bytes("upgraded", 8);
-        if (i == 6) {
-            component.has_digest = false;
-            component.missing_reason = "deleted while it was mapped";
-        } else {
-            component.build_id = build_id;
-        }
-        TRY(store_add_component(store, trial, at, &component, err));
-    }
-    return STATUS_OK;
 }
 
 /* Warmup that decays, noise that hangs together, a tail and a few spikes; all positive. */
@@ -409,8 +275,8 @@ static enum status run_attempt(struct store *store, const struct synthetic_optio
         return STATUS_NO_MEMORY;
     TRY(store_begin_trial(store, campaign, (int64_t)sequence, started, &trial, err));
     TRY(store_set_trial_device(store, trial, device, err));
-    TRY(add_host(store, trial, err));
-    TRY(add_load(store, trial, "before", random, err));
+    TRY(synthetic_add_host(store, trial, err));
+    TRY(synthetic_add_load(store, trial, "before", random, err));
     TRY(add_artifact(store, trial, err));
     TRY(add_checks(store, trial, "verify_before", true, err));
     TRY(store_add_phase(store, trial, "setup", 0, 310 * MS, err));
@@ -418,15 +284,15 @@ static enum status run_attempt(struct store *store, const struct synthetic_optio
     draw(wall, samples, shape, shapes[shape].level_ns * (double)shapes[shape].iterations, random);
     if (samples) {
         TRY(store_add_samples(store, trial, "wall_ns", 0, wall, samples, err));
-        TRY(add_components(store, options, trial, "window_start", false, err));
+        TRY(synthetic_add_components(store, options, trial, "window_start", false, err));
         if (shape == SYNTHETIC_STAGES)
             TRY(add_stages(store, trial, wall, samples, err));
     }
     if (ok) {
         TRY(store_add_phase(store, trial, "window", 1090 * MS, (int64_t)6120 * MS, err));
-        TRY(add_components(store, options, trial, "window_end",
-                           shape == SYNTHETIC_DRIFT && number == 0, err));
-        TRY(add_load(store, trial, "after", random, err));
+        TRY(synthetic_add_components(store, options, trial, "window_end",
+                                     shape == SYNTHETIC_DRIFT && number == 0, err));
+        TRY(synthetic_add_load(store, trial, "after", random, err));
     }
     if (ok || strcmp(status, "check_failed") == 0)
         TRY(add_checks(store, trial, "verify_after", ok, err));
@@ -519,7 +385,7 @@ enum status synthetic_campaign_add(struct store *store, const struct synthetic_o
     random_init(&random, options->seed, 1);
     TRY(store_batch_begin(store, err));
     TRY(plan(store, options, cells, &campaign, ret_cells, err));
-    TRY(put_device(store, options, &device, err));
+    TRY(synthetic_put_device(store, options, &device, err));
     TRY(store_add_campaign_event(store, campaign, "started", NULL, err));
     for (size_t i = 0; i < options->cells * options->trials; ++i) {
         size_t cell = i % options->cells, number = i / options->cells;

@@ -13,4 +13,4 @@ foreach(name key ledger bundle)
         LIBS assay_results LABELS unit)
 endforeach()
 assay_add_test(NAME test_verify SOURCES unit/test_verify.c ${store_fixture}
-    support/synthetic_campaign.c LIBS assay_results LABELS unit)
+    support/synthetic_campaign.c support/synthetic_context.c LIBS assay_results LABELS unit)
