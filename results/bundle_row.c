@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "results/ledger.h"
 
 #define COLUMNS_MAX 64
 
@@ -68,6 +69,11 @@ static bool check_values(struct bundle_reader *reader, const struct bundle_row *
         const char *commitment = bundle_text(value, "commitment");
         const json_t *opened = json_object_get(row->values, column);
 
+        if (commitment && !ledger_is_committed(row->table, column)) {
+            BUNDLE_WRONG(reader, CONTENT, row->table, "%s is no column that can be withheld",
+                         column);
+            holds = false;
+        }
         if (commitment && !opened) {
             reader->withheld++;
             continue;

@@ -150,6 +150,11 @@ static enum status add_texts(struct bundle_secrets *secrets, struct store *store
     "SELECT c.body FROM main.dump d JOIN main.content c ON c.digest = d.output"                    \
     " WHERE d.campaign IN (SELECT id FROM temp.bundle_campaign)"
 
+/* The plan of a file of another program names it by its digest, which tells who has guessed it. */
+#define IMPORTED                                                                                   \
+    "SELECT lower(hex(sha256)) FROM main.import"                                                   \
+    " WHERE campaign IN (SELECT id FROM temp.bundle_campaign)"
+
 /* "device.uuid" may be a column, a reading, or both. */
 static enum status add_word(struct bundle_secrets *secrets, struct store *store, const char *word,
                             struct error *err)
@@ -169,6 +174,8 @@ static enum status add_word(struct bundle_secrets *secrets, struct store *store,
                                text_format("SELECT %s FROM main.%s WHERE %s", dot + 1, table,
                                            bundle_condition(table)),
                                &found, err);
+        if (status == STATUS_OK && (!strcmp(table, "claim") || !strcmp(table, "import")))
+            status = add_texts(secrets, store, strdup(IMPORTED), &(size_t){0}, err);
     }
     if (status == STATUS_OK && found == 0)
         return error_set(
@@ -188,8 +195,8 @@ bool bundle_secrets_are_in(const struct bundle_secrets *secrets, const void *byt
 }
 
 /* A reading that a word names is withheld whatever its value, even "0". */
-static bool is_named(const struct bundle_secrets *secrets, const char *table, const char *column,
-                     const char *reading)
+bool bundle_secrets_name(const struct bundle_secrets *secrets, const char *table,
+                         const char *column, const char *reading)
 {
     for (size_t i = 0; i < secrets->options->withhold_count; i++) {
         const char *word = secrets->options->withhold[i];
@@ -202,28 +209,19 @@ static bool is_named(const struct bundle_secrets *secrets, const char *table, co
     return false;
 }
 
-/*
- * A digest of what is withheld would let it be guessed: those columns are committed for that
- * reason, and go when anything goes.
- */
-static bool tells_indirectly(const struct bundle_secrets *secrets, const char *table,
-                             const char *column)
+bool bundle_secrets_tell(const struct bundle_secrets *secrets, const char *table,
+                         const char *column)
 {
-    static const char *const digests[][2] = {{"reading_set", "digest"},
+    static const char *const digests[][2] = {{"component", "digest"},
                                              {"device", "digest"},
-                                             {"component", "digest"},
+                                             {"import", "sha256"},
+                                             {"reading_set", "digest"},
                                              {"stack", "digest"}};
 
-    for (size_t i = 0; i < 4 && secrets->options->withhold_count > 0; i++)
+    for (size_t i = 0; i < 5 && secrets->options->withhold_count > 0; i++)
         if (!strcmp(table, digests[i][0]) && !strcmp(column, digests[i][1]))
             return true;
     return false;
-}
-
-bool bundle_secrets_name(const struct bundle_secrets *secrets, const char *table,
-                         const char *column, const char *reading)
-{
-    return is_named(secrets, table, column, reading) || tells_indirectly(secrets, table, column);
 }
 
 enum status bundle_secrets_gather(struct bundle_secrets *secrets, struct store *store,

@@ -25,10 +25,17 @@ void bundle_secrets_finish(struct bundle_secrets *secrets);
 bool bundle_secrets_are_in(const struct bundle_secrets *secrets, const void *bytes, size_t length);
 
 /*
- * Whether the column goes whatever its value: it is named, or is a digest by which what goes could
- * be guessed. `reading`: the row's name when it is a reading, else NULL.
+ * Whether the column goes whatever its value, because it is named. `reading`: the row's name when
+ * it is a reading, else NULL.
  */
 bool bundle_secrets_name(const struct bundle_secrets *secrets, const char *table,
                          const char *column, const char *reading);
+
+/*
+ * Whether the column is a digest by which something that goes could be guessed: those are committed
+ * for that reason, and go when anything goes.
+ */
+bool bundle_secrets_tell(const struct bundle_secrets *secrets, const char *table,
+                         const char *column);
 
 #endif

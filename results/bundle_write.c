@@ -113,16 +113,32 @@ static json_t *base64_of(sqlite3_stmt *row, int column)
     return ret;
 }
 
+static enum status cannot_withhold(const char *table, const char *column, int64_t leaf,
+                                   struct error *err)
+{
+    if (ledger_is_committed(table, column))
+        return error_set(err, STATUS_INVALID,
+                         "a value to withhold stands in %s.%s (leaf %" PRId64
+                         "), which entered the ledger under an older assay, before this column "
+                         "could be withheld",
+                         table, column, leaf);
+    return error_set(err, STATUS_INVALID,
+                     "a value to withhold also stands in %s.%s (leaf %" PRId64
+                     "), which cannot be withheld",
+                     table, column, leaf);
+}
+
 /* One column of a row: its commitment opened or left closed, its bytes added. */
 static enum status add_value(struct writer *writer, const char *table, const char *reading,
-                             int64_t leaf, sqlite3_stmt *row, int column, json_t *values,
-                             json_t *blobs, struct error *err)
+                             int64_t leaf, const json_t *data, sqlite3_stmt *row, int column,
+                             json_t *values, json_t *blobs, struct error *err)
 {
     const char *name = sqlite3_column_name(row, column);
     const bool blob = sqlite3_column_type(row, column) == SQLITE_BLOB;
-    const bool committed = ledger_is_committed(table, name);
+    const bool committed =
+        json_object_get(json_object_get(json_object_get(data, "row"), name), "commitment") != NULL;
     const void *bytes;
-    bool secret;
+    bool secret, named;
     struct digest salt;
 
     if (sqlite3_column_type(row, column) == SQLITE_NULL)
@@ -130,15 +146,14 @@ static enum status add_value(struct writer *writer, const char *table, const cha
     bytes = blob ? sqlite3_column_blob(row, column) : sqlite3_column_text(row, column);
     secret = bytes && bundle_secrets_are_in(&writer->secrets, bytes,
                                             (size_t)sqlite3_column_bytes(row, column));
-    if (committed && (secret || bundle_secrets_name(&writer->secrets, table, name, reading))) {
+    named = ledger_is_committed(table, name) &&
+            bundle_secrets_name(&writer->secrets, table, name, reading);
+    if (committed && (secret || named || bundle_secrets_tell(&writer->secrets, table, name))) {
         writer->summary.withheld++;
         return STATUS_OK;
     }
-    if (secret)
-        return error_set(err, STATUS_INVALID,
-                         "a value to withhold also stands in %s.%s (leaf %" PRId64
-                         "), which cannot be withheld",
-                         table, name, leaf);
+    if (secret || named)
+        return cannot_withhold(table, name, leaf, err);
     if (committed) {
         enum status status = ledger_salt(writer->store, leaf, name, &salt, err);
 
@@ -161,23 +176,23 @@ static enum status row_line(struct writer *writer, const char *table, sqlite3_st
     const int64_t leaf = sqlite3_column_int64(row, 0);
     const char *data = (const char *)sqlite3_column_text(row, 1), *reading = NULL;
     json_t *line = json_object(), *values = json_object(), *blobs = json_object();
-    json_t *path = NULL;
+    json_t *path = NULL, *parsed = data ? json_loads(data, 0, NULL) : NULL;
     struct digest proof[MERKLE_HEIGHT_MAX];
-    enum status status = line && values && blobs && data ? STATUS_OK : no_memory(err);
+    enum status status = line && values && blobs && parsed ? STATUS_OK : no_memory(err);
     size_t count;
 
     for (int i = 2; i < sqlite3_column_count(row) && !strcmp(table, "reading"); i++)
         if (!strcmp(sqlite3_column_name(row, i), "name"))
             reading = (const char *)sqlite3_column_text(row, i);
     for (int i = 2; i < sqlite3_column_count(row) && status == STATUS_OK; i++)
-        status = add_value(writer, table, reading, leaf, row, i, values, blobs, err);
+        status = add_value(writer, table, reading, leaf, parsed, row, i, values, blobs, err);
     if (status == STATUS_OK && leaf >= writer->head.size)
         status = error_set(err, STATUS_INTERNAL, "leaf %" PRId64 " is beyond the head", leaf);
     if (status == STATUS_OK) {
         count = merkle_levels_prove(&writer->levels, (uint64_t)leaf, writer->levels.size, proof);
         path = bundle_path_json(proof, count);
         json_object_set_new(line, "leaf", json_integer(leaf));
-        json_object_set_new(line, "data", json_loads(data, 0, NULL));
+        json_object_set(line, "data", parsed);
         json_object_set(line, "path", path);
         if (json_object_size(values) > 0)
             json_object_set(line, "values", values);
@@ -189,6 +204,7 @@ static enum status row_line(struct writer *writer, const char *table, sqlite3_st
     json_decref(values);
     json_decref(blobs);
     json_decref(path);
+    json_decref(parsed);
     return status;
 }
 

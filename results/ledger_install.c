@@ -1,5 +1,6 @@
 #include "results/ledger_leaf.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <sodium.h>
@@ -26,20 +27,43 @@ static enum status run_text(sqlite3 *db, struct text *sql, struct error *err)
     return status;
 }
 
+static enum status has_rows(sqlite3 *db, const char *sql, bool *ret, struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &select, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(select);
+    sqlite3_finalize(select);
+    *ret = rc == SQLITE_ROW;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? STATUS_OK : failed(db, err);
+}
+
+static enum status has_table(sqlite3 *db, const char *table, bool *ret, struct error *err)
+{
+    char sql[96];
+
+    snprintf(sql, sizeof(sql), "SELECT 1 FROM main.sqlite_schema WHERE name = '%s'", table);
+    return has_rows(db, sql, ret, err);
+}
+
 static enum status append_trigger(sqlite3 *db, const char *table, struct text *sql,
                                   struct error *err)
 {
-    enum status status;
+    bool forms = false; /* since schema version 7 */
+    enum status status = has_table(db, "leaf_form", &forms, err);
 
     text_append_format(sql,
                        "CREATE TRIGGER %s_ledger AFTER INSERT ON %s BEGIN\n"
                        "    INSERT INTO ledger (leaf, table_name, key, digest)\n"
                        "    SELECT n, '%s', ",
                        table, table, table);
-    status = ledger_leaf_key(db, table, "NEW.", sql, err);
+    if (status == STATUS_OK)
+        status = ledger_leaf_key(db, table, "NEW.", sql, err);
     text_append(sql, ",\n        ");
     if (status == STATUS_OK)
-        status = ledger_leaf_call(db, "assay_leaf", table, "n", "NEW.", sql, err);
+        status = ledger_leaf_call(db, forms ? "assay_leaf_2" : "assay_leaf", table, "n", "NEW.",
+                                  sql, err);
     text_append(sql, "\n    FROM " NEXT_LEAF ";\nEND");
     return status;
 }
@@ -162,32 +186,40 @@ static enum status insert_origin(sqlite3 *db, struct error *err)
 
 static enum status enter_old_rows(sqlite3 *db, const char *table, struct error *err)
 {
-    /* The origin has been entered by its trigger. */
-    return sqlite3_stricmp(table, "ledger_origin") == 0 ? STATUS_OK : enter_rows(db, table, err);
+    /* The origin and the form have been entered by their triggers. */
+    if (!sqlite3_stricmp(table, "ledger_origin") || !sqlite3_stricmp(table, "leaf_form"))
+        return STATUS_OK;
+    return enter_rows(db, table, err);
+}
+
+/* Form 2 begins with this very leaf; before all others in a ledger that begins. */
+static enum status begin_form(sqlite3 *db, struct error *err)
+{
+    bool forms = false, begun = false;
+    enum status status = has_table(db, "leaf_form", &forms, err);
+
+    if (status == STATUS_OK && forms)
+        status = has_rows(db, "SELECT 1 FROM main.leaf_form", &begun, err);
+    if (status != STATUS_OK || !forms || begun)
+        return status;
+    return sqlite3_exec(db, "INSERT INTO leaf_form (form, first_leaf) SELECT 2, n FROM " NEXT_LEAF,
+                        NULL, NULL, NULL) == SQLITE_OK
+               ? STATUS_OK
+               : failed(db, err);
 }
 
 enum status ledger_install(sqlite3 *db, const char *path, struct error *err)
 {
-    sqlite3_stmt *select = NULL;
     bool has_ledger = false, has_origin = false;
-    enum status status = STATUS_OK;
+    enum status status = has_table(db, "ledger_origin", &has_ledger, err);
 
-    if (sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'ledger_origin'",
-                           -1, &select, NULL) == SQLITE_OK &&
-        sqlite3_step(select) == SQLITE_ROW)
-        has_ledger = sqlite3_column_int(select, 0) > 0;
-    else
-        status = failed(db, err);
-    sqlite3_finalize(select);
-    select = NULL;
     if (status != STATUS_OK || !has_ledger)
         return status;
     status = each_table(db, install_trigger, err);
-    if (status == STATUS_OK) {
-        if (sqlite3_prepare_v2(db, "SELECT 1 FROM ledger_origin", -1, &select, NULL) == SQLITE_OK)
-            has_origin = sqlite3_step(select) == SQLITE_ROW;
-        sqlite3_finalize(select);
-    }
+    if (status == STATUS_OK)
+        status = begin_form(db, err);
+    if (status == STATUS_OK)
+        status = has_rows(db, "SELECT 1 FROM main.ledger_origin", &has_origin, err);
     if (status == STATUS_OK && !has_origin) {
         status = insert_origin(db, err);
         if (status == STATUS_OK)

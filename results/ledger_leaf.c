@@ -12,20 +12,29 @@
 
 /*
  * Columns that may have to be withheld from somebody who is given a part of the database, and
- * digests that would let the withheld value be guessed. They enter a leaf as a salted commitment.
- * Sorted by table.
+ * digests that would let the withheld value be guessed. They enter a leaf as a salted commitment,
+ * in leaves of this form and later ones. Sorted by table.
  */
 static const struct {
     const char *table, *column;
+    int form;
 } committed[] = {
-    {"amendment", "author"},      {"amendment", "reason"}, {"campaign", "command"},
-    {"campaign_event", "detail"}, {"comparison", "body"},  {"component", "digest"},
-    {"component", "path"},        {"content", "body"},     {"declaration", "origin"},
-    {"device", "digest"},         {"device", "name"},      {"device", "uuid"},
-    {"ledger_origin", "secret"},  {"reading", "body"},     {"reading", "hash"},
-    {"reading_set", "digest"},    {"stack", "digest"},     {"trial_end", "facts"},
-    {"trial_end", "message"},
+    {"amendment", "author", 1},   {"amendment", "reason", 1},
+    {"campaign", "command", 1},   {"campaign_event", "detail", 1},
+    {"claim", "body", 2},         {"comparison", "body", 1},
+    {"component", "digest", 1},   {"component", "missing_reason", 2},
+    {"component", "path", 1},     {"content", "body", 1},
+    {"declaration", "origin", 1}, {"device", "digest", 1},
+    {"device", "name", 1},        {"device", "uuid", 1},
+    {"dump", "message", 2},       {"import", "file", 2},
+    {"import", "sha256", 2},      {"ledger_origin", "secret", 1},
+    {"reading", "body", 1},       {"reading", "hash", 1},
+    {"reading_set", "digest", 1}, {"stack", "digest", 1},
+    {"telemetry", "message", 2},  {"trial_end", "facts", 1},
+    {"trial_end", "message", 1},
 };
+
+#define NEWEST_FORM 2
 
 #define COMMITTED (sizeof(committed) / sizeof(committed[0]))
 
@@ -39,17 +48,17 @@ static size_t first_committed(const char *table)
     return i;
 }
 
-static bool is_committed_from(size_t first, const char *table, const char *column)
+static bool is_committed_from(size_t first, const char *table, const char *column, int form)
 {
     for (size_t i = first; i < COMMITTED && !strcmp(committed[i].table, table); i++)
         if (strcmp(committed[i].column, column) == 0)
-            return true;
+            return committed[i].form <= form;
     return false;
 }
 
 bool ledger_is_committed(const char *table, const char *column)
 {
-    return is_committed_from(first_committed(table), table, column);
+    return is_committed_from(first_committed(table), table, column, NEWEST_FORM);
 }
 
 bool ledger_is_outside(const char *table)
@@ -78,7 +87,8 @@ struct leaf_maker {
     struct text json, value;
     /* HMAC-SHA256 (RFC 2104) under the log's secret, after the key's block. */
     struct digest_state inner, outer;
-    bool has_secret;
+    bool has_secret, has_form;
+    int64_t second_form; /* first leaf of form 2; INT64_MAX: there is none */
 };
 
 static void destroy_maker(void *context)
@@ -119,6 +129,21 @@ static bool load_secret(sqlite3 *db, struct leaf_maker *maker)
         set_secret(maker, sqlite3_column_blob(select, 0));
     sqlite3_finalize(select);
     return maker->has_secret;
+}
+
+/* Learns where form 2 begins; asked once a connection. A file before schema 7 has no such table. */
+static bool load_form(sqlite3 *db, struct leaf_maker *maker)
+{
+    sqlite3_stmt *select = NULL;
+    int rc = sqlite3_prepare_v2(db, "SELECT first_leaf FROM main.leaf_form WHERE form = 2", -1,
+                                &select, NULL);
+
+    maker->second_form = INT64_MAX;
+    if (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW)
+        maker->second_form = sqlite3_column_int64(select, 0);
+    sqlite3_finalize(select);
+    maker->has_form = rc == SQLITE_ROW || rc == SQLITE_DONE || rc == SQLITE_ERROR;
+    return maker->has_form;
 }
 
 static char *put_integer(char *end, int64_t value)
@@ -244,7 +269,15 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
     const size_t committed_from = table ? first_committed(table) : 0;
     int64_t leaf = sqlite3_value_int64(values[0]);
     bool first = true;
+    int form;
 
+    /* Where the row that begins a form is being entered, what was known is out of date. */
+    if ((!maker->has_form || (table && !strcmp(table, "leaf_form"))) &&
+        !load_form(sqlite3_context_db_handle(context), maker)) {
+        sqlite3_result_error(context, "the form of the ledger's leaves cannot be read", -1);
+        return false;
+    }
+    form = leaf >= maker->second_form ? 2 : 1;
     begin_text(&maker->json);
     begin_text(&maker->value);
     text_append(&maker->json, "{\"row\":{");
@@ -257,7 +290,7 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
         text_append(&maker->json, column);
         text_append(&maker->json, "\":");
         first = false;
-        if (!is_committed_from(committed_from, table, column)) {
+        if (!is_committed_from(committed_from, table, column, form)) {
             append_value(&maker->json, values[i + 1]);
         } else if (!append_commitment(maker, sqlite3_context_db_handle(context), leaf, column,
                                       values[i + 1])) {
@@ -310,6 +343,8 @@ int ledger_leaf_register(sqlite3 *db)
 {
     int rc = register_one(db, "assay_leaf", leaf_hash);
 
+    if (rc == SQLITE_OK)
+        rc = register_one(db, "assay_leaf_2", leaf_hash);
     return rc == SQLITE_OK ? register_one(db, "assay_leaf_data", leaf_data) : rc;
 }
 

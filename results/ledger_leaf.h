@@ -3,7 +3,10 @@
  *
  *     assay_leaf(leaf, table, column, value, column, value ...)    columns sorted by name
  *
- * gives the leaf hash; assay_leaf_data gives the bytes that are hashed. For results/ alone.
+ * gives the leaf hash; assay_leaf_data gives the bytes that are hashed. Triggers of files that have
+ * leaves of form 2 call it assay_leaf_2, so that a program that knows form 1 alone, and has the
+ * file open while it is brought forward, fails instead of entering a wrong leaf. For results/
+ * alone.
  */
 #ifndef ASSAY_RESULTS_LEDGER_LEAF_H
 #define ASSAY_RESULTS_LEDGER_LEAF_H

@@ -4,12 +4,28 @@ import base64
 import hashlib
 import json
 import os
+import re
 import sys
 import unittest
 import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import forge  # noqa: E402
+import verify  # noqa: E402
+import verify_bundle  # noqa: E402
 from assay_cli import CliTest  # noqa: E402
+from test_import import ROW  # noqa: E402
+
+PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "results", "BUNDLE.md")
+DIGESTS = ("component.digest", "device.digest", "import.sha256", "reading.hash", "reading_set.digest",
+           "stack.digest")
+
+
+def withholdable():
+    """The columns that BUNDLE.md names."""
+    with open(PAGE, encoding="utf-8") as file:
+        named = file.read().split("or one of these columns:")[1].split(". `dump.output`")[0]
+    return re.findall(r"`([a-z_]+\.[a-z_]+)`", named)
 
 
 def dump(value):
@@ -121,6 +137,104 @@ class Bundle(CliTest):
         call = self.assay("bundle", "last", "-o", self.file, "--db", self.db, "--withhold", "no.thing")
         self.assertEqual(call.status, 2)
         self.assertIn("no.thing", call.err)
+
+    def assert_nowhere(self, value):
+        for line in read(self.file).splitlines():
+            self.assertFalse([i[:200] for i in everything_in(json.loads(line)) if value in i])
+
+    def test_every_column_of_the_page_can_be_withheld(self):
+        """Each holds a word of its own; the one that is withheld is nowhere, the others are there."""
+        columns = withholdable()
+        self.assertEqual(sorted(columns), sorted((verify.COMMITTED | verify.COMMITTED_2) - set(DIGESTS)
+                                                 - {"ledger_origin.secret"}))
+        self.measure()
+        result = self.query("SELECT result FROM results")[0][0]
+        self.assertEqual(self.assay("amend", result, "--reason", "x", "--by", "y", "--db",
+                                    self.db).status, 0)
+        forge.fill_empty_tables(self.db)
+        words = {column: "secret-of-%s" % column.replace(".", "-") for column in columns}
+        with forge.Forgery(self.db) as forgery:
+            for column in columns:
+                table, name = column.split(".")
+                value = json.dumps({"status": "measured", "value": words[column]}, sort_keys=True,
+                                   separators=(",", ":")) if name in ("body", "facts") else words[column]
+                # The plan is asked for by heads, and stays as it is.
+                spared = " AND digest NOT IN (SELECT plan FROM campaign)" if table == "content" else ""
+                forgery.db.execute("UPDATE {0} SET {1} = ? WHERE rowid = (SELECT max(rowid) FROM {0} WHERE"
+                                   " 1{2})".format(table, name, spared)
+                                   if table != "trial_end" else
+                                   "UPDATE trial_end SET %s = ? WHERE trial = 1" % name, (value,))
+            forgery.db.execute("UPDATE import SET sha256 = randomblob(32)")
+            forgery.db.execute("DELETE FROM signature")
+            forgery.rewrite()
+        self.make()
+        whole = read(self.file)
+        digests = [bytes(value) for column in DIGESTS if column != "reading.hash" for (value,) in
+                   self.query("SELECT %s FROM %s" % tuple(reversed(column.split("."))))]
+        for column in columns:
+            self.assertTrue(words[column].encode() in whole, column)
+        for column in columns:
+            with self.subTest(column):
+                self.make("--withhold", column)
+                bytes_ = read(self.file)
+                self.assert_nowhere(words[column].encode())
+                self.assertEqual([d.hex() for d in digests if d.hex().encode() in bytes_ or
+                                  base64.b64encode(d) in bytes_], [])
+                gone = [c for c in columns if words[c].encode() not in bytes_]
+                self.assertEqual(gone, [column])
+
+    def test_results_of_another_program_withheld(self):
+        """Their file, its name and what it claims; what stays is verified by both, and taken in."""
+        self.write("secret-name.json", json.dumps([ROW]))
+        self.assertEqual(self.assay("import", "secret-name.json", "--db", self.db).status, 0)
+        digest = self.query("SELECT sha256 FROM import")[0][0]
+        self.make()
+        for known in (b"secret-name", digest.hex().encode(), b"7100.25"):
+            self.assertIn(known, read(self.file))
+        told = self.make("--withhold", "import.file", "--withhold", "claim.body")
+        self.assertGreaterEqual(told["withheld"], 4)
+        for hidden in (b"secret-name", b"7100.25", digest.hex().encode(), base64.b64encode(digest)):
+            self.assert_nowhere(hidden)
+        call = self.verify()
+        self.assertEqual(call.status, 0, call.out)
+        self.assertEqual(verify_bundle.Bundle(self.file).run(), [])
+        self.new_db()
+        for _ in range(2):
+            self.assertEqual(self.assay("import", self.file, "--db", self.db).status, 0)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+        self.assertEqual(verify.Verifier(self.db).run(), [])
+        self.assertEqual(self.query("SELECT file, sha256 = ? FROM import", digest), [("(withheld)", 0)])
+        result = self.query("SELECT result FROM results")[0][0]
+        for words in (("results",), ("show", result), ("show", result, "--json"),
+                      ("export", "json", result), ("export", "csv", result),
+                      ("report", "--html", "page.html"), ("report", "--dossier", "dossier.html")):
+            call = self.assay(*words, "--db", self.db)
+            self.assertEqual(call.status, 0, (words, call.err))
+            self.assertNotIn("7100", call.out)
+        # Its file itself is another import: nobody can say that it is the same.
+        call = self.assay("import", "secret-name.json", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+
+    def test_only_what_can_be_withheld_is(self):
+        """A commitment where the format has none: rows of a ledger that somebody wrote himself."""
+        self.measure()
+        self.make()
+        lines = read(self.file).decode().splitlines()
+        row = next(json.loads(line) for line in lines[1:-1]
+                   if json.loads(line)["data"]["table"] == "trial_end")
+        row["data"]["row"]["status"] = {"commitment": "ab" * 32}
+        first = json.loads(lines[0])
+        leaf = hashlib.sha256(b"\0" + dump(row["data"]).encode()).hexdigest()
+        row.update(leaf=0, path=[])
+        first.update(heads=[], root=leaf, size=1)
+        note = first["note"].split("\n")
+        note[1:3] = ["1", base64.b64encode(bytes.fromhex(leaf)).decode()]
+        first["note"] = "\n".join(note)
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(sealed([dump(first), dump(row), lines[-1]]))
+        theirs = [f[3] for f in verify_bundle.Bundle(self.file).run()]
+        for found in ([f["message"] for f in self.verify().json()["findings"]], theirs):
+            self.assertTrue(any("status is no column that can be withheld" in f for f in found), found)
 
     def test_what_tools_said_can_be_withheld(self):
         self.measure()

@@ -20,6 +20,8 @@ COMMITTED = set("""amendment.author amendment.reason campaign.command campaign_e
 comparison.body component.digest component.path content.body declaration.origin device.digest device.name
 device.uuid ledger_origin.secret reading.body reading.hash reading_set.digest stack.digest trial_end.facts
 trial_end.message""".split())
+COMMITTED_2 = set("""claim.body component.missing_reason dump.message import.file import.sha256
+telemetry.message""".split())
 
 
 class Refused(Exception):
@@ -156,6 +158,16 @@ class Verifier:
         return " || '/' || ".join("lower(hex(%s%s))" % (prefix, n) if kind == "BLOB" else prefix + n
                                   for _, n, kind in sorted(parts))
 
+    @staticmethod
+    def trigger_sql(table, info, version):
+        return ("CREATE TRIGGER {0}_ledger AFTER INSERT ON {0} BEGIN\n"
+                "    INSERT INTO ledger (leaf, table_name, key, digest)\n    SELECT n, '{0}', {1},\n"
+                "        {3}(n, '{0}', {2})\n"
+                "    FROM (SELECT coalesce(max(leaf) + 1, 0) AS n FROM ledger);\nEND".format(
+                    table, Verifier.key_sql(info, "NEW."),
+                    ", ".join("'%s', NEW.%s" % (c, c) for c in sorted(row[1] for row in info)),
+                    "assay_leaf" if version < 7 else "assay_leaf_2"))
+
     def schema(self):
         model = sqlite3.connect(":memory:")
         for version in range(1, self.version + 1):
@@ -166,14 +178,7 @@ class Verifier:
                                       " <> 'ledger' AND name NOT LIKE 'sqlite_%'"):
             info = model.execute("SELECT * FROM pragma_table_info(?)", (table,)).fetchall()
             self.tables[table] = info
-            columns = sorted(row[1] for row in info)
-            expected["trigger", table + "_ledger"] = (
-                table, "CREATE TRIGGER {0}_ledger AFTER INSERT ON {0} BEGIN\n"
-                "    INSERT INTO ledger (leaf, table_name, key, digest)\n    SELECT n, '{0}', {1},\n"
-                "        assay_leaf(n, '{0}', {2})\n"
-                "    FROM (SELECT coalesce(max(leaf) + 1, 0) AS n FROM ledger);\nEND".format(
-                    table, self.key_sql(info, "NEW."),
-                    ", ".join("'%s', NEW.%s" % (c, c) for c in columns)))
+            expected["trigger", table + "_ledger"] = (table, self.trigger_sql(table, info, self.version))
         query = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
         expected.update({row[:2]: row[2:] for row in model.execute(query)})
         found = {row[:2]: row[2:] for row in self.ask(query)}
@@ -199,14 +204,20 @@ class Verifier:
             if value is None:
                 continue
             fields[name] = typed(value)
-            if table + "." + name in COMMITTED:
+            place = table + "." + name
+            if place in COMMITTED or place in COMMITTED_2 and number >= self.second_form:
                 salt = hmac.new(self.secret, b"%d/%s" % (number, name.encode()), "sha256").digest()
                 fields[name] = {"commitment": sha256(salt, canonical(fields[name])).hex()}
         return sha256(b"\0", canonical({"row": fields, "table": table}))
 
+    def read_form(self):
+        begins = self.version >= 7 and self.ask("SELECT first_leaf FROM leaf_form WHERE form = 2")
+        self.second_form = begins[0][0] if begins else float("inf")
+
     def rows(self):
         origin = self.ask("SELECT name, secret FROM ledger_origin WHERE id = 1")
         self.origin, self.secret = origin[0] if origin else ("", b"")
+        self.read_form()
         self.log = self.ask("SELECT leaf, table_name, key, digest FROM ledger ORDER BY leaf")
         for expected, (leaf, *_rest) in enumerate(self.log):
             if leaf != expected:

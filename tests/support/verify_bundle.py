@@ -279,6 +279,8 @@ class Bundle(verify.Verifier):
         for column, value in row.items():
             if isinstance(value, dict) and set(value) == {"commitment"}:
                 commitment = unhex(value["commitment"])
+                if "%s.%s" % (table, column) not in verify.COMMITTED | verify.COMMITTED_2:
+                    self.found("content", table, "%s is no column that can be withheld" % column)
                 if column not in values:
                     result[column] = bytearray(commitment)
                     continue

@@ -37,6 +37,9 @@ static void test_trial_is_stored_whole(void **state)
 
     assert_ok(fixture_run_trial(fixture->store, campaign, 2, "ok", 3000, &trial, &err), err);
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM libraries"), 3);
+    assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM libraries WHERE (sha256 IS"
+                                                 " NULL) <> (missing_reason IS NOT NULL)"),
+                     0);
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM component"), 2);
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM conditions"), 2);
     assert_int_equal(fixture_ask(fixture->store, "SELECT samples FROM samples_index"
