@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
     cat <<'USAGE'
-usage: bare_root.sh [--user] [--keep] RELEASE DIR -- COMMAND [ARG...]
+usage: bare_root.sh [--user] [--keep] [--share FOLDER] RELEASE DIR -- COMMAND [ARG...]
 
 Makes a bare Debian RELEASE (bookworm, trixie) by debootstrap --variant=minbase, clones HEAD of
 this repository into it, and runs COMMAND in the clone. Needs root, debootstrap and git.
@@ -15,6 +15,7 @@ this repository into it, and runs COMMAND in the clone. Needs root, debootstrap 
             the working root, which is new in every run and removed at its end
   --user    run COMMAND as an ordinary user with sudo, not as root
   --keep    leave the working root in DIR and print its path
+  --share   show this folder, which must be there, as /shared inside
 
 The package mirror is the host's own (apt-get indextargets). On a host without apt, or with another
 distribution's, set ASSAY_DEBIAN_MIRROR (and ASSAY_DEBIAN_SECURITY_MIRROR). CI is passed on to
@@ -29,10 +30,16 @@ die() {
 
 user=false
 keep=false
+share=
 while [[ ${1-} == -* ]]; do
     case $1 in
     --user) user=true ;;
     --keep) keep=true ;;
+    --share)
+        [[ $# -ge 2 && -d $2 ]] || die "--share wants a folder that is there"
+        share=$(cd "$2" && pwd)
+        shift
+        ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
     esac
@@ -115,8 +122,9 @@ fi
 # shellcheck disable=SC2016  # expanded by the inner shells
 inside='
 set -eu
-root=$1; home=$2; account=$3; shift 3
+root=$1; home=$2; account=$3; share=$4; shift 4
 mount --bind "$root" "$root" # so that / is a mount point inside
+[ -z "$share" ] || { mkdir -p "$root/shared"; mount --bind "$share" "$root/shared"; }
 mount --rbind --make-rslave /dev "$root/dev"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 mount -t proc proc "$root/proc"
@@ -130,6 +138,6 @@ if $user; then
     account=newcomer:newcomer
 fi
 status=0
-unshare --mount --pid --fork --kill-child sh -c "$inside" sh "$root" "$home" "$account" "$@" ||
+unshare --mount --pid --fork --kill-child sh -c "$inside" sh "$root" "$home" "$account" "$share" "$@" ||
     status=$?
 exit "$status"
