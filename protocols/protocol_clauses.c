@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/text.h"
+
 #define S 1e9
 #define RAW(member) offsetof(struct protocol_raw, member)
 #define OUR(member) offsetof(struct protocol, member)
@@ -75,7 +77,10 @@ static const cyaml_strval_t centre_names[] = {
     {"median", ESTIMATE_MEDIAN},
 };
 
-#define WORDS(names) {names, sizeof(names) / sizeof(*(names))}
+#define WORDS(names)                                                                               \
+    {                                                                                              \
+        names, sizeof(names) / sizeof(*(names))                                                    \
+    }
 
 _Static_assert(sizeof(enum protocol_cache) == sizeof(unsigned) &&
                    sizeof(enum protocol_refusal) == sizeof(unsigned) &&
@@ -194,29 +199,35 @@ void protocol_start(struct protocol *protocol)
     *protocol = (struct protocol){.cold_flush_factor = 4, .estimate = estimate_options_default()};
 }
 
-static void copy_clause(const struct clause *clause, const struct protocol_raw *raw,
+static size_t clause_size(const struct clause *clause)
+{
+    switch (clause->type) {
+    case CLAUSE_INTEGER:
+    case CLAUSE_DURATION:
+        return sizeof(int64_t);
+    case CLAUSE_BOOLEAN:
+        return sizeof(bool);
+    case CLAUSE_REAL:
+        return sizeof(double);
+    case CLAUSE_CACHE:
+    case CLAUSE_REFUSAL:
+    case CLAUSE_CENTRE:
+        return sizeof(unsigned);
+    }
+    return 0;
+}
+
+/* True when it was another value before. */
+static bool copy_clause(const struct clause *clause, const struct protocol_raw *raw,
                         struct protocol *protocol)
 {
     const char *from = (const char *)raw + clause->raw_offset;
     char *to = (char *)protocol + clause->offset;
+    size_t size = clause_size(clause);
+    bool other = memcmp(to, from, size) != 0;
 
-    switch (clause->type) {
-    case CLAUSE_INTEGER:
-    case CLAUSE_DURATION:
-        memcpy(to, from, sizeof(int64_t));
-        break;
-    case CLAUSE_BOOLEAN:
-        memcpy(to, from, sizeof(bool));
-        break;
-    case CLAUSE_REAL:
-        memcpy(to, from, sizeof(double));
-        break;
-    case CLAUSE_CACHE:
-    case CLAUSE_REFUSAL:
-    case CLAUSE_CENTRE:
-        memcpy(to, from, sizeof(unsigned));
-        break;
-    }
+    memcpy(to, from, size);
+    return other;
 }
 
 bool protocol_set_text(char **place, const char *value)
@@ -230,17 +241,27 @@ bool protocol_set_text(char **place, const char *value)
     return true;
 }
 
-/* The lists: written ones take the base's place whole. */
-static bool copy_lists(const struct protocol_raw *raw, const struct declaration *declaration,
-                       struct protocol *protocol)
+static bool same_percentiles(const struct protocol_raw *raw, const struct protocol *protocol)
 {
-    if (declaration_has(declaration, "analysis.percentiles")) {
-        protocol->estimate.percentile_count = raw->analysis.percentiles_count;
-        for (size_t i = 0; i < raw->analysis.percentiles_count; ++i)
-            protocol->estimate.percentiles[i] = raw->analysis.percentiles[i];
-    }
-    if (!declaration_has(declaration, "required"))
-        return true;
+    size_t count = raw->analysis.percentiles_count;
+    bool same = count == protocol->estimate.percentile_count;
+
+    for (size_t i = 0; i < count && same; ++i)
+        same = protocol->estimate.percentiles[i] == raw->analysis.percentiles[i];
+    return same;
+}
+
+static bool same_required(const struct protocol_raw *raw, const struct protocol *protocol)
+{
+    bool same = raw->required_count == protocol->required_count;
+
+    for (size_t i = 0; i < raw->required_count && same; ++i)
+        same = strcmp(protocol->required[i], raw->required[i]) == 0;
+    return same;
+}
+
+static bool copy_required(const struct protocol_raw *raw, struct protocol *protocol)
+{
     for (size_t i = 0; i < protocol->required_count; ++i) {
         free(protocol->required[i]);
         protocol->required[i] = NULL;
@@ -254,29 +275,88 @@ static bool copy_lists(const struct protocol_raw *raw, const struct declaration 
     return true;
 }
 
-enum status protocol_overlay(struct protocol *protocol, const struct declaration *declaration,
-                             bool complete, struct error *err)
+/* The names of what a derived protocol has otherwise than its base. */
+static void add_other(struct text *others, const char *path)
+{
+    if (strcmp(path, "version") != 0)
+        text_append_format(others, "%s%s", others->length ? ", " : " but for ", path);
+}
+
+/* The lists: written ones take the base's place whole. */
+static bool copy_lists(const struct protocol_raw *raw, const struct declaration *declaration,
+                       struct protocol *protocol, struct text *others)
+{
+    if (declaration_has(declaration, "analysis.percentiles") && !same_percentiles(raw, protocol)) {
+        protocol->estimate.percentile_count = raw->analysis.percentiles_count;
+        for (size_t i = 0; i < raw->analysis.percentiles_count; ++i)
+            protocol->estimate.percentiles[i] = raw->analysis.percentiles[i];
+        add_other(others, "analysis.percentiles");
+    }
+    if (declaration_has(declaration, "required") && !same_required(raw, protocol)) {
+        add_other(others, "required");
+        return copy_required(raw, protocol);
+    }
+    return true;
+}
+
+/*
+ * The base's description would say of a derived protocol what is true of the base ("ten trials of
+ * ten seconds"), so one without its own says from what it differs, and in which clauses.
+ */
+static bool describe(const struct protocol_raw *raw, const char *base, const struct text *others,
+                     struct protocol *protocol)
+{
+    struct text words;
+    bool done;
+
+    if (raw->description)
+        return protocol_set_text(&protocol->description, raw->description);
+    text_init(&words);
+    text_append_format(&words, "As %s%s", base, others->length ? others->data : "");
+    done =
+        text_ok(others) && text_ok(&words) && protocol_set_text(&protocol->description, words.data);
+    text_finish(&words);
+    return done;
+}
+
+static enum status overlay(struct protocol *protocol, const struct declaration *declaration,
+                           bool complete, struct text *others, struct error *err)
 {
     const struct protocol_raw *raw = declaration->data;
+    char base[sizeof(protocol->name)];
 
+    memcpy(base, protocol->name, sizeof(base));
     for (size_t i = 0; i < protocol_clause_count; ++i) {
         const struct clause *clause = &protocol_clauses[i];
 
-        if (declaration_has(declaration, clause->path))
-            copy_clause(clause, raw, protocol);
-        else if (complete && !clause->optional)
-            return declaration_error(declaration, clause->path, err,
-                                     "clause \"%s\" is missing; write it, or begin with "
-                                     "\"extends: standard\" and write only what differs",
-                                     clause->path);
+        if (!declaration_has(declaration, clause->path)) {
+            if (complete && !clause->optional)
+                return declaration_error(declaration, clause->path, err,
+                                         "clause \"%s\" is missing; write it, or begin with "
+                                         "\"extends: standard\" and write only what differs",
+                                         clause->path);
+        } else if (copy_clause(clause, raw, protocol)) {
+            add_other(others, clause->path);
+        }
     }
     snprintf(protocol->name, sizeof(protocol->name), "%s", raw->name);
     if (complete && !raw->description)
         return declaration_error(declaration, "", err,
                                  "key \"description\" is missing; add a line that says what this "
                                  "protocol is for");
-    if ((raw->description && !protocol_set_text(&protocol->description, raw->description)) ||
-        !copy_lists(raw, declaration, protocol))
+    if (!copy_lists(raw, declaration, protocol, others) || !describe(raw, base, others, protocol))
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", declaration->origin);
     return STATUS_OK;
+}
+
+enum status protocol_overlay(struct protocol *protocol, const struct declaration *declaration,
+                             bool complete, struct error *err)
+{
+    struct text others;
+    enum status status;
+
+    text_init(&others);
+    status = overlay(protocol, declaration, complete, &others, err);
+    text_finish(&others);
+    return status;
 }
