@@ -40,8 +40,8 @@ class Views(CliTest):
             return [dict(row) for row in db.execute(blocks()[name])]
 
     def test_the_page_has_one_of_each(self):
-        self.assertEqual(sorted(name.split(":")[0] for name in blocks()),
-                         ["datasette", "duckdb", "grafana", "pandas"])
+        self.assertEqual({name.split(":")[0] for name in blocks()},
+                         {"datasette", "duckdb", "grafana", "pandas"})
 
     def test_datasette(self):
         (row,) = self.ask("datasette: failed_trials")
@@ -113,17 +113,50 @@ class Views(CliTest):
     def test_duckdb_query(self):
         self.check_stack([tuple(row.values()) for row in self.ask("duckdb: stack_of_result")])
 
-    def test_duckdb_itself(self):
+    def duckdb(self):
         try:
             import duckdb
         except ImportError:
             self.skipTest("no duckdb")
-        connection = duckdb.connect()
+        return duckdb, duckdb.connect()
+
+    def attached(self):
+        duckdb, connection = self.duckdb()
         try:
             connection.execute(f"ATTACH '{self.db}' AS r (TYPE sqlite); USE r")
         except duckdb.Error as error:
             self.skipTest(f"duckdb's sqlite extension is not there: {error}")
+        return connection
+
+    def test_duckdb_itself(self):
+        connection = self.attached()
         self.check_stack(connection.execute(blocks()["duckdb: stack_of_result"]).fetchall())
+
+    def check_rates(self, rows):
+        expected = sorted((row["id"], row["workload"], row["device"], row["rate"],
+                           row["rate_unit"]) for row in self.rows if row["rate"] is not None)
+        self.assertTrue(expected)
+        self.assertEqual([row[:3] + row[4:] for row in rows],
+                         [row[:3] + row[4:] for row in expected])
+        for row, other in zip(rows, expected):
+            self.assertAlmostEqual(row[3] / other[3], 1, places=9)
+
+    def test_duckdb_rates(self):
+        connection = self.attached()
+        self.check_rates(connection.execute(blocks()["duckdb: rates"]).fetchall())
+
+    def test_duckdb_can_ask_every_view(self):
+        connection = self.attached()
+        for (view,) in self.query("SELECT name FROM sqlite_master WHERE type = 'view'"):
+            connection.execute(f"SELECT * FROM sqlite_query('r', 'SELECT * FROM {view} LIMIT 9')"
+                               ).fetchall()
+
+    def test_duckdb_without_its_extension(self):
+        _, connection = self.duckdb()
+        table = os.path.join(self.folder, "results.csv")
+        self.assertEqual(self.assay("export", "csv", "-o", table, "--db", self.db).status, 0)
+        sql = blocks()["duckdb: rates_exported"].replace("results.csv", table)
+        self.check_rates(connection.execute(sql).fetchall())
 
 
 if __name__ == "__main__":
