@@ -274,6 +274,18 @@ const char *view_verdict_words(const struct view_cell *cell)
     return words ? words : "not analysed";
 }
 
+/* What the other program says of its own run: that it broke its rules, or erred. */
+static void append_own_judgement(struct text *words, const struct view_cell *cell)
+{
+    const struct reading *validity = reading_find(&cell->device.readings, "import.validity");
+    const struct reading *errors = reading_find(&cell->device.readings, "import.errors");
+
+    if (validity && validity->text && strcmp(validity->text, "VALID") != 0)
+        text_append_format(words, " By its own rules the run is %s.", validity->text);
+    if (errors && errors->text && strncmp(errors->text, "No ", 3) != 0)
+        text_append_format(words, " Its log says: %s", errors->text);
+}
+
 char *view_imported_words(const struct view_cell *cell)
 {
     const struct view_imported *imported = &cell->imported;
@@ -281,12 +293,12 @@ char *view_imported_words(const struct view_cell *cell)
 
     text_init(&words);
     text_append_format(&words,
-                       "Imported: measured by %s%s%s, not by assay; the numbers are as %s "
-                       "tells them. What it does not tell stands among the readings.",
+                       "Imported: measured by %s%s%s, not by assay; the number is what its file "
+                       "says. `assay show` names the file and what it does not tell.",
                        imported->program ? imported->program : "another program",
                        imported->program_version ? " " : "",
-                       imported->program_version ? imported->program_version : "",
-                       imported->file ? imported->file : "its file");
+                       imported->program_version ? imported->program_version : "");
+    append_own_judgement(&words, cell);
     return text_steal(&words);
 }
 

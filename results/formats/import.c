@@ -54,9 +54,23 @@ static bool is_csv(const char *head, size_t length)
            !is_jsonl(head, length);
 }
 
+/* The summary of an accuracy run has nothing but its last two lines. */
 static bool is_mlperf(const char *head, size_t length)
 {
-    return holds(head, length, "MLPerf Results Summary");
+    return holds(head, length, "MLPerf Results Summary") ||
+           holds(head, length, "s encountered during test.") ||
+           holds(head, length, " encountered. See detailed log.");
+}
+
+/* What to do with a form of a known program that is not read; NULL when it is of none. */
+static const char *remedy_of(const char *head, size_t length)
+{
+    if (first_of(head, length) == '|' && holds(head, length, "t/s"))
+        return "llama-bench's table for people lacks when and on what it ran: run it with -o json";
+    if (holds(head, length, "CREATE TABLE IF NOT EXISTS llama_bench"))
+        return "llama-bench's SQL is for sqlite3: import the database that "
+               "`sqlite3 bench.sqlite <FILE` makes";
+    return NULL;
 }
 
 void import_claims_finish(struct import_claims *claims)
@@ -246,6 +260,7 @@ enum status import_format_find(const char *name, const struct import_format **re
 static enum status recognise(const char *path, const struct import_format **ret, struct error *err)
 {
     char head[IMPORT_HEAD_SIZE];
+    const char *remedy;
     struct text all;
     size_t length = 0;
     ssize_t got = 1;
@@ -268,6 +283,9 @@ static enum status recognise(const char *path, const struct import_format **ret,
             *ret = &formats[i];
             return STATUS_OK;
         }
+    remedy = remedy_of(head, length);
+    if (remedy)
+        return error_set(err, STATUS_INVALID, "%s: %s", path, remedy);
     text_init(&all);
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
         text_append_format(&all, "%s%s", i ? ", " : "", formats[i].name);

@@ -1,7 +1,8 @@
 /*
  * mlperf_log_summary.txt: lines "key : value" in three sections (results, additional stats, test
  * parameters), under headings between rules of '='. A heading "MLPerf Results Summary" begins
- * another result. The summary names the system under test and the scenario, not the model.
+ * another result. The summary names the system under test and the scenario, not the model. Checked
+ * against what loadgen 6.0 writes (loadgen/results.cc, loadgen/logging.cc of mlcommons/inference).
  */
 #include "results/formats/claims.h"
 
@@ -14,6 +15,8 @@
 
 #define SOURCE "mlperf_log_summary.txt"
 #define HEADING "MLPerf Results Summary"
+#define WARNINGS "warnings"
+#define ERRORS "errors"
 
 struct summary {
     const char *path;
@@ -85,6 +88,8 @@ static void add_readings(struct store_claim *claim, const json_t *fields)
     declare(claim, "import.sut", find(fields, "results", "SUT name"), "SUT name");
     declare(claim, "import.validity", find(fields, "results", "Result is"), "Result is");
     declare(claim, "import.mode", find(fields, "results", "Mode"), "Mode");
+    declare(claim, "import.warnings", find(fields, "log", WARNINGS), "its last lines");
+    declare(claim, "import.errors", find(fields, "log", ERRORS), "its last lines");
     lack(claim, "device.name", "the summary names no device");
     lack(claim, "device.backend", "the summary does not say what it ran on");
     lack(claim, "device.driver_version", "the summary does not record the driver");
@@ -139,15 +144,23 @@ static const char *scenario_of(const char *text)
 
 static enum status fill_rate(struct summary *summary, struct store_claim *claim, struct error *err)
 {
-    static const char *const rates[] = {"Completed samples per second", "Samples per second",
-                                        "Scheduled samples per second"};
+    /* Where tokens were counted, they are what MLPerf ranks by; the samples stay among the fields.
+     */
+    static const struct {
+        const char *key, *item;
+    } rates[] = {{"Completed tokens per second", "token"},
+                 {"Tokens per second", "token"},
+                 {"Completed samples per second", "sample"},
+                 {"Samples per second", "sample"},
+                 {"Scheduled samples per second", "sample"}};
     bool told = false;
     enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]) && status == STATUS_OK && !told; i++)
-        status = get_number(summary, rates[i], &claim->rate, &told, err);
-    if (status == STATUS_OK && told)
-        claim->item_name = "sample";
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]) && status == STATUS_OK && !told; i++) {
+        status = get_number(summary, rates[i].key, &claim->rate, &told, err);
+        if (status == STATUS_OK && told)
+            claim->item_name = rates[i].item;
+    }
     if (status == STATUS_OK)
         status = get_number(summary, "Mean latency (ns)", &claim->mean_ns, &told, err);
     if (status == STATUS_OK && !claim->item_name && !told)
@@ -158,13 +171,35 @@ static enum status fill_rate(struct summary *summary, struct store_claim *claim,
     return status;
 }
 
+/*
+ * A query of a stream is what its device gets at once. Offline, all samples are one query, and a
+ * server groups queries as it likes: there the size of a query is nobody's batch.
+ */
+static enum status fill_batch(const struct summary *summary, struct store_claim *claim,
+                              struct error *err)
+{
+    const char *size = find(summary->fields, "parameters", "samples_per_query");
+    int64_t batch;
+
+    if (!size)
+        return STATUS_OK;
+    if (!text_parse_i64(size, &batch) || batch < 0)
+        return error_set(err, STATUS_INVALID,
+                         "%s: result at line %zu: samples_per_query: must be a whole number",
+                         summary->path, summary->begun);
+    if (!strcmp(claim->scenario, "single_stream") || !strcmp(claim->scenario, "multi_stream"))
+        claim->batch = batch;
+    else
+        lack(claim, "import.batch", "the summary tells the samples of a query, not of a batch");
+    return STATUS_OK;
+}
+
 /* The result read so far becomes a claim. */
 static enum status finish_result(struct summary *summary, struct error *err)
 {
     const json_t *fields = summary->fields;
     const char *mode = find(fields, "results", "Mode");
     const char *sut = find(fields, "results", "SUT name");
-    const char *batch = find(fields, "parameters", "samples_per_query");
     struct store_claim *claim;
     enum status status;
 
@@ -185,10 +220,9 @@ static enum status finish_result(struct summary *summary, struct error *err)
     if (status != STATUS_OK)
         return status;
     claim->scenario = scenario_of(find(fields, "results", "Scenario"));
-    if (batch && (!text_parse_i64(batch, &claim->batch) || claim->batch < 0))
-        return error_set(err, STATUS_INVALID,
-                         "%s: result at line %zu: samples_per_query: must be a whole number",
-                         summary->path, summary->begun);
+    status = fill_batch(summary, claim, err);
+    if (status != STATUS_OK)
+        return status;
     claim->workload = text_format("mlperf:%s", sut ? sut : STORE_NOT_TOLD);
     claim->fields = summary->fields;
     summary->fields = NULL;
@@ -210,6 +244,30 @@ static enum status begin_section(struct summary *summary, const char *name, stru
     if (!summary->section || json_object_set_new(summary->fields, name, summary->section) < 0)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", summary->path);
     return STATUS_OK;
+}
+
+/* Of "2 warnings encountered. See detailed log." and "No errors encountered during test.". */
+static const char *log_key(const char *line, size_t length)
+{
+    if (!memmem(line, length, " encountered", 12))
+        return NULL;
+    if (memmem(line, length, " warning", 8))
+        return WARNINGS;
+    return memmem(line, length, " ERROR", 6) || memmem(line, length, " errors", 7) ? ERRORS : NULL;
+}
+
+static enum status read_log_line(struct summary *summary, const char *line, size_t length,
+                                 struct error *err)
+{
+    const char *key = log_key(line, length);
+    enum status status = STATUS_OK;
+
+    if (!key)
+        return STATUS_OK;
+    if (!json_object_get(summary->fields, "log"))
+        status = begin_section(summary, "log", err);
+    summary->section = json_object_get(summary->fields, "log");
+    return status ? status : add_field(summary, key, strlen(key), line, length, err);
 }
 
 static enum status read_line(struct summary *summary, const char *line, size_t length,
@@ -241,7 +299,7 @@ static enum status read_line(struct summary *summary, const char *line, size_t l
         return begin_section(summary, "parameters", err);
     colon = memchr(line, ':', length);
     if (!colon || colon == line)
-        return STATUS_OK; /* prose: recommendations, the early-stopping estimate */
+        return read_log_line(summary, line, length, err); /* or prose: recommendations ... */
     {
         size_t key = (size_t)(colon - line), value = length - key - 1;
         const char *text = colon + 1;
@@ -273,7 +331,10 @@ enum status mlperf_read_summary(const char *path, const char *bytes, size_t leng
     if (status == STATUS_OK)
         status = finish_result(&summary, err);
     if (status == STATUS_OK && summary.claims.count == 0)
-        status = error_set(err, STATUS_INVALID, "%s: has no heading \"%s\"", path, HEADING);
+        status = error_set(err, STATUS_INVALID,
+                           "%s: has no heading \"%s\"; the summary of an accuracy run has none, "
+                           "and no performance to import",
+                           path, HEADING);
     json_decref(summary.fields);
     if (status == STATUS_OK)
         *ret = summary.claims;

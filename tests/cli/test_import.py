@@ -59,6 +59,10 @@ No warnings encountered during test.
 
 No errors encountered during test.
 """
+# The names and types of mid-2026, as llama-bench's get_fields and get_field_type have them.
+NEWER = {name: value for name, value in ROW.items() if name != "use_mmap"} | {
+    "n_cpu_moe": 0, "flash_attn": -1, "tensor_buft_overrides": "none", "load_mode": "mmap",
+    "no_op_offload": 0, "no_host": False, "fit_target": 0, "fit_min_ctx": 4096}
 OFFLINE = SUMMARY.format(scenario="Offline", headline="Samples per second: 33.75")
 
 
@@ -161,7 +165,7 @@ class Import(CliTest):
         self.take(self.write("s.txt", OFFLINE))
         (row,) = self.rows()
         self.assertEqual((row["rate"], row["rate_unit"], row["scenario"], row["batch"],
-                          row["imported"]), (33.75, "sample/s", "offline", 4, "mlperf-loadgen"))
+                          row["imported"]), (33.75, "sample/s", "offline", None, "mlperf-loadgen"))
         self.new_db()
         server = SUMMARY.format(scenario="Server", headline="Scheduled samples per second : 20.5")
         server = server.replace("Additional Stats\n" + "=" * 48, "Additional Stats\n" + "=" * 48 +
@@ -179,6 +183,63 @@ class Import(CliTest):
             "2500000")
         self.assertEqual(record["imported"]["readings"]["import.validity"]["value"], "VALID")
         self.assertEqual(record["imported"]["readings"]["device.name"]["status"], "unavailable")
+
+    def test_mlperf_of_a_language_model(self):
+        headline = ("Completed samples per second    : 15.73\n"
+                    "Completed tokens per second: 9897.52")
+        server = SUMMARY.format(scenario="Server", headline=headline).replace(
+            "target_qps : 50", "target_qps : 15.75\nttft_latency (ns): 4500000000").replace(
+            "Result is : VALID", "Result is : INVALID").replace(
+            "No errors encountered during test.", "2 ERRORS encountered. See detailed log.")
+        offline = SUMMARY.format(scenario="Offline", headline="Samples per second: 80.6\n"
+                                 "Tokens per second: 23456.5\nTokens per second (inferred): 1")
+        many = SUMMARY.format(scenario="MultiStream",
+                              headline="99.0th percentile latency (ns) : 2500000")
+        self.take(self.write("s.txt", server), self.write("o.txt", offline),
+                  self.write("m.txt", many))
+        rows = {row["scenario"]: row for row in self.rows()}
+        self.assertEqual([(rows[name]["rate"], rows[name]["rate_unit"], rows[name]["batch"])
+                          for name in ("server", "offline", "multi_stream")],
+                         [(9897.52, "token/s", None), (23456.5, "token/s", None), (None, None, 4)])
+        record = self.assay("show", rows["server"]["id"], "--json", "--db", self.db).json()
+        claim, readings = record["imported"]["claim"], record["imported"]["readings"]
+        self.assertEqual(claim["fields"]["results"]["Completed samples per second"], "15.73")
+        self.assertEqual(readings["import.warnings"]["value"], "No warnings encountered during test.")
+        # That the run broke its own rules stands beside the number, wherever that is shown.
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.assay("report", rows["server"]["id"], "--html", page, "--db",
+                                    self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            html = file.read()
+        for text in (self.assay("results", "--db", self.db).out, html,
+                     self.assay("show", rows["server"]["id"], "--db", self.db).out):
+            text = " ".join(text.split())
+            self.assertIn("By its own rules the run is INVALID.", text)
+            self.assertIn("2 ERRORS encountered", text)
+        self.assertNotIn("INVALID",
+                         self.assay("show", rows["offline"]["id"], "--db", self.db).out)
+
+    def test_many_files_of_one_program_are_one_remark(self):
+        self.take(*(self.write(f"{i}.txt", OFFLINE.replace("33.75", f"{i}.5"))
+                    for i in range(1, 9)))
+        table = self.assay("results", "--db", self.db).out
+        self.assertEqual(table.count("not by assay"), 1, table)
+
+    def test_newer_llama_bench(self):
+        self.take(self.write("a.json", json.dumps([NEWER], indent=4)))
+        (row,) = self.rows()
+        self.assertEqual((row["rate"], row["device"]), (7100.25, "Example GPU"))
+
+    def test_forms_that_are_not_read_have_a_remedy(self):
+        table = "| model | size | test | t/s |\n| --- | --: | --: | --: |\n| x | 1 | pp512 | 9 |\n"
+        self.refused(self.write("a.md", table), "a.md: ", "-o json")
+        self.refused(self.write("a.sql", "CREATE TABLE IF NOT EXISTS llama_bench (\n  build_commit "
+                                "TEXT,\n  model_filename TEXT,\n  n_prompt INTEGER\n);\n"),
+                     "a.sql: ", "sqlite3")
+        for name, text in (("no", "\nNo warnings encountered during test.\n\nNo errors encountered "
+                            "during test.\n"), ("some", "\n2 warnings encountered. See detailed "
+                                                "log.\n\n1 ERROR encountered. See detailed log.\n")):
+            self.refused(self.write(f"{name}.txt", text), f"{name}.txt: ", "accuracy run")
 
     def test_twice_is_once(self):
         path = self.write("a.json", json.dumps([ROW]))

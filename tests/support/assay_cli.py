@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-ASSAY = os.environ["ASSAY"]  # the executable, set by ctest
+ASSAY = os.path.abspath(os.environ["ASSAY"])  # the executable, set by ctest; tests have folders of their own
 
 
 @functools.cache
