@@ -48,17 +48,18 @@ static size_t first_committed(const char *table)
     return i;
 }
 
-static bool is_committed_from(size_t first, const char *table, const char *column, int form)
+/* The form of leaves from which on the column is committed; NEWEST_FORM + 1 when in none. */
+static int form_of_column(size_t first, const char *table, const char *column)
 {
     for (size_t i = first; i < COMMITTED && !strcmp(committed[i].table, table); i++)
         if (strcmp(committed[i].column, column) == 0)
-            return committed[i].form <= form;
-    return false;
+            return committed[i].form;
+    return NEWEST_FORM + 1;
 }
 
 bool ledger_is_committed(const char *table, const char *column)
 {
-    return is_committed_from(first_committed(table), table, column, NEWEST_FORM);
+    return form_of_column(first_committed(table), table, column) <= NEWEST_FORM;
 }
 
 bool ledger_is_outside(const char *table)
@@ -83,7 +84,7 @@ struct digest ledger_leaf_salt(const uint8_t secret[32], int64_t leaf, const cha
 /* ---- the SQL functions ---- */
 
 /* What a connection keeps for its leaves. */
-struct leaf_maker {
+struct ledger_leaf_maker {
     struct text json, value;
     /* HMAC-SHA256 (RFC 2104) under the log's secret, after the key's block. */
     struct digest_state inner, outer;
@@ -93,7 +94,7 @@ struct leaf_maker {
 
 static void destroy_maker(void *context)
 {
-    struct leaf_maker *maker = context;
+    struct ledger_leaf_maker *maker = context;
 
     text_finish(&maker->json);
     text_finish(&maker->value);
@@ -101,7 +102,7 @@ static void destroy_maker(void *context)
     free(maker);
 }
 
-static void set_secret(struct leaf_maker *maker, const uint8_t secret[32])
+static void set_secret(struct ledger_leaf_maker *maker, const uint8_t secret[32])
 {
     uint8_t inner[64], outer[64];
 
@@ -119,7 +120,7 @@ static void set_secret(struct leaf_maker *maker, const uint8_t secret[32])
 }
 
 /* The secret as it stands in this very database; asked once a connection and origin. */
-static bool load_secret(sqlite3 *db, struct leaf_maker *maker)
+static bool load_secret(sqlite3 *db, struct ledger_leaf_maker *maker)
 {
     sqlite3_stmt *select = NULL;
 
@@ -132,7 +133,7 @@ static bool load_secret(sqlite3 *db, struct leaf_maker *maker)
 }
 
 /* Learns where form 2 begins; asked once a connection. A file before schema 7 has no such table. */
-static bool load_form(sqlite3 *db, struct leaf_maker *maker)
+static bool load_form(sqlite3 *db, struct ledger_leaf_maker *maker)
 {
     sqlite3_stmt *select = NULL;
     int rc = sqlite3_prepare_v2(db, "SELECT first_leaf FROM main.leaf_form WHERE form = 2", -1,
@@ -145,6 +146,14 @@ static bool load_form(sqlite3 *db, struct leaf_maker *maker)
     maker->has_form = rc == SQLITE_ROW || rc == SQLITE_DONE || rc == SQLITE_ERROR;
     return maker->has_form;
 }
+
+static int form_of_leaf(const struct ledger_leaf_maker *maker, int64_t leaf)
+{
+    return leaf >= maker->second_form ? 2 : 1;
+}
+
+static const char no_origin[] = "the ledger has no origin";
+static const char no_form[] = "the form of the ledger's leaves cannot be read";
 
 static char *put_integer(char *end, int64_t value)
 {
@@ -178,37 +187,73 @@ static void append_bytes_value(struct text *out, const void *bytes, int length)
     text_append(out, "\"}");
 }
 
-static void append_value(struct text *out, sqlite3_value *value)
-{
-    const void *bytes;
-    uint64_t bits;
+/* A value as a function's argument or a statement's column has it; bytes belong to SQLite. */
+struct leaf_value {
+    int type; /* SQLITE_INTEGER ... */
+    int length;
+    int64_t integer;
     double real;
+    const void *bytes; /* NULL with a length: out of memory */
+};
 
-    switch (sqlite3_value_type(value)) {
+static struct leaf_value argument_value(sqlite3_value *argument)
+{
+    struct leaf_value value = {.type = sqlite3_value_type(argument)};
+
+    if (value.type == SQLITE_INTEGER) {
+        value.integer = sqlite3_value_int64(argument);
+    } else if (value.type == SQLITE_FLOAT) {
+        value.real = sqlite3_value_double(argument);
+    } else if (value.type != SQLITE_NULL) {
+        value.bytes = value.type == SQLITE_TEXT ? (const void *)sqlite3_value_text(argument)
+                                                : sqlite3_value_blob(argument);
+        value.length = sqlite3_value_bytes(argument);
+    }
+    return value;
+}
+
+static struct leaf_value column_value(sqlite3_stmt *row, int column)
+{
+    struct leaf_value value = {.type = sqlite3_column_type(row, column)};
+
+    if (value.type == SQLITE_INTEGER) {
+        value.integer = sqlite3_column_int64(row, column);
+    } else if (value.type == SQLITE_FLOAT) {
+        value.real = sqlite3_column_double(row, column);
+    } else if (value.type != SQLITE_NULL) {
+        value.bytes = value.type == SQLITE_TEXT ? (const void *)sqlite3_column_text(row, column)
+                                                : sqlite3_column_blob(row, column);
+        value.length = sqlite3_column_bytes(row, column);
+    }
+    return value;
+}
+
+static void append_value(struct text *out, const struct leaf_value *value)
+{
+    uint64_t bits;
+
+    if (!value->bytes && (value->type == SQLITE_TEXT || value->length > 0)) {
+        out->failed = true;
+        return;
+    }
+    switch (value->type) {
     case SQLITE_INTEGER:
-        append_integer(out, sqlite3_value_int64(value));
+        append_integer(out, value->integer);
         break;
     case SQLITE_FLOAT:
-        real = sqlite3_value_double(value);
-        memcpy(&bits, &real, sizeof(bits));
+        memcpy(&bits, &value->real, sizeof(bits));
         text_append_format(out, "{\"ieee754\":\"%016" PRIx64 "\"}", bits);
         break;
     case SQLITE_TEXT:
-        bytes = sqlite3_value_text(value);
-        if (bytes)
-            canonical_append_string(out, bytes, (size_t)sqlite3_value_bytes(value));
-        else
-            out->failed = true;
+        canonical_append_string(out, value->bytes, (size_t)value->length);
         break;
     default:
-        bytes = sqlite3_value_blob(value);
-        if (!bytes && sqlite3_value_bytes(value) > 0)
-            out->failed = true;
-        append_bytes_value(out, bytes, sqlite3_value_bytes(value));
+        append_bytes_value(out, value->bytes, value->length);
     }
 }
 
-static struct digest salt_of(const struct leaf_maker *maker, int64_t leaf, const char *column)
+static struct digest salt_of(const struct ledger_leaf_maker *maker, int64_t leaf,
+                             const char *column)
 {
     struct digest_state inner = maker->inner, outer = maker->outer;
     char digits[24], *const end = digits + sizeof(digits);
@@ -223,8 +268,8 @@ static struct digest salt_of(const struct leaf_maker *maker, int64_t leaf, const
     return digest_final(&outer);
 }
 
-static bool append_commitment(struct leaf_maker *maker, sqlite3 *db, int64_t leaf,
-                              const char *column, sqlite3_value *value)
+static bool append_commitment(struct ledger_leaf_maker *maker, sqlite3 *db, int64_t leaf,
+                              const char *column, const struct leaf_value *value)
 {
     struct digest_state state;
     struct digest digest;
@@ -263,7 +308,7 @@ static void begin_text(struct text *text)
 
 /* The leaf's data in maker->json; false when the call has been answered with an error. */
 static bool make_data(sqlite3_context *context, int count, sqlite3_value **values,
-                      struct leaf_maker *maker)
+                      struct ledger_leaf_maker *maker)
 {
     const char *table = (const char *)sqlite3_value_text(values[1]);
     const size_t committed_from = table ? first_committed(table) : 0;
@@ -274,27 +319,28 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
     /* Where the row that begins a form is being entered, what was known is out of date. */
     if ((!maker->has_form || (table && !strcmp(table, "leaf_form"))) &&
         !load_form(sqlite3_context_db_handle(context), maker)) {
-        sqlite3_result_error(context, "the form of the ledger's leaves cannot be read", -1);
+        sqlite3_result_error(context, no_form, -1);
         return false;
     }
-    form = leaf >= maker->second_form ? 2 : 1;
+    form = form_of_leaf(maker, leaf);
     begin_text(&maker->json);
     begin_text(&maker->value);
     text_append(&maker->json, "{\"row\":{");
     for (int i = 2; i + 1 < count && table; i += 2) {
         const char *column = (const char *)sqlite3_value_text(values[i]);
+        const struct leaf_value value = argument_value(values[i + 1]);
 
-        if (!column || sqlite3_value_type(values[i + 1]) == SQLITE_NULL)
+        if (!column || value.type == SQLITE_NULL)
             continue;
         text_append(&maker->json, first ? "\"" : ",\"");
         text_append(&maker->json, column);
         text_append(&maker->json, "\":");
         first = false;
-        if (!is_committed_from(committed_from, table, column, form)) {
-            append_value(&maker->json, values[i + 1]);
+        if (form < form_of_column(committed_from, table, column)) {
+            append_value(&maker->json, &value);
         } else if (!append_commitment(maker, sqlite3_context_db_handle(context), leaf, column,
-                                      values[i + 1])) {
-            sqlite3_result_error(context, "the ledger has no origin", -1);
+                                      &value)) {
+            sqlite3_result_error(context, no_origin, -1);
             return false;
         }
     }
@@ -309,7 +355,7 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
 
 static void leaf_hash(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct leaf_maker *maker = sqlite3_user_data(context);
+    struct ledger_leaf_maker *maker = sqlite3_user_data(context);
     struct digest digest;
 
     if (count < 2 || !make_data(context, count, values, maker))
@@ -320,21 +366,30 @@ static void leaf_hash(sqlite3_context *context, int count, sqlite3_value **value
 
 static void leaf_data(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct leaf_maker *maker = sqlite3_user_data(context);
+    struct ledger_leaf_maker *maker = sqlite3_user_data(context);
 
     if (count >= 2 && make_data(context, count, values, maker))
         sqlite3_result_text(context, maker->json.data, (int)maker->json.length, SQLITE_TRANSIENT);
 }
 
+static struct ledger_leaf_maker *create_maker(void)
+{
+    struct ledger_leaf_maker *maker = calloc(1, sizeof(*maker));
+
+    if (maker) {
+        text_init(&maker->json);
+        text_init(&maker->value);
+    }
+    return maker;
+}
+
 static int register_one(sqlite3 *db, const char *name,
                         void (*function)(sqlite3_context *, int, sqlite3_value **))
 {
-    struct leaf_maker *maker = calloc(1, sizeof(*maker));
+    struct ledger_leaf_maker *maker = create_maker();
 
     if (!maker)
         return SQLITE_NOMEM;
-    text_init(&maker->json);
-    text_init(&maker->value);
     return sqlite3_create_function_v2(db, name, -1, SQLITE_UTF8 | SQLITE_INNOCUOUS, maker, function,
                                       NULL, NULL, destroy_maker);
 }
@@ -348,97 +403,92 @@ int ledger_leaf_register(sqlite3 *db)
     return rc == SQLITE_OK ? register_one(db, "assay_leaf_data", leaf_data) : rc;
 }
 
-/* ---- the SQL that calls them ---- */
+/* ---- many rows of a table, without the SQL function ---- */
 
-static enum status no_memory(struct error *err)
+struct ledger_leaf_maker *ledger_leaf_maker_create(void)
 {
-    return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return create_maker();
 }
 
-static enum status failed(sqlite3 *db, struct error *err)
+void ledger_leaf_maker_destroy(struct ledger_leaf_maker *maker)
 {
-    return error_set(err, sqlite3_errcode(db) == SQLITE_NOMEM ? STATUS_NO_MEMORY : STATUS_IO,
-                     "reading the schema: %s", sqlite3_errmsg(db));
+    if (maker)
+        destroy_maker(maker);
 }
 
-/* Calls `each` with every row of pragma_table_info(table), ordered as asked. */
-static enum status each_column(sqlite3 *db, const char *sql, const char *table, sqlite3_stmt **ret,
-                               struct error *err)
+enum status ledger_leaf_shape_init(struct ledger_leaf_shape *shape, sqlite3 *db, const char *table,
+                                   struct text *columns, struct error *err)
 {
-    if (sqlite3_prepare_v2(db, sql, -1, ret, NULL) != SQLITE_OK ||
-        sqlite3_bind_text(*ret, 1, table, -1, SQLITE_STATIC) != SQLITE_OK) {
-        sqlite3_finalize(*ret);
-        *ret = NULL;
-        return failed(db, err);
+    const size_t committed_from = first_committed(table);
+    sqlite3_stmt *select = NULL;
+    enum status status = STATUS_OK;
+    int rc = sqlite3_prepare_v2(
+        db, "SELECT name FROM pragma_table_info(?1) ORDER BY name COLLATE BINARY", -1, &select,
+        NULL);
+
+    *shape = (struct ledger_leaf_shape){.end = text_format("},\"table\":\"%s\"}", table)};
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(select, 1, table, -1, SQLITE_STATIC);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(select, 0);
+        struct ledger_leaf_column *column = &shape->columns[shape->count];
+
+        if (!name || shape->count == LEDGER_LEAF_COLUMNS_MAX)
+            break;
+        column->member = text_format(",\"%s\":", name);
+        column->name = strdup(name);
+        column->form = form_of_column(committed_from, table, name);
+        shape->count++;
+        text_append_format(columns, "%s%s", shape->count > 1 ? ", " : "", name);
+        rc = column->member && column->name ? SQLITE_OK : SQLITE_NOMEM;
     }
-    return STATUS_OK;
+    sqlite3_finalize(select);
+    if (rc == SQLITE_NOMEM || !shape->end || !text_ok(columns))
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    else if (rc != SQLITE_DONE)
+        status = error_set(err, STATUS_INTERNAL, "reading the columns of %s", table);
+    return status;
 }
 
-enum status ledger_leaf_call(sqlite3 *db, const char *function, const char *table, const char *leaf,
-                             const char *prefix, struct text *out, struct error *err)
+void ledger_leaf_shape_finish(struct ledger_leaf_shape *shape)
 {
-    sqlite3_stmt *columns;
-    int rc;
-    enum status status =
-        each_column(db, "SELECT name FROM pragma_table_info(?1) ORDER BY name COLLATE BINARY",
-                    table, &columns, err);
-
-    if (status != STATUS_OK)
-        return status;
-    text_append_format(out, "%s(%s, '%s'", function, leaf, table);
-    while ((rc = sqlite3_step(columns)) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(columns, 0);
-
-        text_append_format(out, ", '%s', %s%s", name ? name : "", prefix, name ? name : "");
+    for (int i = 0; i < shape->count; i++) {
+        free(shape->columns[i].member);
+        free(shape->columns[i].name);
     }
-    text_append_char(out, ')');
-    if (rc != SQLITE_DONE)
-        status = failed(db, err);
-    sqlite3_finalize(columns);
-    return status == STATUS_OK && !text_ok(out) ? no_memory(err) : status;
+    free(shape->end);
+    *shape = (struct ledger_leaf_shape){0};
 }
 
-enum status ledger_leaf_key(sqlite3 *db, const char *table, const char *prefix, struct text *out,
-                            struct error *err)
+const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
+                               const struct ledger_leaf_shape *shape, int64_t leaf,
+                               sqlite3_stmt *row, struct digest *ret)
 {
-    sqlite3_stmt *columns;
-    int rc, count = 0;
-    enum status status =
-        each_column(db, "SELECT name, type FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk",
-                    table, &columns, err);
+    bool first = true;
+    int form;
 
-    if (status != STATUS_OK)
-        return status;
-    while ((rc = sqlite3_step(columns)) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(columns, 0);
-        const char *type = (const char *)sqlite3_column_text(columns, 1);
-        bool blob = type && strcmp(type, "BLOB") == 0;
+    if (!maker->has_form && !load_form(sqlite3_db_handle(row), maker))
+        return no_form;
+    form = form_of_leaf(maker, leaf);
+    begin_text(&maker->json);
+    begin_text(&maker->value);
+    text_append_bytes(&maker->json, "\0{\"row\":{", 9); /* a leaf is hashed behind a byte 0 */
+    for (int i = 0; i < shape->count; i++) {
+        const struct ledger_leaf_column *column = &shape->columns[i];
+        const struct leaf_value value = column_value(row, i);
 
-        text_append_format(out, "%s%s%s%s%s", count++ ? " || '/' || " : "",
-                           blob ? "lower(hex(" : "", prefix, name ? name : "", blob ? "))" : "");
+        if (value.type == SQLITE_NULL)
+            continue;
+        text_append(&maker->json, column->member + first);
+        first = false;
+        if (form < column->form)
+            append_value(&maker->json, &value);
+        else if (!append_commitment(maker, sqlite3_db_handle(row), leaf, column->name, &value))
+            return no_origin;
     }
-    if (rc != SQLITE_DONE)
-        status = failed(db, err);
-    else if (count == 0)
-        status = error_set(err, STATUS_INTERNAL, "table %s has no primary key", table);
-    sqlite3_finalize(columns);
-    return status == STATUS_OK && !text_ok(out) ? no_memory(err) : status;
-}
-
-enum status ledger_leaf_columns(sqlite3 *db, const char *table, struct text *out, struct error *err)
-{
-    sqlite3_stmt *columns;
-    int rc, count = 0;
-    enum status status =
-        each_column(db, "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk", table,
-                    &columns, err);
-
-    if (status != STATUS_OK)
-        return status;
-    while ((rc = sqlite3_step(columns)) == SQLITE_ROW)
-        text_append_format(out, "%s%s", count++ ? ", " : "", sqlite3_column_text(columns, 0));
-    if (rc != SQLITE_DONE)
-        status = failed(db, err);
-    sqlite3_finalize(columns);
-    return status == STATUS_OK && !text_ok(out) ? no_memory(err) : status;
+    text_append(&maker->json, shape->end);
+    if (!text_ok(&maker->json) || !text_ok(&maker->value))
+        return "out of memory";
+    *ret = digest_bytes(maker->json.data, maker->json.length);
+    return NULL;
 }

@@ -29,6 +29,43 @@ struct digest ledger_leaf_salt(const uint8_t secret[32], int64_t leaf, const cha
 bool ledger_is_outside(const char *table);
 
 /*
+ * Leaves of many rows of a table, made from a statement's columns instead of by the SQL function,
+ * which would be told the names again for every row.
+ */
+#define LEDGER_LEAF_COLUMNS_MAX 64
+
+struct ledger_leaf_column {
+    char *name, *member; /* heap; member: `,"NAME":` */
+    int form;            /* of the leaves from which on it is committed */
+};
+
+struct ledger_leaf_shape {
+    struct ledger_leaf_column columns[LEDGER_LEAF_COLUMNS_MAX]; /* sorted by name */
+    int count;
+    char *end; /* heap: what stands behind the columns */
+};
+
+/*
+ * Describes a table of `db`, and appends its columns' names in their order, with ", " between: what
+ * a statement must select first. Finish the shape even after a failure.
+ */
+enum status ledger_leaf_shape_init(struct ledger_leaf_shape *shape, sqlite3 *db, const char *table,
+                                   struct text *columns, struct error *err);
+void ledger_leaf_shape_finish(struct ledger_leaf_shape *shape);
+
+/* Room to make leaves in, for one connection; destroy takes NULL. NULL: out of memory. */
+struct ledger_leaf_maker *ledger_leaf_maker_create(void);
+void ledger_leaf_maker_destroy(struct ledger_leaf_maker *maker);
+
+/*
+ * Leaf hash of the row on which the statement stands, as leaf number `leaf`. Returns NULL, or why
+ * there is none (static).
+ */
+const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
+                               const struct ledger_leaf_shape *shape, int64_t leaf,
+                               sqlite3_stmt *row, struct digest *ret);
+
+/*
  * Appends SQL: a call of `function` for a row of `table`, whose columns are those of `db`. `leaf`
  * is an expression; `prefix` stands before each column ("NEW." or "").
  */

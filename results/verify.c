@@ -351,6 +351,7 @@ static void finish(struct verify *verify)
         free(verify->tables[i].name);
         free(verify->tables[i].select);
         free(verify->tables[i].scan);
+        ledger_leaf_shape_finish(&verify->tables[i].shape);
     }
     finish_budgets(verify);
     free(verify);

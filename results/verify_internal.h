@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include "harness/core/text.h"
+#include "results/ledger_leaf.h"
 #include "results/store_internal.h"
 #include "results/verify.h"
 
@@ -18,11 +19,17 @@
 
 /* A table of evidence as this version defines it. */
 struct verify_table {
-    char *name;   /* heap */
-    char *select; /* heap: leaf hash and key of the row with a key; ?1 leaf, ?2.. key parts */
-    char *scan;   /* heap: the key of every row */
+    char *name; /* heap */
+    /*
+     * Heap: the shape's columns and the key of the row with the key ?1, ?2 ..; of a table in key
+     * order, of that row and all behind it.
+     */
+    char *select;
+    char *scan; /* heap: the key of every row */
+    struct ledger_leaf_shape shape;
     char parts[VERIFY_KEY_PARTS_MAX]; /* types of the key's columns: 'I', 'T' or 'B' */
     int part_count;
+    bool in_order;  /* its key is one integer, and `select` goes on behind the row */
     bool counted;   /* its key is a number that SQLite counts up */
     int64_t leaves; /* in the ledger */
     int64_t last;   /* counted: largest key so far */
@@ -90,13 +97,21 @@ bool verify_progress(struct verify *verify, const char *doing, uint64_t done, ui
 
 /* ---- work shared out to threads ---- */
 
+/* Where a worker reads a table. */
+struct verify_cursor {
+    sqlite3_stmt *select;
+    bool on_row; /* of a table in key order: it stands on the row with this key */
+    int64_t key;
+};
+
 struct verify_worker {
     struct verify *verify;
     struct store *store; /* its own */
     sqlite3 *db;
     struct verify_findings findings;
     int64_t done; /* of whatever the step counts */
-    sqlite3_stmt *statements[VERIFY_TABLES_MAX];
+    struct ledger_leaf_maker *maker;
+    struct verify_cursor cursors[VERIFY_TABLES_MAX];
 };
 typedef void verify_work_fn(struct verify_worker *worker, int64_t first, int64_t end);
 /*

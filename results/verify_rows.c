@@ -5,7 +5,6 @@
 
 #include <sodium.h>
 
-#include "results/ledger_leaf.h"
 #include "results/verify_internal.h"
 
 #define LEAVES_STEP 20000
@@ -83,7 +82,7 @@ static bool bind_part(sqlite3_stmt *select, int number, char type, const char *a
 }
 
 /*
- * Binds the key's parts from ?2 on. Numbers have no '/', so those before a text are split off from
+ * Binds the key's parts from ?1 on. Numbers have no '/', so those before a text are split off from
  * the front and those behind it from the end. False: such a key names no row.
  */
 static bool bind_key(sqlite3_stmt *select, const struct verify_table *table, sqlite3_stmt *ledger,
@@ -92,30 +91,30 @@ static bool bind_key(sqlite3_stmt *select, const struct verify_table *table, sql
     const char *at, *end;
     int first = 0, last = table->part_count - 1;
 
-    if (sqlite3_column_type(ledger, column) == SQLITE_INTEGER)
-        return table->part_count == 1 && table->parts[0] == 'I' &&
-               sqlite3_bind_int64(select, 2, sqlite3_column_int64(ledger, column)) == SQLITE_OK;
+    if (table->in_order)
+        return sqlite3_column_type(ledger, column) == SQLITE_INTEGER &&
+               sqlite3_bind_int64(select, 1, sqlite3_column_int64(ledger, column)) == SQLITE_OK;
     if (sqlite3_column_type(ledger, column) != SQLITE_TEXT)
         return false;
     at = (const char *)sqlite3_column_text(ledger, column);
-    if (!at || (table->part_count == 1 && table->parts[0] == 'I'))
+    if (!at)
         return false;
     end = at + sqlite3_column_bytes(ledger, column);
     for (; first < last && table->parts[first] != 'T'; first++) {
         const char *slash = memchr(at, '/', (size_t)(end - at));
 
-        if (!slash || !bind_part(select, 2 + first, table->parts[first], at, slash))
+        if (!slash || !bind_part(select, 1 + first, table->parts[first], at, slash))
             return false;
         at = slash + 1;
     }
     for (; last > first; last--) {
         const char *slash = memrchr(at, '/', (size_t)(end - at));
 
-        if (!slash || !bind_part(select, 2 + last, table->parts[last], slash + 1, end))
+        if (!slash || !bind_part(select, 1 + last, table->parts[last], slash + 1, end))
             return false;
         end = slash;
     }
-    return bind_part(select, 2 + first, table->parts[first], at, end);
+    return bind_part(select, 1 + first, table->parts[first], at, end);
 }
 
 static bool same_key(sqlite3_stmt *row, int a, sqlite3_stmt *ledger, int b)
@@ -142,15 +141,85 @@ static void tell_reading(struct verify_worker *worker, const char *table, const 
         work ? "the file asks for more work than its size explains" : sqlite3_errmsg(worker->db));
 }
 
+/* The table's cursor; NULL after telling why there is none. */
+static struct verify_cursor *cursor_of(struct verify_worker *worker,
+                                       const struct verify_table *table)
+{
+    struct verify_cursor *cursor = &worker->cursors[table - worker->verify->tables];
+
+    if (cursor->select ||
+        sqlite3_prepare_v3(worker->db, table->select, -1, SQLITE_PREPARE_PERSISTENT,
+                           &cursor->select, NULL) == SQLITE_OK)
+        return cursor;
+    tell_reading(worker, table->name, NULL);
+    return NULL;
+}
+
+/* Steps; notes the row's key where the table is in key order. */
+static int step(struct verify_cursor *cursor, const struct verify_table *table)
+{
+    int rc = sqlite3_step(cursor->select);
+
+    cursor->on_row = rc == SQLITE_ROW && table->in_order;
+    if (cursor->on_row)
+        cursor->key = sqlite3_column_int64(cursor->select, table->shape.count);
+    return rc;
+}
+
+/*
+ * Goes to the row that a leaf names: SQLITE_ROW; SQLITE_DONE: there is none; SQLITE_MISMATCH: no
+ * row has such a key; or an error.
+ */
+static int go_to_row(struct verify_cursor *cursor, const struct verify_table *table,
+                     sqlite3_stmt *ledger)
+{
+    int64_t key = table->in_order ? sqlite3_column_int64(ledger, 2) : 0;
+    int rc;
+
+    if (cursor->on_row && sqlite3_column_type(ledger, 2) == SQLITE_INTEGER) {
+        if (key > cursor->key)
+            step(cursor, table);
+        if (cursor->on_row && cursor->key == key)
+            return SQLITE_ROW;
+    }
+    sqlite3_reset(cursor->select);
+    cursor->on_row = false;
+    if (!bind_key(cursor->select, table, ledger, 2))
+        return SQLITE_MISMATCH;
+    rc = step(cursor, table);
+    return cursor->on_row && cursor->key != key ? SQLITE_DONE : rc;
+}
+
+static void compare_leaf(struct verify_worker *worker, const struct verify_table *table,
+                         sqlite3_stmt *row, sqlite3_stmt *ledger)
+{
+    int64_t leaf = sqlite3_column_int64(ledger, 0);
+    const void *stored;
+    struct digest digest;
+    char key[80];
+    const char *failure = ledger_leaf_of_row(worker->maker, &table->shape, leaf, row, &digest);
+
+    if (failure) {
+        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name,
+                            key_text(ledger, 2, key), "cannot be read: %s", failure);
+        return;
+    }
+    stored = sqlite3_column_blob(ledger, 3);
+    if (!stored || sqlite3_column_bytes(ledger, 3) != DIGEST_SIZE ||
+        memcmp(stored, digest.bytes, DIGEST_SIZE) != 0 ||
+        !same_key(row, table->shape.count, ledger, 2))
+        verify_findings_add(
+            &worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name, key_text(ledger, 2, key),
+            "the row is not the one that entered the ledger as leaf %" PRId64, leaf);
+}
+
 /* columns of the ledger: 0 leaf, 1 table_name, 2 key, 3 digest */
 static void check_leaf(struct verify_worker *worker, sqlite3_stmt *ledger)
 {
-    struct verify *verify = worker->verify;
     int64_t leaf = sqlite3_column_int64(ledger, 0);
-    const char *name = (const char *)sqlite3_column_text(ledger, 1);
-    struct verify_table *table = verify_find_table(verify, name);
-    sqlite3_stmt **select;
-    const void *stored, *found;
+    struct verify_table *table =
+        verify_find_table(worker->verify, (const char *)sqlite3_column_text(ledger, 1));
+    struct verify_cursor *cursor;
     char key[80];
     int rc;
 
@@ -159,39 +228,27 @@ static void check_leaf(struct verify_worker *worker, sqlite3_stmt *ledger)
                             "leaf %" PRId64 " is of a table that does not exist", leaf);
         return;
     }
-    select = &worker->statements[table - verify->tables];
-    if (!*select && sqlite3_prepare_v3(worker->db, table->select, -1, SQLITE_PREPARE_PERSISTENT,
-                                       select, NULL) != SQLITE_OK) {
-        tell_reading(worker, table->name, NULL);
+    cursor = cursor_of(worker, table);
+    if (!cursor)
         return;
-    }
-    sqlite3_bind_int64(*select, 1, leaf);
-    if (!bind_key(*select, table, ledger, 2)) {
+    rc = go_to_row(cursor, table, ledger);
+    worker->done += rc != SQLITE_MISMATCH;
+    if (rc == SQLITE_ROW)
+        compare_leaf(worker, table, cursor->select, ledger);
+    else if (rc == SQLITE_MISMATCH)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, "ledger", NULL,
                             "leaf %" PRId64 " (%s %s) names no row", leaf, table->name,
                             key_text(ledger, 2, key));
-        sqlite3_reset(*select);
-        return;
-    }
-    rc = sqlite3_step(*select);
-    worker->done++;
-    if (rc == SQLITE_DONE) {
+    else if (rc == SQLITE_DONE)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name,
                             key_text(ledger, 2, key),
                             "the row that entered the ledger as leaf %" PRId64 " is gone", leaf);
-    } else if (rc != SQLITE_ROW) {
+    else
         tell_reading(worker, table->name, key_text(ledger, 2, key));
-    } else {
-        stored = sqlite3_column_blob(ledger, 3);
-        found = sqlite3_column_blob(*select, 0);
-        if (!stored || !found || sqlite3_column_bytes(ledger, 3) != DIGEST_SIZE ||
-            sqlite3_column_bytes(*select, 0) != DIGEST_SIZE ||
-            memcmp(stored, found, DIGEST_SIZE) != 0 || !same_key(*select, 1, ledger, 2))
-            verify_findings_add(
-                &worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name, key_text(ledger, 2, key),
-                "the row is not the one that entered the ledger as leaf %" PRId64, leaf);
-    }
-    sqlite3_reset(*select);
+    if (rc != SQLITE_ROW)
+        cursor->on_row = false;
+    if (!cursor->on_row)
+        sqlite3_reset(cursor->select);
 }
 
 static void check_leaves(struct verify_worker *worker, int64_t first, int64_t end)

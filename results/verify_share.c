@@ -62,7 +62,8 @@ static int thread_count(const struct verify *verify, const struct share *share)
 static void finish_thread(struct thread *thread, int64_t *done)
 {
     for (size_t i = 0; i < VERIFY_TABLES_MAX; i++)
-        sqlite3_finalize(thread->worker.statements[i]);
+        sqlite3_finalize(thread->worker.cursors[i].select);
+    ledger_leaf_maker_destroy(thread->worker.maker);
     *done += thread->worker.done;
     verify_findings_tell(thread->share->verify, &thread->worker.findings);
     store_close(thread->worker.store);
@@ -87,7 +88,9 @@ enum status verify_share(struct verify *verify, const char *doing, int64_t total
 
         threads[opened].share = &share;
         worker->verify = verify;
-        status = verify_open(verify, &worker->store, err);
+        worker->maker = ledger_leaf_maker_create();
+        status = worker->maker ? verify_open(verify, &worker->store, err)
+                               : error_set(err, STATUS_NO_MEMORY, "out of memory");
         worker->db = worker->store ? worker->store->db : NULL;
     }
     for (int i = 1; i < opened && status == STATUS_OK; i++)
