@@ -174,7 +174,7 @@ class Stack(CliTest):
                     self.assertIn(word, self.query("SELECT message FROM trial_end")[0][0])
                     continue
                 self.assertEqual(call.status, 0, call.err)
-                found = self.query("SELECT DISTINCT kind, path, version, size, sha256 = '',"
+                found = self.query("SELECT DISTINCT kind, path, version, size, sha256 IS NULL,"
                                    " missing_reason FROM libraries WHERE kind IN ('compiler', 'icd',"
                                    " 'firmware') ORDER BY kind")
                 self.assertEqual(found, [
