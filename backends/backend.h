@@ -251,6 +251,10 @@ struct device_ops {
                                         const struct convolution *convolution,
                                         struct convolution_info *ret, struct error *err);
 
+    /* Optional: as product_select, for a convolution. NULL: the library chooses by itself. */
+    enum status (*convolution_select)(struct device *device, struct convolution *convolution,
+                                      uint32_t index, struct error *err);
+
     /*
      * Optional: group sizes worth measuring for this device, ascending, at most `capacity`.
      * NULL: {1}. The workload measures and picks; the choice is recorded.

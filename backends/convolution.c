@@ -197,6 +197,27 @@ enum status device_convolution_describe(const struct convolution *convolution,
     return status;
 }
 
+enum status device_convolution_select(struct convolution *convolution, uint32_t index,
+                                      struct error *err)
+{
+    struct convolution_info info = {0};
+    enum status status = device_convolution_describe(convolution, &info, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (convolution->device->ops->convolution_select == NULL || info.library.algorithms == 0)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "convolution: %s lists no algorithms to choose from",
+                         info.library.library);
+    if (index >= info.library.algorithms)
+        return error_set(err, STATUS_NOT_FOUND,
+                         "convolution: %s lists %" PRIu32
+                         " algorithms, there is no number %" PRIu32,
+                         info.library.library, info.library.algorithms, index);
+    return convolution->device->ops->convolution_select(convolution->device, convolution, index,
+                                                        err);
+}
+
 void device_convolution_support(struct device *device, enum precision precision,
                                 struct convolution_info *ret)
 {

@@ -70,6 +70,9 @@ enum status device_convolution_run(struct convolution *convolution,
                                    const struct product_operand *output, struct error *err);
 enum status device_convolution_describe(const struct convolution *convolution,
                                         struct convolution_info *ret, struct error *err);
+/* Lets the convolution take algorithm `index` of library.algorithms, as device_product_select. */
+enum status device_convolution_select(struct convolution *convolution, uint32_t index,
+                                      struct error *err);
 /*
  * Asks the library for a small convolution in the precision (8 x 8 x 64, 64 filters of 3 x 3), the
  * output as it is summed, then in the operands' type. Fills `ret` as device_product_support does.

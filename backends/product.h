@@ -67,7 +67,7 @@ struct product_info {
     uint64_t workspace_bytes;
     enum support support;
     char method[PRODUCT_WORD_MAX]; /* how `support` was learned: the call and its answer */
-    uint32_t algorithms;           /* that product_select chooses from; 0: the library lists none */
+    uint32_t algorithms;           /* that select chooses from; 0: the library lists none */
 };
 
 /* Implementations embed this as their first member; the wrapper fills it when create has succeeded.

@@ -92,6 +92,9 @@ enum status device_ops_check(const struct device_ops *ops, struct error *err)
     if (ops->product_select != NULL && products == 0)
         return error_set(err, STATUS_INTERNAL,
                          "a device has the hook \"product_select\" and no products");
+    if (ops->convolution_select != NULL && convolutions == 0)
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has the hook \"convolution_select\" and no convolutions");
     return STATUS_OK;
 }
 

@@ -8,13 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define CANDIDATES                                                                                 \
+    (DNN_ALGORITHMS * 2) /* what the library lists at most: each in two kinds of math */
+
+/* One that may run; `math` is what the descriptor has then. */
+struct candidate {
+    unsigned algorithm, math;
+    uint64_t workspace_bytes;
+};
+
 struct cuda_convolution {
     struct convolution base;
     struct cudnnTensorStruct *input, *output;
     struct cudnnFilterStruct *filter;
     struct cudnnConvolutionStruct *desc;
-    unsigned algorithm, math; /* as the library lists it */
-    unsigned set_math;        /* as the descriptor has it */
+    unsigned set_math; /* as the descriptor has it */
+    struct candidate list[CANDIDATES];
+    uint32_t count, selected; /* of the list */
     uint64_t workspace, workspace_bytes, weights;
 };
 
@@ -172,53 +182,96 @@ static int fitness(enum precision precision, unsigned math)
     }
 }
 
-/* What the library needs for one entry of its list; UNSUPPORTED where it takes its offer back. */
-static enum status take(struct cuda_device *device, const struct convolution_shape *shape,
-                        const CUDNN_ALGORITHM *entry, struct cuda_convolution *self,
-                        struct error *err)
+static enum status set_math(const struct cudnn_api *api, struct cuda_convolution *self,
+                            unsigned math, struct error *err)
 {
-    const struct cudnn_api *api = &device->state->cudnn;
-    size_t bytes = 0;
-
-    if (shape->precision != PRECISION_FP32 && entry->math != self->set_math) {
-        DNN(cudnnSetConvolutionMathType, self->desc, entry->math);
-        self->set_math = entry->math;
-    }
-    DNN(cudnnGetConvolutionForwardWorkspaceSize, device->cudnn, self->input, self->filter,
-        self->desc, self->output, entry->algorithm, &bytes);
-    self->algorithm = entry->algorithm;
-    self->math = entry->math;
-    self->workspace_bytes = bytes;
+    if (math == self->set_math)
+        return STATUS_OK;
+    DNN(cudnnSetConvolutionMathType, self->desc, math);
+    self->set_math = math;
     return STATUS_OK;
 }
 
-/* In the library's order, by its heuristic; one that is the precision's own before one that may be.
- */
-static enum status choose(struct cuda_device *device, const struct convolution_shape *shape,
-                          struct cuda_convolution *self, struct error *err)
+/* Adds an entry of the library's list, once; UNSUPPORTED where it takes its offer back. */
+static enum status add_candidate(struct cuda_device *device, const struct convolution_shape *shape,
+                                 const CUDNN_ALGORITHM *entry, struct cuda_convolution *self,
+                                 struct error *err)
 {
     const struct cudnn_api *api = &device->state->cudnn;
-    CUDNN_ALGORITHM list[DNN_ALGORITHMS * 2];
-    const int most = (int)(sizeof(list) / sizeof(list[0]));
+    /* fp32 keeps FMA, whatever the entry says. */
+    const unsigned math = shape->precision == PRECISION_FP32 ? self->set_math : entry->math;
+    size_t bytes = 0;
     enum status status;
+
+    for (uint32_t i = 0; i < self->count; i++)
+        if (self->list[i].algorithm == entry->algorithm && self->list[i].math == math)
+            return STATUS_OK;
+    status = set_math(api, self, math, err);
+    if (status != STATUS_OK)
+        return status;
+    DNN(cudnnGetConvolutionForwardWorkspaceSize, device->cudnn, self->input, self->filter,
+        self->desc, self->output, entry->algorithm, &bytes);
+    self->list[self->count++] = (struct candidate){entry->algorithm, math, bytes};
+    return STATUS_OK;
+}
+
+/*
+ * The candidates in the library's order, by its heuristic: those whose arithmetic is the
+ * precision's own, or where there are none, those that may be it.
+ */
+static enum status list_candidates(struct cuda_device *device,
+                                   const struct convolution_shape *shape,
+                                   struct cuda_convolution *self, struct error *err)
+{
+    const struct cudnn_api *api = &device->state->cudnn;
+    CUDNN_ALGORITHM list[CANDIDATES];
+    enum status status = STATUS_OK;
+    struct error refusal = ERROR_INIT;
     int count = 0;
 
     DNN(cudnnGetConvolutionForwardAlgorithm_v7, device->cudnn, self->input, self->filter,
-        self->desc, self->output, most, &count, list);
-    count = count < 0 ? 0 : count > most ? most : count;
-    status = error_set(err, STATUS_UNSUPPORTED,
-                       "cudnnGetConvolutionForwardAlgorithm_v7: none of %d algorithms is the "
-                       "direct sum in %s",
-                       count, precision_name(shape->precision));
-    for (int wanted = 2; wanted > 0; wanted--)
-        for (int i = 0; i < count && status == STATUS_UNSUPPORTED; i++)
-            if (list[i].status == DNN_STATUS_SUCCESS && is_direct(list[i].algorithm) &&
-                fitness(shape->precision, list[i].math) == wanted)
-                status = take(device, shape, &list[i], self, err);
-    if (status != STATUS_OK || self->workspace_bytes == 0)
+        self->desc, self->output, CANDIDATES, &count, list);
+    count = count < 0 ? 0 : count > CANDIDATES ? CANDIDATES : count;
+    error_set(&refusal, STATUS_UNSUPPORTED,
+              "cudnnGetConvolutionForwardAlgorithm_v7: none of %d algorithms is the direct sum in "
+              "%s",
+              count, precision_name(shape->precision));
+    for (int wanted = 2; wanted > 0 && self->count == 0; wanted--)
+        for (int i = 0; i < count; i++) {
+            if (list[i].status != DNN_STATUS_SUCCESS || !is_direct(list[i].algorithm) ||
+                fitness(shape->precision, list[i].math) != wanted)
+                continue;
+            status = add_candidate(device, shape, &list[i], self, &refusal);
+            if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
+                return error_set(err, status, "%s", refusal.message);
+        }
+    return self->count > 0 ? STATUS_OK : error_set(err, STATUS_UNSUPPORTED, "%s", refusal.message);
+}
+
+/* Its math and workspace; on failure the convolution is as it was. */
+static enum status take(struct cuda_device *device, struct cuda_convolution *self, uint32_t index,
+                        struct error *err)
+{
+    const struct candidate *candidate = &self->list[index];
+    uint64_t workspace = 0;
+    enum status status = STATUS_OK;
+
+    if (candidate->workspace_bytes > 0)
+        status = device->base.driver->memory_alloc(&device->base, candidate->workspace_bytes,
+                                                   &workspace, err);
+    if (status == STATUS_OK)
+        status = set_math(&device->state->cudnn, self, candidate->math, err);
+    if (status != STATUS_OK) {
+        if (workspace != 0)
+            device->base.driver->memory_free(&device->base, workspace);
         return status;
-    return device->base.driver->memory_alloc(&device->base, self->workspace_bytes, &self->workspace,
-                                             err);
+    }
+    if (self->workspace != 0)
+        device->base.driver->memory_free(&device->base, self->workspace);
+    self->workspace = workspace;
+    self->workspace_bytes = candidate->workspace_bytes;
+    self->selected = index;
+    return STATUS_OK;
 }
 
 void cuda_convolution_destroy(struct device *base, struct convolution *convolution)
@@ -258,13 +311,27 @@ enum status cuda_convolution_create(struct device *base, const struct convolutio
     if (status == STATUS_OK)
         status = describe(&device->state->cudnn, shape, self, err);
     if (status == STATUS_OK)
-        status = choose(device, shape, self, err);
+        status = list_candidates(device, shape, self, err);
+    if (status == STATUS_OK)
+        status = take(device, self, 0, err);
     if (status != STATUS_OK) {
         cuda_convolution_destroy(base, &self->base);
         return status;
     }
     *ret = &self->base;
     return STATUS_OK;
+}
+
+enum status cuda_convolution_select(struct device *base, struct convolution *convolution,
+                                    uint32_t index, struct error *err)
+{
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    enum status status = gpu_bind(&device->base, err);
+
+    if (status == STATUS_OK)
+        status = device->base.driver->synchronize(&device->base, err);
+    return status == STATUS_OK ? take(device, (struct cuda_convolution *)convolution, index, err)
+                               : status;
 }
 
 /* cuDNN reads them where and as they are. */
@@ -297,8 +364,9 @@ enum status cuda_convolution_run(struct device *base, struct convolution *convol
         return status;
     DNN(cudnnConvolutionForward, device->cudnn, wide ? (const void *)&one64 : &one32, self->input,
         (const void *)(uintptr_t)x, self->filter, (const void *)(uintptr_t)self->weights,
-        self->desc, self->algorithm, (void *)(uintptr_t)self->workspace, self->workspace_bytes,
-        wide ? (const void *)&zero64 : &zero32, self->output, (void *)(uintptr_t)y);
+        self->desc, self->list[self->selected].algorithm, (void *)(uintptr_t)self->workspace,
+        self->workspace_bytes, wide ? (const void *)&zero64 : &zero32, self->output,
+        (void *)(uintptr_t)y);
     return STATUS_OK;
 }
 
@@ -330,17 +398,19 @@ enum status cuda_convolution_describe(struct device *base, const struct convolut
     static const char *const names[] = {"IMPLICIT_GEMM", "IMPLICIT_PRECOMP_GEMM", "GEMM", "DIRECT"};
     const struct cuda_device *device = cuda_device(gpu_device(base));
     const struct cuda_convolution *self = (const struct cuda_convolution *)convolution;
+    const struct candidate *chosen = &self->list[self->selected];
 
     (void)err;
     snprintf(ret->library.library, sizeof(ret->library.library), "cuDNN");
     snprintf(ret->library.version, sizeof(ret->library.version), "%s",
              device->state->cudnn_version);
     snprintf(ret->library.algorithm, sizeof(ret->library.algorithm), "%s, %s",
-             names[self->algorithm], math_name(self->set_math));
+             names[chosen->algorithm], math_name(chosen->math));
     ret->library.workspace_bytes = self->workspace_bytes;
-    ret->library.support = support_of(convolution->shape.precision, self->math);
+    ret->library.support = support_of(convolution->shape.precision, chosen->math);
     snprintf(ret->library.method, sizeof(ret->library.method),
-             "cudnnGetConvolutionForwardAlgorithm_v7: mathType %s", math_name(self->math));
+             "cudnnGetConvolutionForwardAlgorithm_v7: mathType %s", math_name(chosen->math));
+    ret->library.algorithms = self->count;
     snprintf(ret->weights, sizeof(ret->weights), "as given");
     return STATUS_OK;
 }

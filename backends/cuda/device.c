@@ -244,7 +244,8 @@ static const struct gpu_driver driver = {
     .convolution_create = cuda_convolution_create,                                                 \
     .convolution_destroy = cuda_convolution_destroy,                                               \
     .convolution_set_weights = cuda_convolution_set_weights,                                       \
-    .convolution_run = cuda_convolution_run, .convolution_describe = cuda_convolution_describe
+    .convolution_run = cuda_convolution_run, .convolution_describe = cuda_convolution_describe,    \
+    .convolution_select = cuda_convolution_select
 
 /* By whether cuBLASLt is here, and cuDNN. */
 static const struct device_ops ops_of[2][2] = {

@@ -108,6 +108,8 @@ enum status cuda_convolution_run(struct device *device, struct convolution *conv
                                  const struct product_operand *output, struct error *err);
 enum status cuda_convolution_describe(struct device *device, const struct convolution *convolution,
                                       struct convolution_info *ret, struct error *err);
+enum status cuda_convolution_select(struct device *device, struct convolution *convolution,
+                                    uint32_t index, struct error *err);
 
 /* telemetry.c */
 enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,

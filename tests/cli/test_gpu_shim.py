@@ -30,6 +30,16 @@ precisions: [fp32]
 matmul: {shapes: [{m: 48, n: 40, k: 33}]}
 """
 
+    CONVOLUTION = """workload: small-convolution
+version: 1
+kind: convolution
+description: small, for a test
+precisions: [fp32]
+convolution:
+  shapes:
+    - {height: 9, width: 8, channels: 4, filters: 8, kernel: 3, padding: 1}
+    - {height: 9, width: 8, channels: 8, filters: 4, kernel: 1}
+"""
     EVIDENCE = """extends: standard
 name: evidence-fast
 version: 1
@@ -122,19 +132,19 @@ required: [host.kernel.release, device.name]
             self.assertNotEqual(status, "ok")
             self.assertIn(launch, message)
 
-    def measure_product(self, command, *arguments, **changes):
+    def measure_product(self, command, *arguments, declaration=None, **changes):
         protocol = self.write("evidence.yaml", self.EVIDENCE)
-        return self.assay(command, self.write("product.yaml", self.PRODUCT), "--device",
-                          BACKEND + ":0", "--protocol", protocol, "--db", self.db, *arguments,
-                          timeout=280, **changes)
+        path = self.write("product.yaml", declaration or self.PRODUCT)
+        return self.assay(command, path, "--device", BACKEND + ":0", "--protocol", protocol, "--db",
+                          self.db, *arguments, timeout=280, **changes)
 
-    def chosen(self):
-        """By cell, the algorithm that was chosen for it, and those that its trials tell of."""
+    def chosen(self, kind="gemm"):
+        """By cell, the algorithms that were chosen for it, and those that its trials tell of."""
         chosen, ran = {}, {}
         for cell, choice in self.query(
                 "SELECT x.cell, b.body FROM choice x JOIN content b ON b.digest = x.content"):
-            gemm = json.loads(choice)["workload"]["gemm"]
-            chosen[cell] = [a["algorithm"] for a in gemm["algorithms"].values()]
+            choice = json.loads(choice)["workload"][kind]
+            chosen[cell] = [a["algorithm"] for a in choice["algorithms"].values()]
         for cell, status, message, facts in self.query(
                 "SELECT t.cell, e.status, e.message, e.facts FROM trial_end e JOIN trial t"
                 " ON t.id = e.trial"):
@@ -164,6 +174,30 @@ required: [host.kernel.release, device.name]
         for message, in messages:
             self.assertIn("does not offer the algorithm", message)
             self.assertIn("assay run", message)
+
+    @unittest.skipUnless(BACKEND == "cuda", "the vendor's convolutions are cuDNN's alone")
+    def test_one_algorithm_is_chosen_for_all_trials_of_a_convolution(self):
+        call = self.measure_product("run", "--arm", "vendor", declaration=self.CONVOLUTION,
+                                    ASSAY_SHIM_ALGORITHMS="90000000,80000000,3000000,fail")
+        self.assertEqual(call.status, 0, call.err)
+        self.assert_sound()
+        chosen, ran = self.chosen("convolution")
+        self.assertEqual(list(chosen.values()), [["IMPLICIT_GEMM, CUDNN_FMA_MATH"] * 2])
+        self.assertEqual(set(chosen), set(ran))
+        for products in ran.values():
+            self.assertEqual(len(products), 5)
+            for product in products:
+                self.assertEqual(product["algorithm"], "IMPLICIT_GEMM, CUDNN_FMA_MATH")
+                self.assertEqual((product["algorithms"], product["tried"]), (4, 4))
+        shown = self.assay("show", "last/1", "--db", self.db)
+        self.assertIn("IMPLICIT_GEMM, CUDNN_FMA_MATH", " ".join(shown.out.split()))
+        again = self.assay("reproduce", "last/1", "--db", self.db, timeout=280,
+                           ASSAY_SHIM_ALGORITHMS="1000,1000")
+        self.assertNotEqual(again.status, 0)
+        messages = self.query("SELECT e.message FROM trial_end e WHERE e.status != 'ok'")
+        self.assertTrue(messages, again.out + again.err)
+        for message, in messages:
+            self.assertIn("does not offer the algorithm", message)
 
     def test_both_arms_of_one_library_share_the_algorithm(self):
         call = self.measure_product("ab", "--a", "arm=vendor", "--a", "env:IRRELEVANT=1", "--b",

@@ -286,6 +286,44 @@ static void test_again(void **state)
     device_convolution_destroy(NULL);
 }
 
+/* Whatever the library lists computes the same, and says which it is. */
+static void test_algorithms(void **state)
+{
+    struct conformance *c = *state;
+    uint32_t selected = 0;
+
+    if (!device_has_convolutions(c->device))
+        skip();
+    for (size_t p = 0; p < PRECISIONS; p++) {
+        const enum dtype type = precision_dtype(precisions[p]);
+        const struct convolution_shape shape =
+            in_precision(odd_shapes[8], precisions[p], type == DTYPE_I8 ? DTYPE_F32 : type);
+        struct convolution *convolution = NULL;
+        struct convolution_info info;
+        struct product_operand weights;
+        struct task task;
+
+        if (device_convolution_create(c->device, &shape, &convolution, NULL) != STATUS_OK)
+            continue;
+        expect_ok(c, device_convolution_describe(convolution, &info, &c->err));
+        task = make_task(c, &shape);
+        weights = (struct product_operand){task.weights.buffer, task.weights.offset};
+        expect_ok(c, device_convolution_set_weights(convolution, &weights, &c->err));
+        for (uint32_t i = 0; i < info.library.algorithms; i++, selected++) {
+            const uint32_t count = info.library.algorithms;
+
+            expect_ok(c, device_convolution_select(convolution, count - 1 - i, &c->err));
+            expect_ok(c, device_convolution_describe(convolution, &info, &c->err));
+            assert_true(info.library.algorithm[0] != '\0');
+            assert_int_equal(info.library.algorithms, count);
+            check_task(c, &task, convolution);
+        }
+        free_task(&task);
+        device_convolution_destroy(convolution);
+    }
+    print_message("  %u algorithms\n", selected);
+}
+
 static void test_refused(void **state)
 {
     struct conformance *c = *state;
@@ -325,4 +363,5 @@ CONFORMANCE_AREA(conformance_convolutions, {"every precision is answered", test_
                  {"odd sizes, strides, dilations, groups", test_sizes, true},
                  {"NaN and infinity", test_special_values, true},
                  {"again and again", test_again, true},
+                 {"each algorithm that is listed", test_algorithms, true},
                  {"what cannot be is refused", test_refused, true});

@@ -384,6 +384,42 @@ static void test_again(void **state)
     device_product_destroy(NULL);
 }
 
+/* Whatever the library lists computes the same, and says which it is. */
+static void test_algorithms(void **state)
+{
+    struct conformance *c = *state;
+    uint32_t selected = 0;
+
+    if (!device_has_products(c->device))
+        skip();
+    for (int p = 0; p < PRECISION_COUNT; p++) {
+        struct product_shape shape = plain_shape((enum precision)p, 64, 96, 80, 0);
+        struct product *product = NULL;
+        struct product_info info;
+        struct task task;
+
+        shape.b.transpose = true; /* what fp8 wants on some devices */
+        shape.b.stride = shape.k;
+        if (p == PRECISION_FP4 ||
+            device_product_create(c->device, &shape, &product, NULL) != STATUS_OK)
+            continue;
+        expect_ok(c, device_product_describe(product, &info, &c->err));
+        task = make_task(c, &shape, false);
+        for (uint32_t i = 0; i < info.algorithms; i++, selected++) {
+            const uint32_t count = info.algorithms;
+
+            expect_ok(c, device_product_select(product, count - 1 - i, &c->err));
+            expect_ok(c, device_product_describe(product, &info, &c->err));
+            assert_true(info.algorithm[0] != '\0');
+            assert_int_equal(info.algorithms, count);
+            check_task(c, &task, product);
+        }
+        free_task(&task);
+        device_product_destroy(product);
+    }
+    print_message("  %u algorithms\n", selected);
+}
+
 static void test_refused(void **state)
 {
     struct conformance *c = *state;
@@ -420,4 +456,5 @@ CONFORMANCE_AREA(conformance_products, {"every precision is answered", test_supp
                  {"batches", test_batches, true}, {"bias, D, alpha and types", test_extras, true},
                  {"NaN and infinity", test_special_values, true},
                  {"again and again", test_again, true},
+                 {"each algorithm that is listed", test_algorithms, true},
                  {"what cannot be is refused", test_refused, true});

@@ -4,6 +4,8 @@
  */
 #include "wrapper_fixture.h"
 
+#include <string.h>
+
 static struct product the_product;
 
 static enum status product_create_hook(struct device *device, const struct product_shape *shape,
@@ -41,6 +43,8 @@ static enum status product_describe_hook(struct device *device, const struct pro
 }
 
 static struct convolution the_convolution;
+static uint32_t listed; /* algorithms that the convolution tells of */
+static uint32_t selected;
 
 static enum status convolution_create_hook(struct device *device,
                                            const struct convolution_shape *shape,
@@ -86,7 +90,17 @@ static enum status convolution_describe_hook(struct device *device,
 {
     (void)device;
     (void)convolution;
-    *ret = (struct convolution_info){.library = {.library = "it", .support = SUPPORT_NATIVE}};
+    *ret = (struct convolution_info){
+        .library = {.library = "it", .support = SUPPORT_NATIVE, .algorithms = listed}};
+    return say(err);
+}
+
+static enum status convolution_select_hook(struct device *device, struct convolution *convolution,
+                                           uint32_t index, struct error *err)
+{
+    (void)device;
+    (void)convolution;
+    selected = index;
     return say(err);
 }
 
@@ -100,6 +114,7 @@ static const struct device_ops full_ops = {
     .convolution_set_weights = convolution_weights_hook,
     .convolution_run = convolution_run_hook,
     .convolution_describe = convolution_describe_hook,
+    .convolution_select = convolution_select_hook,
 };
 
 static const struct device_ops least_ops;
@@ -323,6 +338,28 @@ static void test_convolution_operands(void **state)
     device_convolution_destroy(NULL);
 }
 
+static void test_convolution_select(void **state)
+{
+    const struct convolution_shape shape = plain;
+    struct convolution *convolution = NULL;
+    struct device_ops ops = full_ops;
+    struct error error = ERROR_INIT;
+
+    (void)state;
+    listed = 0;
+    PASSES(CREATE());
+    assert_int_equal(device_convolution_select(convolution, 0, &error), STATUS_UNSUPPORTED);
+    listed = 3;
+    error = (struct error)ERROR_INIT;
+    assert_int_equal(device_convolution_select(convolution, 3, &error), STATUS_NOT_FOUND);
+    assert_non_null(strstr(error.message, "no number 3"));
+    assert_int_equal(device_convolution_select(convolution, 2, NULL), STATUS_OK);
+    assert_int_equal(selected, 2);
+    ops.convolution_select = NULL;
+    device.ops = &ops;
+    assert_int_equal(device_convolution_select(convolution, 2, NULL), STATUS_UNSUPPORTED);
+}
+
 static void test_no_convolutions(void **state)
 {
     const struct convolution_shape shape = plain;
@@ -343,6 +380,7 @@ int main(void)
         cmocka_unit_test_setup(test_products, set_up),
         cmocka_unit_test_setup(test_convolution_shapes, set_up),
         cmocka_unit_test_setup(test_convolution_operands, set_up),
+        cmocka_unit_test_setup(test_convolution_select, set_up),
         cmocka_unit_test_setup(test_no_convolutions, set_up),
     };
 

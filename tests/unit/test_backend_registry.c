@@ -155,6 +155,16 @@ static void test_device_ops_check(void **state)
     assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
     assert_non_null(strstr(err.message, "product_select"));
     ops.product_select = NULL;
+    ops.convolution_run = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "convolution hooks"));
+    ops.convolution_create = NULL;
+    ops.convolution_destroy = NULL;
+    ops.convolution_set_weights = NULL;
+    ops.convolution_describe = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "convolution_select"));
+    ops.convolution_select = NULL;
     ops.lane_candidates = NULL;
     assert_int_equal(device_ops_check(&ops, &err), STATUS_OK);
 }

@@ -27,6 +27,9 @@ static void destroy(struct workload_instance *base)
         return;
     free_layers(instance);
     convolution_portable_destroy(instance->portable);
+    json_decref(instance->given);
+    json_decref(instance->algorithms);
+    json_decref(instance->candidates);
     free(instance->layers);
     free(instance);
 }
@@ -91,6 +94,8 @@ static enum status prepare_vendor(struct convolution_instance *instance,
         status = check_support(instance, layer->vendor, err);
     if (status == STATUS_OK)
         status = device_convolution_set_weights(layer->vendor, &weights, err);
+    if (status == STATUS_OK)
+        status = convolution_settle(instance, layer, err);
     return status;
 }
 
@@ -180,10 +185,14 @@ static enum status create(const struct workload_case *work, struct device *devic
                          "which libraries were tried",
                          device->info.name);
     instance = calloc(1, sizeof(*instance));
-    if (instance)
-        instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
-    if (!instance || !instance->layers) {
-        free(instance);
+    if (!instance)
+        return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
+    instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
+    instance->given = json_incref(json_object_get(work->choices, "convolution"));
+    instance->algorithms = json_object();
+    instance->candidates = json_array();
+    if (!instance->layers || !instance->algorithms || !instance->candidates) {
+        destroy(&instance->base);
         return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
     }
     instance->base.kind = &workload_convolution;
@@ -228,8 +237,9 @@ static json_t *choices(struct workload_instance *base)
 {
     const struct convolution_instance *instance = (struct convolution_instance *)base;
 
-    return json_pack("{s:o*}", "gemm",
-                     instance->portable ? convolution_portable_choices(instance->portable) : NULL);
+    return json_pack("{s:o*, s:o*}", "gemm",
+                     instance->portable ? convolution_portable_choices(instance->portable) : NULL,
+                     "convolution", convolution_settled(instance));
 }
 
 static json_t *facts(struct workload_instance *base)

@@ -48,6 +48,7 @@ struct convolution_layer {
     char name[32];              /* "output" or "output[2]": of the check against stored operands */
     char name_exact[48];        /* "output.unrounded" */
     struct convolution *vendor; /* NULL in the portable arm */
+    uint32_t tried; /* of its algorithms measured, here or where the choices come from */
 };
 
 struct convolution_portable;
@@ -59,6 +60,9 @@ struct convolution_instance {
     struct convolution_portable *portable; /* NULL in the vendor arm */
     struct convolution_layer *layers;
     size_t layer_count;
+    json_t *given;      /* the choices' {"stack", "algorithms"}; NULL: none */
+    json_t *algorithms; /* those of the vendor arm so far, by shape */
+    json_t *candidates; /* what was tried for them */
     uint64_t unchecked; /* iterations since the outputs were poisoned */
 };
 
@@ -84,6 +88,16 @@ enum status convolution_portable_run(struct convolution_portable *portable,
 size_t convolution_portable_artifacts(struct convolution_portable *portable,
                                       struct module_artifact *ret, size_t capacity);
 json_t *convolution_portable_choices(const struct convolution_portable *portable);
+
+/* ---- settle.c: which of its algorithms the vendor's library takes, by ops/settle.h ---- */
+/*
+ * Gives the layer, which is ready to run, its algorithm. The output has no meaning afterwards.
+ * Layers of one shape have one algorithm.
+ */
+enum status convolution_settle(struct convolution_instance *instance,
+                               struct convolution_layer *layer, struct error *err);
+/* {"stack", "algorithms": {SHAPE: {"algorithm", "tried"}}}; NULL: the library lists none. New. */
+json_t *convolution_settled(const struct convolution_instance *instance);
 
 /* ---- facts.c ---- */
 /* As products_facts of ops/product.h, with each convolution in `products`. New object. */

@@ -48,6 +48,10 @@ static json_t *entry_json(const struct convolution_layer *layer)
                                            dtype_name(shape->type), "result",
                                            dtype_name(shape->result_type), "weights", info.weights,
                                            "weights_bytes", (json_int_t)info.weights_bytes));
+    if (info.library.algorithms > 0)
+        json_object_update_new(json, json_pack("{s:I, s:I}", "algorithms",
+                                               (json_int_t)info.library.algorithms, "tried",
+                                               (json_int_t)layer->tried));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         json_object_set_new(json, numbers[i].key, json_integer((json_int_t)numbers[i].value));
     return json;
@@ -63,5 +67,7 @@ json_t *convolution_facts(const struct convolution_instance *instance)
                       "products", list);
     if (facts && instance->portable)
         convolution_portable_facts(instance->portable, facts);
+    else if (facts && json_array_size(instance->candidates) > 0)
+        json_object_set(facts, "candidates", instance->candidates);
     return facts;
 }

@@ -65,8 +65,6 @@ enum status product_vendor_run(struct products *products, const struct op_gemm *
                                struct error *err);
 
 /* ---- product_settle.c ---- */
-/* The library and version in the choices. */
-#define PRODUCT_STACK WORKLOAD_CHOICES_STACK
 /*
  * Gives the new entry its algorithm: that of the choices, or by measurement on the operands, whose
  * C has no meaning afterwards unless the product adds to it. UNSUPPORTED: the library does not

@@ -1,7 +1,8 @@
 /*
  * A stand-in for cuDNN 9, of what its convolution of one call does: channels last, groups, operands
  * of one type, int8 only in fours. The list of algorithms begins with what a caller must not take:
- * one that failed, a Winograd, and for types of 16 bits one that converts.
+ * one that failed, a Winograd, for types of 16 bits one that converts, and one of another math; the
+ * others are as many as algorithms.c says, at most four, with its times.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,14 @@
 CUDNN_REQUIRED_MAP(PROTOTYPE)
 #undef PROTOTYPE
 
-#define WORKSPACE ((size_t)4096)
+/* The direct ones in the list's order, and what each wants. */
+static const struct {
+    unsigned algorithm;
+    size_t workspace_bytes;
+} direct[] = {
+    {DNN_IMPLICIT_PRECOMP_GEMM, 4096}, {DNN_GEMM, 65536}, {DNN_IMPLICIT_GEMM, 0}, {DNN_DIRECT, 64}};
+#define DIRECT (sizeof(direct) / sizeof(direct[0]))
+
 #define WINOGRAD 6u
 #define ALLOW_CONVERSION 2u
 
@@ -200,26 +208,36 @@ unsigned cudnnGetConvolutionForwardAlgorithm_v7(struct cudnnContext *handle,
                                                 struct cudnn_algorithm *results)
 {
     const bool tensor = convolution->math == DNN_TENSOR_OP_MATH;
-    const struct cudnn_algorithm list[] = {
+    const struct cudnn_algorithm first[] = {
         {.algorithm = DNN_IMPLICIT_GEMM, .status = DNN_STATUS_NOT_SUPPORTED, .time = -1.0f},
         {.algorithm = WINOGRAD, .math = convolution->math},
         {.algorithm = DNN_IMPLICIT_GEMM, .math = tensor ? ALLOW_CONVERSION : DNN_TENSOR_OP_MATH},
-        {.algorithm = DNN_IMPLICIT_PRECOMP_GEMM,
-         .math = tensor ? DNN_FMA_MATH : convolution->math,
-         .workspace_bytes = WORKSPACE},
-        {.algorithm = DNN_IMPLICIT_PRECOMP_GEMM,
-         .math = convolution->math,
-         .workspace_bytes = WORKSPACE},
+        {.algorithm = DNN_IMPLICIT_PRECOMP_GEMM, .math = tensor ? DNN_FMA_MATH : convolution->math},
     };
+    const int others = (int)(sizeof(first) / sizeof(first[0]));
 
     SHIM_FAULT(unsigned, cudnnGetConvolutionForwardAlgorithm_v7);
     if (handle == NULL || !fits(x, w, convolution, y))
         return DNN_STATUS_BAD_PARAM;
     if (!does(x, w, convolution, y))
         return DNN_STATUS_NOT_SUPPORTED;
-    for (*count = 0; *count < wanted && *count < 5; ++*count)
-        results[*count] = list[*count];
+    for (*count = 0; *count < wanted && *count < others; ++*count)
+        results[*count] = first[*count];
+    for (unsigned i = 0; i < DIRECT && i < core_algorithm_count() && *count < wanted; i++)
+        results[(*count)++] =
+            (struct cudnn_algorithm){.algorithm = direct[i].algorithm,
+                                     .math = convolution->math,
+                                     .workspace_bytes = direct[i].workspace_bytes};
     return DNN_STATUS_SUCCESS;
+}
+
+/* Its place among the direct ones that are listed; DIRECT: it is not. */
+static unsigned place_of(unsigned algorithm)
+{
+    for (unsigned i = 0; i < DIRECT && i < core_algorithm_count(); i++)
+        if (direct[i].algorithm == algorithm)
+            return i;
+    return DIRECT;
 }
 
 unsigned cudnnGetConvolutionForwardWorkspaceSize(struct cudnnContext *handle,
@@ -230,9 +248,9 @@ unsigned cudnnGetConvolutionForwardWorkspaceSize(struct cudnnContext *handle,
                                                  size_t *bytes)
 {
     SHIM_FAULT(unsigned, cudnnGetConvolutionForwardWorkspaceSize);
-    if (handle == NULL || !fits(x, w, convolution, y) || algorithm != DNN_IMPLICIT_PRECOMP_GEMM)
+    if (handle == NULL || !fits(x, w, convolution, y) || place_of(algorithm) == DIRECT)
         return DNN_STATUS_NOT_SUPPORTED;
-    *bytes = WORKSPACE;
+    *bytes = direct[place_of(algorithm)].workspace_bytes;
     return DNN_STATUS_SUCCESS;
 }
 
@@ -294,13 +312,15 @@ unsigned cudnnConvolutionForward(struct cudnnContext *handle, const void *alpha,
     const uint64_t inputs = (uint64_t)x_desc->n * (uint64_t)(x_desc->h * x_desc->w * x_desc->c);
     const uint64_t filters = (uint64_t)w_desc->k * (uint64_t)(w_desc->h * w_desc->w * w_desc->c);
     const uint64_t outputs = (uint64_t)y_desc->n * (uint64_t)(y_desc->h * y_desc->w * y_desc->c);
+    const unsigned place = place_of(algorithm);
     enum core_type type, result;
     uint64_t at = 0;
 
     SHIM_FAULT(unsigned, cudnnConvolutionForward);
     if (handle == NULL || handle->stream == NULL || !core_type_of(x_desc->type, &type) ||
-        !core_type_of(y_desc->type, &result) || algorithm != DNN_IMPLICIT_PRECOMP_GEMM ||
-        workspace_bytes < WORKSPACE || core_bytes_at(workspace) < WORKSPACE)
+        !core_type_of(y_desc->type, &result) || place == DIRECT ||
+        workspace_bytes < direct[place].workspace_bytes ||
+        (workspace_bytes > 0 && core_bytes_at(workspace) < workspace_bytes))
         return DNN_STATUS_BAD_PARAM;
     if (type == CORE_F64 ? *(const double *)alpha != 1.0 || *(const double *)beta != 0.0
                          : *(const float *)alpha != 1.0f || *(const float *)beta != 0.0f)
@@ -309,7 +329,7 @@ unsigned cudnnConvolutionForward(struct cudnnContext *handle, const void *alpha,
         core_bytes_at(w) < filters * core_type_bytes(type) ||
         core_bytes_at(y) < outputs * core_type_bytes(result))
         return DNN_STATUS_BAD_PARAM;
-    if (core_synchronize() != CORE_OK)
+    if (core_synchronize() != CORE_OK || !core_algorithm_launch(place))
         return DNN_STATUS_EXECUTION_FAILED;
     for (int n = 0; n < y_desc->n; n++)
         for (int h = 0; h < y_desc->h; h++)

@@ -59,6 +59,25 @@ int journey_calls(const char *function)
     return shim_calls(function);
 }
 
+struct device *journey_open_device(const char *backend, const char *libraries, const char *path)
+{
+    const struct device_options options = {.profile = true};
+    struct device *device = NULL;
+    struct error err = ERROR_INIT;
+
+    for (const char *name = libraries; *name != '\0'; name += strspn(name, ",")) {
+        const int length = (int)strcspn(name, ",");
+        char variable[64];
+
+        snprintf(variable, sizeof(variable), "ASSAY_LIB_%.*s", length, name);
+        setenv(variable, path, 1);
+        name += length;
+    }
+    if (backend_device_open(backend_find(backend), 0, &options, &device, &err) != STATUS_OK)
+        printf("FAIL: %s\n", err.message);
+    return device;
+}
+
 #define NEXT(call)                                                                                 \
     if (status == STATUS_OK)                                                                       \
     status = call
@@ -175,6 +194,8 @@ static enum status use_convolution(struct device *device, struct buffer *a, stru
     NEXT(device_upload(a, 0, numbers, sizeof(numbers), err));
     NEXT(device_upload(c, 0, numbers, sizeof(numbers), err));
     NEXT(device_convolution_describe(convolution, &info, err));
+    if (info.library.algorithms > 1)
+        NEXT(device_convolution_select(convolution, 1, err));
     NEXT(device_convolution_set_weights(convolution, &ones, err));
     NEXT(device_convolution_run(convolution, &ones, &result, err));
     NEXT(device_download(c, 0, out, sizeof(out), err));

@@ -325,21 +325,15 @@ static void test_a_long_list(void **state)
 
 static int open_device(void)
 {
-    static char libraries[] = LIBRARIES;
-    const struct device_options options = {.profile = true};
     struct error err = ERROR_INIT;
     uint16_t bits[SIDE * SIDE];
 
-    for (char *name = strtok(libraries, ","); name != NULL; name = strtok(NULL, ",")) {
-        char variable[64];
-
-        snprintf(variable, sizeof(variable), "ASSAY_LIB_%s", name);
-        setenv(variable, SHIM_PATH, 1);
-    }
+    device = journey_open_device(BACKEND, LIBRARIES, SHIM_PATH);
+    if (device == NULL)
+        return 1;
     for (size_t i = 0; i < SIDE * SIDE; i++)
         bits[i] = ONE;
-    if (backend_device_open(backend_find(BACKEND), 0, &options, &device, &err) != STATUS_OK ||
-        device_buffer_alloc(device, sizeof(bits), BUFFER_READ_WRITE, &ones, &err) != STATUS_OK ||
+    if (device_buffer_alloc(device, sizeof(bits), BUFFER_READ_WRITE, &ones, &err) != STATUS_OK ||
         device_buffer_alloc(device, SIDE * SIDE * 4, BUFFER_READ_WRITE, &result, &err) !=
             STATUS_OK ||
         device_upload(ones, 0, bits, sizeof(bits), &err) != STATUS_OK) {

@@ -1,0 +1,257 @@
+/*
+ * Of the algorithms that a library lists for a convolution, the fastest is taken, by measurement
+ * and once, as with products (test_algorithms.c); with the times that the stand-in is told.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/core/text.h"
+#include "tests/support/gpu_shim/journey.h"
+#include "workloads/convolution/convolution.h"
+
+#define ONE_SHAPE "{height: 5, width: 6, channels: 4, filters: 8, kernel: 3, padding: 1}"
+
+static struct device *device;
+
+struct running {
+    struct workload workload;
+    struct workload_instance *instance;
+};
+
+static enum status start(struct running *running, const char *shapes, const char *times,
+                         const json_t *choices, struct error *err)
+{
+    char *yaml = text_format("workload: mine\nversion: 1\nkind: convolution\ndescription: d\n"
+                             "precisions: [bf16]\nconvolution:\n  shapes: [%s]\n",
+                             shapes);
+    struct workload_case work = {.workload = &running->workload,
+                                 .precision = PRECISION_BF16,
+                                 .batch = 1,
+                                 .scenario = SCENARIO_OFFLINE,
+                                 .arm = ARM_VENDOR,
+                                 .seed = 99,
+                                 .choices = choices};
+
+    setenv("ASSAY_SHIM_ALGORITHMS", times, 1);
+    assert_non_null(yaml);
+    assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &running->workload, NULL),
+                     STATUS_OK);
+    free(yaml);
+    running->instance = NULL;
+    return running->workload.kind->create(&work, device, &running->instance, err);
+}
+
+static void start_ok(struct running *running, const char *shapes, const char *times,
+                     const json_t *choices)
+{
+    struct error err = ERROR_INIT;
+
+    if (start(running, shapes, times, choices, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+}
+
+static void count_check(void *context, const struct workload_check *check)
+{
+    assert_true(check->passed);
+    ++*(size_t *)context;
+}
+
+static void verify(struct running *running, size_t checks)
+{
+    size_t reported = 0;
+    struct error err = ERROR_INIT;
+
+    if (running->workload.kind->verify(running->instance, count_check, &reported, &err) !=
+        STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(reported, checks);
+}
+
+static void stop(struct running *running)
+{
+    if (running->instance != NULL)
+        running->workload.kind->destroy(running->instance);
+    workload_finish(&running->workload);
+}
+
+/* The choices of a convolution settled by measurement among algorithms of these times. */
+static json_t *settle(const char *times, json_t **ret_facts)
+{
+    struct running running;
+    json_t *choices;
+
+    start_ok(&running, ONE_SHAPE, times, NULL);
+    verify(&running, 2);
+    choices = running.workload.kind->choices(running.instance);
+    if (ret_facts != NULL)
+        *ret_facts = running.workload.kind->facts(running.instance);
+    stop(&running);
+    assert_non_null(choices);
+    return choices;
+}
+
+/* The one convolution's entry of the choices. */
+static json_t *entry_of(const json_t *choices)
+{
+    json_t *all = json_object_get(json_object_get(choices, "convolution"), "algorithms");
+
+    assert_int_equal(json_object_size(all), 1);
+    return json_object_iter_value(json_object_iter(all));
+}
+
+static const char *algorithm_of(const json_t *choices)
+{
+    const char *name = json_string_value(json_object_get(entry_of(choices), "algorithm"));
+
+    assert_non_null(name);
+    return name;
+}
+
+static void test_the_fastest_is_taken(void **state)
+{
+    json_t *facts = NULL;
+    /* The last is faster by less than what counts. */
+    json_t *choices = settle("30000000,9000000,20000000,8990000", &facts);
+    const json_t *listed = json_array_get(json_object_get(facts, "products"), 0);
+
+    (void)state;
+    assert_string_equal(algorithm_of(choices), "GEMM, CUDNN_TENSOR_OP_MATH");
+    assert_string_equal(json_object_iter_key(json_object_iter(json_object_get(
+                            json_object_get(choices, "convolution"), "algorithms"))),
+                        "bf16 to bf16, 1x5x6x4, 8 of 3x3, stride 1x1, padding 1x1, dilation 1x1, "
+                        "groups 1");
+    assert_int_equal(json_integer_value(json_object_get(entry_of(choices), "tried")), 4);
+    assert_int_equal(json_integer_value(json_object_get(listed, "tried")), 4);
+    assert_int_equal(json_integer_value(json_object_get(listed, "algorithms")), 4);
+    assert_string_equal(json_string_value(json_object_get(listed, "algorithm")),
+                        algorithm_of(choices));
+    assert_int_equal(json_integer_value(json_object_get(listed, "workspace_bytes")), 65536);
+    assert_int_equal(json_array_size(json_object_get(facts, "candidates")), 4);
+    assert_non_null(workload_choices_stack(choices));
+    json_decref(choices);
+    json_decref(facts);
+}
+
+static void test_what_fails_is_skipped(void **state)
+{
+    json_t *facts = NULL;
+    json_t *choices = settle("fail,20000000,5000000", &facts);
+    const json_t *first = json_array_get(json_object_get(facts, "candidates"), 0);
+
+    (void)state;
+    assert_string_equal(algorithm_of(choices), "IMPLICIT_GEMM, CUDNN_TENSOR_OP_MATH");
+    assert_non_null(
+        strstr(json_string_value(json_object_get(first, "refused")), "cudnnConvolutionForward"));
+    json_decref(choices);
+    json_decref(facts);
+}
+
+static void test_none_that_runs(void **state)
+{
+    struct running running;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(start(&running, ONE_SHAPE, "fail,fail", NULL, &err), STATUS_DEVICE);
+    assert_non_null(strstr(err.message, "none of the library's 2 algorithms runs"));
+    assert_non_null(strstr(err.message, "cudnnConvolutionForward"));
+    stop(&running);
+}
+
+/* As a trial does: it takes what was chosen, though another is faster now, and measures nothing. */
+static void test_a_choice_is_kept_to(void **state)
+{
+    json_t *choices = settle("30000000,9000000", NULL), *again;
+    struct running running;
+    int before;
+
+    (void)state;
+    before = journey_calls("cudnnConvolutionForward");
+    start_ok(&running, ONE_SHAPE, "1000,9000000", choices);
+    assert_int_equal(journey_calls("cudnnConvolutionForward") - before, 1);
+    verify(&running, 2);
+    again = running.workload.kind->choices(running.instance);
+    assert_true(json_equal(choices, again));
+    stop(&running);
+    json_decref(again);
+    json_decref(choices);
+}
+
+static void test_what_is_not_offered_any_more(void **state)
+{
+    json_t *choices = settle("30000000,9000000,2000", NULL);
+    struct running running;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(start(&running, ONE_SHAPE, "30000000,9000000", choices, &err),
+                     STATUS_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "does not offer the algorithm"));
+    assert_non_null(strstr(err.message, algorithm_of(choices)));
+    assert_non_null(strstr(err.message, workload_choices_stack(choices)));
+    stop(&running);
+    json_object_set_new(entry_of(choices), "algorithm", json_integer(3));
+    assert_int_equal(start(&running, ONE_SHAPE, "30000000,9000000", choices, NULL), STATUS_INVALID);
+    stop(&running);
+    json_decref(choices);
+}
+
+/* Two layers of one shape are measured once and run by one algorithm; another shape has its own. */
+static void test_equal_layers_have_one_choice(void **state)
+{
+    static const char shapes[] =
+        ONE_SHAPE ", " ONE_SHAPE ", {height: 5, width: 6, channels: 4, filters: 8, "
+                  "kernel: 1}";
+    struct running running;
+    json_t *facts, *choices, *products;
+
+    (void)state;
+    start_ok(&running, shapes, "30000000,9000000,2000", NULL);
+    verify(&running, 6);
+    facts = running.workload.kind->facts(running.instance);
+    choices = running.workload.kind->choices(running.instance);
+    products = json_object_get(facts, "products");
+    assert_int_equal(json_array_size(json_object_get(facts, "candidates")), 6);
+    assert_int_equal(
+        json_object_size(json_object_get(json_object_get(choices, "convolution"), "algorithms")),
+        2);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *product = json_array_get(products, i);
+
+        assert_string_equal(json_string_value(json_object_get(product, "algorithm")),
+                            "IMPLICIT_GEMM, CUDNN_TENSOR_OP_MATH");
+        assert_int_equal(json_integer_value(json_object_get(product, "tried")), 3);
+        assert_int_equal(json_integer_value(json_object_get(product, "workspace_bytes")), 0);
+    }
+    json_decref(facts);
+    json_decref(choices);
+    stop(&running);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_fastest_is_taken),
+        cmocka_unit_test(test_what_fails_is_skipped),
+        cmocka_unit_test(test_none_that_runs),
+        cmocka_unit_test(test_a_choice_is_kept_to),
+        cmocka_unit_test(test_what_is_not_offered_any_more),
+        cmocka_unit_test(test_equal_layers_have_one_choice),
+    };
+    const int opened = journey_open(SHIM_PATH);
+    int failed;
+
+    if (opened != 0)
+        return opened;
+    device = journey_open_device("cuda", LIBRARIES, SHIM_PATH);
+    if (device == NULL)
+        return 1;
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    device_close(device);
+    return failed;
+}
