@@ -87,6 +87,8 @@ enum status timestamp_read(const void *bytes, size_t length, struct timestamp *r
         return error_set(err, STATUS_INVALID,
                          "the time stamp is not DER; `openssl ts -query` and "
                          "the authority's reply give such a file");
+    if (in.at != in.end)
+        return error_set(err, STATUS_INVALID, "there are bytes behind the time stamp");
     /* TimeStampResp begins with its status, a token with an object identifier. */
     part = whole;
     timestamp.is_response = next(&part, &tag, &first) && tag == TAG_SEQUENCE;

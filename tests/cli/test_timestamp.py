@@ -10,7 +10,18 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 if not shutil.which("openssl"):
     print("skipped: there is no openssl")
     sys.exit(77)
+import random  # noqa: E402
+
+import forge  # noqa: E402
 from assay_cli import CliTest  # noqa: E402
+
+try:
+    import verify_stamp
+    import verify
+    import verify_bundle
+except ImportError:
+    print("the second verifier needs python3-cryptography: its part is left out")
+    verify = None
 
 CONFIG = """
 [req]
@@ -23,6 +34,9 @@ keyUsage = critical, keyCertSign
 basicConstraints = critical, CA:false
 keyUsage = critical, digitalSignature
 extendedKeyUsage = critical, timeStamping
+[no_purpose]
+basicConstraints = critical, CA:false
+keyUsage = critical, digitalSignature
 [tsa]
 serial = serial
 default_policy = 1.2.3.4
@@ -45,9 +59,13 @@ class Timestamp(CliTest):
                      "-extensions", "ca")
         self.openssl("req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", name + "-tsa.key",
                      "-out", name + ".csr", "-subj", "/CN=%s tsa" % name, "-config", "tsa.cnf")
+        self.certify(name, name + "-tsa", "tsa_certificate", "2")
+
+    def certify(self, name, out, extensions, days):
+        """OUT.pem: a certificate of NAME's stamping key, valid from today for so many days."""
         self.openssl("x509", "-req", "-in", name + ".csr", "-CA", name + ".pem", "-CAkey",
-                     name + ".key", "-set_serial", "7", "-days", "2", "-out", name + "-tsa.pem",
-                     "-extfile", "tsa.cnf", "-extensions", "tsa_certificate")
+                     name + ".key", "-set_serial", "7", "-days", days, "-out", out + ".pem",
+                     "-extfile", "tsa.cnf", "-extensions", extensions)
 
     def stamp(self, root, name, out, *words):
         self.write("serial", "01\n")
@@ -70,11 +88,37 @@ class Timestamp(CliTest):
         self.assertEqual(call.status, 0, call.err)
 
     def verify(self, *words, path=None, **environment):
+        """Ours; and the second verifier must come to the same."""
         call = self.assay("verify", path or self.db, "--json", *words, **environment)
         self.assertIn(call.status, (0, 1), call.err)
+        if verify and not environment:
+            self.assertEqual(self.theirs(*words, path=path), call.status)
         told = [f for f in call.json()["findings"] if "stamp" in f["message"] or
                 f["table"] == "timestamp_token"]
         return call.status, " ".join(f["message"] for f in told)
+
+    def theirs(self, *words, path=None):
+        path = os.path.join(self.folder, path or self.db)
+        kind = verify_bundle.Bundle if verify_bundle.begins_as_one(path) else verify.Verifier
+        reader = kind(path, tsa_ca=os.path.join(self.folder, words[1]) if words else None)
+        wrong = reader.run()
+        told = " ".join(note[2] for note in reader.notes)
+        if not words:
+            self.assertIn("not checked: no CA given", told)
+        elif not wrong:
+            self.assertIn("stamped this at 20", told)
+            self.assertNotIn("not checked", told)
+        return 1 if wrong else 0
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), "rb") as file:
+            return file.read()
+
+    def replace(self, token):
+        """The one token of the database is another one now, and the log fits."""
+        with forge.Forgery(self.db) as forgery:
+            forgery.db.execute("UPDATE timestamp_token SET token = ?", (token,))
+            forgery.rewrite()
 
     def test_signed(self):
         for options in ((), ("-token_out",)):
@@ -107,6 +151,74 @@ class Timestamp(CliTest):
         status, told = self.verify("--tsa-ca", "good.pem")
         self.assertEqual(status, 1)
         self.assertIn("not one of an authority", told)
+
+    def test_forged_in_part(self):
+        """Another certificate, purpose, time, signature or attribute; refused by both."""
+        self.stamp(self.root, "good", "token", "-token_out")
+        self.keep("token")
+        good = self.read("token")
+        self.assertEqual(self.verify("--tsa-ca", "good.pem")[0], 0)
+        der = {name: self.read_der(name) for name in ("good-tsa", "other-tsa")}
+        self.assertEqual(good.count(der["good-tsa"]), 1)
+        time = good.index(b"\x18\x0f20") + 2
+        self.assertEqual(good[time + 14:time + 15], b"Z")
+        cases = {
+            "another time": good[:time] + b"1999" + good[time + 4:],
+            "the signature": good[:-1] + bytes([good[-1] ^ 1]),
+            "cut": good[:-1],
+            "more behind": good + b"\0",
+        }
+        for name, extensions, days in (("ca", "ca", "2"), ("none", "no_purpose", "2")):
+            self.certify("good", name, extensions, days)
+            self.openssl("ts", "-query", "-digest", self.root, "-sha256", "-cert", "-out", "query")
+            try:
+                self.openssl("ts", "-reply", "-config", "tsa.cnf", "-section", "tsa", "-queryfile",
+                             "query", "-signer", name + ".pem", "-inkey", "good-tsa.key", "-out",
+                             name + ".token", "-token_out")
+                cases["certificate " + name] = self.read(name + ".token")
+            except subprocess.CalledProcessError:
+                pass # this openssl does not stamp with it
+        if len(der["good-tsa"]) == len(der["other-tsa"]):
+            cases["another's certificate"] = good.replace(der["good-tsa"], der["other-tsa"])
+        for name, token in cases.items():
+            with self.subTest(name):
+                self.replace(token)
+                self.assertEqual(self.verify("--tsa-ca", "good.pem")[0], 1)
+
+    def read_der(self, name):
+        self.openssl("x509", "-in", name + ".pem", "-outform", "der", "-out", name + ".der")
+        return self.read(name + ".der")
+
+    @unittest.skipUnless(verify, "needs python3-cryptography")
+    def test_any_byte(self):
+        """What either of both still takes with a bit changed says what the authority signed."""
+        self.stamp(self.root, "good", "token", "-token_out")
+        good, root = self.read("token"), bytes.fromhex(self.root)
+        authorities = self.read("good.pem")
+        original, chance = verify_stamp.Stamp(good), random.Random(20261122)
+        signed = (original.content, original.attributes, original.signature)
+        kept = 0
+        for at in chance.sample(range(len(good)), 150):
+            token = bytearray(good)
+            token[at] ^= 1 << chance.randrange(8)
+            try:
+                verify_stamp.check(bytes(token), root, authorities)
+            except ValueError:
+                continue
+            stamp = verify_stamp.Stamp(bytes(token))
+            self.assertEqual((stamp.content, stamp.attributes, stamp.signature), signed, at)
+            kept += 1
+        self.assertLess(kept, 10)
+        self.keep("token")
+        for at in chance.sample(range(len(good)), 12):
+            token = bytearray(good)
+            token[at] ^= 1 << chance.randrange(8)
+            self.replace(bytes(token))
+            call = self.assay("verify", self.db, "--json", "--tsa-ca", "good.pem")
+            told = [f["message"] for f in call.json()["findings"] if f["table"] == "timestamp_token"]
+            if call.status == 0:
+                self.assertEqual(len(told), 1)
+                self.assertIn(original.time.strftime("at %Y%m%d%H%M%SZ"), told[0])
 
     def test_no_openssl(self):
         self.stamp(self.root, "good", "token")

@@ -1,7 +1,8 @@
 """A second verifier, written from results/FORMAT.md and BUNDLE.md alone: verify.py [options] FILE
 
 Prints a line a finding, "wrong: CHECK: TABLE KEY: what", and exits with 0 (verified), 1 (something is
-wrong) or 4 (no such database). Estimates are not worked out again. Signatures need python3-cryptography.
+wrong) or 4 (no such database). Estimates are not worked out again. Signatures need python3-cryptography;
+who signed a time stamp is checked with --tsa-ca (verify_stamp.py), and else a note says that it was not.
 """
 
 import argparse
@@ -113,9 +114,9 @@ def imprint(token):
 
 
 class Verifier:
-    def __init__(self, path, keys=(), head=None, nonce=None):
-        self.path, self.keys, self.head, self.nonce = path, keys, head, nonce
-        self.findings, self.withheld = [], set()
+    def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None):
+        self.path, self.keys, self.head, self.nonce, self.tsa_ca = path, keys, head, nonce, tsa_ca
+        self.findings, self.notes, self.withheld = [], [], set()
 
     def wrong(self, check, table, key, message):
         self.findings.append((check, table, None if key is None else str(key), message))
@@ -292,12 +293,7 @@ class Verifier:
                 self.wrong("signature", "signature", number, "does not fit its checkpoint")
         for number, token, root in self.ask("SELECT t.id, token, root FROM timestamp_token t LEFT JOIN"
                                             " checkpoint c ON c.id = t.checkpoint"):
-            try:
-                good = imprint(token) == root
-            except (ValueError, IndexError, StopIteration):
-                good = False
-            if not good:
-                self.wrong("signature", "timestamp_token", number, "is not of the checkpoint's root")
+            self.stamp(token, root, "timestamp_token", number)
         if trusted:
             if not covered:
                 self.wrong("signature", None, None, "nothing is signed by the key")
@@ -305,6 +301,22 @@ class Verifier:
                                          " c ON c.campaign = g.id GROUP BY g.id"):
                 if size is None or size > covered:
                     self.wrong("signature", "campaign", number, "is not covered by the key")
+
+    def stamp(self, token, root, table, key):
+        """A time stamp of a head: what it stamps, and who did, where his certificate is given."""
+        try:
+            if imprint(token) != root:
+                raise ValueError("it is of another root")
+            if self.tsa_ca:
+                from verify_stamp import check
+                with open(self.tsa_ca, "rb") as file:
+                    told = "an authority of %s stamped this at %s" % (self.tsa_ca, check(token, root,
+                                                                                         file.read()))
+            else:
+                told = "who signed the time stamp was not checked: no CA given"
+            self.notes.append((table, key, told))
+        except (ValueError, IndexError, StopIteration) as error:
+            self.wrong("signature", table, key, "is no time stamp of this head: %s" % error)
 
     # ---- content
 
@@ -419,16 +431,20 @@ def main():
     parser.add_argument("--key", action="append", default=[])
     parser.add_argument("--expect-head")
     parser.add_argument("--nonce")
+    parser.add_argument("--tsa-ca", help="certificates of time-stamping authorities, PEM")
     asked = parser.parse_args()
     if asked.expect_head and not re.fullmatch("([0-9]+:)?[0-9a-fA-F]{64}", asked.expect_head):
         parser.error("--expect-head: write ROOT or SIZE:ROOT in hex")
     import verify_bundle
     try:
         kind = verify_bundle.Bundle if verify_bundle.begins_as_one(asked.file) else Verifier
-        findings = kind(asked.file, asked.key, asked.expect_head, asked.nonce).run()
+        reader = kind(asked.file, asked.key, asked.expect_head, asked.nonce, asked.tsa_ca)
+        findings = reader.run()
     except Refused as error:
         print("%s: %s" % (asked.file, error), file=sys.stderr)
         return 4
+    for table, key, message in reader.notes:
+        print("note: %s: %s" % (" ".join(str(x) for x in (table, key) if x), message))
     for check, table, key, message in findings:
         print("wrong: %s: %s" % (check, " ".join(x for x in (table, key) if x)) + ": " + message)
     print("%s: %s" % (asked.file, "NOT VERIFIED" if findings else "verified"))
