@@ -17,8 +17,8 @@ struct reader {
     void *context;
     char fields[CSV_READER_FIELDS_MAX][CSV_READER_FIELD_BYTES_MAX + 1];
     size_t field_count;
-    uint64_t line;      /* of the byte being parsed, from 1 */
-    uint64_t row_line;  /* where the row under way began */
+    uint64_t line;     /* of the byte being parsed, from 1 */
+    uint64_t row_line; /* where the row under way began */
     bool in_row, header_seen;
     enum status status;
     struct error *err;
@@ -133,6 +133,9 @@ static void parse_file(struct csv_parser *parser, struct reader *reader, FILE *f
         parse_block(parser, reader, block + skip, got - skip);
         first = false;
     }
+    if (reader->status == STATUS_OK && ferror(file) && errno == EISDIR)
+        reader->status = error_set(reader->err, STATUS_INVALID,
+                                   "%s: is a folder; name a CSV file in it", reader->origin);
     if (reader->status == STATUS_OK && ferror(file))
         reader->status = error_set_errno(reader->err, errno, "%s", reader->origin);
     if (reader->status == STATUS_OK && csv_fini(parser, take_field, take_row, reader) != 0)

@@ -55,14 +55,14 @@ static const char *remedy(enum status code)
 {
     switch (code) {
     case STATUS_NO_SPACE:
-        return "; what was stored before is kept: free some space and go on with --resume";
+        return "; what was stored before is kept: free some space, then go on";
     case STATUS_DENIED:
         return "; the file and its folder must be writable, or choose another file with --db";
     case STATUS_CORRUPT:
         return "; the file is damaged: take a copy from before, or recover what is left with "
                "sqlite3 FILE .recover";
     case STATUS_IO:
-        return "; what was stored before is kept: check the disk (dmesg), then go on with --resume";
+        return "; what was stored before is kept: check the disk (dmesg), then go on";
     default:
         return "";
     }

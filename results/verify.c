@@ -184,9 +184,27 @@ static enum status look_at_file(struct verify *verify, struct error *err)
     if (access(verify->path, R_OK) != 0)
         return error_set_errno(err, errno, "%s", verify->path);
     verify->immutable = !has_log;
+    verify->changed = st.st_mtim;
     verify->summary->bytes = st.st_size + (has_log ? log_st.st_size : 0);
     verify->work_max = WORK_BASE + WORK_PER_BYTE * verify->summary->bytes;
     return STATUS_OK;
+}
+
+/* What lies there without a log is read without locks: was it left alone meanwhile? */
+static enum status look_again(const struct verify *verify, struct error *err)
+{
+    struct stat st;
+
+    if (!verify->immutable)
+        return STATUS_OK;
+    if (stat(verify->path, &st) == 0 && st.st_size == verify->summary->bytes &&
+        st.st_mtim.tv_sec == verify->changed.tv_sec &&
+        st.st_mtim.tv_nsec == verify->changed.tv_nsec)
+        return STATUS_OK;
+    return error_set(err, STATUS_BUSY,
+                     "%s: was written to while it was checked, so what was found counts for "
+                     "nothing; check it again, or check a copy",
+                     verify->path);
 }
 
 static int64_t pragma(sqlite3 *db, const char *sql)
@@ -205,16 +223,19 @@ static enum status identify(struct verify *verify, struct error *err)
 {
     sqlite3 *db = verify->db;
     int64_t application = pragma(db, "PRAGMA application_id");
-    int64_t version = pragma(db, "PRAGMA user_version");
-    int64_t pages = pragma(db, "PRAGMA page_count"), page_size = pragma(db, "PRAGMA page_size");
+    const int rc = sqlite3_extended_errcode(db);
+    int64_t version, pages, page_size;
     int newest;
 
     store_migrations(&newest);
-    if (application < 0 && sqlite3_errcode(db) == SQLITE_OK)
-        return error_set(err, STATUS_CORRUPT, "%s: is not a database", verify->path);
+    if (application < 0 && (rc & 0xff) == SQLITE_BUSY)
+        return store_error(verify->store, rc, "opening", err);
     if (application < 0)
-        return error_set(err, STATUS_CORRUPT, "%s: is not a database: %s", verify->path,
-                         sqlite3_errmsg(db));
+        return error_set(err, STATUS_CORRUPT, "%s: is not a database%s%s", verify->path,
+                         rc == SQLITE_OK ? "" : ": ", rc == SQLITE_OK ? "" : sqlite3_errstr(rc));
+    version = pragma(db, "PRAGMA user_version");
+    pages = pragma(db, "PRAGMA page_count");
+    page_size = pragma(db, "PRAGMA page_size");
     if (application != STORE_APPLICATION_ID)
         return error_set(err, STATUS_CORRUPT, "%s: is not a database of assay", verify->path);
     if (version < 1 || version > newest)
@@ -382,6 +403,8 @@ enum status verify_file(const char *path, const struct verify_options *options,
     }
     if (status == STATUS_OK && verify->stopped)
         status = error_set(err, STATUS_INTERRUPTED, "%s: not checked to the end", path);
+    if (status == STATUS_OK)
+        status = look_again(verify, err);
     finish(verify);
     summary.seconds = (double)(clock_monotonic_ns() - start) / 1e9;
     if (status == STATUS_OK)

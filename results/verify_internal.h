@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include <sqlite3.h>
 
@@ -57,8 +58,9 @@ struct verify {
     const struct verify_options *options;
     struct verify_summary *summary;
     const char *path;
-    bool immutable;   /* no log lies beside the file */
-    int64_t work_max; /* SQLite operations that one connection may take */
+    bool immutable;          /* no log lies beside the file */
+    struct timespec changed; /* when the file was, before it was read */
+    int64_t work_max;        /* SQLite operations that one connection may take */
     struct verify_budget *budgets;
     struct store *store; /* on the main connection */
     sqlite3 *db;         /* its connection */

@@ -8,6 +8,7 @@
 
 /* Virtual machine steps between two looks at the budget. */
 #define WORK_STEP 100000
+#define WAIT_NS INT64_C(10000000000)
 
 /* A file cannot ask for more work than its size explains; nor goes it on when the user has had
  * enough. */
@@ -36,7 +37,7 @@ static char *uri_of(const char *path, const char *query)
     return text_steal(&name);
 }
 
-static void harden(sqlite3 *db, struct verify_budget *budget)
+static void harden(sqlite3 *db, int64_t wait_ns, struct verify_budget *budget)
 {
     sqlite3_extended_result_codes(db, 1);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -50,7 +51,7 @@ static void harden(sqlite3 *db, struct verify_budget *budget)
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_limit(db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
     sqlite3_progress_handler(db, WORK_STEP, on_work, budget);
-    sqlite3_busy_timeout(db, 10000);
+    sqlite3_busy_timeout(db, (int)(wait_ns / 1000000));
     sqlite3_exec(db,
                  "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA query_only=ON;"
                  "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384",
@@ -76,6 +77,7 @@ enum status verify_open(struct verify *verify, struct store **ret, struct error 
         goto done;
     }
     store->mode = STORE_READ;
+    store->busy_timeout_ns = verify->options->wait_ns ? verify->options->wait_ns : WAIT_NS;
     rc = sqlite3_open_v2(name, &store->db,
                          SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK)
@@ -84,7 +86,7 @@ enum status verify_open(struct verify *verify, struct store **ret, struct error 
         status = store_error(store, rc, "opening", err);
         goto done;
     }
-    harden(store->db, budget);
+    harden(store->db, store->busy_timeout_ns, budget);
     *ret = store;
     store = NULL;
 done:

@@ -228,5 +228,6 @@ const struct command command_export = {
     .arguments_min = 1,
     .arguments_max = 1000,
     .completes = "result",
+    .first_words = "csv csv-samples json jsonl cyclonedx intoto openmetrics mlperf",
     .run = run,
 };

@@ -1,10 +1,15 @@
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "harness/core/text.h"
 #include "harness/runner/tool.h"
 #include "results/formats/import.h"
 
@@ -23,8 +28,14 @@ static enum status campaign_id(struct store *store, int64_t campaign, char ret[9
     return status;
 }
 
+struct taking {
+    const struct import_format *format; /* NULL: seen by the file's beginning */
+    bool taken;                         /* a file at least */
+};
+
 static int take(const struct command_line *line, struct store *store, void *context)
 {
+    struct taking *taking = context;
     struct import_request request = {.command = line->text, .tool_version = tool_version()};
     struct error err = ERROR_INIT;
     json_t *rows = json_array();
@@ -40,12 +51,13 @@ static int take(const struct command_line *line, struct store *store, void *cont
         int failed;
 
         request.path = line->arguments[i];
-        if (import_file(store, context, &request, &outcome, &err) != STATUS_OK ||
+        if (import_file(store, taking->format, &request, &outcome, &err) != STATUS_OK ||
             campaign_id(store, outcome.campaign, id, &err) != STATUS_OK) {
             failed = command_fail(&err);
             result = result ? result : failed;
             continue;
         }
+        taking->taken = true;
         if (command_has(line, KEY_JSON))
             json_array_append_new(rows,
                                   json_pack("{s:s, s:s, s:I, s:s, s:b}", "file", request.path,
@@ -63,15 +75,73 @@ static int take(const struct command_line *line, struct store *store, void *cont
     return result;
 }
 
+static bool is_there(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0;
+}
+
+/* Gives the file its name, if nobody has taken that meanwhile. */
+static enum status publish(const char *beside, const char *path, struct error *err)
+{
+    int reason = link(beside, path) == 0 ? 0 : errno;
+
+    /* Not every file system has links. */
+    if (reason && reason != EEXIST && !is_there(path))
+        reason = rename(beside, path) == 0 ? 0 : errno;
+    if (reason == EEXIST)
+        return error_set(
+            err, STATUS_BUSY,
+            "%s: was made by another process meanwhile, and nothing was taken into it; "
+            "import again",
+            path);
+    return reason ? error_set_errno(err, reason, "%s", path) : STATUS_OK;
+}
+
+static void remove_database(const char *path)
+{
+    static const char *const endings[] = {"", "-wal", "-shm"};
+
+    for (size_t i = 0; i < 3; i++) {
+        char *name = text_format("%s%s", path, endings[i]);
+
+        if (name)
+            unlink(name);
+        free(name);
+    }
+}
+
+/* A database that is not there yet appears only with something in it. */
+static int run_into_new(const struct command_line *line, const char *path, struct taking *taking)
+{
+    char *beside = text_format("%s.import%ld", path, (long)getpid());
+    struct error err = ERROR_INIT;
+    int result;
+
+    if (!beside) {
+        error_set(&err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return command_fail(&err);
+    }
+    result = with_store_at(line, beside, STORE_CREATE, take, taking);
+    if (taking->taken && publish(beside, path, &err) != STATUS_OK)
+        result = command_fail(&err);
+    remove_database(beside);
+    free(beside);
+    return result;
+}
+
 static int run(const struct command_line *line)
 {
     const char *name = command_value(line, KEY_FORMAT);
-    const struct import_format *format = NULL;
+    struct taking taking = {0};
     struct error err = ERROR_INIT;
 
-    if (name && import_format_find(name, &format, &err) != STATUS_OK)
+    if (name && import_format_find(name, &taking.format, &err) != STATUS_OK)
         return command_fail(&err);
-    return with_store(line, STORE_CREATE, take, (void *)(uintptr_t)format);
+    if (!is_there(command_database(line)))
+        return run_into_new(line, command_database(line), &taking);
+    return with_store(line, STORE_CREATE, take, &taking);
 }
 
 static const struct argp_option options[] = {

@@ -209,5 +209,6 @@ const struct command command_key = {
     .groups = GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 2,
+    .first_words = "new show list",
     .run = run,
 };

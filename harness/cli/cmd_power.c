@@ -3,13 +3,12 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "protocols/compare.h"
 #include "results/pairs.h"
 
 enum { KEY_SD = 0x100, KEY_PAIR_SD, KEY_MARGIN, KEY_POWER, KEY_CONFIDENCE };
-
-#define BUSY_TIMEOUT_NS (10 * (int64_t)1000000000)
 
 /* What is asked; spreads are of log time. */
 struct question {
@@ -58,7 +57,7 @@ static enum status read_stored(const struct command_line *line, struct question 
     enum estimate_centre centre;
     int64_t cell, campaign;
     enum status status =
-        store_open(command_database(line), STORE_READ, BUSY_TIMEOUT_NS, &store, err);
+        store_open(command_database(line), STORE_READ, database_wait_ns(STORE_READ), &store, err);
 
     if (status != STATUS_OK)
         return status;

@@ -7,6 +7,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_again.h"
 #include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "results/bundle.h"
 #include "results/verify.h"
@@ -143,7 +144,8 @@ static int run(const struct command_line *line)
     struct report report = {.json = command_has(line, KEY_JSON),
                             .progress = isatty(STDERR_FILENO) && !command_has(line, KEY_QUIET)};
     struct verify_options options = {
-        .context = &report, .found = found, .progress = progress, .compare = comparison_again};
+        .context = &report, .found = found, .progress = progress, .compare = comparison_again,
+        .wait_ns = database_wait_ns(STORE_READ)};
     struct verify_summary summary;
     struct error err = ERROR_INIT;
     enum status status;

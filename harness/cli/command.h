@@ -48,6 +48,7 @@ struct command {
     size_t arguments_min, arguments_max;
     bool hidden;
     const char *completes;              /* what the arguments are: "workload", "result", "file" */
+    const char *first_words;            /* what the first can be, blanks between; NULL: as above */
     int (*run)(const struct command_line *line);
 };
 

@@ -11,6 +11,8 @@ static const char purpose[] =
 
 static const char *const environment[][2] = {
     {"ASSAY_DB", "Database when --db is not given."},
+    {"ASSAY_DB_WAIT",
+     "Seconds to wait for a database that another process holds (10 to read, 60 to write)."},
     {"ASSAY_LIB_NAME", "File to open as the vendor library NAME (ASSAY_LIB_OPENCL, ...)."},
     {"ASSAY_NULL", "What the null backend, which tests the tool, pretends and breaks."},
     {"ASSAY_WORKER", "Program to start in place of assay's own worker; it speaks the worker protocol."},
@@ -159,7 +161,7 @@ void manual_append_completion(struct text *out)
     text_append(out, "# bash completion for assay, written by `assay --completion`.\n"
                      "_assay()\n{\n"
                      "    local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
-                     "    local options= kind=\n"
+                     "    local options= kind= words= i\n"
                      "    COMPREPLY=()\n"
                      "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                      "        COMPREPLY=($(compgen -W \"");
@@ -177,7 +179,8 @@ void manual_append_completion(struct text *out)
         for (int g = 0; g < 4; g++)
             if (commands[i]->groups & (1u << g))
                 append_words(out, command_group_options(1u << g));
-        text_append(out, "\" ;;\n");
+        text_append_format(out, "\" words=\"%s\" ;;\n",
+                           commands[i]->first_words ? commands[i]->first_words : "");
     }
     text_append(
         out,
@@ -188,7 +191,12 @@ void manual_append_completion(struct text *out)
         "        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
         "        return ;;\n"
         "    esac\n"
+        "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+        "        [[ ${COMP_WORDS[i]} == -* ]] || words=\n"
+        "    done\n"
+        "    [ -n \"$words\" ] && kind=words\n"
         "    case $kind in\n"
+        "    words) COMPREPLY=($(compgen -W \"$words\" -- \"$current\")) ;;\n"
         "    workload) COMPREPLY=($(compgen -W \"$(assay list --names 2>/dev/null)\" -f -- "
         "\"$current\")) ;;\n"
         "    result) COMPREPLY=($(compgen -W \"$(assay results --ids 2>/dev/null)\" -- "

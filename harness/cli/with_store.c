@@ -1,22 +1,41 @@
 #include "harness/cli/with_store.h"
 
+#include <stdlib.h>
+
 #include "harness/core/log.h"
+#include "harness/core/text.h"
 
 #define SECOND_NS ((int64_t)1000000000)
+#define WAIT_MAX 86400
 
-int with_store(const struct command_line *line, enum store_mode mode, with_store_fn *run,
-               void *context)
+int64_t database_wait_ns(enum store_mode mode)
 {
-    int64_t wait_ns = (mode == STORE_READ ? 10 : 60) * SECOND_NS;
+    const char *asked = getenv("ASSAY_DB_WAIT");
+    int64_t seconds = mode == STORE_READ ? 10 : 60, told;
+
+    if (asked && text_parse_i64(asked, &told) && told >= 0 && told <= WAIT_MAX)
+        seconds = told;
+    return seconds * SECOND_NS;
+}
+
+int with_store_at(const struct command_line *line, const char *path, enum store_mode mode,
+                  with_store_fn *run, void *context)
+{
     struct error err = ERROR_INIT;
     struct store *store;
     int result;
 
-    if (store_open(command_database(line), mode, wait_ns, &store, &err) != STATUS_OK) {
+    if (store_open(path, mode, database_wait_ns(mode), &store, &err) != STATUS_OK) {
         log_error("%s", err.message);
         return ASSAY_EXIT_STORE;
     }
     result = run(line, store, context);
     store_close(store);
     return result;
+}
+
+int with_store(const struct command_line *line, enum store_mode mode, with_store_fn *run,
+               void *context)
+{
+    return with_store_at(line, command_database(line), mode, run, context);
 }

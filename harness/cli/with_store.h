@@ -8,11 +8,21 @@
 typedef int with_store_fn(const struct command_line *line, struct store *store, void *context);
 
 /*
- * Opens the command's database (--db and so on) and calls `run`, whose exit status is returned; says
- * why and returns ASSAY_EXIT_STORE when it cannot be opened. Readers wait 10 s for a busy database,
- * writers 60.
+ * Opens the command's database (--db and so on) and calls `run`, whose exit status is returned;
+ * says why and returns ASSAY_EXIT_STORE when it cannot be opened. It waits for a database that
+ * another process holds as database_wait_ns says.
  */
 int with_store(const struct command_line *line, enum store_mode mode, with_store_fn *run,
                void *context);
+
+/* The same with another file than the command line names. */
+int with_store_at(const struct command_line *line, const char *path, enum store_mode mode,
+                  with_store_fn *run, void *context);
+
+/*
+ * How long to wait for a database that another process holds: ASSAY_DB_WAIT seconds, else 10 to
+ * read and 60 to write. Something that is no number of seconds counts as not given.
+ */
+int64_t database_wait_ns(enum store_mode mode);
 
 #endif

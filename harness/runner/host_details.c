@@ -108,6 +108,18 @@ static void read_vulnerabilities(struct reading_list *list)
     machine_list_free(files);
 }
 
+/* The kernel's list of processors; an empty one says that none is isolated. */
+static void read_isolated(struct reading_list *list)
+{
+    char *line = NULL;
+
+    if (machine_read_line(CPU_FOLDER "/isolated", &line, NULL) == STATUS_OK && !line[0])
+        reading_add_text(list, "host.cpu.isolated", "none", CPU_FOLDER "/isolated");
+    else
+        add_line(list, "host.cpu.isolated", CPU_FOLDER "/isolated", "the kernel does not tell");
+    free(line);
+}
+
 static void read_placement(struct reading_list *list)
 {
     char **nodes = machine_list("/sys/devices/system/node", "node");
@@ -130,7 +142,7 @@ static void read_placement(struct reading_list *list)
     machine_list_free(nodes);
     add_line(list, "host.numa.balancing", "/proc/sys/kernel/numa_balancing",
              "the kernel was built without it");
-    add_line(list, "host.cpu.isolated", CPU_FOLDER "/isolated", "none is isolated");
+    read_isolated(list);
     add_line(list, "host.cpu.smt_control", CPU_FOLDER "/smt/control", "the kernel does not tell");
 }
 

@@ -330,7 +330,11 @@ class Bundle(CliTest):
         call = self.assay("import", self.file, "--db", self.db)
         self.assertEqual(call.status, 2)
         self.assertIn("nothing was taken in", call.err)
-        self.assertEqual(self.query("SELECT count(*) FROM content"), [(0,)])
+        self.assertFalse(os.path.exists(self.db))
+        self.measure()
+        before = self.query("SELECT count(*) FROM content")
+        self.assertEqual(self.assay("import", self.file, "--db", self.db).status, 2)
+        self.assertEqual(self.query("SELECT count(*) FROM content"), before)
 
     def test_wrong_calls(self):
         self.measure()

@@ -96,11 +96,15 @@ class Import(CliTest):
         return self.assay("results", "--json", "--limit", "0", "--db", self.db).json()
 
     def refused(self, path, *parts):
-        """No crash, a message that says where, and nothing stored."""
+        """No crash, a message that says where, and nothing stored: a new database is not made."""
+        was_there = os.path.exists(self.db)
         call = self.assay("import", path, "--db", self.db)
         self.assertEqual(call.status, 2, call.err)
         for part in parts:
             self.assertIn(part, call.err)
+        if not was_there:
+            self.assertEqual([n for n in os.listdir(self.folder) if os.path.basename(self.db) in n], [])
+            return call.err
         self.assertEqual(self.query("SELECT count(*) FROM import"), [(0,)])
         self.assertEqual(self.query("SELECT count(*) FROM campaign"), [(0,)])
         return call.err
@@ -371,7 +375,10 @@ class Import(CliTest):
             db.commit()
         self.refused(blob, "result 1: gpu_info: must be a number or UTF-8 text")
         # An assay database is none of llama-bench's.
-        self.refused(self.db, "has no table llama_bench or test")
+        other = os.path.join(self.folder, "ours.db")
+        self.assertEqual(self.assay("import", self.write("a.json", json.dumps([ROW])), "--db",
+                                    other).status, 0)
+        self.refused(other, "has no table llama_bench or test")
 
     def test_format_by_name(self):
         path = self.write("a.json", json.dumps([ROW]))

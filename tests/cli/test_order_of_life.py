@@ -47,6 +47,48 @@ class Words(CliTest):
                 self.assertIn("\\-\\-" + option.replace("-", "\\-"), page)
         self.assertIn(".SH \"EXIT STATUS\"", page)
 
+    def test_a_folder_is_no_samples(self):
+        call = self.assay("analyze", ".")
+        self.assertEqual(call.status, 2, call.err)
+        self.assertIn("is a folder; name a CSV file in it", call.err)
+
+    def test_isolated_processors(self):
+        """An empty list is an answer: none. A kernel without the file does not tell."""
+        for told, expected in (("", ("none", "measured")), ("2-3", ("2-3", "measured")),
+                               (None, (None, "unavailable"))):
+            self.new_db()
+            root = self.machine("cloud_guest")
+            path = os.path.join(root, "sys/devices/system/cpu/isolated")
+            self.assertFalse(os.path.exists(path))
+            if told is not None:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                self.write(path, told + "\n")
+            self.assertEqual(self.run_synthetic(ASSAY_HOST_ROOT=root).status, 0)
+            self.assertEqual(self.query("SELECT DISTINCT value, status FROM conditions WHERE name ="
+                                        " 'host.cpu.isolated'"), [expected])
+            if told is not None:
+                os.remove(path)
+
+    def completions(self, *words):
+        """What bash offers for the last of these words."""
+        script = self.write("complete.bash", self.assay("--completion").out)
+        done = subprocess.run(
+            ["bash", "-c", 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _assay;'
+             ' printf "%s\\n" "${COMPREPLY[@]}"', "bash", script, "assay", *words],
+            check=True, capture_output=True, text=True)
+        return done.stdout.split()
+
+    def test_first_words_complete(self):
+        self.assertEqual(self.completions("key", ""), ["new", "show", "list"])
+        self.assertEqual(self.completions("key", "s"), ["show"])
+        self.assertEqual(self.run_synthetic().status, 0)
+        formats = self.completions("export", "")
+        self.assertIn("cyclonedx", formats)
+        told = self.assay("export", "zzzzzzzzzz", "--db", self.db).err
+        self.assertEqual(formats, told.split("there are ")[1].strip().split(", "))
+        self.assertEqual(self.completions("export", "--sign", "csv"), ["csv", "csv-samples"])
+        self.assertNotIn("csv", self.completions("export", "json", ""))
+
     def test_list_and_describe(self):
         rows = self.assay("list", "--json").json()
         names = {row["name"]: row["type"] for row in rows}

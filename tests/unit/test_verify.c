@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -125,6 +126,30 @@ static void test_stops_when_asked(void **state)
     fill(fixture);
     close_store(fixture);
     assert_status(verify_file(fixture->path, &options, &summary, &err), STATUS_INTERRUPTED, err);
+}
+
+static bool write_meanwhile(void *context, const struct verify_progress *unused)
+{
+    const struct fixture *fixture = context;
+    const struct timespec times[2] = {{1, 0}, {1, 0}};
+
+    (void)unused;
+    assert_int_equal(utimensat(AT_FDCWD, fixture->path, times, 0), 0);
+    return true;
+}
+
+/* A file without a log is read without locks, so nothing is said of one that others wrote to. */
+static void test_written_meanwhile(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct verify_options options = {.context = fixture, .progress = write_meanwhile};
+    struct verify_summary summary;
+    struct error err = ERROR_INIT;
+
+    fill(fixture);
+    close_store(fixture);
+    assert_status(verify_file(fixture->path, &options, &summary, &err), STATUS_BUSY, err);
+    assert_non_null(strstr(err.message, "was written to while it was checked"));
 }
 
 /* What holds without a ledger is checked in files of before it, too. */
@@ -258,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_good, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_stops_when_asked, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_written_meanwhile, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_old_versions, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_earlier_estimates, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_signatures, fixture_open, fixture_remove),
