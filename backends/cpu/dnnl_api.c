@@ -44,6 +44,7 @@ static enum status check_version(struct onednn *dnnl, struct error *err)
     if (version == NULL)
         return error_set(err, STATUS_UNAVAILABLE, "%s: dnnl_version gives nothing", dnnl->lib.path);
     dnnl->major = version->major;
+    dnnl->minor = version->minor;
     text_init(&hash);
     if (version->hash != NULL && version->hash[0] != '\0' && strcmp(version->hash, "N/A") != 0)
         text_append_printable(&hash, version->hash, strnlen(version->hash, 40));

@@ -2,7 +2,7 @@
  * dnnl_api - oneDNN as far as products and convolutions need it: our declarations of the C API of
  * versions 2 and 3, and one set of functions over both.
  *
- * Declarations follow oneapi/dnnl/dnnl.h and dnnl_types.h of oneDNN 2.6 and 3.7 (Apache-2.0); the
+ * Declarations follow oneapi/dnnl/dnnl.h and dnnl_types.h of oneDNN 2.6, 3.7 and 3.12 (Apache-2.0); the
  * test test_backend_cpu_dnnl_abi compares them with the real header that is installed. What
  * differs: in version 2 a memory descriptor is a structure of the caller's, in version 3 an opaque
  * object; a primitive descriptor is made from an operation descriptor in 2, by one call in 3;
@@ -86,9 +86,13 @@ struct assay_dnnl_convolution_desc {
     X(f8_e4m3, 10)                                                                                 \
     X(fpmath_mode_tf32, 4)
 
+/* From version 3.7 on. */
+#define ASSAY_DNNL37_CONSTANT_MAP(X) X(f4_e2m1, 14)
+
 enum assay_dnnl_constant {
 #define ASSAY_DNNL_ENUM(name, value) ASSAY_DNNL_##name = value,
     ASSAY_DNNL_CONSTANT_MAP(ASSAY_DNNL_ENUM) ASSAY_DNNL3_CONSTANT_MAP(ASSAY_DNNL_ENUM)
+        ASSAY_DNNL37_CONSTANT_MAP(ASSAY_DNNL_ENUM)
 #undef ASSAY_DNNL_ENUM
         ASSAY_DNNL_eltwise_linear_2 = 0x7f,
     ASSAY_DNNL_eltwise_linear_3 = 38,
@@ -219,7 +223,7 @@ struct dnnl_api {
 struct onednn {
     struct dynlib lib;
     struct dnnl_api api;
-    int major;
+    int major, minor;
     char version[64]; /* "2.6.3", with the commit where it is told */
     struct dnnl_engine *engine;
     struct dnnl_stream *stream;

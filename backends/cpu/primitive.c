@@ -32,6 +32,8 @@ unsigned cpu_dnnl_type(const struct onednn *dnnl, enum dtype type)
         return dnnl->major >= 3 ? ASSAY_DNNL_f8_e5m2 : 0;
     case DTYPE_E4M3:
         return dnnl->major >= 3 ? ASSAY_DNNL_f8_e4m3 : 0;
+    case DTYPE_E2M1:
+        return dnnl->major > 3 || (dnnl->major == 3 && dnnl->minor >= 7) ? ASSAY_DNNL_f4_e2m1 : 0;
     default:
         return 0;
     }
@@ -216,6 +218,10 @@ static enum support judge(enum precision precision, const char *algorithm, unsig
                    : (isa & ISA_VNNI) != 0))
             return SUPPORT_NATIVE;
         return SUPPORT_EMULATED;
+    case PRECISION_FP4:
+        /* Widened first, but where the name says otherwise: no instruction set so far has the type.
+         */
+        return has(algorithm, "fp4") ? SUPPORT_NATIVE : SUPPORT_EMULATED;
     default:
         return SUPPORT_UNKNOWN;
     }

@@ -32,6 +32,9 @@ int main(void)
     ASSAY_DNNL_CONSTANT_MAP(VALUE)
 #if DNNL_VERSION_MAJOR >= 3
     ASSAY_DNNL3_CONSTANT_MAP(VALUE)
+#if DNNL_VERSION_MAJOR > 3 || DNNL_VERSION_MINOR >= 7
+    ASSAY_DNNL37_CONSTANT_MAP(VALUE)
+#endif
     check((int)dnnl_eltwise_linear == (int)ASSAY_DNNL_eltwise_linear_3, "the value",
           "dnnl_eltwise_linear");
     check(DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE == ASSAY_DNNL_POST_OP_3, "the value",
