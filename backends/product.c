@@ -94,6 +94,17 @@ static enum status check_shape(const struct product_shape *shape, struct error *
     return STATUS_OK;
 }
 
+/* Where the backend left a reading of why there are none, that is told, too. */
+static enum status fail_none(const struct device *device, struct error *err)
+{
+    const struct reading *reading = reading_find(&device->info.readings, "device.products");
+
+    return error_set(err, STATUS_UNSUPPORTED, "no vendor matrix product: %s",
+                     reading != NULL && reading->reason != NULL
+                         ? reading->reason
+                         : "`assay devices -v` tells what was tried");
+}
+
 enum status device_product_create(struct device *device, const struct product_shape *shape,
                                   struct product **ret, struct error *err)
 {
@@ -102,8 +113,7 @@ enum status device_product_create(struct device *device, const struct product_sh
     enum status status;
 
     if (!device_has_products(device))
-        return error_set(err, STATUS_UNSUPPORTED, "%s has no vendor matrix product",
-                         device->info.name);
+        return fail_none(device, err);
     whole.outer = whole.outer != 0 ? whole.outer : 1;
     whole.inner = whole.inner != 0 ? whole.inner : 1;
     whole.alpha = whole.alpha != 0.0f ? whole.alpha : 1.0f;

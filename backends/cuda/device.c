@@ -269,30 +269,45 @@ static bool find_cudnn(struct cuda_device *device)
     return false;
 }
 
-/* Without cuBLASLt there are no products, and a reading says why. */
+static void add_no_products(struct reading_list *list, const char *source, const char *reason)
+{
+    reading_add_missing(list, "device.cublaslt", READING_UNAVAILABLE, source, reason);
+    reading_add_missing(list, "device.products", READING_UNAVAILABLE, source, reason);
+}
+
+/*
+ * Without cuBLASLt there are no products, and a reading says why. So it is where the library
+ * refuses to work, being too new for the driver, say: our own kernels run all the same.
+ */
 static enum status open_libraries(struct cuda_device *device, struct error *err)
 {
-    static const char reading[] = "device.cublaslt";
     struct cuda_state *state = device->state;
     struct reading_list *list = &device->base.base.info.readings;
+    struct error reason = ERROR_INIT;
     unsigned code;
 
     device->base.base.ops = &ops_of[0][find_cudnn(device)];
     if (!cuda_state_cublaslt(state)) {
-        reading_add_missing(list, reading, READING_UNAVAILABLE, "libcublasLt.so",
-                            state->cublaslt_lib.tried != NULL ? state->cublaslt_lib.tried : "");
+        add_no_products(list, "libcublasLt.so",
+                        state->cublaslt_lib.tried != NULL ? state->cublaslt_lib.tried : "");
         return STATUS_OK;
     }
     code = state->cublaslt.cublasLtCreate(&device->cublaslt);
-    if (code != LT_STATUS_SUCCESS || device->cublaslt == NULL) {
-        device->cublaslt = NULL;
-        return error_set(err, code == LT_STATUS_ALLOC_FAILED ? STATUS_DEVICE_MEMORY : STATUS_DEVICE,
-                         "%s: cublasLtCreate: %s (%u)", state->cublaslt_lib.path,
-                         cublaslt_status_name(&state->cublaslt, code), code);
+    if (code == LT_STATUS_SUCCESS && device->cublaslt != NULL) {
+        reading_add_text(list, "device.cublaslt", state->cublaslt_version, "cublasLtGetVersion");
+        device->base.base.ops = &ops_of[1][device->base.base.ops->convolution_create != NULL];
+        return STATUS_OK;
     }
-    reading_add_text(list, reading, state->cublaslt_version, "cublasLtGetVersion");
-    device->base.base.ops = &ops_of[1][device->base.base.ops->convolution_create != NULL];
-    return STATUS_OK;
+    device->cublaslt = NULL;
+    error_set(&reason, code == LT_STATUS_ALLOC_FAILED ? STATUS_DEVICE_MEMORY : STATUS_DEVICE,
+              "cublasLtCreate: %s (%u)", cublaslt_status_name(&state->cublaslt, code), code);
+    if (reason.code != STATUS_DEVICE_MEMORY) {
+        add_no_products(list, "cublasLtCreate", reason.message);
+        return STATUS_OK;
+    }
+    if (err != NULL)
+        *err = reason;
+    return reason.code;
 }
 
 static enum status open_context(struct cuda_device *device, struct error *err)

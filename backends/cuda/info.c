@@ -169,11 +169,17 @@ static enum status fill(struct cuda_state *state, int device, struct device_info
     info->name = printable(raw);
     info->vendor = strdup("NVIDIA");
     info->type = DEVICE_GPU;
-    info->memory_bytes = info->max_allocation_bytes = memory;
     info->uuid = read_uuid(api, device, list);
     reading_add_text(list, "device.name", info->name != NULL ? info->name : "", "cuDeviceGetName");
     reading_add_text(list, "device.vendor", "NVIDIA", "libcuda.so.1");
-    reading_add_integer(list, "device.memory", (int64_t)memory, "bytes", "cuDeviceTotalMem");
+    if (memory > 0 && memory <= INT64_MAX) {
+        info->memory_bytes = info->max_allocation_bytes = memory;
+        reading_add_integer(list, "device.memory", (int64_t)memory, "bytes", "cuDeviceTotalMem");
+    } else {
+        reading_add_missing(list, "device.memory", READING_UNAVAILABLE, "cuDeviceTotalMem",
+                            memory == 0 ? "the driver gave 0 bytes"
+                                        : "the driver gave more bytes than there can be");
+    }
     snprintf(capability, sizeof(capability), "%d.%d", arch / 10, arch % 10);
     reading_add_text(list, "device.compute_capability", capability,
                      "cuDeviceGetAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, MINOR)");

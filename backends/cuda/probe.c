@@ -100,13 +100,13 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
              api->assay_simulated != NULL ? "; " : "",
              api->assay_simulated != NULL ? api->assay_simulated : "");
     code = api->cuDeviceGetCount(&count);
-    if (code != CUDA_DRIVER_SUCCESS || count < 0)
+    if (code != CUDA_DRIVER_SUCCESS || count < 0 || count > CUDA_DEVICES_MAX)
         return cuda_fail(api, err, state->driver_lib.path, "cuDeviceGetCount", code);
     if (count == 0)
         return error_set(
             err, STATUS_UNAVAILABLE, "%s: the driver shows no device%s", state->driver_lib.path,
             getenv("CUDA_VISIBLE_DEVICES") != NULL ? " (CUDA_VISIBLE_DEVICES is set)" : "");
-    *ret_device_count = count < CUDA_DEVICES_MAX ? (uint32_t)count : CUDA_DEVICES_MAX;
+    *ret_device_count = (uint32_t)count;
     return STATUS_OK;
 }
 

@@ -230,6 +230,9 @@ static enum status use_telemetry(struct backend *backend, struct error *err)
     return status;
 }
 
+/* Whether there are products when nothing fails: then a device without them has to say why. */
+static bool products_expected;
+
 static enum status use(struct device *device, struct journey_outcome *outcome)
 {
     struct buffer *buffer = NULL, *other = NULL;
@@ -239,7 +242,7 @@ static enum status use(struct device *device, struct journey_outcome *outcome)
     NEXT(device_buffer_alloc(device, BYTES, BUFFER_READ_ONLY, &other, &outcome->err));
     NEXT(use_kernel(device, buffer, &outcome->err));
     outcome->has_products = device_has_products(device);
-    if (outcome->has_products)
+    if (outcome->has_products || products_expected)
         NEXT(use_product(device, buffer, other, &outcome->err));
     outcome->has_convolutions = device_has_convolutions(device);
     if (outcome->has_convolutions)
@@ -267,6 +270,8 @@ struct journey_outcome journey_run(const struct backend_ops *ops, const char *fu
     outcome.status = backend_device_open(backend, 0, &options, &device, &outcome.err);
     if (outcome.status == STATUS_OK)
         outcome.status = use(device, &outcome);
+    if (function == NULL && outcome.has_products)
+        products_expected = true;
     device_close(device);
     backend_libraries(backend, libraries, 16);
     if (shim_live() != before)
