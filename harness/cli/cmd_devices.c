@@ -1,9 +1,13 @@
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/runner/probe.h"
 #include "harness/runner/probe_precisions.h"
+
+#define NARROW_INDENT 8 /* of what has no room beside its name */
 
 enum { KEY_VERBOSE = 'v', KEY_ALL = 'a' };
 
@@ -14,90 +18,158 @@ static const char *member(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static void append_reading(struct text *out, const char *name, const json_t *reading)
+/* The longest word of a string, in columns. */
+static size_t longest_word(const char *string)
+{
+    size_t longest = 0;
+
+    for (size_t length; *string; string += length + (string[length] == ' ')) {
+        length = strcspn(string, " ");
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+/* `value` beside `lead`, or below it where its words do not fit beside it. */
+static void append_beside(struct text *out, const char *lead, const char *value, size_t columns)
+{
+    const size_t from = text_columns(lead);
+
+    if (columns == SIZE_MAX || from + longest_word(value) <= columns)
+        output_hanging(out, lead, value, from, columns);
+    else
+        output_hanging(out, lead, value, NARROW_INDENT, columns);
+}
+
+static void append_reading(struct text *out, const char *name, const json_t *reading,
+                           size_t columns)
 {
     const json_t *value = json_object_get(reading, "value");
     const char *unit = member(reading, "unit");
+    char lead[64];
+    struct text words;
 
-    text_append_format(out, "      %-34s ", name);
+    text_init(&words);
     if (json_is_string(value))
-        text_append(out, json_string_value(value));
+        text_append(&words, json_string_value(value));
     else if (json_is_integer(value))
-        text_append_format(out, "%lld", (long long)json_integer_value(value));
+        text_append_format(&words, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
-        text_append_format(out, "%g", json_real_value(value));
+        text_append_format(&words, "%g", json_real_value(value));
     else
-        text_append_format(out, "%s: %s", member(reading, "status"), member(reading, "reason"));
-    text_append_format(out, "%s%s\n", unit[0] ? " " : "", unit);
+        text_append_format(&words, "%s: %s", member(reading, "status"), member(reading, "reason"));
+    text_append_format(&words, "%s%s", unit[0] ? " " : "", unit);
+    snprintf(lead, sizeof(lead), "      %-34s ", name);
+    append_beside(out, lead, text_ok(&words) ? words.data : "", columns);
+    text_finish(&words);
 }
 
-/* "oneDNN 2.7.0: why" */
-static void append_answer(struct text *out, const json_t *vendor)
+/* `lead`, then "oneDNN 2.7.0: why" */
+static void append_answer(struct text *out, const char *lead, const json_t *vendor, size_t columns)
 {
+    struct text words;
+
+    text_init(&words);
     if (member(vendor, "library")[0])
-        text_append_format(out, "%s %s: ", member(vendor, "library"), member(vendor, "version"));
-    text_append_format(out, "%s\n", member(vendor, "method"));
+        text_append_format(&words, "%s %s: ", member(vendor, "library"), member(vendor, "version"));
+    text_append(&words, member(vendor, "method"));
+    append_beside(out, lead, text_ok(&words) ? words.data : "", columns);
+    text_finish(&words);
 }
 
-/* True where a device has no library for convolutions and says the same for each precision. */
-static bool same_answer(const json_t *precisions)
+/* True where the vendor says the same for each precision: there is no library, or no device. */
+static bool same_answer(const json_t *precisions, const char *key)
 {
-    const char *first =
-        member(json_object_get(json_array_get(precisions, 0), "convolution"), "method");
+    const json_t *first = json_object_get(json_array_get(precisions, 0), key);
     size_t i;
     json_t *entry;
 
     json_array_foreach(precisions, i, entry)
-        if (strcmp(member(json_object_get(entry, "convolution"), "method"), first) != 0)
+    {
+        const json_t *answer = json_object_get(entry, key);
+
+        if (strcmp(member(answer, "method"), member(first, "method")) != 0 ||
+            strcmp(member(answer, "support"), member(first, "support")) != 0)
             return false;
+    }
     return json_array_size(precisions) > 1;
 }
 
-/* "bf16      native   oneDNN 2.7.0: why" and, below, what our own text does. */
-static void append_precisions(struct text *out, const json_t *precisions)
+/* "      convolutions: why there are none", once for all precisions. */
+static void append_same(struct text *out, const char *what, const json_t *precisions,
+                        const char *key, size_t columns)
+{
+    char lead[96];
+
+    snprintf(lead, sizeof(lead), "      %s: ", what);
+    output_hanging(out, lead, member(json_object_get(json_array_get(precisions, 0), key), "method"),
+                   NARROW_INDENT, columns);
+}
+
+/* "bf16      native   oneDNN 2.7.0: why" and, beside it, what our own text does. */
+static void append_products(struct text *out, const json_t *precisions, size_t columns)
 {
     size_t i;
     json_t *entry;
+    char lead[96];
 
-    if (json_array_size(precisions) > 0)
-        text_append(out, "      matrix products\n"
-                         "      precision  vendor    portable  how the library answered\n");
+    text_append(out, "      matrix products\n"
+                     "      precision  vendor    portable  how the library answered\n");
     json_array_foreach(precisions, i, entry)
     {
         const json_t *vendor = json_object_get(entry, "vendor");
-        const json_t *portable = json_object_get(entry, "portable");
 
-        text_append_format(out, "      %-10s %-9s %-9s ", member(entry, "precision"),
-                           member(vendor, "support"), member(portable, "support"));
-        append_answer(out, vendor);
+        snprintf(lead, sizeof(lead), "      %-10s %-9s %-9s ", member(entry, "precision"),
+                 member(vendor, "support"), member(json_object_get(entry, "portable"), "support"));
+        append_answer(out, lead, vendor, columns);
     }
-    if (same_answer(precisions)) {
-        text_append_format(
-            out, "      convolutions: %s\n",
-            member(json_object_get(json_array_get(precisions, 0), "convolution"), "method"));
-        return;
-    }
-    if (json_array_size(precisions) > 0)
-        text_append(out, "      convolutions\n"
-                         "      precision  vendor    how the library answered\n");
+}
+
+static void append_convolutions(struct text *out, const json_t *precisions, size_t columns)
+{
+    size_t i;
+    json_t *entry;
+    char lead[96];
+
+    text_append(out, "      convolutions\n"
+                     "      precision  vendor    how the library answered\n");
     json_array_foreach(precisions, i, entry)
     {
         const json_t *vendor = json_object_get(entry, "convolution");
 
-        text_append_format(out, "      %-10s %-9s ", member(entry, "precision"),
-                           member(vendor, "support"));
-        append_answer(out, vendor);
+        snprintf(lead, sizeof(lead), "      %-10s %-9s ", member(entry, "precision"),
+                 member(vendor, "support"));
+        append_answer(out, lead, vendor, columns);
     }
 }
 
-static void append_library(struct text *out, const json_t *library)
+static void append_precisions(struct text *out, const json_t *precisions, size_t columns)
 {
-    text_append_format(out, "  library %s: ", member(library, "name"));
+    const bool opened = !same_answer(precisions, "vendor") || !same_answer(precisions, "portable");
+
+    if (json_array_size(precisions) == 0)
+        return;
+    if (opened)
+        append_products(out, precisions, columns);
+    else
+        append_same(out, "matrix products", precisions, "vendor", columns);
+    if (same_answer(precisions, "convolution"))
+        append_same(out, "convolutions", precisions, "convolution", columns);
+    else
+        append_convolutions(out, precisions, columns);
+}
+
+static void append_library(struct text *out, const json_t *library, size_t columns)
+{
+    char lead[96];
+
     if (!member(library, "path")[0]) {
-        text_append_format(out, "tried %s\n", member(library, "tried"));
+        snprintf(lead, sizeof(lead), "  library %s: tried ", member(library, "name"));
+        output_hanging(out, lead, member(library, "tried"), NARROW_INDENT, columns);
         return;
     }
-    text_append_format(out, "%s\n      version %s, ", member(library, "path"),
+    text_append_format(out, "  library %s: %s\n      version %s, ", member(library, "name"),
+                       member(library, "path"),
                        member(library, "version")[0] ? member(library, "version") : "not told");
     if (member(library, "sha256")[0])
         text_append_format(out, "sha256 %.12s\n", member(library, "sha256"));
@@ -105,7 +177,7 @@ static void append_library(struct text *out, const json_t *library)
         text_append_format(out, "no digest: %s\n", member(library, "digest_reason"));
 }
 
-static void append_device(struct text *out, const json_t *device, bool verbose)
+static void append_device(struct text *out, const json_t *device, bool verbose, size_t columns)
 {
     char memory[TEXT_HUMAN_SIZE];
     const char *uuid = member(device, "uuid");
@@ -118,7 +190,10 @@ static void append_device(struct text *out, const json_t *device, bool verbose)
 
     text_append_format(out, "  %-10s %s\n", member(device, "spec"), member(device, "name"));
     text_append_format(out, "  %-10s %s%s", "", member(device, "type"),
-                       json_is_true(json_object_get(device, "simulated")) ? ", simulated" : "");
+                       json_is_true(json_object_get(device, "simulated")) &&
+                               strcmp(member(device, "type"), "simulated") != 0
+                           ? ", simulated"
+                           : "");
     if (units > 0)
         text_append_format(out, ", %lld compute units", (long long)units);
     if (bytes > 0)
@@ -131,26 +206,36 @@ static void append_device(struct text *out, const json_t *device, bool verbose)
     if (!verbose)
         return;
     json_object_foreach(json_object_get(device, "readings"), key, reading)
-        append_reading(out, key, reading);
-    append_precisions(out, json_object_get(device, "precisions"));
+        append_reading(out, key, reading, columns);
+    append_precisions(out, json_object_get(device, "precisions"), columns);
 }
 
-static void append_backend(struct text *out, const json_t *backend, bool verbose)
+static void append_backend(struct text *out, const json_t *backend, bool verbose, size_t columns)
 {
     size_t i;
     json_t *entry;
+    char lead[96];
 
     text_append_format(out, "%s - %s\n", member(backend, "backend"),
                        member(backend, "description"));
     if (!json_is_true(json_object_get(backend, "available")))
-        text_append_format(out, "  not available: %s\n", member(backend, "reason"));
+        output_hanging(out, "  not available: ", member(backend, "reason"), 4, columns);
     json_array_foreach(json_object_get(backend, "libraries"), i, entry)
     {
         if (verbose)
-            append_library(out, entry);
+            append_library(out, entry, columns);
     }
+    if (verbose && member(backend, "libraries_reason")[0])
+        output_hanging(out,
+                       "  libraries: asking for them failed: ", member(backend, "libraries_reason"),
+                       4, columns);
     json_array_foreach(json_object_get(backend, "devices"), i, entry)
-        append_device(out, entry, verbose);
+        append_device(out, entry, verbose, columns);
+    json_array_foreach(json_object_get(backend, "unusable"), i, entry)
+    {
+        snprintf(lead, sizeof(lead), "  %-10s not usable: ", member(entry, "spec"));
+        output_hanging(out, lead, member(entry, "reason"), 13, columns);
+    }
 }
 
 static int run(const struct command_line *line)
@@ -159,13 +244,14 @@ static int run(const struct command_line *line)
     struct text out;
     json_t *probe, *backend;
     size_t i;
+    const bool verbose = command_has(line, KEY_VERBOSE);
 
     if (probe_run(line->argument_count ? line->arguments[0] : NULL, &probe, &err) != STATUS_OK)
         return command_fail(&err);
-    if (command_has(line, KEY_VERBOSE) && probe_precisions(probe, &err) != STATUS_OK) {
-        json_decref(probe);
-        return command_fail(&err);
-    }
+    if (verbose || command_has(line, KEY_JSON))
+        probe_libraries(probe);
+    if (verbose)
+        probe_precisions(probe);
     if (command_has(line, KEY_JSON))
         return output_json(probe);
     text_init(&out);
@@ -176,14 +262,15 @@ static int run(const struct command_line *line)
             continue;
         if (out.length)
             text_append_char(&out, '\n');
-        append_backend(&out, backend, command_has(line, KEY_VERBOSE));
+        append_backend(&out, backend, verbose, output_terminal_columns());
     }
     json_decref(probe);
     return output_text(&out);
 }
 
 static const struct argp_option options[] = {
-    {"verbose", KEY_VERBOSE, NULL, 0, "libraries tried, every reading of a device, and its precisions", 0},
+    {"verbose", KEY_VERBOSE, NULL, 0,
+     "libraries tried, every reading of a device, and its precisions", 0},
     {"all", KEY_ALL, NULL, 0, "also backends that only test assay itself", 0},
     {0}};
 

@@ -1,4 +1,6 @@
 /* The commands that assay starts itself with: a trial's worker, telemetry beside it, the probe. */
+#include <string.h>
+
 #include "harness/cli/commands.h"
 #include "harness/runner/probe.h"
 #include "harness/runner/probe_precisions.h"
@@ -20,16 +22,18 @@ const struct command command_worker = {
 
 static int run_probe(const struct command_line *line)
 {
-    if (line->argument_count == 2)
-        return probe_precisions_child_main(line->arguments[0], line->arguments[1]);
-    return probe_child_main(line->arguments[0]);
+    const char *detail = line->argument_count == 2 ? line->arguments[1] : NULL;
+
+    if (detail && strcmp(detail, "libraries") != 0)
+        return probe_precisions_child_main(line->arguments[0], detail);
+    return probe_child_main(line->arguments[0], detail != NULL);
 }
 
 const struct command command_probe = {
     .name = "probe",
-    .arguments = "BACKEND|DEVICE [PRECISION|all]",
-    .summary = "Describe a backend's devices, or a device's precisions, as JSON (started by `assay "
-               "devices`)",
+    .arguments = "BACKEND [libraries] | DEVICE PRECISION|all",
+    .summary = "Describe a backend's devices or libraries, or a device's precisions, as JSON "
+               "(started by `assay devices`)",
     .arguments_min = 1,
     .arguments_max = 2,
     .hidden = true,

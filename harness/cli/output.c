@@ -1,6 +1,7 @@
 #include "harness/cli/output.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +51,11 @@ size_t output_columns(void)
     return report_terminal_columns(STDOUT_FILENO);
 }
 
-void output_wrapped(struct text *out, const char *string, size_t from, size_t to)
+/* Words from `column` on, lines after the first indented by `indent`. */
+static void append_words(struct text *out, const char *string, size_t column, size_t indent,
+                         size_t to)
 {
-    size_t column = from;
+    bool first = true;
 
     while (*string) {
         size_t length = strcspn(string, " \n");
@@ -62,19 +65,40 @@ void output_wrapped(struct text *out, const char *string, size_t from, size_t to
             length = sizeof(word) - 1;
         memcpy(word, string, length);
         word[length] = '\0';
-        if (column > from && column + 1 + text_columns(word) > to) {
-            text_append_format(out, "\n%*s", (int)from, "");
-            column = from;
-        } else if (column > from) {
+        if (column > indent && column + !first + text_columns(word) > to) {
+            text_append_format(out, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!first) {
             text_append_char(out, ' ');
             column++;
         }
+        first = false;
         text_append(out, word);
         column += text_columns(word);
         string += length;
         string += strspn(string, " \n");
     }
     text_append_char(out, '\n');
+}
+
+void output_wrapped(struct text *out, const char *string, size_t from, size_t to)
+{
+    append_words(out, string, from, from, to);
+}
+
+void output_hanging(struct text *out, const char *lead, const char *string, size_t indent,
+                    size_t to)
+{
+    text_append(out, lead);
+    if (to == SIZE_MAX)
+        text_append_format(out, "%s\n", string);
+    else
+        append_words(out, string, text_columns(lead), indent, to);
+}
+
+size_t output_terminal_columns(void)
+{
+    return isatty(STDOUT_FILENO) == 1 ? output_columns() : SIZE_MAX;
 }
 
 bool output_colour(void)

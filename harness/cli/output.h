@@ -20,11 +20,21 @@ int output_text(struct text *text);
  */
 void output_wrapped(struct text *out, const char *string, size_t from, size_t to);
 
+/*
+ * Appends `lead`, which begins a line, then words up to column `to`; further lines are indented by
+ * `indent`. SIZE_MAX as `to`: one line, the string as it is.
+ */
+void output_hanging(struct text *out, const char *lead, const char *string, size_t indent,
+                    size_t to);
+
 /* Flushes standard output. Returns an exit status; a closed pipe is not said. */
 int output_flush(void);
 
 /* Columns to lay out for: the terminal's, else $COLUMNS, else 80. */
 size_t output_columns(void);
+
+/* Columns of the terminal; SIZE_MAX where there is none, whose lines other programs may read. */
+size_t output_terminal_columns(void);
 
 /* True when standard output is a terminal that wants colour (NO_COLOR and TERM=dumb say no). */
 bool output_colour(void);

@@ -17,6 +17,22 @@ static struct {
 static size_t override_count;
 static pthread_mutex_t override_mutex = PTHREAD_MUTEX_INITIALIZER;
 
+static void (*step_watcher)(const char *step);
+
+void dynlib_watch(void (*watcher)(const char *step))
+{
+    step_watcher = watcher;
+}
+
+static void tell_step(const char *verb, const char *path)
+{
+    char *step = step_watcher ? text_format("%s %s", verb, path) : NULL;
+
+    if (step)
+        step_watcher(step);
+    free(step);
+}
+
 static bool is_name(const char *name)
 {
     return name && *name && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
@@ -132,9 +148,11 @@ static enum status try_candidate(const struct dynlib_spec *spec, const char *can
                                  void **addresses, struct text *tried, struct dynlib *lib)
 {
     const char *reason;
-    void *handle = dlopen(candidate, RTLD_NOW | RTLD_LOCAL);
+    void *handle;
     char *path;
 
+    tell_step("while opening", candidate);
+    handle = dlopen(candidate, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         reason = dlerror();
         note_failure(tried, candidate, reason ? reason : "unknown reason");
@@ -143,6 +161,7 @@ static enum status try_candidate(const struct dynlib_spec *spec, const char *can
     path = mapped_path(handle, candidate);
     if (!path)
         return STATUS_NO_MEMORY;
+    tell_step("having opened", path);
     if (!find_symbols(spec, handle, path, addresses, tried)) {
         free(path);
         return STATUS_UNAVAILABLE;

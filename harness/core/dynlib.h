@@ -46,6 +46,13 @@ struct dynlib {
 enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void *ret_table,
                         struct error *err);
 
+/*
+ * From now on `watcher` is told before each library is opened ("while opening libcuda.so.1") and
+ * once it is ("having opened /usr/lib/libcuda.so.1"), so that a process which a library's own code
+ * ends or holds up has said where it was. NULL: nobody.
+ */
+void dynlib_watch(void (*watcher)(const char *step));
+
 /* Frees the strings; the mapping stays. Takes a zeroed or half-filled one. */
 void dynlib_finish(struct dynlib *lib);
 

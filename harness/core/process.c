@@ -206,33 +206,42 @@ char **process_plain_environment(void)
     return copy;
 }
 
-enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_output,
-                            char **ret_output, struct process_exit *ret_exit, struct error *err)
+/* What came of a child that has been reaped, in the words of an error. */
+static enum status judge(const char *program, bool in_time, const struct process_exit *exit,
+                         const char *output, struct error *err)
 {
-    return process_capture_with(argv, NULL, timeout_ns, max_output, ret_output, ret_exit, err);
+    if (!in_time)
+        return error_set(err, STATUS_TIMEOUT, "%s did not end in time and was stopped", program);
+    if (!exit->exited)
+        return error_set(err, STATUS_CRASHED, "%s ended by signal %d (%s)", program, exit->signal,
+                         strsignal(exit->signal));
+    if (!output)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory for its output", program);
+    return STATUS_OK;
 }
 
-enum status process_capture_with(char *const *argv, char *const *envp, int64_t timeout_ns,
-                                 size_t max_output, char **ret_output,
-                                 struct process_exit *ret_exit, struct error *err)
+/* `ret_output` and `ret_exit` are set whenever the program was started. */
+static enum status capture(char *const *argv, char *const *envp, int error_fd, int64_t timeout_ns,
+                           size_t max_output, char **ret_output, struct process_exit *ret_exit,
+                           struct error *err)
 {
     int64_t deadline_ns = clock_monotonic_ns();
     struct process process = {0};
-    struct process_exit exit = {0};
-    struct process_fd fd = {.child_fd = STDOUT_FILENO};
-    struct process_options options = {.argv = argv, .envp = envp, .fds = &fd, .fd_count = 1};
+    struct process_fd fds[2] = {{.child_fd = STDOUT_FILENO},
+                                {.parent_fd = error_fd, .child_fd = STDERR_FILENO}};
+    struct process_options options = {
+        .argv = argv, .envp = envp, .fds = fds, .fd_count = error_fd >= 0 ? 2 : 1};
     enum status status;
     struct text output;
     int pipe_fds[2];
     bool in_time;
-    char *string;
 
     if (__builtin_add_overflow(deadline_ns, timeout_ns, &deadline_ns))
         deadline_ns = INT64_MAX;
     if (pipe2(pipe_fds, O_CLOEXEC))
         return error_set_errno(err, errno, "cannot start %s: pipe", argv[0]);
     fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
-    fd.parent_fd = pipe_fds[1];
+    fds[0].parent_fd = pipe_fds[1];
     status = process_spawn(&options, &process, err);
     close(pipe_fds[1]);
     if (status != STATUS_OK) {
@@ -244,21 +253,40 @@ enum status process_capture_with(char *const *argv, char *const *envp, int64_t t
     text_init(&output);
     in_time = collect(process.pid, pipe_fds[0], deadline_ns, &output, max_output);
     close(pipe_fds[0]);
-    process_stop(&process, 0, &exit);
-    string = text_steal(&output);
-    if (!in_time)
-        status = error_set(err, STATUS_TIMEOUT, "%s did not end in time and was stopped", argv[0]);
-    else if (!exit.exited)
-        status = error_set(err, STATUS_CRASHED, "%s ended by signal %d (%s)", argv[0], exit.signal,
-                           strsignal(exit.signal));
-    else if (!string)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory for its output", argv[0]);
+    process_stop(&process, 0, ret_exit);
+    *ret_output = text_steal(&output);
+    return judge(argv[0], in_time, ret_exit, *ret_output, err);
+}
+
+enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_output,
+                            char **ret_output, struct process_exit *ret_exit, struct error *err)
+{
+    return process_capture_with(argv, NULL, timeout_ns, max_output, ret_output, ret_exit, err);
+}
+
+enum status process_capture_with(char *const *argv, char *const *envp, int64_t timeout_ns,
+                                 size_t max_output, char **ret_output,
+                                 struct process_exit *ret_exit, struct error *err)
+{
+    struct process_exit exit = {0};
+    char *output = NULL;
+    enum status status = capture(argv, envp, -1, timeout_ns, max_output, &output, &exit, err);
+
     if (status != STATUS_OK) {
-        free(string);
+        free(output);
         return status;
     }
-    *ret_output = string;
+    *ret_output = output;
     if (ret_exit)
         *ret_exit = exit;
     return STATUS_OK;
+}
+
+enum status process_capture_both(char *const *argv, int error_fd, int64_t timeout_ns,
+                                 size_t max_output, char **ret_output,
+                                 struct process_exit *ret_exit, struct error *err)
+{
+    *ret_output = NULL;
+    *ret_exit = (struct process_exit){0};
+    return capture(argv, NULL, error_fd, timeout_ns, max_output, ret_output, ret_exit, err);
 }

@@ -75,6 +75,15 @@ enum status process_capture_with(char *const *argv, char *const *envp, int64_t t
                                  size_t max_output, char **ret_output,
                                  struct process_exit *ret_exit, struct error *err);
 
+/*
+ * As process_capture(), but standard error goes to `error_fd`, and what the program wrote to its
+ * standard output until then comes back (heap) after a crash and a timeout, too; NULL when it could
+ * not be started.
+ */
+enum status process_capture_both(char *const *argv, int error_fd, int64_t timeout_ns,
+                                 size_t max_output, char **ret_output,
+                                 struct process_exit *ret_exit, struct error *err);
+
 /* This process's environment with messages in plain English (LC_ALL=C), heap, its strings the
    environment's own: free() the array alone. NULL: out of memory. */
 char **process_plain_environment(void);

@@ -1,20 +1,14 @@
 #include "harness/runner/probe.h"
 
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/backend.h"
-#include "harness/core/canonical.h"
 #include "harness/core/log.h"
-#include "harness/core/process.h"
 #include "harness/core/text.h"
-#include "harness/runner/tool.h"
+#include "harness/runner/probe_child.h"
 #include "harness/runner/vendor_json.h"
 
-#define PROBE_TIMEOUT_NS (60 * (int64_t)1000000000)
-#define PROBE_OUTPUT_MAX ((size_t)16 << 20)
 #define LIBRARIES_MAX 16
 
 static json_t *libraries_json(struct backend *backend)
@@ -34,86 +28,65 @@ static json_t *libraries_json(struct backend *backend)
 
 static json_t *backend_json(struct backend *backend, bool available, const char *reason)
 {
-    return json_pack("{s:s, s:s, s:b, s:b, s:o, s:o, s:o}", "backend", backend->ops->name,
-                     "description", backend->ops->description, "hidden",
-                     backend_is_hidden(backend), "available", available, "reason",
+    return json_pack("{s:s, s:s, s:b, s:b, s:o, s:o, s:o, s:o}", "backend", backend->ops->name,
+                     "description", backend->ops->description, "hidden", backend_is_hidden(backend),
+                     "available", available, "reason",
                      available ? json_null() : vendor_json_text(reason), "libraries", json_array(),
-                     "devices", json_array());
+                     "devices", json_array(), "unusable", json_array());
 }
 
-int probe_child_main(const char *name)
+/* One device into "devices", or into "unusable" with the reason. */
+static void add_device(json_t *answer, struct backend *backend, uint32_t index)
+{
+    struct error reason = ERROR_INIT;
+    struct device_info info;
+    json_t *device;
+    char spec[64], step[96];
+
+    snprintf(spec, sizeof(spec), "%s:%u", backend->ops->name, index);
+    snprintf(step, sizeof(step), "while asking %s what it is", spec);
+    probe_child_step(step);
+    if (backend_device_info(backend, index, &info, &reason) != STATUS_OK) {
+        json_array_append_new(
+            json_object_get(answer, "unusable"),
+            json_pack("{s:s, s:o}", "spec", spec, "reason", vendor_json_text(reason.message)));
+        return;
+    }
+    device = vendor_json_device(&info, backend->ops->name, index);
+    if (device)
+        json_object_set_new(device, "spec", json_string(spec));
+    json_array_append_new(json_object_get(answer, "devices"), device);
+    device_info_finish(&info);
+}
+
+int probe_child_main(const char *name, bool libraries)
 {
     struct backend *backend = backend_find(name);
     struct error err = ERROR_INIT;
-    json_t *answer, *devices;
-    char *line;
+    json_t *answer;
 
     if (!backend) {
         log_error("probe: no backend \"%s\"", name);
         return 2;
     }
+    probe_child_begin();
+    if (libraries)
+        return probe_child_answer(libraries_json(backend));
     backend_probe(backend, &err);
     answer = backend_json(backend, err.code == STATUS_OK, err.message);
     if (!answer)
         return 1;
-    json_object_set_new(answer, "libraries", libraries_json(backend));
-    devices = json_object_get(answer, "devices");
-    for (uint32_t i = 0; err.code == STATUS_OK && i < backend->device_count; i++) {
-        struct device_info info;
-        json_t *device;
-        char spec[64];
-
-        if (backend_device_info(backend, i, &info, &err) != STATUS_OK) {
-            log_warning("%s:%u: %s", name, i, err.message);
-            err.code = STATUS_OK;
-            continue;
-        }
-        device = vendor_json_device(&info, name, i);
-        snprintf(spec, sizeof(spec), "%s:%u", name, i);
-        if (device)
-            json_object_set_new(device, "spec", json_string(spec));
-        json_array_append_new(devices, device);
-        device_info_finish(&info);
-    }
-    line = json_dumps(answer, JSON_COMPACT);
-    json_decref(answer);
-    if (!line)
-        return 1;
-    puts(line);
-    free(line);
-    return fflush(stdout) == 0 ? 0 : 1;
-}
-
-static enum status ask_child(const char *program, struct backend *backend, json_t **ret,
-                             struct error *err)
-{
-    char *argv[] = {(char *)program, (char *)"probe", (char *)backend->ops->name, NULL};
-    struct process_exit end;
-    char *output = NULL;
-    enum status status;
-
-    backend_unbind_process();
-    status = process_capture(argv, PROBE_TIMEOUT_NS, PROBE_OUTPUT_MAX, &output, &end, err);
-
-    if (status == STATUS_OK && end.code != 0)
-        status = error_set(err, STATUS_UNAVAILABLE, "its probe exited with status %d", end.code);
-    if (status == STATUS_OK)
-        status = canonical_parse(output, strlen(output), backend->ops->name, ret, err);
-    free(output);
-    return status;
+    for (uint32_t i = 0; err.code == STATUS_OK && i < backend->device_count; i++)
+        add_device(answer, backend, i);
+    return probe_child_answer(answer);
 }
 
 enum status probe_run(const char *only, json_t **ret, struct error *err)
 {
     json_t *all = json_array();
-    char *program;
-    enum status status = tool_path(&program, err);
 
-    if (status != STATUS_OK || !all) {
-        json_decref(all);
-        return status != STATUS_OK ? status
-                                   : error_set(err, STATUS_NO_MEMORY, "no memory for the probe");
-    }
+    if (!all)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the probe");
     for (size_t i = 0; i < backend_count(); i++) {
         struct backend *backend = backend_at(i);
         struct error child_error = ERROR_INIT;
@@ -121,15 +94,32 @@ enum status probe_run(const char *only, json_t **ret, struct error *err)
 
         if (only && strcmp(only, backend->ops->name))
             continue;
-        if (ask_child(program, backend, &answer, &child_error) != STATUS_OK) {
+        if (probe_child_ask(backend->ops->name, NULL, &answer, &child_error) != STATUS_OK) {
             error_prefix(&child_error, "asking this backend failed");
             answer = backend_json(backend, false, child_error.message);
         }
         json_array_append_new(all, answer);
     }
-    free(program);
     *ret = all;
     return STATUS_OK;
+}
+
+void probe_libraries(json_t *probe)
+{
+    size_t i;
+    json_t *backend;
+
+    json_array_foreach(probe, i, backend)
+    {
+        const char *name = json_string_value(json_object_get(backend, "backend"));
+        struct error reason = ERROR_INIT;
+        json_t *libraries = NULL;
+
+        if (name && probe_child_ask(name, "libraries", &libraries, &reason) == STATUS_OK)
+            json_object_set_new(backend, "libraries", libraries);
+        else
+            json_object_set_new(backend, "libraries_reason", vendor_json_text(reason.message));
+    }
 }
 
 static const char *member(const json_t *object, const char *key)
@@ -161,9 +151,10 @@ static const json_t *same_processor(const json_t *probe, const json_t *backend,
     {
         if (other == backend)
             return NULL;
-        json_array_foreach(json_object_get(other, "devices"), j, candidate)
-            if (is_plain(other, candidate) && !strcmp(member(candidate, "type"), "cpu"))
-                return candidate;
+        json_array_foreach(
+            json_object_get(other, "devices"), j,
+            candidate) if (is_plain(other, candidate) &&
+                           !strcmp(member(candidate, "type"), "cpu")) return candidate;
     }
     return NULL;
 }
@@ -174,12 +165,13 @@ static bool matches(const json_t *probe, const json_t *backend, const json_t *de
     const char *uuid = member(device, "uuid");
 
     if (!spec) {
-        const json_t *same = is_plain(backend, device) ? same_processor(probe, backend, device)
-                                                       : NULL;
+        const json_t *same =
+            is_plain(backend, device) ? same_processor(probe, backend, device) : NULL;
 
         if (same)
-            log_info("%s is left out: it is the processor that %s measures; --device %s asks for it",
-                     member(device, "spec"), member(same, "spec"), member(device, "spec"));
+            log_info(
+                "%s is left out: it is the processor that %s measures; --device %s asks for it",
+                member(device, "spec"), member(same, "spec"), member(device, "spec"));
         return is_plain(backend, device) && !same;
     }
     return !strcmp(spec, member(device, "spec")) || !strcmp(spec, member(backend, "backend")) ||
@@ -202,6 +194,15 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
         if (spec && !strncmp(spec, name, strlen(name)))
             return error_set(err, STATUS_UNAVAILABLE, "%s: %s", spec, member(backend, "reason"));
     }
+    json_array_foreach(probe, i, backend) json_array_foreach(
+        json_object_get(backend, "unusable"), j,
+        device) if (spec &&
+                    (!strcmp(spec, member(device, "spec")) ||
+                     !strcmp(spec, member(backend,
+                                          "backend")))) return error_set(err, STATUS_UNAVAILABLE,
+                                                                         "%s: %s",
+                                                                         member(device, "spec"),
+                                                                         member(device, "reason"));
     text_init(&known);
     json_array_foreach(probe, i, backend)
     {
@@ -233,10 +234,9 @@ enum status probe_select(const json_t *probe, const char *spec, json_t **ret, st
 
     if (!selected)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the devices");
-    json_array_foreach(probe, i, backend)
-        json_array_foreach(json_object_get(backend, "devices"), j, device)
-            if (matches(probe, backend, device, spec))
-                json_array_append(selected, device);
+    json_array_foreach(probe, i, backend) json_array_foreach(
+        json_object_get(backend, "devices"), j, device) if (matches(probe, backend, device, spec))
+        json_array_append(selected, device);
     if (json_array_size(selected) == 0) {
         enum status status = explain(probe, spec, err);
 

@@ -9,7 +9,6 @@
 #define ASSAY_RUNNER_PROBE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include <jansson.h>
 
@@ -17,15 +16,23 @@
 
 /*
  * Asks every backend, or the one named `only`. New array in `ret`, an object a backend:
- *   {"backend", "description", "hidden", "available", "reason", "libraries": [{"name", "path",
- *    "tried", "version"}], "devices": [{"spec": "opencl:0", "index", "name", "vendor", "uuid", "type",
- *    "simulated", "memory_bytes", ..., "readings": {...}}]}
- * A backend whose child fails is not available, with how it failed as the reason.
+ *   {"backend", "description", "hidden", "available", "reason", "libraries": [], "devices":
+ *    [{"spec": "opencl:0", "index", "name", "vendor", "uuid", "type", "simulated",
+ *    "memory_bytes", ..., "readings": {...}}], "unusable": [{"spec", "reason"}]}
+ * A backend whose child fails is not available, with how it failed as the reason; a device that
+ * cannot be described is unusable.
  */
 enum status probe_run(const char *only, json_t **ret, struct error *err);
 
-/* The child's side: writes the backend's object to stdout; returns the exit status. */
-int probe_child_main(const char *backend);
+/*
+ * Fills "libraries" of each backend with [{"name", "path", "tried", "version"}], by children of
+ * their own, since opening all of a vendor's libraries takes long and any of them may fail: then
+ * there is "libraries_reason", and the devices are what they were.
+ */
+void probe_libraries(json_t *probe);
+
+/* The child's side: writes the backend's object, or the array of its libraries. Exit status. */
+int probe_child_main(const char *backend, bool libraries);
 
 /*
  * Devices for a request. `spec` is "opencl:0", "opencl" (all its devices), a UUID's prefix of 4 or

@@ -1,20 +1,13 @@
 #include "harness/runner/probe_precisions.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/backend.h"
-#include "harness/core/canonical.h"
 #include "harness/core/digest.h"
 #include "harness/core/log.h"
-#include "harness/core/process.h"
-#include "harness/runner/tool.h"
+#include "harness/runner/probe_child.h"
 #include "harness/runner/vendor_json.h"
 #include "workloads/ops/product.h"
-
-#define TIMEOUT_NS (60 * (int64_t)1000000000)
-#define OUTPUT_MAX ((size_t)1 << 20)
 
 /* ---- the child ---- */
 
@@ -49,54 +42,36 @@ int probe_precisions_child_main(const char *spec, const char *wanted)
     json_t *answers = json_array();
     enum precision only;
     uint32_t index;
-    char *line;
 
     if (strcmp(wanted, "all") != 0 && !precision_from_name(wanted, &only)) {
         log_error("probe: no precision \"%s\"", wanted);
         json_decref(answers);
         return 2;
     }
+    probe_child_begin();
     if (backend_resolve(spec, &backend, &index, &err) != STATUS_OK ||
         backend_device_open(backend, index, &options, &device, &err) != STATUS_OK) {
-        log_error("%s", err.message);
         json_decref(answers);
-        return 1;
+        return probe_child_refuse(&err);
     }
     for (int p = 0; p < PRECISION_COUNT; p++)
         if (!strcmp(wanted, "all") || p == (int)only)
             json_array_append_new(answers, ask(device, (enum precision)p));
     device_close(device);
-    line = answers ? json_dumps(answers, JSON_COMPACT) : NULL;
-    json_decref(answers);
-    if (!line)
-        return 1;
-    puts(line);
-    free(line);
-    return fflush(stdout) == 0 ? 0 : 1;
+    return probe_child_answer(answers);
 }
 
 /* ---- the parent ---- */
 
-static enum status ask_child(const char *program, const char *spec, const char *precision,
-                             json_t **ret, struct error *err)
+static enum status ask_child(const char *spec, const char *precision, json_t **ret,
+                             struct error *err)
 {
-    char *argv[] = {(char *)program, (char *)"probe", (char *)spec, (char *)precision, NULL};
-    struct process_exit end;
-    char *output = NULL;
-    enum status status;
+    enum status status = probe_child_ask(spec, precision, ret, err);
 
-    backend_unbind_process();
-    status = process_capture(argv, TIMEOUT_NS, OUTPUT_MAX, &output, &end, err);
-
-    if (status == STATUS_OK && end.code != 0)
-        status = error_set(err, STATUS_UNAVAILABLE, "the probe exited with status %d", end.code);
-    if (status == STATUS_OK)
-        status = canonical_parse(output, strlen(output), spec, ret, err);
     if (status == STATUS_OK && !json_is_array(*ret)) {
         json_decref(*ret);
         status = error_set(err, STATUS_PROTOCOL, "the probe gave no list");
     }
-    free(output);
     return status;
 }
 
@@ -109,7 +84,17 @@ static json_t *unknown(const char *precision, const char *reason)
                      support_name(SUPPORT_UNKNOWN), "method", vendor_json_text(reason));
 }
 
-static json_t *ask_each(const char *program, const char *spec)
+/* The same for all: the device cannot even be opened. */
+static json_t *all_unknown(const char *reason)
+{
+    json_t *all = json_array();
+
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        json_array_append_new(all, unknown(precision_name((enum precision)p), reason));
+    return all;
+}
+
+static json_t *ask_each(const char *spec)
 {
     json_t *all = json_array();
 
@@ -118,7 +103,7 @@ static json_t *ask_each(const char *program, const char *spec)
         struct error reason = ERROR_INIT;
         json_t *one = NULL;
 
-        if (ask_child(program, spec, name, &one, &reason) == STATUS_OK)
+        if (ask_child(spec, name, &one, &reason) == STATUS_OK)
             json_array_extend(all, one);
         else
             json_array_append_new(all, unknown(name, reason.message));
@@ -144,30 +129,28 @@ static void add_digest(json_t *library)
     json_object_set_new(library, "digest_reason", json_string(reason.message));
 }
 
-enum status probe_precisions(json_t *probe, struct error *err)
+void probe_precisions(json_t *probe)
 {
-    char *program;
     size_t i, j;
     json_t *backend, *device, *library;
-    enum status status = tool_path(&program, err);
 
-    if (status != STATUS_OK)
-        return status;
     json_array_foreach(probe, i, backend)
     {
         json_array_foreach(json_object_get(backend, "libraries"), j, library) add_digest(library);
         json_array_foreach(json_object_get(backend, "devices"), j, device)
         {
             const char *spec = json_string_value(json_object_get(device, "spec"));
+            struct error reason = ERROR_INIT;
             json_t *answers = NULL;
+            enum status status;
 
             if (!spec)
                 continue;
-            if (ask_child(program, spec, "all", &answers, NULL) != STATUS_OK)
-                answers = ask_each(program, spec);
+            status = ask_child(spec, "all", &answers, &reason);
+            if (status != STATUS_OK)
+                answers =
+                    status == STATUS_UNSUPPORTED ? all_unknown(reason.message) : ask_each(spec);
             json_object_set_new(device, "precisions", answers);
         }
     }
-    free(program);
-    return STATUS_OK;
 }

@@ -10,15 +10,13 @@
 
 #include <jansson.h>
 
-#include "harness/core/status.h"
-
 /*
  * Adds "precisions" to each device of probe_run's answer, an array of {"precision",
  * "vendor": {"support", "method", "library", "version", "algorithm"},
- * "portable": {"support", "method"}, "convolution": as "vendor"}, and "sha256" (null with "digest_reason" where it cannot be
- * read) to each library that has a path. A child that fails leaves "unknown" with how it ended.
+ * "portable": {"support", "method"}, "convolution": as "vendor"}, and "sha256" (null with
+ * "digest_reason" where it cannot be read) to each library of probe_libraries that has a path. A child that fails leaves "unknown" with how it ended.
  */
-enum status probe_precisions(json_t *probe, struct error *err);
+void probe_precisions(json_t *probe);
 
 /* The child's side: asks "opencl:0" for one precision by name, or for "all"; JSON to stdout. */
 int probe_precisions_child_main(const char *device, const char *precision);

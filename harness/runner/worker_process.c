@@ -11,12 +11,9 @@
 #include "harness/core/log.h"
 #include "harness/runner/child_environment.h"
 #include "harness/runner/tool.h"
+#include "harness/runner/words.h"
 #include "harness/runner/worker_link.h"
 
-#define WORDS_KEPT 262144 /* of the worker's standard output and error, before it starts anew */
-#define WORDS_MAX                                                                                  \
-    1073741824 /* that it may write between two looks; only what is kept takes memory */
-#define WORDS_SHOWN 600
 #define VARIABLES_MAX 16
 
 void worker_process_init(struct worker_process *worker)
@@ -26,55 +23,14 @@ void worker_process_init(struct worker_process *worker)
     worker->words_fd = -1;
 }
 
-/*
- * The worker's output goes to memory with a fixed end: a chatty library cannot fill a disk. Long
- * before the end it starts anew (worker_process_forget_words), since a write past it fails, and not
- * every worker lives on after that.
- */
-static int open_words(void)
-{
-    int fd = memfd_create("assay-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd >= 0 &&
-        (ftruncate(fd, WORDS_MAX) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 void worker_process_append_words(const struct worker_process *worker, struct text *text)
 {
-    off_t end = lseek(worker->words_fd, 0, SEEK_CUR);
-    char words[WORDS_SHOWN];
-    off_t from = end > WORDS_SHOWN ? end - WORDS_SHOWN : 0;
-    ssize_t got = end > 0 ? pread(worker->words_fd, words, (size_t)(end - from), from) : 0;
-
-    while (got > 0 && (words[got - 1] == '\n' || words[got - 1] == ' '))
-        got--;
-    if (got <= 0)
-        return;
-    text_append(text, "; its last words: ");
-    for (ssize_t i = 0; i < got; i++)
-        if (words[i] == '\n')
-            words[i] = ' ';
-    text_append_printable(text, words, (size_t)got);
+    words_append(worker->words_fd, text);
 }
 
-/* The worker writes at the offset that both sides share, so that it can be set back from here. */
 void worker_process_forget_words(const struct worker_process *worker)
 {
-    char last[WORDS_SHOWN];
-    off_t end = lseek(worker->words_fd, 0, SEEK_CUR);
-    ssize_t kept;
-
-    if (end <= WORDS_KEPT)
-        return;
-    kept = pread(worker->words_fd, last, sizeof(last), end - WORDS_SHOWN);
-    lseek(worker->words_fd, kept > 0 ? kept : 0, SEEK_SET);
-    fallocate(worker->words_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
-    if (kept > 0 && pwrite(worker->words_fd, last, (size_t)kept, 0) != kept)
-        log_debug("the worker's words were lost");
+    words_forget(worker->words_fd);
 }
 
 bool worker_process_is_foreign(void)
@@ -94,7 +50,7 @@ enum status worker_process_start(struct worker_process *worker, const char *devi
     char *path = NULL;
     enum status status;
 
-    worker->words_fd = open_words();
+    worker->words_fd = words_open("assay-worker");
     if (worker->words_fd < 0)
         return error_set_errno(err, errno, "memory for the worker's output");
     status = tool_path(&path, err);

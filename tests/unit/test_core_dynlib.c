@@ -59,6 +59,27 @@ static void test_open(void **state)
     dynlib_finish(NULL);
 }
 
+static char steps[512];
+
+static void note_step(const char *step)
+{
+    strncat(steps, step, sizeof(steps) - strlen(steps) - 2);
+    strcat(steps, "\n");
+}
+
+static void test_watch(void **state)
+{
+    static const char *const older[] = {"libassay-no.so.2", DYNLIB_GOOD, NULL};
+
+    (void)state;
+    dynlib_watch(note_step);
+    expect_open("fixture", older, "libassay-no.so.2: not found");
+    dynlib_watch(NULL);
+    assert_string_equal(steps, "while opening libassay-no.so.2\n"
+                               "while opening " DYNLIB_GOOD "\n"
+                               "having opened " DYNLIB_GOOD "\n");
+}
+
 static void expect_unavailable(const char *name, const char *const *sonames, const char *message)
 {
     struct dynlib_spec described = spec(name, sonames);
@@ -135,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open),
+        cmocka_unit_test(test_watch),
         cmocka_unit_test(test_unavailable),
         cmocka_unit_test(test_override),
     };

@@ -300,6 +300,33 @@ static void test_capture(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* What a program wrote before it crashed is kept, both kinds apart. */
+static void test_capture_both(void **state)
+{
+    char *argv[] = {ARG("sh"), ARG("-c"), ARG("echo out; echo no >&2; kill -9 $$"), NULL};
+    char *none[] = {ARG("assay-no-such-program"), NULL};
+    char template[] = "/tmp/assay-both-XXXXXX", written[8] = "";
+    const int fd = mkstemp(template);
+    struct process_exit ended;
+    struct error err = ERROR_INIT;
+    char *output = NULL;
+
+    (void)state;
+    assert_true(fd >= 0);
+    unlink(template);
+    assert_int_equal(process_capture_both(argv, fd, INT64_MAX, 100, &output, &ended, &err),
+                     STATUS_CRASHED);
+    assert_string_equal(output, "out\n");
+    assert_int_equal(ended.signal, 9);
+    assert_int_equal(pread(fd, written, sizeof(written) - 1, 0), 3);
+    assert_string_equal(written, "no\n");
+    free(output);
+    assert_int_equal(process_capture_both(none, fd, INT64_MAX, 100, &output, &ended, &err),
+                     STATUS_UNAVAILABLE);
+    assert_null(output);
+    close(fd);
+}
+
 static int count_descriptors(void)
 {
     int count = 0;
@@ -432,6 +459,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_signals_are_reset),
         cmocka_unit_test(test_dies_with_parent),
         cmocka_unit_test(test_capture),
+        cmocka_unit_test(test_capture_both),
         cmocka_unit_test(test_no_leak),
     };
 

@@ -1,0 +1,34 @@
+/*
+ * probe_child - a question that a child of this program answers, since what answers it is a vendor's
+ * library, which may print, hang or end the process.
+ *
+ * The child's standard output is a line of JSON each: a string says where it is now ("while opening
+ * libcuda.so.1"), an object or array is its answer. What libraries print goes elsewhere.
+ */
+#ifndef ASSAY_RUNNER_PROBE_CHILD_H
+#define ASSAY_RUNNER_PROBE_CHILD_H
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+
+/*
+ * Runs `assay probe QUESTION [DETAIL]` and takes its answer, a new reference. It has
+ * ASSAY_PROBE_TIMEOUT (60s). An error is the child's own (UNSUPPORTED), or says how it ended, where
+ * it was, and its last words: CRASHED, TIMEOUT, UNAVAILABLE after an exit status but 0, PROTOCOL when
+ * it gave no answer.
+ */
+enum status probe_child_ask(const char *question, const char *detail, json_t **ret,
+                            struct error *err);
+
+/*
+ * The child's side. begin: what is printed from now on goes to standard error; each library that is
+ * opened is told as a step. answer: writes it, takes the reference, returns the exit status. refuse:
+ * an error as the answer.
+ */
+void probe_child_begin(void);
+void probe_child_step(const char *step);
+int probe_child_answer(json_t *answer);
+int probe_child_refuse(const struct error *error);
+
+#endif

@@ -1,0 +1,62 @@
+#include "harness/runner/words.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness/core/log.h"
+
+#define WORDS_KEPT 262144 /* of a child's standard output and error, before it starts anew */
+#define WORDS_MAX                                                                                  \
+    1073741824 /* that it may write between two looks; only what is kept takes memory */
+#define WORDS_SHOWN 600
+
+/*
+ * The file has a fixed end. Long before it, what was written starts anew (words_forget), since a
+ * write past it fails, and not every child lives on after that.
+ */
+int words_open(const char *name)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd >= 0 &&
+        (ftruncate(fd, WORDS_MAX) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+void words_append(int fd, struct text *text)
+{
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    char words[WORDS_SHOWN];
+    off_t from = end > WORDS_SHOWN ? end - WORDS_SHOWN : 0;
+    ssize_t got = end > 0 ? pread(fd, words, (size_t)(end - from), from) : 0;
+
+    while (got > 0 && (words[got - 1] == '\n' || words[got - 1] == ' '))
+        got--;
+    if (got <= 0)
+        return;
+    text_append(text, "; its last words: ");
+    for (ssize_t i = 0; i < got; i++)
+        if (words[i] == '\n')
+            words[i] = ' ';
+    text_append_printable(text, words, (size_t)got);
+}
+
+/* The child writes at the offset that both sides share, so that it can be set back from here. */
+void words_forget(int fd)
+{
+    char last[WORDS_SHOWN];
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    ssize_t kept;
+
+    if (end <= WORDS_KEPT)
+        return;
+    kept = pread(fd, last, sizeof(last), end - WORDS_SHOWN);
+    lseek(fd, kept > 0 ? kept : 0, SEEK_SET);
+    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
+    if (kept > 0 && pwrite(fd, last, (size_t)kept, 0) != kept)
+        log_debug("a child's words were lost");
+}

@@ -1,0 +1,166 @@
+"""`assay devices` with vendor libraries that are missing, broken, hang or lie.
+
+usage: test_probe.py BROKEN_DRIVER SHIM
+"""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import ASSAY, CliTest, pocl_cache, run_tests  # noqa: E402
+
+BROKEN, SHIM = sys.argv[1:]
+
+
+class Probe(CliTest):
+    def environment(self, **changes):
+        environment = super().environment(**changes)
+        environment["POCL_CACHE_DIR"] = pocl_cache()
+        for library in ("CUDA", "NVRTC", "CUBLASLT", "CUDNN", "NVML"):
+            environment.setdefault("ASSAY_LIB_" + library, BROKEN if library == "CUDA" else SHIM)
+        environment.setdefault("ASSAY_PROBE_TIMEOUT", "60s")
+        return environment
+
+    def cuda(self, *words, **environment):
+        call = self.assay("devices", "cuda", *words, "--json", **environment)
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()[0]
+
+    def broken(self, how, *words, **environment):
+        return self.cuda(*words, ASSAY_BROKEN=how, **environment)
+
+    def test_files_that_are_no_driver(self):
+        text = self.write("libcuda.so.1", "I am a text file.\n" * 100)
+        empty = self.write("empty.so", "")
+        for path, word in ((text, "invalid ELF header"), (empty, "file too short"),
+                           ("/dev/null", "file too short"), (self.folder, "directory"),
+                           ("/nonexistent.so", "not found")):
+            for how in ({"ASSAY_LIB_CUDA": path}, None):
+                answer = self.cuda(**how) if how else self.cuda("--lib", "cuda=" + path)
+                self.assertFalse(answer["available"])
+                self.assertIn(path, answer["reason"])
+                self.assertIn(word, answer["reason"])
+                self.assertEqual(answer["devices"], [])
+                tried = {entry["name"]: entry["tried"] for entry in answer["libraries"]}
+                self.assertIn(word, tried["cuda"])
+        lacking = self.cuda(ASSAY_LIB_CUDA="libm.so.6")
+        self.assertIn("has no symbol cuInit, which is required", lacking["reason"])
+
+    def test_a_library_that_ends_the_process(self):
+        for how, words in (("crash", ("signal 6", "while opening " + BROKEN)),
+                           ("exit", ("status 0 and gave no answer", "while opening " + BROKEN)),
+                           ("init-crash", ("signal 6", "having opened " + BROKEN))):
+            answer = self.broken(how)
+            self.assertFalse(answer["available"])
+            for word in words:
+                self.assertIn(word, answer["reason"])
+            self.assertIn("libraries_reason", answer)
+
+    def test_a_library_that_hangs(self):
+        for how, place in (("hang", "while opening "), ("init-hang", "having opened ")):
+            began = time.monotonic()
+            answer = self.broken(how, ASSAY_PROBE_TIMEOUT="300ms")
+            self.assertLess(time.monotonic() - began, 60)  # not the default, and not for ever
+            self.assertFalse(answer["available"])
+            self.assertIn("did not answer in 0.3 s", answer["reason"])
+            self.assertIn(place + BROKEN, answer["reason"])
+
+    def test_what_it_prints_is_not_the_answer(self):
+        answer = self.broken("chatty")
+        self.assertTrue(answer["available"], answer["reason"])
+        self.assertEqual(answer["backend"], "cuda")
+        self.assertEqual([d["name"] for d in answer["devices"]], ["A broken device"] * 2)
+
+    def test_lies(self):
+        for how, words in (("million", "the driver is defective"), ("none", "shows no device"),
+                           ("minus", "the driver is defective")):
+            answer = self.broken(how)
+            self.assertFalse(answer["available"])
+            self.assertIn(words, answer["reason"])
+        for how, name in (("no-name", "nameless CUDA device"), ("long-name", "x" * 255),
+                          ("bad-name", "\\x1B[31mred\\x0A\\xFF")):
+            self.assertEqual(self.broken(how)["devices"][0]["name"], name)
+        for how in ("no-memory", "minus-memory"):
+            device = self.broken(how)["devices"][0]
+            self.assertEqual(device["memory_bytes"], 0)
+            self.assertEqual(device["readings"]["device.memory"]["status"], "unavailable")
+            self.assertIn("the driver gave", device["readings"]["device.memory"]["reason"])
+
+    def test_one_of_two_devices_fails(self):
+        answer = self.broken("second")
+        self.assertEqual([d["spec"] for d in answer["devices"]], ["cuda:0"])
+        self.assertEqual([d["spec"] for d in answer["unusable"]], ["cuda:1"])
+        self.assertIn("cuDeviceGet", answer["unusable"][0]["reason"])
+        shown = self.assay("devices", "cuda", ASSAY_BROKEN="second")
+        self.assertRegex(shown.out, r"cuda:1 +not usable: cuDeviceGet: .*999")
+        run = self.assay("run", "copy", "--device", "cuda:1", "--db", self.db,
+                         ASSAY_BROKEN="second")
+        self.assertNotEqual(run.status, 0)
+        self.assertIn("cuda:1: cuDeviceGet", run.err)
+
+    def test_a_broken_library_beside_the_driver_does_not_hide_the_device(self):
+        answer = self.cuda(ASSAY_LIB_CUDA=SHIM, ASSAY_LIB_CUDNN=BROKEN, ASSAY_BROKEN="crash")
+        self.assertEqual([d["spec"] for d in answer["devices"]], ["cuda:0"])
+        self.assertIn("while opening " + BROKEN, answer["libraries_reason"])
+        shown = self.assay("devices", "cuda", "-v", ASSAY_LIB_CUDA=SHIM, ASSAY_LIB_CUDNN=BROKEN,
+                           ASSAY_BROKEN="crash")
+        self.assertIn("libraries: asking for them failed", shown.out)
+        self.assertIn("device.name", shown.out)
+
+    def test_a_device_that_does_not_open_says_why(self):
+        shown = self.assay("devices", "cuda", "-v", ASSAY_LIB_CUDA=SHIM, ASSAY_LIB_NVRTC="/dev/null")
+        self.assertIn("matrix products: no NVRTC for sm_90: /dev/null: file too short", shown.out)
+        self.assertNotIn("exited with status", shown.out)
+
+    def test_a_library_of_products_that_refuses_the_driver(self):
+        refusing = {"ASSAY_LIB_CUDA": SHIM, "ASSAY_SHIM_FAIL": "cublasLtCreate@1:1"}
+        shown = self.assay("devices", "cuda", "-v", **refusing)
+        self.assertRegex(shown.out,
+                         r"fp32 +absent +native +no vendor matrix product: cublasLtCreate: "
+                         r"CUBLAS_STATUS.* \(1\)")
+        small = self.write("small.yaml", "workload: small\nversion: 1\nkind: memory_bound\n"
+                           "description: small\nmemory_bound: {kernel: copy, elements: 4099}\n")
+        run = self.assay("run", small, "--device", "cuda:0", "--protocol", self.fast(), "--db",
+                         self.db, **refusing)
+        self.assertEqual(run.status, 0, run.err)
+
+    def columns_of(self, columns, *words):
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        child = subprocess.Popen([ASSAY, "devices", *words], stdin=subprocess.DEVNULL, stdout=slave,
+                                 stderr=subprocess.DEVNULL, env=self.environment())
+        os.close(slave)
+        out = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:
+                part = b""
+            if not part:
+                break
+            out += part
+        os.close(master)
+        self.assertEqual(child.wait(), 0)
+        return out.decode().replace("\r\n", "\n").splitlines()
+
+    def test_lines_end_at_words_on_a_terminal(self):
+        piped = " ".join(self.assay("devices", "-v", "cpu").out.split())
+        for columns in (80, 120):
+            lines = self.columns_of(columns, "-v", "cpu")
+            for line in lines:
+                # Beyond the edge goes only what has no blank to break at.
+                if len(line) > columns:
+                    self.assertLess(len(line.split()), 3, line)
+                    self.assertTrue(any(len(word) > columns - 24 for word in line.split()), line)
+            self.assertEqual(" ".join(" ".join(lines).split()), piped)
+
+
+if __name__ == "__main__":
+    run_tests([sys.argv[0]])
