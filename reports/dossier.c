@@ -1,16 +1,32 @@
 #include "reports/dossier.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "reports/citation.h"
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
 
+/* When the page was written; SOURCE_DATE_EPOCH (seconds) stands in, for pages that must repeat. */
+static int64_t written_utc_ns(void)
+{
+    const char *epoch = getenv("SOURCE_DATE_EPOCH");
+    int64_t seconds;
+
+    if (epoch && text_parse_i64(epoch, &seconds) && seconds >= 0 && seconds < INT64_C(1) << 33)
+        return seconds * 1000000000;
+    return clock_utc_ns();
+}
+
 static void append_masthead(struct text *out, const struct view *view)
 {
-    text_append(out, "<header class=\"masthead\"><p class=\"eyebrow\">assay</p>"
-                     "<h1>Dossier of a measurement</h1>\n");
+    const struct view_count written = {true, written_utc_ns()};
+
+    text_append(out, "<header class=\"masthead\"><p class=\"eyebrow\">assay, written ");
+    html_time(out, &written, " UTC");
+    text_append(out, "</p><h1>Dossier of a measurement</h1>\n");
     for (size_t i = 0; i < view->campaign_count; i++) {
         const struct view_campaign *campaign = &view->campaigns[i];
 
@@ -83,6 +99,8 @@ static void append_attempts(struct text *out, const struct view *view)
         escape_html(out, view->cells[i].result);
         text_append(out, "</code></h3>\n");
         html_attempts(out, &view->cells[i]);
+        if (view->cells[i].trial_count > 0)
+            html_checks(out, &view->cells[i]);
     }
 }
 
@@ -148,11 +166,13 @@ static enum status append_page(struct text *out, struct store *store, const stru
 
     html_page_begin(out, "Dossier", view->campaigns[0].uid);
     append_masthead(out, view);
+    status = dossier_summary(out, store, view, err);
     append_question(out, view);
     dossier_method(out, view);
     dossier_items(out, view);
     dossier_conditions(out, view);
-    status = dossier_deviations(out, store, view, err);
+    if (status == STATUS_OK)
+        status = dossier_deviations(out, store, view, err);
     append_attempts(out, view);
     append_results(out, view);
     if (status == STATUS_OK)
@@ -163,7 +183,7 @@ static enum status append_page(struct text *out, struct store *store, const stru
     append_check_yourself(out);
     text_append(out, "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; "
                      "the page holds no scripts and loads nothing. The evidence is the database, "
-                     "not this page.</p></footer>\n</div>\n</body>\n</html>\n");
+                     "not this page. End of the dossier.</p></footer>\n</div>\n</body>\n</html>\n");
     return status;
 }
 

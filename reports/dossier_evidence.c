@@ -1,4 +1,4 @@
-/* Sections 5, 8 and 10 of a dossier: deviations, decisions, signatures; asked of the store. */
+/* Sections 8 and 10 of a dossier: decisions, signatures; asked of the store. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,14 +6,12 @@
 
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
-#include "reports/remarks.h"
+#include "results/key.h"
 #include "results/ledger.h"
 
-/* Rows of a SELECT with one number as its parameter; a statement that fails is an error. */
-typedef void row_fn(struct text *out, sqlite3_stmt *row);
-
-static enum status each_row(struct text *out, struct store *store, const char *sql,
-                            int64_t parameter, row_fn *append, size_t *ret_count, struct error *err)
+enum status dossier_each_row(struct text *out, struct store *store, const char *sql,
+                             int64_t parameter, dossier_row_fn *append, size_t *ret_count,
+                             struct error *err)
 {
     sqlite3 *db = store_connection(store);
     sqlite3_stmt *select = NULL;
@@ -33,225 +31,9 @@ static enum status each_row(struct text *out, struct store *store, const char *s
                      sqlite3_errmsg(db));
 }
 
-static const char *column(sqlite3_stmt *row, int i)
+const char *dossier_column(sqlite3_stmt *row, int i)
 {
     return (const char *)sqlite3_column_text(row, i);
-}
-
-static void append_cells(struct text *out, sqlite3_stmt *row)
-{
-    text_append(out, "<tr>");
-    for (int i = 0; i < sqlite3_column_count(row); i++) {
-        text_append(out, "<td class=\"wrap\">");
-        if (strcmp(sqlite3_column_name(row, i), "utc_ns") == 0) {
-            const struct view_count at = {true, sqlite3_column_int64(row, i)};
-
-            html_time(out, &at, " UTC");
-        } else {
-            html_known(out, column(row, i));
-        }
-        text_append(out, "</td>");
-    }
-    text_append(out, "</tr>\n");
-}
-
-/* ---- 5. deviations ---- */
-
-/* What is to be told, of which result; the texts are owned. */
-struct deviation {
-    const char *where;
-    char *text;
-};
-
-struct deviations {
-    struct deviation *items;
-    size_t count;
-    bool failed;
-};
-
-/* Takes `text`; NULL: out of memory. */
-static void add_deviation(struct deviations *list, const struct view_cell *cell, char *text)
-{
-    struct deviation *grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
-
-    list->items = grown ? grown : list->items;
-    if (!grown || !text) {
-        free(text);
-        list->failed = true;
-        return;
-    }
-    grown[list->count++] = (struct deviation){cell->result, text};
-}
-
-static void append_deviation(struct text *out, const struct deviation *deviation)
-{
-    text_append(out, "<code>");
-    escape_html(out, deviation->where);
-    text_append(out, "</code>: ");
-    escape_html_words(out, deviation->text);
-}
-
-/* Those that differ only in result and figures stand behind the first of them, none left out. */
-static void append_kind(struct text *out, const struct deviations *list, size_t first)
-{
-    size_t more = 0;
-
-    text_append(out, "<li>");
-    append_deviation(out, &list->items[first]);
-    for (size_t i = first + 1; i < list->count; i++)
-        more += remarks_alike(list->items[first].text, list->items[i].text);
-    if (more > 0) {
-        text_append_format(out, "\n<details><summary>and %zu more like it</summary><ul>\n", more);
-        for (size_t i = first + 1; i < list->count; i++) {
-            if (!remarks_alike(list->items[first].text, list->items[i].text))
-                continue;
-            text_append(out, "<li>");
-            append_deviation(out, &list->items[i]);
-            text_append(out, "</li>\n");
-        }
-        text_append(out, "</ul></details>");
-    }
-    text_append(out, "</li>\n");
-}
-
-static void append_deviations(struct text *out, const struct deviations *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        bool told = false;
-
-        for (size_t k = 0; k < i && !told; k++)
-            told = remarks_alike(list->items[k].text, list->items[i].text);
-        if (!told)
-            append_kind(out, list, i);
-    }
-}
-
-static void add_trial_deviations(struct deviations *list, const struct view_cell *cell)
-{
-    for (size_t i = 0; i < cell->trial_count; i++) {
-        const struct view_trial *trial = &cell->trials[i];
-
-        if (!trial->ok)
-            add_deviation(list, cell,
-                          text_format("trial %lld ended as %s%s%s", (long long)trial->number,
-                                      trial->status ? trial->status : "without an end",
-                                      trial->message ? ": " : "",
-                                      trial->message ? trial->message : ""));
-        if (trial->changed_count > 0)
-            add_deviation(list, cell,
-                          text_format("%zu files changed, came or went while trial %lld measured",
-                                      trial->changed_count, (long long)trial->number));
-    }
-    if (cell->planned.known && (int64_t)cell->ok_count < cell->planned.value)
-        add_deviation(list, cell,
-                      text_format("%zu of %lld planned trials ended well", cell->ok_count,
-                                  (long long)cell->planned.value));
-    for (size_t i = 0; i < cell->estimate.warning_count; i++)
-        add_deviation(list, cell, strdup(cell->estimate.warnings[i]));
-    if (!cell->evidence)
-        add_deviation(list, cell,
-                      strdup("its protocol declares itself a first look, so this result is no "
-                             "evidence and compares with none"));
-}
-
-static void append_finding(struct text *out, sqlite3_stmt *row)
-{
-    text_append(out, "<li>the machine: <b>");
-    escape_html(out, column(row, 0));
-    text_append(out, "</b> (");
-    escape_html(out, column(row, 1));
-    text_append(out, "), ");
-    escape_html(out, column(row, 2));
-    text_append(out, ": ");
-    escape_html(out, column(row, 3));
-    text_append(out, "</li>\n");
-}
-
-static void append_amendment(struct text *out, sqlite3_stmt *row)
-{
-    const struct view_count at = {true, sqlite3_column_int64(row, 1)};
-
-    text_append(out, "<li><code>");
-    escape_html(out, column(row, 0));
-    text_append(out, "</code>: amended ");
-    html_time(out, &at, " UTC");
-    text_append(out, " by ");
-    html_known(out, column(row, 2));
-    text_append(out, ": ");
-    html_known(out, column(row, 3));
-    text_append(out, "</li>\n");
-}
-
-static void append_withheld(struct text *out, sqlite3_stmt *row)
-{
-    text_append(out, "<li>");
-    escape_html(out, column(row, 0));
-    text_append(out, " values of <code>");
-    escape_html(out, column(row, 1));
-    text_append(out, "</code> in this database were withheld by whoever gave it</li>\n");
-}
-
-static void append_interruption(struct text *out, sqlite3_stmt *row)
-{
-    const struct view_count at = {true, sqlite3_column_int64(row, 1)};
-
-    text_append(out, "<li>the campaign was ");
-    escape_html(out, column(row, 0));
-    text_append_char(out, ' ');
-    html_time(out, &at, " UTC");
-    text_append(out, "</li>\n");
-}
-
-enum status dossier_deviations(struct text *out, struct store *store, const struct view *view,
-                               struct error *err)
-{
-    struct deviations deviations = {0};
-    size_t rows = 0;
-    struct text list;
-    enum status status = STATUS_OK;
-
-    text_append(out, "<h2 id=\"deviations\">5. Deviations</h2>\n");
-    for (size_t i = 0; i < view->cell_count; i++)
-        add_trial_deviations(&deviations, &view->cells[i]);
-    text_init(&list);
-    for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
-        const int64_t campaign = view->campaigns[i].id;
-
-        status = each_row(&list, store,
-                          "SELECT \"check\", severity, observed, spoils FROM findings"
-                          " WHERE campaign = ?1 AND severity <> 'note' ORDER BY severity DESC, 1",
-                          campaign, append_finding, &rows, err);
-        if (status == STATUS_OK)
-            status = each_row(&list, store,
-                              "SELECT event, utc_ns FROM campaign_event WHERE campaign = ?1 AND"
-                              " event NOT IN ('started', 'finished') ORDER BY id",
-                              campaign, append_interruption, &rows, err);
-        if (status == STATUS_OK)
-            status = each_row(&list, store,
-                              "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal, a.utc_ns, a.author,"
-                              " a.reason FROM amendment a JOIN cell c ON c.id = a.cell"
-                              " JOIN campaign g ON g.id = c.campaign WHERE g.id = ?1 ORDER BY a.id",
-                              campaign, append_amendment, &rows, err);
-    }
-    if (status == STATUS_OK)
-        status = each_row(&list, store,
-                          "SELECT count(*), table_name || '.' || column_name FROM withheld"
-                          " WHERE ?1 = ?1 GROUP BY 2 ORDER BY 2",
-                          0, append_withheld, &rows, err);
-    if (rows + deviations.count > 0)
-        text_append(out, "<ul>\n");
-    append_deviations(out, &deviations);
-    text_append_bytes(out, list.data, list.length);
-    text_append(out, rows + deviations.count > 0
-                         ? "</ul>\n"
-                         : "<p>None: every planned trial ended well, no file changed "
-                           "while it was measured, and the machine was found fit.</p>\n");
-    for (size_t i = 0; i < deviations.count; i++)
-        free(deviations.items[i].text);
-    free(deviations.items);
-    out->failed = out->failed || deviations.failed || list.failed;
-    text_finish(&list);
-    return status;
 }
 
 /* ---- 8. decisions ---- */
@@ -270,20 +52,20 @@ static void append_number(struct text *out, const json_t *object, const char *ke
 static void append_comparison(struct text *out, sqlite3_stmt *row)
 {
     const struct view_count at = {true, sqlite3_column_int64(row, 0)};
-    json_t *body = column(row, 5) ? json_loads(column(row, 5), 0, NULL) : NULL;
+    json_t *body = dossier_column(row, 5) ? json_loads(dossier_column(row, 5), 0, NULL) : NULL;
     const json_t *numbers = json_object_get(body, "comparison");
     const json_t *ratio = json_object_get(numbers, "ratio");
 
     text_append(out, "<tr><td class=\"when\">");
     html_time(out, &at, " UTC");
     text_append(out, "</td><td>");
-    html_known(out, column(row, 1));
+    html_known(out, dossier_column(row, 1));
     text_append(out, "</td><td><code>");
     html_known(out, json_string_value(json_object_get(body, "a")));
     text_append(out, "</code></td><td><code>");
     html_known(out, json_string_value(json_object_get(body, "b")));
     text_append(out, "</code></td><td><b>");
-    html_known(out, column(row, 4));
+    html_known(out, dossier_column(row, 4));
     text_append(out, "</b></td><td class=\"num\">");
     append_number(out, ratio, "value");
     text_append(out, " [");
@@ -294,6 +76,28 @@ static void append_comparison(struct text *out, sqlite3_stmt *row)
     append_number(out, numbers, "margin");
     text_append(out, "</td></tr>\n");
     json_decref(body);
+}
+
+/* Whichever part a result took: one that it lost as `a` is no less told. */
+static enum status append_comparisons(struct text *out, struct store *store,
+                                      const struct view *view, size_t *ret_rows, struct error *err)
+{
+    struct text ids;
+    char *sql = NULL;
+    enum status status;
+
+    text_init(&ids);
+    for (size_t i = 0; i < view->cell_count; i++)
+        text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
+    if (text_ok(&ids))
+        sql = text_format("SELECT created_utc_ns, kind, a, b, verdict, body FROM comparison"
+                          " WHERE a IN (%s) OR b IN (%s) ORDER BY id",
+                          ids.data, ids.data);
+    status = sql ? dossier_each_row(out, store, sql, 0, append_comparison, ret_rows, err)
+                 : error_set(err, STATUS_NO_MEMORY, "dossier: out of memory");
+    free(sql);
+    text_finish(&ids);
+    return status;
 }
 
 enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,
@@ -314,15 +118,11 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
         "different is 5 %; that of calling things equivalent which differ by the margin is at most "
         "5 %. Both are measured on series whose truth is known (README, calibration).</p>\n");
     text_init(&table);
-    for (size_t i = 0; i < view->cell_count && status == STATUS_OK; i++)
-        status = each_row(&table, store,
-                          "SELECT created_utc_ns, kind, a, b, verdict, body FROM comparison"
-                          " WHERE b = ?1 ORDER BY id",
-                          view->cells[i].id, append_comparison, &rows, err);
+    status = append_comparisons(&table, store, view, &rows, err);
     if (rows > 0) {
         text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Every comparison "
-                         "that was made with these results as its second part; the ratio is of "
-                         "times, b to a</caption><thead><tr>"
+                         "in this database that one of these results takes part in; the ratio is "
+                         "of times, b to a</caption><thead><tr>"
                          "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
                          "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
                          "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Ratio"
@@ -354,63 +154,179 @@ static enum status append_head_now(struct text *out, struct store *store, struct
     return status;
 }
 
-static enum status append_table(struct text *out, struct store *store, const char *head,
-                                const char *sql, int64_t parameter, size_t *ret_rows,
-                                struct error *err)
+/* Its own heads, and later ones of the whole file, which a witness may have signed. */
+#define COVERS                                                                                     \
+    "(c.campaign = ?1 OR (c.campaign IS NULL AND c.size >="                                        \
+    " (SELECT max(e.size) FROM checkpoint e WHERE e.campaign = ?1)))"
+
+/* columns: 0 utc_ns, 1 kind, 2 size, 3 root, 4 time stamps */
+static void append_checkpoint(struct text *out, sqlite3_stmt *row)
 {
-    struct text rows;
+    const struct view_count at = {true, sqlite3_column_int64(row, 0)};
+
+    text_append(out, "<tr><td class=\"when\">");
+    html_time(out, &at, " UTC");
+    text_append(out, "</td><td class=\"when\">");
+    html_known(out, dossier_column(row, 1));
+    text_append_format(
+        out, "</td><td class=\"wrap\"><code>%lld:", (long long)sqlite3_column_int64(row, 2));
+    escape_html(out, dossier_column(row, 3));
+    text_append(out, "</code></td><td class=\"num\">");
+    html_known(out, dossier_column(row, 4));
+    text_append(out, "</td></tr>\n");
+}
+
+/* columns: 0 kinds of checkpoints, 1 role, 2 name, 3 public key, 4 the first, 5 how many */
+static void append_signer(struct text *out, sqlite3_stmt *row)
+{
+    const struct view_count at = {true, sqlite3_column_int64(row, 4)};
+    char key_text[KEY_TEXT_MAX];
+    struct key_public key = {0};
+
+    snprintf(key.name, sizeof(key.name), "%s",
+             dossier_column(row, 2) ? dossier_column(row, 2) : "");
+    if (sqlite3_column_bytes(row, 3) == KEY_PUBLIC_SIZE)
+        memcpy(key.bytes, sqlite3_column_blob(row, 3), KEY_PUBLIC_SIZE);
+    text_append_format(out, "<li>%lld of them (", (long long)sqlite3_column_int64(row, 5));
+    html_known(out, dossier_column(row, 0));
+    text_append(out, ") as ");
+    html_known(out, dossier_column(row, 1));
+    text_append(out, ", first ");
+    html_time(out, &at, " UTC");
+    text_append(out, ", with the key<br><code class=\"wrap\">");
+    escape_html(out, key_public_text(&key, key_text));
+    text_append(out, "</code></li>\n");
+}
+
+/* columns: 0 utc_ns, 1 file, 2 SHA-256, 3 origin, 4 size, 5 root, 6 note */
+static void append_origin(struct text *out, sqlite3_stmt *row)
+{
+    const struct view_count at = {true, sqlite3_column_int64(row, 0)};
+
+    text_append(out, "<li>taken in ");
+    html_time(out, &at, " UTC");
+    text_append(out, " from the bundle ");
+    html_known(out, dossier_column(row, 1));
+    text_append(out, ", SHA-256 <code class=\"wrap\">");
+    html_known(out, dossier_column(row, 2));
+    text_append(out, "</code>, made of the ledger ");
+    html_known(out, dossier_column(row, 3));
+    text_append(out, " with the head <code class=\"wrap\">");
+    html_known(out, dossier_column(row, 4));
+    text_append_char(out, ':');
+    html_known(out, dossier_column(row, 5));
+    text_append(out, "</code><details><summary>The head as it was signed</summary><pre>");
+    for (const char *line = dossier_column(row, 6), *end; line && *line; line = end + 1) {
+        end = line + strcspn(line, "\n");
+        escape_html_bytes(out, line, (size_t)(end - line));
+        text_append_char(out, '\n');
+        if (!*end)
+            break;
+    }
+    text_append(out, "</pre></details></li>\n");
+}
+
+static enum status append_campaign_heads(struct text *out, struct store *store,
+                                         const struct view_campaign *campaign, size_t *ret_heads,
+                                         struct error *err)
+{
+    struct text rows, signers;
+    size_t heads = 0, keys = 0;
     enum status status;
 
     text_init(&rows);
-    status = each_row(&rows, store, sql, parameter, append_cells, ret_rows, err);
-    if (*ret_rows > 0) {
-        text_append(out, "<div class=\"scroll\"><table class=\"tight\"><thead><tr>");
-        text_append(out, head);
-        text_append(out, "</tr></thead><tbody>\n");
+    text_init(&signers);
+    status = dossier_each_row(&rows, store,
+                              "SELECT c.utc_ns, c.kind, c.size, lower(hex(c.root)),"
+                              " (SELECT count(*) FROM timestamp_token t WHERE t.checkpoint = c.id)"
+                              " FROM checkpoint c WHERE " COVERS " ORDER BY c.id",
+                              campaign->id, append_checkpoint, &heads, err);
+    if (status == STATUS_OK)
+        status = dossier_each_row(
+            &signers, store,
+            "SELECT replace(group_concat(DISTINCT c.kind), ',', ', '), s.role, s.name,"
+            " s.public_key, min(s.utc_ns), count(*) FROM signature s"
+            " JOIN checkpoint c ON c.id = s.checkpoint WHERE " COVERS
+            " GROUP BY s.role, s.name, s.public_key ORDER BY min(s.id)",
+            campaign->id, append_signer, &keys, err);
+    if (heads > 0) {
+        text_append(out,
+                    "<div class=\"scroll\"><table class=\"tight\"><caption>Heads of the ledger "
+                    "of campaign ");
+        escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 9);
+        text_append(out, "</caption><thead><tr><th scope=\"col\">When</th><th scope=\"col\">At</th>"
+                         "<th scope=\"col\">Head</th><th scope=\"col\" class=\"num\">Time stamps"
+                         "</th></tr></thead><tbody>\n");
         text_append_bytes(out, rows.data, rows.length);
         text_append(out, "</tbody></table></div>\n");
+        text_append(out, keys ? "<p>They are signed:</p><ul>\n"
+                              : "<p class=\"bad\">Signed by nobody: the heads show what came after "
+                                "what, and not who says so.</p>\n");
+        text_append_bytes(out, signers.data, signers.length);
+        text_append(out, keys ? "</ul>\n" : "");
     }
+    *ret_heads += heads;
+    out->failed = out->failed || rows.failed || signers.failed;
+    text_finish(&rows);
+    text_finish(&signers);
+    return status;
+}
+
+static enum status append_origins(struct text *out, struct store *store,
+                                  const struct view_campaign *campaign, size_t *ret_count,
+                                  struct error *err)
+{
+    struct text rows;
+    size_t origins = 0;
+    enum status status;
+
+    text_init(&rows);
+    status = dossier_each_row(&rows, store,
+                              "SELECT imported_utc_ns, file, lower(hex(sha256)), origin, size,"
+                              " lower(hex(root)), note FROM bundle WHERE campaign = ?1",
+                              campaign->id, append_origin, &origins, err);
+    if (origins > 0) {
+        text_append(out, "<ul>\n");
+        text_append_bytes(out, rows.data, rows.length);
+        text_append(out, "</ul>\n");
+    }
+    *ret_count += origins;
+    out->failed = out->failed || rows.failed;
     text_finish(&rows);
     return status;
+}
+
+/* For ink: who measured, who checked, who takes it. A key signs bytes, and none of these. */
+static void append_hands(struct text *out)
+{
+    static const char *const hands[] = {"Measured by", "Checked by", "Accepted by"};
+
+    text_append(out, "<div class=\"hands\">\n");
+    for (size_t i = 0; i < sizeof(hands) / sizeof(hands[0]); i++)
+        text_append_format(out,
+                           "<p><b>%s</b><span>name, organisation</span><span>date</span>"
+                           "<span>signature</span></p>\n",
+                           hands[i]);
+    text_append(out, "</div>\n");
 }
 
 enum status dossier_signatures(struct text *out, struct store *store, const struct view *view,
                                struct error *err)
 {
-    size_t heads = 0, origins = 0;
+    size_t heads = 0;
     enum status status = STATUS_OK;
 
     text_append(out, "<h2 id=\"signatures\">10. Signatures</h2>\n");
     for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
-        size_t mine = 0;
-
-        status = append_table(
-            out, store,
-            "<th scope=\"col\">When</th><th scope=\"col\">For</th><th scope=\"col\">Rows</th>"
-            "<th scope=\"col\">Head</th><th scope=\"col\">Signed by</th>"
-            "<th scope=\"col\">Time stamps</th>",
-            "SELECT c.utc_ns AS utc_ns, c.kind, c.size, lower(hex(c.root)),"
-            " coalesce((SELECT group_concat(s.name || ' (' || s.role || ')', ', ') FROM signature s"
-            " WHERE s.checkpoint = c.id), 'nobody'),"
-            " (SELECT count(*) FROM timestamp_token t WHERE t.checkpoint = c.id)"
-            " FROM checkpoint c WHERE c.campaign = ?1 ORDER BY c.id",
-            view->campaigns[i].id, &mine, err);
-        heads += mine;
-        mine = 0;
+        status = append_campaign_heads(out, store, &view->campaigns[i], &heads, err);
         if (status == STATUS_OK)
-            status = append_table(
-                out, store,
-                "<th scope=\"col\">Taken in</th><th scope=\"col\">From the bundle</th>"
-                "<th scope=\"col\">SHA-256</th><th scope=\"col\">Ledger</th>"
-                "<th scope=\"col\">Rows</th><th scope=\"col\">Head</th>"
-                "<th scope=\"col\">Signed note</th>",
-                "SELECT imported_utc_ns AS utc_ns, file, lower(hex(sha256)), origin, size,"
-                " lower(hex(root)), note FROM bundle WHERE campaign = ?1",
-                view->campaigns[i].id, &mine, err);
-        origins += mine;
+            status = append_origins(out, store, &view->campaigns[i], &heads, err);
     }
-    if (heads + origins == 0)
+    if (heads == 0)
         text_append(out, "<p class=\"bad\">This campaign has no checkpoint: nobody can vouch for "
                          "when its plan was made.</p>\n");
-    return status == STATUS_OK ? append_head_now(out, store, err) : status;
+    if (status == STATUS_OK)
+        status = append_head_now(out, store, err);
+    append_hands(out);
+    return status;
 }

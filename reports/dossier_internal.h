@@ -2,7 +2,15 @@
 #ifndef ASSAY_REPORTS_DOSSIER_INTERNAL_H
 #define ASSAY_REPORTS_DOSSIER_INTERNAL_H
 
+#include <sqlite3.h>
+
 #include "reports/html_internal.h"
+
+/* ---- dossier_summary.c ---- */
+
+/* Before the sections: what came out, how sure, what stands against it, who vouches for it. */
+enum status dossier_summary(struct text *out, struct store *store, const struct view *view,
+                            struct error *err);
 
 /* ---- dossier_items.c ---- */
 
@@ -10,11 +18,25 @@ void dossier_method(struct text *out, const struct view *view);
 void dossier_items(struct text *out, const struct view *view);
 void dossier_conditions(struct text *out, const struct view *view);
 
-/* ---- dossier_evidence.c: asks the store ---- */
+/* ---- dossier_deviations.c ---- */
 
 /* What did not go as declared, each with where it was. */
 enum status dossier_deviations(struct text *out, struct store *store, const struct view *view,
                                struct error *err);
+
+/* ---- dossier_evidence.c: asks the store ---- */
+
+/*
+ * Calls `append` for each row of a SELECT with one number as its parameter ?1, and counts the rows
+ * on. A statement that fails is CORRUPT: the store was of our schema when it was opened.
+ */
+typedef void dossier_row_fn(struct text *out, sqlite3_stmt *row);
+enum status dossier_each_row(struct text *out, struct store *store, const char *sql,
+                             int64_t parameter, dossier_row_fn *append, size_t *ret_count,
+                             struct error *err);
+/* Text of a column, until the next step; NULL for NULL. */
+const char *dossier_column(sqlite3_stmt *row, int i);
+
 /* Stored comparisons among the cells, with the rule they were decided by. */
 enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,
                               struct error *err);

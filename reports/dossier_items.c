@@ -18,6 +18,55 @@ static bool seen_before(const struct view *view, size_t index, size_t member)
     return false;
 }
 
+static void append_time(struct text *out, const json_t *group, const char *key)
+{
+    const json_t *value = json_object_get(group, key);
+    char number[NUMBER_SIZE];
+    struct number_unit unit = number_unit_duration(json_number_value(value));
+
+    text_append(out, json_is_number(value)
+                         ? number_format_unit(json_number_value(value), &unit, number)
+                         : "not recorded");
+}
+
+static void append_count(struct text *out, const json_t *group, const char *key, const char *what)
+{
+    const json_t *value = json_object_get(group, key);
+
+    if (json_is_integer(value))
+        text_append_format(out, "%lld %s%s", (long long)json_integer_value(value), what,
+                           json_integer_value(value) == 1 ? "" : "s");
+    else
+        text_append_format(out, "a number of %ss that is not recorded", what);
+}
+
+/* The clauses by which a reader judges a method, in a sentence. */
+static void append_protocol_words(struct text *out, const json_t *protocol)
+{
+    const json_t *warmup = json_object_get(protocol, "warmup");
+    const json_t *window = json_object_get(protocol, "window");
+    const json_t *analysis = json_object_get(protocol, "analysis");
+
+    if (!json_is_object(warmup) || !json_is_object(window))
+        return; /* a workload, or another program's */
+    text_append(out, "<p>");
+    append_count(out, protocol, "trials", "trial");
+    text_append(out, " of each result; in each, warmup for at least ");
+    append_count(out, warmup, "iterations", "iteration");
+    text_append(out, " and ");
+    append_time(out, warmup, "time_ns");
+    text_append(out, ", then a window of ");
+    append_time(out, window, "time_ns");
+    text_append(out, " and at least ");
+    append_count(out, window, "min_samples", "sample");
+    text_append_format(
+        out, ", its caches %s; intervals of %.4g %%; agreement means within %.4g %%.",
+        json_string_value(json_object_get(json_object_get(protocol, "cache"), "state")),
+        100 * json_number_value(json_object_get(analysis, "confidence")),
+        100 * json_number_value(json_object_get(analysis, "margin")));
+    text_append(out, "</p>\n");
+}
+
 static void append_declaration(struct text *out, const char *what, const char *name,
                                const struct view_count *version, const char *digest,
                                const char *description, const json_t *json)
@@ -36,6 +85,7 @@ static void append_declaration(struct text *out, const char *what, const char *n
         escape_html(out, description);
     }
     text_append(out, "</p>\n");
+    append_protocol_words(out, json);
     snprintf(summary, sizeof(summary), "All clauses of this %s", what);
     html_json_details(out, "declared", summary, json);
 }
@@ -54,10 +104,10 @@ void dossier_method(struct text *out, const struct view *view)
     for (size_t i = 0; i < view->cell_count; i++) {
         const struct view_cell *cell = &view->cells[i];
 
-        if (!seen_before(view, i, offsetof(struct view_cell, protocol_digest)))
-            append_declaration(out, "protocol", cell->protocol, &cell->protocol_version,
-                               cell->protocol_digest, cell->protocol_description,
-                               cell->protocol_json);
+        if (seen_before(view, i, offsetof(struct view_cell, protocol_digest)))
+            continue;
+        append_declaration(out, "protocol", cell->protocol, &cell->protocol_version,
+                           cell->protocol_digest, cell->protocol_description, cell->protocol_json);
     }
     for (size_t i = 0; i < view->cell_count; i++) {
         const struct view_cell *cell = &view->cells[i];
@@ -150,15 +200,13 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool same_files(const struct view_trial *a, const struct view_trial *b)
+static bool has_file(const struct view_trial *trial, const struct view_component *file)
 {
-    if (a->component_count != b->component_count)
-        return false;
-    for (size_t i = 0; i < a->component_count; i++)
-        if (strcmp(a->components[i].path, b->components[i].path) ||
-            !same_text(a->components[i].digest, b->components[i].digest))
-            return false;
-    return true;
+    for (size_t i = 0; i < trial->component_count; i++)
+        if (!strcmp(trial->components[i].path, file->path) &&
+            same_text(trial->components[i].digest, file->digest))
+            return true;
+    return false;
 }
 
 static void append_file(struct text *out, const struct view_component *component)
@@ -187,10 +235,43 @@ static void append_file(struct text *out, const struct view_component *component
     text_append(out, "</code></td></tr>\n");
 }
 
-/* The files of a result's first trial that has any; what changed within a window is a deviation. */
-static void append_software(struct text *out, const struct view_cell *cell)
+static void append_file_table(struct text *out, const struct view_trial *trial,
+                              const struct view_trial *known)
+{
+    text_append(out, "<div class=\"scroll\"><table class=\"tight fixed\"><thead><tr>"
+                     "<th scope=\"col\" class=\"w25\">File</th>"
+                     "<th scope=\"col\" class=\"w9\">Kind</th>"
+                     "<th scope=\"col\" class=\"w20\">Version, package</th>"
+                     "<th scope=\"col\">SHA-256</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < trial->component_count; i++)
+        if (!known || !has_file(known, &trial->components[i]))
+            append_file(out, &trial->components[i]);
+    text_append(out, "</tbody></table></div></details>\n");
+}
+
+static void append_names(struct text *out, const struct view_trial *trial,
+                         const struct view_trial *present)
+{
+    const char *separator = "";
+
+    for (size_t i = 0; i < trial->component_count; i++)
+        if (!has_file(present, &trial->components[i])) {
+            text_append(out, separator);
+            escape_html(out, trial->components[i].path);
+            separator = ", ";
+        }
+}
+
+/*
+ * The files of a result's first trial that has any; of later results what they have otherwise than
+ * the first. What changed within a window is a deviation.
+ */
+static void append_software(struct text *out, const struct view_cell *cell,
+                            const struct view_cell *first)
 {
     const struct view_trial *trial = first_with_files(cell);
+    const struct view_trial *known = first ? first_with_files(first) : NULL;
+    size_t common = 0;
 
     if (!trial) {
         text_append(out, "<p class=\"bad\">No files are recorded of ");
@@ -198,53 +279,96 @@ static void append_software(struct text *out, const struct view_cell *cell)
         text_append(out, ".</p>\n");
         return;
     }
-    text_append_format(out, "<details><summary>%zu files that took part in ",
-                       trial->component_count);
+    for (size_t i = 0; known && i < trial->component_count; i++)
+        common += has_file(known, &trial->components[i]);
+    if (!known || common == 0) {
+        text_append_format(out, "<details><summary>%zu files that took part in ",
+                           trial->component_count);
+        escape_html(out, cell->result);
+        text_append(out, ", with SHA-256</summary>");
+        append_file_table(out, trial, NULL);
+        return;
+    }
+    if (common == trial->component_count && common == known->component_count)
+        return;
+    text_append_format(out, "<details><summary>%zu other file%s in ",
+                       trial->component_count - common,
+                       trial->component_count - common == 1 ? "" : "s");
     escape_html(out, cell->result);
-    text_append(out, ", with SHA-256</summary>"
-                     "<div class=\"scroll\"><table class=\"tight fixed\"><thead><tr>"
-                     "<th scope=\"col\" class=\"w25\">File</th>"
-                     "<th scope=\"col\" class=\"w9\">Kind</th>"
-                     "<th scope=\"col\" class=\"w20\">Version, package</th>"
-                     "<th scope=\"col\">SHA-256</th></tr></thead><tbody>\n");
-    for (size_t i = 0; i < trial->component_count; i++)
-        append_file(out, &trial->components[i]);
-    text_append(out, "</tbody></table></div></details>\n");
+    text_append_format(out, "; the other %zu are those of ", common);
+    escape_html(out, first->result);
+    text_append(out, "</summary>");
+    if (common < known->component_count) {
+        text_append(out, "<p>In place of, or without: ");
+        append_names(out, known, trial);
+        text_append(out, "</p>\n");
+    }
+    append_file_table(out, trial, known);
 }
 
-/* Cells on the same files as an earlier one are not repeated. */
 static void append_all_software(struct text *out, const struct view *view)
 {
-    for (size_t i = 0; i < view->cell_count; i++) {
-        const struct view_trial *trial = first_with_files(&view->cells[i]);
-        bool shown = view->cells[i].trial_count == 0;
+    const struct view_cell *first = NULL;
 
-        for (size_t k = 0; trial && k < i && !shown; k++)
-            shown = first_with_files(&view->cells[k]) &&
-                    same_files(first_with_files(&view->cells[k]), trial);
-        if (!shown)
-            append_software(out, &view->cells[i]);
+    for (size_t i = 0; i < view->cell_count; i++) {
+        if (view->cells[i].trial_count == 0)
+            continue;
+        append_software(out, &view->cells[i], first);
+        if (!first && first_with_files(&view->cells[i]))
+            first = &view->cells[i];
     }
+}
+
+static const struct view_trial *first_with_host(const struct view *view, size_t campaign)
+{
+    for (size_t i = 0; i < view->cell_count; i++)
+        for (size_t t = 0; view->cells[i].campaign == campaign && t < view->cells[i].trial_count;
+             t++)
+            if (view->cells[i].trials[t].host.count > 0)
+                return &view->cells[i].trials[t];
+    return NULL;
+}
+
+/* What readers look for first; all of it stands in the table behind. */
+static void append_host(struct text *out, const struct view_campaign *campaign,
+                        const struct reading_list *host)
+{
+    static const char *const facts[][2] = {
+        {"Processor", "host.cpu.model"},   {"Operating system", "host.os"},
+        {"Kernel", "host.kernel.release"}, {"Memory", "host.memory.total"},
+        {"Governor", "host.cpu.governor"}, {"Hypervisor", "host.hypervisor"},
+        {"Container", "host.container"},   {"Machine", "host.machine.product"}};
+
+    text_append(out, "<dl class=\"facts\">\n");
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+        html_fact_begin(out, facts[i][0]);
+        html_reading(out, reading_find(host, facts[i][1]));
+        html_fact_end(out);
+    }
+    text_append_format(out, "</dl>\n<details><summary>All %zu readings of the host of ",
+                       host->count);
+    escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 9);
+    text_append(out, "</summary>\n");
+    html_reading_table(out, "Readings of the host", host);
+    text_append(out, "</details>\n");
 }
 
 void dossier_conditions(struct text *out, const struct view *view)
 {
-    bool host = false;
+    text_append(out, "<h2 id=\"conditions\">4. Conditions</h2>\n<p>The host as it was before the "
+                     "first trial of each campaign; what moved from trial to trial is in the "
+                     "database.</p>\n");
+    for (size_t i = 0; i < view->campaign_count; i++) {
+        const struct view_trial *trial = first_with_host(view, i);
 
-    text_append(out, "<h2 id=\"conditions\">4. Conditions</h2>\n");
-    for (size_t i = 0; i < view->cell_count && !host; i++) {
-        const struct view_cell *cell = &view->cells[i];
-
-        for (size_t t = 0; t < cell->trial_count && !host; t++)
-            if (cell->trials[t].host.count > 0) {
-                text_append(out, "<p>The host as it was before the first trial; what moved from "
-                                 "trial to trial is in the database.</p>\n");
-                html_reading_table(out, "Readings of the host", &cell->trials[t].host);
-                host = true;
-            }
+        if (trial) {
+            append_host(out, &view->campaigns[i], &trial->host);
+            continue;
+        }
+        text_append(out, "<p class=\"bad\">No conditions are recorded of ");
+        escape_html_short(out, view->campaigns[i].uid ? view->campaigns[i].uid : "a campaign", 9);
+        text_append(out, ".</p>\n");
     }
-    if (!host)
-        text_append(out, "<p class=\"bad\">No conditions are recorded.</p>\n");
     append_all_software(out, view);
     html_dumps(out, view);
 }

@@ -16,6 +16,20 @@ extern const struct embed_file report_style[];
 #define MARKS_MIN 120
 #define MARKS_MAX 2000
 
+/* On paper each sheet says what it belongs to and where it stands (ISO/IEC 17025, 7.8.2.1). */
+static void append_sheet_names(struct text *out, const char *title, const char *id)
+{
+    static const char look[] = "font-size: 7.5pt; color: #4a4f55;";
+
+    text_append_format(out, "@media print { @page { @bottom-left { content: \"assay: %s ", title);
+    for (size_t i = 0; id && i < 8 && id[i] && strchr("0123456789abcdef", id[i]); ++i)
+        text_append_char(out, id[i]);
+    text_append_format(out,
+                       "\"; %s } @bottom-right { content: \"sheet \" counter(page) \" of \" "
+                       "counter(pages); %s } } }\n",
+                       look, look);
+}
+
 void html_page_begin(struct text *out, const char *title, const char *id)
 {
     text_append(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -29,6 +43,7 @@ void html_page_begin(struct text *out, const char *title, const char *id)
     escape_html_short(out, id ? id : "", 9);
     text_append(out, "</title>\n<style>\n");
     text_append_bytes(out, report_style[0].text, report_style[0].length);
+    append_sheet_names(out, title, id);
     text_append(out, "</style>\n</head>\n<body>\n<div class=\"page\">\n");
 }
 

@@ -122,6 +122,25 @@ static bool same_group(const struct view_cell *a, const struct view_cell *b)
     return a->campaign == b->campaign && strcmp(an, bn) == 0 && strcmp(as, bs) == 0;
 }
 
+/* "95 % interval" where all estimates say so, else "Interval". */
+static void append_interval_heading(struct text *out, const struct view *view)
+{
+    double confidence = 0;
+
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        double own = view->cells[i].estimate.confidence;
+
+        if (own > 0 && confidence > 0 && own != confidence)
+            confidence = -1;
+        else if (own > 0 && confidence == 0)
+            confidence = own;
+    }
+    if (confidence > 0)
+        text_append_format(out, "%.4g %% interval", 100 * confidence);
+    else
+        text_append(out, "Interval");
+}
+
 void html_results(struct text *out, const struct view *view)
 {
     bool *done = calloc(view->cell_count ? view->cell_count : 1, sizeof(*done));
@@ -135,14 +154,19 @@ void html_results(struct text *out, const struct view *view)
     for (size_t i = 0; i < view->cell_count; ++i)
         remarks_add_cell(&remarks, i, &view->cells[i]);
     text_append(
-        out, "<div class=\"scroll\"><table class=\"results\"><caption>One row per result. ± is the "
-             "larger side of the interval. Results of different workloads, precisions or "
-             "protocols are not to be compared, and none are averaged.</caption><thead><tr>"
-             "<th scope=\"col\">Workload</th><th scope=\"col\">Precision</th>"
-             "<th scope=\"col\" class=\"num\">Batch</th><th scope=\"col\" class=\"num\">Result</th>"
-             "<th scope=\"col\">Interval</th><th scope=\"col\" class=\"num\">Per iteration</th>"
-             "<th scope=\"col\">Steady state</th><th scope=\"col\" class=\"num\">Trials</th>"
-             "</tr></thead><tbody>\n");
+        out,
+        "<div class=\"scroll\"><table class=\"results\"><caption>One row per result. An interval "
+        "is relative to its result; ± is its larger side. Results of different workloads, "
+        "precisions or protocols are not to be compared, and none are averaged.</caption>"
+        "<thead><tr>"
+        "<th scope=\"col\">Workload</th><th scope=\"col\">Precision</th>"
+        "<th scope=\"col\" class=\"num\">Batch</th><th scope=\"col\" class=\"num\">Result</th>"
+        "<th scope=\"col\">");
+    append_interval_heading(out, view);
+    text_append(out,
+                "</th><th scope=\"col\" class=\"num\">Per iteration</th>"
+                "<th scope=\"col\">Steady state</th><th scope=\"col\" class=\"num\">Trials</th>"
+                "</tr></thead><tbody>\n");
     for (size_t i = 0; i < view->cell_count; ++i) {
         if (done[i])
             continue;

@@ -237,6 +237,8 @@ static enum status reading_from_json(const char *name, const json_t *json,
     if (!reading_status_from_name(status, &reading.status))
         return error_set(err, STATUS_CORRUPT, "reading \"%s\": unknown status \"%s\"", name,
                          status ? status : "");
+    if (json_is_null(value))
+        value = NULL; /* as a value that a bundle withholds stands */
     if (has_value(&reading) != (value != NULL))
         return error_set(err, STATUS_CORRUPT, "reading \"%s\": status \"%s\" %s", name, status,
                          value ? "has no value" : "needs a value");

@@ -1,5 +1,6 @@
 """report --dossier: every section that an auditor looks for, and nothing that a name smuggles in."""
 
+import html
 import os
 import re
 import sys
@@ -12,10 +13,32 @@ SECTIONS = ["Question", "Method", "Items tested", "Conditions", "Deviations", "A
             "Results", "Decision rule", "Limits", "Signatures", "How to check this yourself"]
 
 
+EVIDENCE = """extends: standard
+name: evidence-fast
+version: 1
+trials: 5
+warmup: {iterations: 2, time: 5ms}
+window: {time: 30ms, min_samples: 20}
+cooldown: 0s
+required: [host.kernel.release, device.name]
+"""
+
+
+TWO_BATCHES = """workload: mine
+version: 1
+kind: synthetic
+description: d
+precisions: [fp32]
+batches: [1, 2]
+scenario: offline
+synthetic: {launches: 1, elements: 100}
+"""
+
+
 class Dossier(CliTest):
-    def dossier(self):
+    def dossier(self, *words, **environment):
         path = os.path.join(self.folder, "dossier.html")
-        call = self.assay("report", "--dossier", path, "--db", self.db)
+        call = self.assay("report", *words, "--dossier", path, "--db", self.db, **environment)
         self.assertEqual(call.status, 0, call.err)
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -38,7 +61,21 @@ class Dossier(CliTest):
         self.assertIn("the &lt;b&gt;fan&lt;/b&gt; was loud", page)
         self.assertIn("an auditor", page)
         self.assertIn("relate only to the items tested", page)
-        self.assertIn("lab (author)", page)
+        # Who signed what, and the key by which that is checked.
+        self.assertIn("lab (author: plan, end)", page)
+        call = self.assay("key", "show", "--file", key)
+        self.assertIn(call.out.strip(), html.unescape(page))
+        # What came out stands first, with its interval in its own unit; who vouches in ink, last.
+        short = page[page.index('id="short"'):page.index('id="question"')]
+        self.assertIn("95 % interval", short)
+        self.assertRegex(short, r"[\d.]+ to [\d.]+ ")
+        self.assertIn("2 planned beforehand, 2 begun", short)
+        self.assertIn("a simulated device", short)
+        self.assertIn("a first look", short)
+        for hand in ("Measured by", "Checked by", "Accepted by"):
+            self.assertIn(f"<b>{hand}</b><span>name", page)
+        self.assertIn('"sheet " counter(page) " of " counter(pages)', page)
+        self.assertIn("End of the dossier.", page)
         for target in re.findall(r"href=\"#([^\"]+)\"", page):
             self.assertIn(f'id="{target}"', page, target)
         # Each file with its digest, and what tools said with theirs.
@@ -56,6 +93,69 @@ class Dossier(CliTest):
         self.assertEqual(call.status, 0, call.out)
         self.assertEqual(self.assay("verify", self.db, "--expect-head",
                                     head.replace(head[-1], "0" if head[-1] != "0" else "1")).status, 1)
+
+    def test_method_in_words(self):
+        self.assertEqual(self.run_synthetic().status, 0)
+        page = self.dossier()
+        self.assertRegex(page, r"\d+ trials of each result; in each, warmup for at least \d+ "
+                               r"iterations? and [\d.]+ .s, then a window of [\d.]+ .s")
+
+    def test_the_same_bytes_again(self):
+        self.assertEqual(self.run_synthetic().status, 0)
+        pages = [self.dossier(SOURCE_DATE_EPOCH="1700000000") for _ in range(2)]
+        self.assertEqual(pages[0], pages[1])
+        self.assertIn("written <time datetime=\"2023-11-14T22:13:20", pages[0])
+
+    def test_files_of_several_results_are_told_once(self):
+        self.write("two.yaml", TWO_BATCHES)
+        self.assertEqual(self.run_synthetic(os.path.join(self.folder, "two.yaml")).status, 0)
+        self.assertEqual(self.query("SELECT count(*) FROM cell"), [(3,)])
+        page = self.dossier()
+        for path, in self.query("SELECT DISTINCT path FROM libraries WHERE path LIKE '%.so%'"):
+            self.assertEqual(page.count(f'<td class="wrap">{path}</td>'), 1, path)
+
+    def test_two_campaigns(self):
+        """Each campaign's host, and a comparison that a result was the first part of."""
+        self.write("evidence.yaml", EVIDENCE)
+        protocol = os.path.join(self.folder, "evidence.yaml")
+        call = self.run_synthetic("--protocol", protocol, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        ids = [call.json()["results"][0]["id"]]
+        call = self.assay("reproduce", ids[0], "--json", "--db", self.db)
+        self.assertIn(call.status, (0, 1, 3), call.err)
+        ids.append(call.json()["again"])
+        stored = self.query("SELECT verdict FROM comparison")
+        self.assertTrue(stored)
+        page = self.dossier(ids[0])
+        decisions = page[page.index('id="decisions"'):page.index('id="limits"')]
+        self.assertEqual(decisions.count(f"<code>{ids[1]}</code>"), len(stored))
+        page = self.dossier(*ids)
+        decisions = page[page.index('id="decisions"'):page.index('id="limits"')]
+        self.assertEqual(decisions.count(f"<code>{ids[1]}</code>"), len(stored))
+        for identifier in ids:
+            self.assertIn(f"readings of the host of {identifier[:8]}", page)
+
+    def test_of_a_bundle_that_withholds(self):
+        """One reading withheld hides no other; who signed the bundle is told."""
+        key, offer = (os.path.join(self.folder, name) for name in ("key", "offer.assay"))
+        self.assertEqual(self.assay("key", "new", "lab", "--file", key).status, 0)
+        self.assertEqual(self.run_synthetic(ASSAY_KEY=key).status, 0)
+        call = self.assay("bundle", "last", "-o", offer, "--withhold", "host.name", "--withhold",
+                          "device.name", "--db", self.db, ASSAY_KEY=key)
+        self.assertEqual(call.status, 0, call.err)
+        self.new_db()
+        self.assertEqual(self.assay("import", offer, "--db", self.db).status, 0)
+        page = self.dossier()
+        shown = self.assay("show", "last/1", "--db", self.db).out
+        for text in (page, shown):
+            self.assertNotIn("shape that this version does not know", text)
+        for name in ("host.kernel.release", "host.memory.total"):
+            self.assertIn(name, shown)
+        self.assertIn(os.uname().release, page)
+        self.assertRegex(" ".join(shown.split()), "host.name (denied|withheld)")
+        self.assertIn("lab (the bundle it came in)", page)
+        self.assertIn("\u2014 lab ", page[page.index('id="signatures"'):])
+        self.assertNotIn("by nobody", page)
 
     def test_deviations_are_named(self):
         call = self.run_synthetic(ASSAY_NULL="launch_ns=200000,fault=launch@1,seed=1")

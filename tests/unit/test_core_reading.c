@@ -124,6 +124,26 @@ static void test_hostile_strings(void **state)
     reading_list_finish(&list);
 }
 
+/* As a store tells a value that its bundle withheld: null stands for none. */
+static void test_withheld(void **state)
+{
+    static const char text[] =
+        "{\"host.name\":{\"reason\":\"withheld\",\"status\":\"denied\",\"value\":null},"
+        "\"host.os\":{\"status\":\"measured\",\"value\":\"Debian\"}}";
+    struct reading_list list;
+    struct error err = ERROR_INIT;
+    json_t *json;
+
+    (void)state;
+    assert_int_equal(canonical_parse(text, strlen(text), "x", &json, &err), STATUS_OK);
+    assert_int_equal(reading_list_from_json(json, &list, &err), STATUS_OK);
+    json_decref(json);
+    assert_int_equal(reading_find(&list, "host.name")->status, READING_DENIED);
+    assert_string_equal(reading_find(&list, "host.name")->reason, "withheld");
+    assert_string_equal(reading_find(&list, "host.os")->text, "Debian");
+    reading_list_finish(&list);
+}
+
 static void test_corrupt(void **state)
 {
     static const struct {
@@ -174,8 +194,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),          cmocka_unit_test(test_json),
-        cmocka_unit_test(test_hostile_strings), cmocka_unit_test(test_corrupt),
-        cmocka_unit_test(test_status_names),
+        cmocka_unit_test(test_hostile_strings), cmocka_unit_test(test_withheld),
+        cmocka_unit_test(test_corrupt),         cmocka_unit_test(test_status_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

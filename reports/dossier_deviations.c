@@ -1,0 +1,313 @@
+/*
+ * Section 5 of a dossier: what did not go as planned, what was wrong with the machine, what the
+ * samples say against the figures, what was said later.
+ */
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/dossier_internal.h"
+#include "reports/escape.h"
+#include "reports/remarks.h"
+
+/* What is to be told, of which result; the texts are owned. */
+struct deviation {
+    const char *where;
+    char *text;
+};
+
+struct deviations {
+    struct deviation *items;
+    size_t count;
+    bool failed;
+};
+
+/* Takes `text`; NULL: out of memory. */
+static void add_deviation(struct deviations *list, const struct view_cell *cell, char *text)
+{
+    struct deviation *grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
+
+    list->items = grown ? grown : list->items;
+    if (!grown || !text) {
+        free(text);
+        list->failed = true;
+        return;
+    }
+    grown[list->count++] = (struct deviation){cell->result, text};
+}
+
+static void append_deviation(struct text *out, const struct deviation *deviation)
+{
+    text_append(out, "<code>");
+    escape_html(out, deviation->where);
+    text_append(out, "</code>: ");
+    escape_html_words(out, deviation->text);
+}
+
+/* Those that differ only in result and figures stand behind the first of them, none left out. */
+static void append_kind(struct text *out, const struct deviations *list, size_t first)
+{
+    size_t more = 0;
+
+    text_append(out, "<li>");
+    append_deviation(out, &list->items[first]);
+    for (size_t i = first + 1; i < list->count; i++)
+        more += remarks_alike(list->items[first].text, list->items[i].text);
+    if (more > 0) {
+        text_append_format(out, "\n<details><summary>and %zu more like it</summary><ul>\n", more);
+        for (size_t i = first + 1; i < list->count; i++) {
+            if (!remarks_alike(list->items[first].text, list->items[i].text))
+                continue;
+            text_append(out, "<li>");
+            append_deviation(out, &list->items[i]);
+            text_append(out, "</li>\n");
+        }
+        text_append(out, "</ul></details>");
+    }
+    text_append(out, "</li>\n");
+}
+
+static void append_deviations(struct text *out, const struct deviations *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        bool told = false;
+
+        for (size_t k = 0; k < i && !told; k++)
+            told = remarks_alike(list->items[k].text, list->items[i].text);
+        if (!told)
+            append_kind(out, list, i);
+    }
+}
+
+/* Of percentiles that the samples do not carry there are many, and each says the same. */
+static void append_percentiles(struct text *out, const struct deviations *list)
+{
+    text_append_format(out,
+                       "<li>%zu percentile%s or their intervals are not given: too few samples lie "
+                       "beyond them\n<details><summary>all of them</summary><ul>\n",
+                       list->count, list->count == 1 ? "" : "s");
+    for (size_t i = 0; i < list->count; i++) {
+        text_append(out, "<li>");
+        append_deviation(out, &list->items[i]);
+        text_append(out, "</li>\n");
+    }
+    text_append(out, "</ul></details></li>\n");
+}
+
+static void finish_deviations(struct text *out, struct deviations *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i].text);
+    free(list->items);
+    out->failed = out->failed || list->failed;
+}
+
+static void add_trial_deviations(struct deviations *list, const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; i++) {
+        const struct view_trial *trial = &cell->trials[i];
+
+        if (!trial->ok)
+            add_deviation(list, cell,
+                          text_format("trial %lld ended as %s%s%s", (long long)trial->number,
+                                      trial->status ? trial->status : "without an end",
+                                      trial->message ? ": " : "",
+                                      trial->message ? trial->message : ""));
+        if (trial->changed_count > 0)
+            add_deviation(list, cell,
+                          text_format("%zu files changed, came or went while trial %lld measured",
+                                      trial->changed_count, (long long)trial->number));
+    }
+    if (cell->planned.known && (int64_t)cell->ok_count < cell->planned.value)
+        add_deviation(list, cell,
+                      text_format("%zu of %lld planned trials ended well", cell->ok_count,
+                                  (long long)cell->planned.value));
+    if (!cell->evidence)
+        add_deviation(list, cell,
+                      strdup("its protocol declares itself a first look, so this result is no "
+                             "evidence and compares with none"));
+}
+
+static bool is_of_percentile(const char *warning)
+{
+    return warning[0] == 'p' && warning[1] >= '0' && warning[1] <= '9';
+}
+
+static void add_warnings(struct deviations *list, const struct view_cell *cell, bool percentiles)
+{
+    for (size_t i = 0; i < cell->estimate.warning_count; i++)
+        if (is_of_percentile(cell->estimate.warnings[i]) == percentiles)
+            add_deviation(list, cell, strdup(cell->estimate.warnings[i]));
+}
+
+static void append_finding(struct text *out, sqlite3_stmt *row)
+{
+    text_append(out, "<li><b>");
+    escape_html(out, dossier_column(row, 0));
+    text_append(out, "</b> (");
+    escape_html(out, dossier_column(row, 1));
+    text_append(out, "), ");
+    escape_html(out, dossier_column(row, 2));
+    text_append(out, ": ");
+    escape_html(out, dossier_column(row, 3));
+    text_append(out, "</li>\n");
+}
+
+static void append_amendment(struct text *out, sqlite3_stmt *row)
+{
+    const struct view_count at = {true, sqlite3_column_int64(row, 1)};
+
+    text_append(out, "<li><code>");
+    escape_html(out, dossier_column(row, 0));
+    text_append(out, "</code>: amended ");
+    html_time(out, &at, " UTC");
+    text_append(out, " by ");
+    html_known(out, dossier_column(row, 2));
+    text_append(out, ": ");
+    html_known(out, dossier_column(row, 3));
+    text_append(out, "</li>\n");
+}
+
+static void append_withheld(struct text *out, sqlite3_stmt *row)
+{
+    text_append(out, "<li>");
+    escape_html(out, dossier_column(row, 0));
+    text_append(out, " values of <code>");
+    escape_html(out, dossier_column(row, 1));
+    text_append(out, "</code> in this database were withheld by whoever gave it</li>\n");
+}
+
+static void append_interruption(struct text *out, sqlite3_stmt *row)
+{
+    const struct view_count at = {true, sqlite3_column_int64(row, 1)};
+
+    text_append(out, "<li>the campaign was ");
+    escape_html(out, dossier_column(row, 0));
+    text_append_char(out, ' ');
+    html_time(out, &at, " UTC");
+    text_append(out, "</li>\n");
+}
+
+/* A part of the section under its own heading; `none` stands where the list is empty. */
+static void append_part(struct text *out, const char *heading, const struct text *items,
+                        const char *none)
+{
+    text_append_format(out, "<h3 class=\"attempt\">%s</h3>\n", heading);
+    if (items->length == 0) {
+        text_append_format(out, "<p>%s</p>\n", none);
+        return;
+    }
+    text_append(out, "<ul>\n");
+    text_append_bytes(out, items->data, items->length);
+    text_append(out, "</ul>\n");
+}
+
+/* Rows of a SELECT over each campaign of the view. */
+static enum status each_campaign(struct text *out, struct store *store, const struct view *view,
+                                 const char *sql, dossier_row_fn *append, struct error *err)
+{
+    size_t rows = 0;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++)
+        status = dossier_each_row(out, store, sql, view->campaigns[i].id, append, &rows, err);
+    return status;
+}
+
+static enum status append_plan_part(struct text *out, struct store *store, const struct view *view,
+                                    struct error *err)
+{
+    struct deviations deviations = {0};
+    struct text items;
+    size_t rows = 0;
+    enum status status;
+
+    text_init(&items);
+    for (size_t i = 0; i < view->cell_count; i++)
+        add_trial_deviations(&deviations, &view->cells[i]);
+    append_deviations(&items, &deviations);
+    status = each_campaign(&items, store, view,
+                           "SELECT event, utc_ns FROM campaign_event WHERE campaign = ?1 AND"
+                           " event NOT IN ('started', 'finished') ORDER BY id",
+                           append_interruption, err);
+    if (status == STATUS_OK)
+        status = dossier_each_row(&items, store,
+                                  "SELECT count(*), table_name || '.' || column_name FROM withheld"
+                                  " WHERE ?1 = ?1 GROUP BY 2 ORDER BY 2",
+                                  0, append_withheld, &rows, err);
+    append_part(out, "From the plan", &items,
+                "None: every planned trial ended well, no file changed while it was measured, and "
+                "nothing was withheld.");
+    out->failed = out->failed || items.failed;
+    finish_deviations(out, &deviations);
+    text_finish(&items);
+    return status;
+}
+
+static enum status append_machine_part(struct text *out, struct store *store,
+                                       const struct view *view, struct error *err)
+{
+    struct text items;
+    size_t looked = 0;
+    enum status status;
+
+    text_init(&items);
+    for (size_t i = 0; i < view->campaign_count; i++)
+        looked += json_array_size(json_object_get(view->campaigns[i].root, "doctor"));
+    status = each_campaign(&items, store, view,
+                           "SELECT \"check\", severity, observed, spoils FROM findings"
+                           " WHERE campaign = ?1 AND severity <> 'note'"
+                           " ORDER BY severity DESC, 1",
+                           append_finding, err);
+    append_part(out, "The machine, as found before the first trial", &items,
+                looked ? "None: it was found fit to measure on."
+                       : "Nobody looked: no finding of <code>assay doctor</code> is on record.");
+    out->failed = out->failed || items.failed;
+    text_finish(&items);
+    return status;
+}
+
+static void append_samples_part(struct text *out, const struct view *view)
+{
+    struct deviations warnings = {0}, percentiles = {0};
+    struct text items;
+
+    text_init(&items);
+    for (size_t i = 0; i < view->cell_count; i++) {
+        add_warnings(&warnings, &view->cells[i], false);
+        add_warnings(&percentiles, &view->cells[i], true);
+    }
+    append_deviations(&items, &warnings);
+    if (percentiles.count > 0)
+        append_percentiles(&items, &percentiles);
+    append_part(out, "What the samples and telemetry say against the figures", &items, "Nothing.");
+    out->failed = out->failed || items.failed;
+    finish_deviations(out, &warnings);
+    finish_deviations(out, &percentiles);
+    text_finish(&items);
+}
+
+enum status dossier_deviations(struct text *out, struct store *store, const struct view *view,
+                               struct error *err)
+{
+    struct text amendments;
+    enum status status;
+
+    text_append(out, "<h2 id=\"deviations\">5. Deviations</h2>\n");
+    status = append_plan_part(out, store, view, err);
+    if (status == STATUS_OK)
+        status = append_machine_part(out, store, view, err);
+    append_samples_part(out, view);
+    text_init(&amendments);
+    if (status == STATUS_OK)
+        status =
+            each_campaign(&amendments, store, view,
+                          "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal, a.utc_ns, a.author,"
+                          " a.reason FROM amendment a JOIN cell c ON c.id = a.cell"
+                          " JOIN campaign g ON g.id = c.campaign WHERE g.id = ?1 ORDER BY a.id",
+                          append_amendment, err);
+    append_part(out, "Amendments, added later", &amendments, "None.");
+    out->failed = out->failed || amendments.failed;
+    text_finish(&amendments);
+    return status;
+}

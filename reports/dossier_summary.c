@@ -1,0 +1,280 @@
+/*
+ * The first page of a dossier, for whoever reads no further: each figure with its interval in its
+ * own unit, what stands against it, and who vouches for it. Everything here is told in full below.
+ */
+#include <sqlite3.h>
+#include <string.h>
+
+#include "reports/dossier_internal.h"
+#include "reports/escape.h"
+
+/* "6.1 to 10.1 GB/s": one digit more than the figure carries, so that the ends can be told apart.
+ */
+static void append_interval(struct text *out, const struct view_cell *cell)
+{
+    char base_buffer[VIEW_UNIT_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+    const char *base;
+    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
+    struct number_unit unit;
+    int digits;
+
+    if (!headline || !headline->has_interval) {
+        text_append(out, cell->imported.present ? "as told, without an interval" : "none");
+        return;
+    }
+    unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
+    digits = view_digits(headline) + 1;
+    text_append_format(out, "%s to %s ",
+                       number_format_rounded(headline->lo / unit.factor, digits, lo),
+                       number_format_rounded(headline->hi / unit.factor, digits, hi));
+    escape_html(out, unit.name);
+}
+
+static void append_row(struct text *out, const struct view_cell *cell)
+{
+    char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE];
+
+    text_append(out, "<tr><th scope=\"row\" class=\"wrap\"><a href=\"#");
+    html_result_id(out, cell);
+    text_append(out, "\">");
+    html_known(out, cell->workload);
+    text_append(out, "</a> ");
+    escape_html(out, cell->precision ? cell->precision : "");
+    if (cell->batch.known)
+        text_append_format(out, ", batch %lld", (long long)cell->batch.value);
+    text_append(out, "<br><span class=\"soft\">");
+    escape_html_short(out, cell->device.name ? cell->device.name : "device not recorded", 80);
+    text_append(out, cell->device.simulated ? ", simulated" : "");
+    text_append(out, ", <code>");
+    escape_html(out, cell->result);
+    text_append(out, "</code></span></th><td class=\"value\">");
+    if (html_headline(cell, value, unit, spread)) {
+        text_append_format(out, "%s ", value);
+        escape_html(out, unit);
+        text_append(out, "</td><td class=\"when\">");
+        append_interval(out, cell);
+    } else {
+        text_append(out, "<span class=\"care\">no result</span></td><td>");
+        escape_html(out, view_no_headline_reason(cell));
+    }
+    text_append(out, "</td><td>");
+    escape_html(out, view_verdict_words(cell));
+    text_append_format(out, "</td><td class=\"num%s\">",
+                       cell->planned.known && (int64_t)cell->ok_count < cell->planned.value ? " bad"
+                                                                                            : "");
+    if (cell->imported.present)
+        text_append(out, "\u2013");
+    else
+        text_append_format(out, "%zu of %lld", cell->ok_count,
+                           cell->planned.known ? (long long)cell->planned.value : 0);
+    text_append(out, "</td></tr>\n");
+}
+
+static double confidence_of(const struct view *view)
+{
+    double confidence = 0;
+
+    for (size_t i = 0; i < view->cell_count; i++) {
+        double own = view->cells[i].estimate.confidence;
+
+        if (own > 0 && confidence > 0 && own != confidence)
+            return 0;
+        confidence = own > 0 ? own : confidence;
+    }
+    return confidence;
+}
+
+static void append_figures(struct text *out, const struct view *view)
+{
+    double confidence = confidence_of(view);
+
+    text_append(out, "<div class=\"scroll\"><table class=\"results short\"><thead><tr>"
+                     "<th scope=\"col\">What was measured, on what</th>"
+                     "<th scope=\"col\" class=\"num\">Result</th><th scope=\"col\">");
+    if (confidence > 0)
+        text_append_format(out, "%.4g %% interval", 100 * confidence);
+    else
+        text_append(out, "Interval");
+    text_append(out, "</th><th scope=\"col\">Steady state</th>"
+                     "<th scope=\"col\" class=\"num\">Trials</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < view->cell_count; i++)
+        append_row(out, &view->cells[i]);
+    text_append(out, "</tbody></table></div>\n");
+}
+
+static void append_attempts(struct text *out, const struct view *view)
+{
+    size_t attempts = 0, ok = 0;
+    long long planned = 0;
+
+    for (size_t i = 0; i < view->cell_count; i++) {
+        attempts += view->cells[i].trial_count;
+        ok += view->cells[i].ok_count;
+        planned += view->cells[i].planned.known ? view->cells[i].planned.value : 0;
+    }
+    html_fact_begin(out, "Attempts");
+    text_append_format(
+        out,
+        "%lld planned beforehand, %zu begun, <span class=\"%s\">%zu ended well</span>"
+        "; <a href=\"#attempts\">every one is told</a>",
+        planned, attempts, (long long)ok < planned ? "bad" : "good", ok);
+    html_fact_end(out);
+}
+
+/* columns: 0 severity, 1 names of checks */
+static void append_severity(struct text *out, sqlite3_stmt *row)
+{
+    text_append(out, out->length ? "; " : "");
+    escape_html(out, dossier_column(row, 1));
+    text_append(out, " (");
+    escape_html(out, dossier_column(row, 0));
+    text_append_char(out, ')');
+}
+
+static enum status append_machine(struct text *out, struct store *store, const struct view *view,
+                                  struct error *err)
+{
+    struct text found;
+    size_t rows = 0, looked = 0;
+    enum status status = STATUS_OK;
+
+    text_init(&found);
+    for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
+        looked += json_array_size(json_object_get(view->campaigns[i].root, "doctor"));
+        status = dossier_each_row(
+            &found, store,
+            "SELECT severity, group_concat(name, ', ') FROM (SELECT DISTINCT severity,"
+            " \"check\" AS name FROM findings WHERE campaign = ?1 AND severity <> 'note')"
+            " GROUP BY severity ORDER BY severity DESC",
+            view->campaigns[i].id, append_severity, &rows, err);
+    }
+    html_fact_begin(out, "The machine");
+    if (found.length > 0) {
+        bool unfit = strstr(found.data, "(spoils)") != NULL;
+
+        text_append_format(out, "<span class=\"%s\">%s: ", unfit ? "bad" : "care",
+                           unfit ? "not fit to measure on" : "with what disturbs");
+        text_append_bytes(out, found.data, found.length);
+        text_append(out, "</span>; <a href=\"#deviations\">what that spoils</a>");
+    } else {
+        text_append(out, looked ? "found fit to measure on"
+                                : "<span class=\"care\">nobody looked whether it was fit</span>");
+    }
+    html_fact_end(out);
+    out->failed = out->failed || found.failed;
+    text_finish(&found);
+    return status;
+}
+
+/* columns: 0 name, 1 role, 2 kinds of heads */
+static void append_signer(struct text *out, sqlite3_stmt *row)
+{
+    text_append(out, out->length ? "; " : "");
+    html_known(out, dossier_column(row, 0));
+    text_append(out, " (");
+    escape_html(out, dossier_column(row, 1));
+    text_append(out, ": ");
+    escape_html(out, dossier_column(row, 2));
+    text_append_char(out, ')');
+}
+
+/* The names under a bundle's head: lines that begin with a dash in its signed note. Column: note.
+ */
+static void append_note_signers(struct text *out, sqlite3_stmt *row)
+{
+    static const char mark[] = "\n\u2014 ";
+    const char *note = dossier_column(row, 0);
+
+    while (note && (note = strstr(note, mark)) != NULL) {
+        size_t length;
+
+        note += sizeof(mark) - 1;
+        length = strcspn(note, " \n");
+        text_append(out, out->length ? "; " : "");
+        escape_html_bytes(out, note, length);
+        text_append(out, " (the bundle it came in)");
+        note += length;
+    }
+}
+
+static enum status append_signers(struct text *out, struct store *store, const struct view *view,
+                                  struct error *err)
+{
+    struct text signers;
+    size_t rows = 0, unsigned_count = 0;
+    enum status status = STATUS_OK;
+
+    text_init(&signers);
+    for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
+        size_t before = signers.length;
+
+        status = dossier_each_row(&signers, store,
+                                  "SELECT s.name, s.role, replace(group_concat(DISTINCT c.kind),"
+                                  " ',', ', ') FROM signature s"
+                                  " JOIN checkpoint c ON c.id = s.checkpoint WHERE c.campaign = ?1"
+                                  " GROUP BY s.public_key, s.role ORDER BY min(s.id)",
+                                  view->campaigns[i].id, append_signer, &rows, err);
+        if (status == STATUS_OK)
+            status =
+                dossier_each_row(&signers, store, "SELECT note FROM bundle WHERE campaign = ?1",
+                                 view->campaigns[i].id, append_note_signers, &rows, err);
+        unsigned_count += signers.length == before;
+    }
+    html_fact_begin(out, "Signed");
+    text_append_bytes(out, signers.data, signers.length);
+    if (unsigned_count == view->campaign_count)
+        text_append(out, "<span class=\"care\">by nobody</span>");
+    else if (unsigned_count > 0)
+        text_append_format(out, "; <span class=\"care\">%zu of %zu campaigns by nobody</span>",
+                           unsigned_count, view->campaign_count);
+    text_append(out, "; <a href=\"#signatures\">keys</a>, <a href=\"#check\">how to check</a>");
+    html_fact_end(out);
+    out->failed = out->failed || signers.failed;
+    text_finish(&signers);
+    return status;
+}
+
+/* What takes all weight from a figure stands before it. */
+static void append_stops(struct text *out, const struct view *view)
+{
+    size_t simulated = 0, looks = 0, imported = 0;
+
+    for (size_t i = 0; i < view->cell_count; i++) {
+        simulated += view->cells[i].device.simulated;
+        imported += view->cells[i].imported.present;
+        looks += !view->cells[i].evidence && !view->cells[i].imported.present;
+    }
+    if (simulated)
+        text_append_format(out,
+                           "<div class=\"note stop\"><p><b>%zu of %zu results are of a simulated "
+                           "device</b> and say nothing of any hardware.</p></div>\n",
+                           simulated, view->cell_count);
+    if (looks)
+        text_append_format(
+            out,
+            "<div class=\"note stop\"><p><b>%zu of %zu results are a first look</b>, "
+            "by their own protocol no evidence.</p></div>\n",
+            looks, view->cell_count);
+    if (imported)
+        text_append_format(out,
+                           "<div class=\"note stop\"><p><b>%zu of %zu results were measured by "
+                           "another program</b> and are told as its file has them.</p></div>\n",
+                           imported, view->cell_count);
+}
+
+enum status dossier_summary(struct text *out, struct store *store, const struct view *view,
+                            struct error *err)
+{
+    enum status status;
+
+    text_append(out, "<h2 id=\"short\">In short</h2>\n");
+    append_stops(out, view);
+    append_figures(out, view);
+    text_append(out, "<dl class=\"facts\">\n");
+    append_attempts(out, view);
+    status = append_machine(out, store, view, err);
+    if (status == STATUS_OK)
+        status = append_signers(out, store, view, err);
+    text_append(out, "</dl>\n");
+    return status;
+}
