@@ -15,46 +15,20 @@
 
 #include "harness/core/text.h"
 #include "tests/device/programs.h"
+#include "tests/device/table.h"
 #include "tests/device/torch_rate.h"
 
-#define ROWS_MAX 64
+#define TOLD_MAX ((size_t)8000) /* of a failed program's output */
 
 struct options {
     const char *device, *protocol, *db, *python;
     double memory_rate, product_rate; /* given by the user; 0: not */
+    const char *only;                 /* a part; NULL: all */
     bool small, no_conformance;
-};
-
-struct row {
-    char what[64], reference_what[160], note[160];
-    double value, reference, mark; /* NAN: none */
-    const char *unit;
-    bool passed;  /* a test, not a number */
-    bool untried; /* it has a mark, and nothing to compare with */
 };
 
 static struct options options = {
     .device = "cuda:0", .protocol = "standard", .db = "device-check.db", .python = "python3"};
-static struct row rows[ROWS_MAX];
-static size_t row_count;
-
-static struct row *add_row(const char *what, double value, const char *unit)
-{
-    struct row *row = &rows[row_count < ROWS_MAX ? row_count++ : ROWS_MAX - 1];
-
-    *row = (struct row){.value = value, .unit = unit, .reference = NAN, .mark = NAN};
-    snprintf(row->what, sizeof(row->what), "%s", what);
-    return row;
-}
-
-static void fail_row(const char *what, const char *reason)
-{
-    struct row *row = add_row(what, NAN, "");
-
-    snprintf(row->note, sizeof(row->note), "%s", reason);
-    row->mark = 1.0; /* a mark that is not reached */
-}
-
 static const char *string_of(const json_t *object, const char *key)
 {
     const char *value = json_string_value(json_object_get(object, key));
@@ -72,6 +46,28 @@ static double number_of(const json_t *object, const char *key)
 static double reading_of(const json_t *device, const char *name)
 {
     return number_of(json_object_get(json_object_get(device, "readings"), name), "value");
+}
+
+/* What a program that failed printed: its end, without what went well in a suite of tests. */
+static void tell_end(const char *output)
+{
+    static const char *const dull[] = {"[ RUN", "[       OK", "[====", "[  SKIPPED"};
+    struct text kept;
+
+    text_init(&kept);
+    while (output != NULL && *output != '\0') {
+        const size_t length = strcspn(output, "\n");
+        bool drop = false;
+
+        for (size_t i = 0; i < sizeof(dull) / sizeof(dull[0]); i++)
+            drop = drop || strncmp(output, dull[i], strlen(dull[i])) == 0;
+        if (!drop)
+            text_append_format(&kept, "%.*s\n", (int)length, output);
+        output += length + (output[length] == '\n');
+    }
+    if (text_ok(&kept) && kept.length > 0)
+        fputs(kept.data + (kept.length > TOLD_MAX ? kept.length - TOLD_MAX : 0), stderr);
+    text_finish(&kept);
 }
 
 /* Two transfers a clock on a bus of so many bits: what data sheets multiply. */
@@ -158,12 +154,13 @@ static void check_conformance(void)
 
     snprintf(backend, sizeof(backend), "%.*s", (int)strcspn(options.device, ":"), options.device);
     if (!program_run("test_conformance", arguments, 60, &output, &code)) {
-        fail_row("conformance", "could not be run");
+        table_fail_row("conformance", "could not be run");
     } else if (code != 0) {
+        tell_end(output);
         snprintf(note, sizeof(note), "exit status %d; its messages stand above", code);
-        fail_row("conformance", note);
+        table_fail_row("conformance", note);
     } else {
-        row = add_row("conformance", 1.0, "");
+        row = table_add_row("conformance", 1.0, "");
         row->passed = true;
     }
     free(output);
@@ -184,27 +181,54 @@ static json_t *measure(const char *what, const char *precisions, const char *arm
     int code = 0;
     bool ran = program_run("assay", run_words, 600, &output, &code);
 
+    if (ran && code != 0)
+        tell_end(output);
     free(output);
     /* A campaign in which some cells failed still has results of the others. */
     return ran ? program_run_json("assay", result_words, 5, &code) : NULL;
 }
 
+static json_t *show(const json_t *result)
+{
+    const char *const words[] = {"show", string_of(result, "id"), "--db", options.db, "--json",
+                                 NULL};
+    int code = 0;
+
+    return program_run_json("assay", words, 5, &code);
+}
+
+/* Why the first of a result's trials that failed did so; "" when none did. */
+static void find_failure(const json_t *result, char *ret, size_t size)
+{
+    json_t *shown = show(result), *trial;
+    size_t i;
+
+    ret[0] = '\0';
+    json_array_foreach(json_object_get(shown, "trials"), i,
+                       trial) if (ret[0] == '\0' && strcmp(string_of(trial, "status"), "ok") != 0)
+        snprintf(ret, size, "%s: %s", string_of(trial, "status"), string_of(trial, "message"));
+    json_decref(shown);
+}
+
 static void note_verdict(struct row *row, const json_t *result)
 {
+    const json_int_t ok = json_integer_value(json_object_get(result, "trials_ok"));
+    const json_int_t planned = json_integer_value(json_object_get(result, "trials_planned"));
+    const char *verdict = string_of(result, "verdict");
+    char failure[360] = "";
+
+    if (ok < planned)
+        find_failure(result, failure, sizeof(failure));
     snprintf(row->note, sizeof(row->note),
-             "%s, %" JSON_INTEGER_FORMAT "/%" JSON_INTEGER_FORMAT " trials, %s",
-             string_of(result, "verdict"), json_integer_value(json_object_get(result, "trials_ok")),
-             json_integer_value(json_object_get(result, "trials_planned")),
-             string_of(result, "id"));
+             "%s%s%" JSON_INTEGER_FORMAT "/%" JSON_INTEGER_FORMAT " trials, %s%s%s", verdict,
+             verdict[0] != '\0' ? ", " : "", ok, planned, string_of(result, "id"),
+             failure[0] != '\0' ? "; " : "", failure);
 }
 
 /* Floating-point operations a second of a result, which `results` may show as another rate. */
 static double flops_of(const json_t *result)
 {
-    const char *const words[] = {"show", string_of(result, "id"), "--db", options.db, "--json",
-                                 NULL};
-    int code = 0;
-    json_t *shown = program_run_json("assay", words, 5, &code);
+    json_t *shown = show(result);
     const double rate =
         number_of(json_object_get(json_object_get(shown, "estimate"), "flops_per_s"), "value");
 
@@ -221,7 +245,7 @@ static void check_memory(void)
     snprintf(small, sizeof(small), "%s/memory_small.yaml", programs_declared());
     results = measure(options.small ? small : "memory-bound", NULL, "portable");
     if (json_array_size(results) == 0)
-        fail_row("memory-bound", "no result");
+        table_fail_row("memory-bound", "no result");
     json_array_foreach(results, i, result)
     {
         char what[64];
@@ -230,7 +254,7 @@ static void check_memory(void)
 
         snprintf(what, sizeof(what), "%s %s", string_of(result, "workload"),
                  string_of(result, "precision"));
-        row = add_row(what, rate, "B/s");
+        row = table_add_row(what, rate, "B/s");
         note_verdict(row, result);
         if (options.memory_rate > 0.0) {
             row->reference = options.memory_rate;
@@ -268,7 +292,7 @@ static double check_products(void)
     snprintf(small, sizeof(small), "%s/product_small.yaml", programs_declared());
     results = measure(options.small ? small : "matmul_4096", NULL, "vendor");
     if (json_array_size(results) == 0)
-        fail_row("products", "no result");
+        table_fail_row("products", "no result");
     if (asks && !isnan(reference))
         reference = best_torch_rate(reference, torch, sizeof(torch));
     json_array_foreach(results, i, result)
@@ -279,7 +303,7 @@ static double check_products(void)
         const double rate = flops_of(result);
 
         snprintf(what, sizeof(what), "%s %s", string_of(result, "workload"), precision);
-        row = add_row(what, rate, "FLOP/s");
+        row = table_add_row(what, rate, "FLOP/s");
         note_verdict(row, result);
         if (strcmp(precision, "bf16") != 0)
             continue;
@@ -304,7 +328,7 @@ static void check_training(double ceiling)
              options.small ? "training_small.yaml" : "training.yaml");
     results = measure(file, NULL, "vendor");
     if (json_array_size(results) == 0)
-        fail_row("training step", "no result");
+        table_fail_row("training step", "no result");
     json_array_foreach(results, i, result)
     {
         const bool bf16 = strcmp(string_of(result, "precision"), "bf16") == 0;
@@ -312,64 +336,21 @@ static void check_training(double ceiling)
         struct row *row;
 
         snprintf(what, sizeof(what), "training step %s", string_of(result, "precision"));
-        row = add_row(what, flops_of(result), "FLOP/s");
+        row = table_add_row(what, flops_of(result), "FLOP/s");
         note_verdict(row, result);
         if (bf16) {
             row->reference = ceiling;
-            snprintf(row->reference_what, sizeof(row->reference_what), "bf16 product above");
-            if (!options.small)
+            snprintf(row->reference_what, sizeof(row->reference_what), "%s",
+                     isnan(ceiling) ? "no bf16 product to compare with" : "bf16 product above");
+            if (!options.small && !isnan(ceiling))
                 row->mark = 0.40;
+            row->untried = !options.small && isnan(ceiling);
         }
     }
     json_decref(results);
 }
 
-static bool print_table(void)
-{
-    bool reached = true;
-    size_t untried = 0;
-
-    printf("\n%-40s %14s %14s %6s %6s  %s\n", "what", "measured", "reference", "ratio", "mark", "");
-    for (size_t i = 0; i < row_count; i++) {
-        const struct row *row = &rows[i];
-        const double ratio = row->value / row->reference;
-        const bool marked = !isnan(row->mark);
-        const bool good = marked && ratio >= row->mark;
-        char value[TEXT_HUMAN_SIZE] = "no result", reference[TEXT_HUMAN_SIZE] = "";
-        char ratio_text[16] = "", mark[16] = "";
-
-        if (row->passed)
-            snprintf(value, sizeof(value), "passed");
-        else if (!isnan(row->value))
-            text_human_si(row->value, value);
-        if (!isnan(row->reference))
-            text_human_si(row->reference, reference);
-        if (!isnan(ratio))
-            snprintf(ratio_text, sizeof(ratio_text), "%.3f", ratio);
-        if (marked && !isnan(row->reference))
-            snprintf(mark, sizeof(mark), "%.2f", row->mark);
-        printf("%-40s %10s%-6s %14s %6s %6s  %s%s%s%s\n", row->what, value,
-               isnan(row->value) ? "" : row->unit, reference, ratio_text, mark,
-               marked         ? (good ? "ok; " : "BELOW; ")
-               : row->untried ? "untried: "
-                              : "",
-               row->reference_what, row->reference_what[0] != '\0' ? "; " : "", row->note);
-        /* What gave no number is no success, but where a stand-in's times mean nothing. */
-        untried += row->untried ? 1 : 0;
-        reached = reached && (!marked || good) && (!isnan(row->value) || options.small);
-    }
-    if (options.small)
-        printf("\na small run, which tells of no mark");
-    else
-        printf("\n%s", reached ? "all marks reached" : "NOT all marks reached");
-    if (untried > 0)
-        printf(" (%zu could not be tried: \"untried\" above)", untried);
-    printf("; every sample is in %s: assay report --db %s --html report.html\n", options.db,
-           options.db);
-    return reached;
-}
-
-enum { KEY_MEMORY = 256, KEY_PRODUCT, KEY_PYTHON, KEY_SMALL, KEY_NO_CONFORMANCE, KEY_DB };
+enum { KEY_MEMORY = 256, KEY_PRODUCT, KEY_PYTHON, KEY_SMALL, KEY_NO_CONFORMANCE, KEY_ONLY, KEY_DB };
 
 static const struct argp_option argp_options[] = {
     {"device", 'd', "SPEC", 0, "which (default: cuda:0)", 0},
@@ -385,6 +366,8 @@ static const struct argp_option argp_options[] = {
     {"python", KEY_PYTHON, "FILE", 0, "the interpreter that has PyTorch (default: python3)", 0},
     {"small", KEY_SMALL, NULL, 0, "little of everything, without marks: for a stand-in", 0},
     {"no-conformance", KEY_NO_CONFORMANCE, 0, 0, "leave the conformance suite out", 0},
+    {"only", KEY_ONLY, "PART", 0,
+     "conformance, memory, products or training alone, where time is short", 0},
     {"db", KEY_DB, "FILE", 0, "where samples go (default: device-check.db)", 0},
     {0}};
 
@@ -414,12 +397,24 @@ static error_t take_option(int key, char *argument, struct argp_state *state)
     case KEY_NO_CONFORMANCE:
         options.no_conformance = true;
         return 0;
+    case KEY_ONLY:
+        if (strcmp(argument, "conformance") != 0 && strcmp(argument, "memory") != 0 &&
+            strcmp(argument, "products") != 0 && strcmp(argument, "training") != 0)
+            argp_error(state, "--only %s: write conformance, memory, products or training",
+                       argument);
+        options.only = argument;
+        return 0;
     case KEY_DB:
         options.db = argument;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+static bool wants(const char *part)
+{
+    return options.only == NULL || strcmp(options.only, part) == 0;
 }
 
 int main(int argc, char **argv)
@@ -432,7 +427,7 @@ int main(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    double ceiling;
+    double ceiling = NAN;
     int found;
 
     if (argp_parse(&argp, argc, argv, 0, NULL, NULL) != 0)
@@ -442,10 +437,17 @@ int main(int argc, char **argv)
     found = find_device();
     if (found != 0)
         return found;
-    if (!options.no_conformance)
+    if (!options.no_conformance && wants("conformance"))
         check_conformance();
-    check_memory();
-    ceiling = check_products();
-    check_training(ceiling);
-    return print_table() ? 0 : 1;
+    table_tell_new();
+    if (wants("memory"))
+        check_memory();
+    table_tell_new();
+    if (wants("products"))
+        ceiling = check_products();
+    table_tell_new();
+    if (wants("training"))
+        check_training(ceiling);
+    table_tell_new();
+    return table_print(options.small, options.db) ? 0 : 1;
 }

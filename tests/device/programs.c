@@ -63,8 +63,12 @@ bool program_run(const char *name, const char *const *arguments, int minutes, ch
     fputc('\n', stderr);
     *ret = NULL;
     *code = -1;
-    if (process_capture(argv, minutes * 60 * SECOND, OUTPUT_MAX, ret, &ended, &err) != STATUS_OK) {
-        fprintf(stderr, "    %s\n", err.message);
+    /* What it says of errors is for whoever looks at this program. */
+    if (process_capture_both(argv, STDERR_FILENO, minutes * 60 * SECOND, OUTPUT_MAX, ret, &ended,
+                             &err) != STATUS_OK) {
+        fprintf(stderr, "    %s\n%s\n", err.message, *ret != NULL ? *ret : "");
+        free(*ret);
+        *ret = NULL;
         return false;
     }
     *code = ended.exited ? ended.code : -1;
