@@ -9,14 +9,9 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "backends/backend.h"
-#include "backends/cpu/internal.h"
 #include "harness/core/clock.h"
-#include "harness/core/random.h"
-
-#define BLOCK_FLOPS 1e9 /* a block repeats the product until it has about so many */
+#include "tests/bench/bare_onednn.h"
 
 static const struct {
     const char *name;
@@ -29,12 +24,6 @@ static const struct {
 
 static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_INT8};
 
-struct bare {
-    const struct onednn *dnnl;
-    struct dnnl_primitive *primitive;
-    struct assay_dnnl_exec_arg args[3];
-};
-
 static enum status bare_init(struct bare *bare, struct device *device,
                              const struct product_shape *shape,
                              const struct product_operands *operands, struct error *err)
@@ -42,10 +31,8 @@ static enum status bare_init(struct bare *bare, struct device *device,
     const struct onednn *dnnl = &cpu_device(device)->state->dnnl;
     const struct product_operand *const sources[] = {&operands->a, &operands->b, &operands->c};
     static const int names[] = {ASSAY_DNNL_ARG_SRC, ASSAY_DNNL_ARG_WEIGHTS, ASSAY_DNNL_ARG_DST};
-    const unsigned in = shape->precision == PRECISION_FP32   ? ASSAY_DNNL_f32
-                        : shape->precision == PRECISION_BF16 ? ASSAY_DNNL_bf16
-                                                             : ASSAY_DNNL_s8;
-    const unsigned out = shape->precision == PRECISION_INT8 ? ASSAY_DNNL_s32 : ASSAY_DNNL_f32;
+    const unsigned in = bare_operand_type(shape->precision);
+    const unsigned out = bare_sum_type(shape->precision);
     const int64_t m = (int64_t)shape->m, n = (int64_t)shape->n, k = (int64_t)shape->k;
     const int64_t dims[3][2] = {{m, k}, {k, n}, {m, n}};
     const int64_t strides[3][2] = {{k, 1}, {1, k}, {n, 1}};
@@ -57,41 +44,19 @@ static enum status bare_init(struct bare *bare, struct device *device,
     for (int i = 0; i < 3 && status == STATUS_OK; i++) {
         status =
             onednn_layout_create(dnnl, 2, dims[i], i < 2 ? in : out, strides[i], &layouts[i], err);
-        if (status == STATUS_OK) {
-            bare->args[i].arg = names[i];
-            dnnl->api.dnnl_memory_create(&bare->args[i].memory, layouts[i], dnnl->engine,
-                                         ((struct cpu_buffer *)sources[i]->buffer)->bytes);
-        }
+        if (status == STATUS_OK)
+            status = bare_argument(bare, i, names[i], layouts[i], bare_bytes(sources[i]), err);
     }
     if (status == STATUS_OK)
         status =
             onednn_matmul_create(dnnl, layouts[0], layouts[1], NULL, layouts[2], NULL, &desc, err);
     if (status == STATUS_OK) {
-        if (dnnl->api.dnnl_primitive_create(&bare->primitive, desc) != ASSAY_DNNL_success)
-            status = error_set(err, STATUS_DEVICE, "dnnl_primitive_create failed");
+        status = bare_primitive(bare, desc, err);
         dnnl->api.dnnl_primitive_desc_destroy(desc);
     }
     for (int i = 0; i < 3; i++)
         onednn_layout_destroy(dnnl, layouts[i]);
     return status;
-}
-
-static void bare_finish(struct bare *bare)
-{
-    for (int i = 0; i < 3; i++)
-        if (bare->args[i].memory != NULL)
-            bare->dnnl->api.dnnl_memory_destroy(bare->args[i].memory);
-    if (bare->primitive != NULL)
-        bare->dnnl->api.dnnl_primitive_destroy(bare->primitive);
-}
-
-static double bare_block(const struct bare *bare, int count)
-{
-    const int64_t begin_ns = clock_monotonic_ns();
-
-    for (int i = 0; i < count; i++)
-        bare->dnnl->api.dnnl_primitive_execute(bare->primitive, bare->dnnl->stream, 3, bare->args);
-    return (double)(clock_monotonic_ns() - begin_ns) / count;
 }
 
 static double our_block(struct product *product, const struct product_operands *operands, int count)
@@ -104,33 +69,6 @@ static double our_block(struct product *product, const struct product_operands *
     return (double)(clock_monotonic_ns() - begin_ns) / count;
 }
 
-/* Random numbers of the type, never zeros: bytes for int8, halves and floats near one. */
-static enum status fill(struct buffer *buffer, enum dtype type, uint64_t count, struct error *err)
-{
-    const uint64_t bytes = count * dtype_bits(type) / 8;
-    unsigned char *content = malloc(bytes);
-    enum status status;
-
-    if (content == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t bits = random_at(3, bytes, i);
-        const float value = (float)(bits >> 40) * 0x1p-24f - 0.5f;
-        uint32_t word;
-
-        memcpy(&word, &value, 4);
-        if (type == DTYPE_F32)
-            memcpy(content + i * 4, &word, 4);
-        else if (type == DTYPE_BF16)
-            memcpy(content + i * 2, (char *)&word + 2, 2);
-        else
-            content[i] = (unsigned char)bits;
-    }
-    status = device_upload(buffer, 0, content, bytes, err);
-    free(content);
-    return status;
-}
-
 static enum status compare(struct device *device, size_t size, enum precision precision, long pairs,
                            struct error *err)
 {
@@ -138,7 +76,7 @@ static enum status compare(struct device *device, size_t size, enum precision pr
     const enum dtype sum = precision == PRECISION_INT8 ? DTYPE_I32 : DTYPE_F32;
     const uint64_t m = sizes[size].m, n = sizes[size].n, k = sizes[size].k;
     const double flops = 2.0 * (double)m * (double)n * (double)k;
-    const int count = flops < BLOCK_FLOPS ? (int)(BLOCK_FLOPS / flops) : 1;
+    const int count = bare_block_count(flops);
     const struct product_shape shape = {
         .precision = precision,
         .m = m,
@@ -155,17 +93,11 @@ static enum status compare(struct device *device, size_t size, enum precision pr
     enum status status = device_product_create(device, &shape, &product, err);
 
     if (status == STATUS_OK)
-        status = device_buffer_alloc(device, m * k * dtype_bits(type) / 8, BUFFER_READ_WRITE,
-                                     &operands.a.buffer, err);
+        status = bare_fill(device, type, m * k, &operands.a.buffer, err);
     if (status == STATUS_OK)
-        status = device_buffer_alloc(device, k * n * dtype_bits(type) / 8, BUFFER_READ_WRITE,
-                                     &operands.b.buffer, err);
+        status = bare_fill(device, type, k * n, &operands.b.buffer, err);
     if (status == STATUS_OK)
-        status = device_buffer_alloc(device, m * n * 4, BUFFER_READ_WRITE, &operands.c.buffer, err);
-    if (status == STATUS_OK)
-        status = fill(operands.a.buffer, type, m * k, err);
-    if (status == STATUS_OK)
-        status = fill(operands.b.buffer, type, k * n, err);
+        status = bare_fill(device, sum, m * n, &operands.c.buffer, err);
     if (status == STATUS_OK)
         status = bare_init(&bare, device, &shape, &operands, err);
     if (status == STATUS_OK)

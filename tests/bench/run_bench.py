@@ -4,8 +4,8 @@
 usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N]
                     [--results N] [--trials N] [--samples N] [--table FILE] [NAME ...]
 
-NAME is one of: copy triad cpu_copy cpu_triad cpu_rates launch cpu_launch product host store sample
-memory devices scale verify (default: all). Exit status: 0 when every
+NAME is one of: copy triad cpu_copy cpu_triad cpu_rates launch cpu_launch product convolution host store
+sample memory devices scale verify (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
 import argparse
@@ -122,18 +122,18 @@ def cpu_launch(options):
                    "a launch (goal: below 5000)")
 
 
-def product(options):
+def against_bare_onednn(options, name, argument):
     """Bare oneDNN's time over ours, for each shape and precision; all must reach 0.97."""
     cases, met = {}, True
-    for line in run([options.tools / "bench_product", 2 * options.pairs, options.largest],
+    for line in run([options.tools / f"bench_{name}", 2 * options.pairs, argument],
                     env=bound_environment()).splitlines():
-        name, precision, algorithm, ours, bare = line.split()
-        cases.setdefault((name, precision, algorithm), []).append((float(ours), float(bare)))
-    for (name, precision, algorithm), pairs in cases.items():
+        shape, precision, algorithm, ours, bare = line.split()
+        cases.setdefault((shape, precision, algorithm), []).append((float(ours), float(bare)))
+    for (shape, precision, algorithm), pairs in cases.items():
         value, low, high = ratio([math.log(bare / ours) for ours, bare in pairs])
         best = min(bare for _, bare in pairs) / min(ours for ours, _ in pairs)
-        met &= verdict("product", low >= 0.97,
-                       f"{name} {precision} ({algorithm}): bare oneDNN's time / ours {value:.3f}, 95 % "
+        met &= verdict(name, low >= 0.97,
+                       f"{shape} {precision} ({algorithm}): bare oneDNN's time / ours {value:.3f}, 95 % "
                        f"interval {low:.3f} to {high:.3f} over {len(pairs)} pairs (goal: from 0.97); "
                        f"best of each {best:.3f}")
     return met
@@ -309,7 +309,9 @@ def main():
                 "cpu_copy": lambda o: stream(o, "copy", "cpu:0", "cpu_copy", bound_environment()),
                 "cpu_triad": lambda o: stream(o, "triad", "cpu:0", "cpu_triad",
                                               bound_environment()),
-                "cpu_rates": cpu_rates, "cpu_launch": cpu_launch, "product": product,
+                "cpu_rates": cpu_rates, "cpu_launch": cpu_launch,
+                "product": lambda o: against_bare_onednn(o, "product", o.largest),
+                "convolution": lambda o: against_bare_onednn(o, "convolution", o.images),
                 "host": host,
                 "launch": launch, "store": store, "sample": sample, "memory": memory,
                 "devices": devices, "scale": scale, "verify": verify}
@@ -324,6 +326,7 @@ def main():
     parser.add_argument("--samples", type=int, default=200, help="a trial (scale)")
     parser.add_argument("--table", type=pathlib.Path, help="file for the table (scale)")
     parser.add_argument("--largest", type=int, default=4096, help="square size (product)")
+    parser.add_argument("--images", type=int, default=8, help="at once (convolution)")
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *measures])
     options = parser.parse_args()
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
