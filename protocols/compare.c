@@ -64,24 +64,80 @@ static void decide(double mean, double error, const struct compare_options *o, s
     r->verdict = COMPARE_INCONCLUSIVE;
     if (!(r->df > 0) || !isfinite(error))
         return;
-    half = error > 0 ? student_quantile(0.5 + 0.5 * o->confidence, r->df) * error : 0;
-    half_equivalence = error > 0 ? student_quantile(o->confidence, r->df) * error : 0;
+    half = student_quantile(0.5 + 0.5 * o->confidence, r->df) * error;
+    half_equivalence = student_quantile(o->confidence, r->df) * error;
     if (!isfinite(exp(half) * exp(fabs(mean))))
         return;
     r->ratio = interval(mean, half);
     r->equivalence = interval(mean, half_equivalence);
-    if (error > 0) {
-        r->p_difference = 2 * student_cdf(-fabs(mean) / error, r->df);
-        r->p_equivalence = student_cdf((fabs(mean) - limit) / error, r->df);
-    } else {
-        r->p_difference = mean == 0 ? 1 : 0;
-        r->p_equivalence = fabs(mean) < limit ? 0 : 1;
-    }
+    r->p_difference = 2 * student_cdf(-fabs(mean) / error, r->df);
+    r->p_equivalence = student_cdf((fabs(mean) - limit) / error, r->df);
     r->differs = fabs(mean) > half;
     if (fabs(mean) + half_equivalence < limit)
         r->verdict = COMPARE_EQUIVALENT;
     else if (r->differs)
         r->verdict = mean < 0 ? COMPARE_FASTER : COMPARE_SLOWER;
+}
+
+/*
+ * Rounding in the last place of logarithms of times: a spread below it is none. Times of an hour in
+ * ns have logarithms up to 29.
+ */
+#define NO_SPREAD 1e-13
+
+/* The chance that all `pairs` signs are one of both by themselves. */
+static double chance_of_signs(double pairs)
+{
+    return exp2(1 - pairs);
+}
+
+/* The chance that two groups lie wholly apart, either way round, when all orders are alike. */
+static double chance_of_orders(size_t count_a, size_t count_b)
+{
+    double orders = 1;
+    size_t i;
+
+    for (i = 1; i <= count_a; i++)
+        orders *= (double)(count_b + i) / (double)i;
+    return 2 / orders;
+}
+
+/*
+ * Where all differences are alike, t divides 0 by 0: what was measured is coarser than what varies,
+ * and says nothing of how much it does. What then holds without any spread is the test of signs (or
+ * orders), `chance` being its two-sided p of any difference: few pairs decide nothing.
+ */
+static void decide_alike(double mean, double chance, const struct compare_options *o,
+                         struct comparison *r)
+{
+    const double limit = log1p(o->margin);
+
+    r->no_spread = true;
+    r->ratio.value = r->equivalence.value = exp(mean);
+    r->ratio.has_value = r->equivalence.has_value = true;
+    r->verdict = COMPARE_INCONCLUSIVE;
+    if (chance <= 1 - o->confidence)
+        r->ratio = interval(mean, 0);
+    if (chance <= 2 * (1 - o->confidence))
+        r->equivalence = interval(mean, 0);
+    r->p_difference = mean == 0 ? 1 : chance;
+    r->p_equivalence = fabs(mean) < limit ? chance / 2 : 1;
+    r->differs = mean != 0 && r->ratio.has_interval;
+    if (r->equivalence.has_interval && fabs(mean) < limit)
+        r->verdict = COMPARE_EQUIVALENT;
+    else if (r->differs)
+        r->verdict = mean < 0 ? COMPARE_FASTER : COMPARE_SLOWER;
+}
+
+/* Pairs, or trials of each of two arms, whose agreement would decide. */
+static uint64_t needed_alike(double mean, bool paired, const struct compare_options *o)
+{
+    const double risk = (fabs(mean) < log1p(o->margin) ? 2 : 1) * (1 - o->confidence);
+    uint64_t count = 2;
+
+    while ((paired ? chance_of_signs((double)count) : chance_of_orders(count, count)) > risk)
+        count++;
+    return count;
 }
 
 enum status paired_analyze(const double *a, const double *b, size_t count,
@@ -110,10 +166,14 @@ enum status paired_analyze(const double *a, const double *b, size_t count,
     r.margin = options->margin;
     r.df = n - 1;
     r.sd = count > 1 ? sqrt(squares / r.df) : NAN;
-    decide(mean, count > 1 ? r.sd / sqrt(n) : NAN, options, &r);
+    if (r.sd < NO_SPREAD)
+        decide_alike(mean, chance_of_signs(n), options, &r);
+    else
+        decide(mean, count > 1 ? r.sd / sqrt(n) : NAN, options, &r);
     if (r.verdict == COMPARE_INCONCLUSIVE)
-        r.needed_pairs =
-            paired_needed(r.sd, log1p(options->margin), options->confidence, options->power);
+        r.needed_pairs = r.no_spread ? needed_alike(mean, true, options)
+                                     : paired_needed(r.sd, log1p(options->margin),
+                                                     options->confidence, options->power);
     *ret = r;
     return STATUS_OK;
 }
@@ -157,10 +217,14 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
                    : (double)(count_a + count_b) - 2;
     if (count_a < 2 || count_b < 2)
         r.df = 0;
-    decide(mean_b - mean_a, sqrt(sum), options, &r);
+    if (r.sd < NO_SPREAD)
+        decide_alike(mean_b - mean_a, chance_of_orders(count_a, count_b), options, &r);
+    else
+        decide(mean_b - mean_a, sqrt(sum), options, &r);
     if (r.verdict == COMPARE_INCONCLUSIVE)
-        r.needed_pairs =
-            paired_needed(r.sd, log1p(options->margin), options->confidence, options->power);
+        r.needed_pairs = r.no_spread ? needed_alike(mean_b - mean_a, false, options)
+                                     : paired_needed(r.sd, log1p(options->margin),
+                                                     options->confidence, options->power);
     *ret = r;
     return STATUS_OK;
 }
@@ -206,6 +270,8 @@ json_t *comparison_to_json(const struct comparison *c)
     json_object_set_new(object, "p_difference", real_or_null(c->p_difference));
     json_object_set_new(object, "p_equivalence", real_or_null(c->p_equivalence));
     json_object_set_new(object, "sd_log", real_or_null(c->sd));
+    if (c->no_spread)
+        json_object_set_new(object, "no_spread", json_true());
     json_object_set_new(object, "version", json_integer(ESTIMATE_VERSION));
     return object;
 }

@@ -12,6 +12,12 @@
  *   faster, slower   the 95 % interval excludes no difference
  *   inconclusive     neither; `needed_pairs` says how many would settle it
  * A difference that is real but within the margin is equivalent, and `differs` shows it.
+ *
+ * Where all differences are alike to the last digit, t has no spread to go by, and two such pairs
+ * would seem to prove anything. The rule is the same then with the test of signs (Dixon and Mood,
+ * J. Am. Stat. Assoc. 41 (1946)) in the place of t: n alike pairs have p = 2^(1 - n), so at 95 % six
+ * show a difference and five an equivalence. Without pairs it is the order of all trials (Wilcoxon,
+ * Biometrics Bulletin 1 (1945)): p = 2 / C(n_a + n_b, n_a); four and four, and three and three.
  */
 #ifndef ASSAY_PROTOCOLS_COMPARE_H
 #define ASSAY_PROTOCOLS_COMPARE_H
@@ -52,6 +58,7 @@ struct comparison {
     double df;             /* degrees of freedom of t */
     double p_difference;   /* two-sided, of no difference; NAN when unknown */
     double p_equivalence;  /* of a difference outside the margin; NAN when unknown */
+    bool no_spread;        /* all differences are alike: decided by signs (or orders), not by t */
     bool differs;          /* the interval of the ratio excludes 1 */
     uint64_t needed_pairs; /* pairs (unpaired: trials an arm) that would settle an inconclusive one;
                               0: settled, or unknown */

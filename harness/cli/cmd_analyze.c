@@ -154,6 +154,9 @@ static void append_comparison(struct text *out, const char *name,
     if (comparison->ratio.has_interval)
         text_append_format(out, " [%.5f, %.5f]", comparison->ratio.lo, comparison->ratio.hi);
     text_append_format(out, ", %zu pairs\n", comparison->count_a);
+    if (comparison->no_spread)
+        text_append(out, "  all are alike to the last digit: judged by how many agree, since there is "
+                         "no spread\n");
     if (comparison->needed_pairs > 0)
         text_append_format(out, "  about %llu pairs would settle it\n",
                            (unsigned long long)comparison->needed_pairs);

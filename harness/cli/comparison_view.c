@@ -126,6 +126,9 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
                            numbers->count_a, numbers->count_b);
     if (numbers->verdict == COMPARE_EQUIVALENT && numbers->differs)
         text_append(out, "  the difference is real, and smaller than the margin\n");
+    if (numbers->no_spread)
+        text_append(out, "  all are alike to the last digit: judged by how many agree, since there is "
+                         "no spread\n");
     if (numbers->needed_pairs > 0)
         text_append_format(out, "  about %llu %s would settle it\n",
                            (unsigned long long)numbers->needed_pairs,

@@ -68,7 +68,7 @@ static void test_inconclusive_says_how_many(void **state)
 
 static void test_degenerate_pairs(void **state)
 {
-    double one[1] = {5}, two[1] = {6}, equal[5] = {3, 3, 3, 3, 3}, other[5] = {6, 6, 6, 6, 6};
+    double one[1] = {5}, two[1] = {6}, equal[5] = {3, 3, 3, 3, 3};
     double bad[2] = {1, NAN};
     struct comparison c;
     struct error err;
@@ -84,12 +84,67 @@ static void test_degenerate_pairs(void **state)
     json_decref(json);
     assert_int_equal(paired_analyze(equal, equal, 5, &defaults, &c, NULL), STATUS_OK);
     assert_int_equal(c.verdict, COMPARE_EQUIVALENT);
-    assert_true(c.ratio.lo == 1 && c.ratio.hi == 1);
-    assert_int_equal(paired_analyze(equal, other, 5, &defaults, &c, NULL), STATUS_OK);
-    assert_int_equal(c.verdict, COMPARE_SLOWER);
+    assert_true(c.equivalence.lo == 1 && c.equivalence.hi == 1 && !c.ratio.has_interval);
     assert_int_equal(paired_analyze(one, two, 0, &defaults, &c, &err), STATUS_INVALID);
     assert_int_equal(paired_analyze(bad, equal, 2, &defaults, &c, &err), STATUS_INVALID);
     assert_non_null(strstr(err.message, "value 1 of arm a"));
+}
+
+/* Values that are alike to the last digit, by `shift` apart. */
+static struct comparison alike(double shift, size_t n, bool is_paired)
+{
+    double a[64], b[64];
+    struct comparison c;
+
+    for (size_t i = 0; i < n; i++) {
+        /* What rounding leaves of a shift by 0.1 % does not count as spread. */
+        a[i] = is_paired ? 1e9 + 77.7 * (double)i : 1e9;
+        b[i] = a[i] * exp(shift);
+    }
+    assert_int_equal((is_paired ? paired_analyze(a, b, n, &defaults, &c, NULL)
+                                : unpaired_analyze(a, n, b, n, &defaults, &c, NULL)),
+                     STATUS_OK);
+    return c;
+}
+
+/* p = 2^(1 - n) of n alike signs, 2 / C(2n, n) of two groups apart; at 5 %, 10 % for a margin. */
+static void test_without_spread_few_decide_nothing(void **state)
+{
+    static const struct {
+        bool is_paired;
+        size_t difference, equivalence; /* least numbers that decide */
+        double p[2];                    /* with two, and with as many as show a difference */
+    } cases[] = {{true, 6, 5, {0.5, 1.0 / 32}}, {false, 4, 3, {2.0 / 6, 2.0 / 70}}};
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        const bool is_paired = cases[k].is_paired;
+
+        for (size_t n = 2; n < 12; n++) {
+            const struct comparison up = alike(0.05, n, is_paired),
+                                    down = alike(-0.05, n, is_paired),
+                                    near = alike(0.001, n, is_paired),
+                                    same = alike(0, n, is_paired);
+            const bool shown = n >= cases[k].difference, fits = n >= cases[k].equivalence;
+
+            assert_true(up.no_spread && same.no_spread);
+            assert_int_equal(up.verdict, shown ? COMPARE_SLOWER : COMPARE_INCONCLUSIVE);
+            assert_int_equal(down.verdict, shown ? COMPARE_FASTER : COMPARE_INCONCLUSIVE);
+            assert_int_equal(near.verdict, fits ? COMPARE_EQUIVALENT : COMPARE_INCONCLUSIVE);
+            assert_int_equal(same.verdict, fits ? COMPARE_EQUIVALENT : COMPARE_INCONCLUSIVE);
+            assert_int_equal(up.ratio.has_interval, shown);
+            assert_int_equal(up.differs, shown);
+            assert_false(same.differs);
+            assert_int_equal(up.needed_pairs, shown ? 0 : cases[k].difference);
+            assert_int_equal(near.needed_pairs, fits ? 0 : cases[k].equivalence);
+            assert_true(same.p_difference == 1 && up.p_equivalence == 1);
+        }
+        assert_true(fabs(alike(0.05, 2, is_paired).p_difference - cases[k].p[0]) < 1e-12);
+        assert_true(fabs(alike(0.05, cases[k].difference, is_paired).p_difference - cases[k].p[1]) <
+                    1e-12);
+    }
+    /* The least spread that times can have is one, and t goes by it. */
+    assert_false(paired(0.05, 1e-9, 10).no_spread);
 }
 
 static void test_welch(void **state)
@@ -153,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_equivalence_wins_and_the_difference_still_shows),
         cmocka_unit_test(test_inconclusive_says_how_many),
         cmocka_unit_test(test_degenerate_pairs),
+        cmocka_unit_test(test_without_spread_few_decide_nothing),
         cmocka_unit_test(test_welch),
         cmocka_unit_test(test_power),
         cmocka_unit_test(test_family),
