@@ -103,7 +103,8 @@ static enum status add_readings(struct bundle_secrets *secrets, struct store *st
     enum status status = STATUS_OK;
     int rc =
         sqlite3_prepare_v2(store->db,
-                           "SELECT r.name, json_extract(r.body, '$.value') FROM temp.bundle_place p"
+                           "SELECT r.name, json_extract(r.body, '$.value'),"
+                           " json_type(r.body, '$.value') = 'text' FROM temp.bundle_place p"
                            " JOIN main.reading r ON r.id = p.key WHERE p.table_name = 'reading'",
                            -1, &select, NULL);
 
@@ -112,8 +113,11 @@ static enum status add_readings(struct bundle_secrets *secrets, struct store *st
 
         if (name && fnmatch(word, name, 0) == 0) {
             ++*ret_found;
-            status = add_secret(secrets, (const char *)sqlite3_column_text(select, 1),
-                                strchr(word, '*') ? PATTERN_LENGTH_MIN : SECRET_LENGTH_MIN, err);
+            /* The size of a cache is the number of something else, too. */
+            if (!strchr(word, '*') || sqlite3_column_int(select, 2))
+                status =
+                    add_secret(secrets, (const char *)sqlite3_column_text(select, 1),
+                               strchr(word, '*') ? PATTERN_LENGTH_MIN : SECRET_LENGTH_MIN, err);
         }
         rc = SQLITE_OK;
     }

@@ -19,19 +19,19 @@ static const struct {
     const char *table, *column;
     int form;
 } committed[] = {
-    {"amendment", "author", 1},   {"amendment", "reason", 1},
-    {"campaign", "command", 1},   {"campaign_event", "detail", 1},
-    {"claim", "body", 2},         {"comparison", "body", 1},
-    {"component", "digest", 1},   {"component", "missing_reason", 2},
-    {"component", "path", 1},     {"content", "body", 1},
-    {"declaration", "origin", 1}, {"device", "digest", 1},
-    {"device", "name", 1},        {"device", "uuid", 1},
-    {"dump", "message", 2},       {"import", "file", 2},
-    {"import", "sha256", 2},      {"ledger_origin", "secret", 1},
-    {"reading", "body", 1},       {"reading", "hash", 1},
-    {"reading_set", "digest", 1}, {"stack", "digest", 1},
-    {"telemetry", "message", 2},  {"trial_end", "facts", 1},
-    {"trial_end", "message", 1},
+    {"amendment", "author", 1},     {"amendment", "reason", 1},
+    {"campaign", "command", 1},     {"campaign_event", "detail", 1},
+    {"claim", "body", 2},           {"comparison", "body", 1},
+    {"component", "digest", 1},     {"component", "missing_reason", 2},
+    {"component", "path", 1},       {"content", "body", 1},
+    {"declaration", "origin", 1},   {"device", "digest", 1},
+    {"device", "name", 1},          {"device", "uuid", 1},
+    {"device", "vendor", 2},        {"dump", "message", 2},
+    {"import", "file", 2},          {"import", "sha256", 2},
+    {"ledger_origin", "secret", 1}, {"reading", "body", 1},
+    {"reading", "hash", 1},         {"reading_set", "digest", 1},
+    {"stack", "digest", 1},         {"telemetry", "message", 2},
+    {"trial_end", "facts", 1},      {"trial_end", "message", 1},
 };
 
 #define NEWEST_FORM 2

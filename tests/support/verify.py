@@ -21,8 +21,8 @@ COMMITTED = set("""amendment.author amendment.reason campaign.command campaign_e
 comparison.body component.digest component.path content.body declaration.origin device.digest device.name
 device.uuid ledger_origin.secret reading.body reading.hash reading_set.digest stack.digest trial_end.facts
 trial_end.message""".split())
-COMMITTED_2 = set("""claim.body component.missing_reason dump.message import.file import.sha256
-telemetry.message""".split())
+COMMITTED_2 = set("""claim.body component.missing_reason device.vendor dump.message import.file
+import.sha256 telemetry.message""".split())
 
 
 class Refused(Exception):
@@ -440,7 +440,7 @@ def main():
         kind = verify_bundle.Bundle if verify_bundle.begins_as_one(asked.file) else Verifier
         reader = kind(asked.file, asked.key, asked.expect_head, asked.nonce, asked.tsa_ca)
         findings = reader.run()
-    except Refused as error:
+    except (Refused, OSError) as error:
         print("%s: %s" % (asked.file, error), file=sys.stderr)
         return 4
     for table, key, message in reader.notes:
