@@ -160,9 +160,10 @@ static bool is_direct(unsigned algorithm)
 }
 
 /*
- * How well an entry's arithmetic is the precision's: 2 its own, 1 perhaps, 0 not. What would
- * convert operands to narrower ones is never taken.
+ * How well an entry's arithmetic is the precision's: BEST its own, less perhaps, 0 not. What would
+ * convert operands to narrower ones is never taken. Entries of one fitness are supported alike.
  */
+#define BEST 3
 static int fitness(enum precision precision, unsigned math)
 {
     const bool tensor = math == DNN_TENSOR_OP_MATH;
@@ -171,14 +172,14 @@ static int fitness(enum precision precision, unsigned math)
         return 0;
     switch (precision) {
     case PRECISION_FP32:
-        return tensor ? 0 : 2; /* the descriptor has FMA, so "default" cannot be tf32 */
+        return tensor ? 0 : BEST; /* the descriptor has FMA, so "default" cannot be tf32 */
     case PRECISION_FP64:
     case PRECISION_INT8:
-        return 2;
+        return BEST;
     case PRECISION_TF32:
-        return tensor ? 2 : 0;
+        return tensor ? BEST : 0;
     default:
-        return tensor ? 2 : 1;
+        return tensor ? BEST : math == DNN_DEFAULT_MATH ? 2 : 1;
     }
 }
 
@@ -217,7 +218,8 @@ static enum status add_candidate(struct cuda_device *device, const struct convol
 
 /*
  * The candidates in the library's order, by its heuristic: those whose arithmetic is the
- * precision's own, or where there are none, those that may be it.
+ * precision's own, or where there are none, those that may be it, so that a later choice among them
+ * never takes another kind of arithmetic.
  */
 static enum status list_candidates(struct cuda_device *device,
                                    const struct convolution_shape *shape,
@@ -236,7 +238,7 @@ static enum status list_candidates(struct cuda_device *device,
               "cudnnGetConvolutionForwardAlgorithm_v7: none of %d algorithms is the direct sum in "
               "%s",
               count, precision_name(shape->precision));
-    for (int wanted = 2; wanted > 0 && self->count == 0; wanted--)
+    for (int wanted = BEST; wanted > 0 && self->count == 0; wanted--)
         for (int i = 0; i < count; i++) {
             if (list[i].status != DNN_STATUS_SUCCESS || !is_direct(list[i].algorithm) ||
                 fitness(shape->precision, list[i].math) != wanted)

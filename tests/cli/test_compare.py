@@ -81,16 +81,6 @@ class Analyze(CliTest):
 
 
 class Compare(CliTest):
-    EVIDENCE = """extends: standard
-name: evidence-fast
-version: 1
-trials: 5
-warmup: {iterations: 2, time: 5ms}
-window: {time: 30ms, min_samples: 20}
-cooldown: 0s
-required: [host.kernel.release, device.name]
-"""
-
     def measure(self, *words, workload="synthetic", protocol=None, **environment):
         protocol = protocol or self.write("evidence.yaml", self.EVIDENCE)
         call = self.assay("run", workload, "--device", "null:0", "--protocol", protocol, "--db",

@@ -21,15 +21,6 @@ convolution:
     - {height: 13, width: 11, channels: 8, filters: 8, kernel: 1, stride: 2}
 """
     FLOPS = 2 * (13 * 11 * 8 * 9 * 4 + 7 * 6 * 8 * 8)
-    EVIDENCE = """extends: standard
-name: evidence-fast
-version: 1
-trials: 5
-warmup: {iterations: 2, time: 5ms}
-window: {time: 30ms, min_samples: 20}
-cooldown: 0s
-required: [host.kernel.release, device.name]
-"""
 
     def environment(self, **changes):
         environment = super().environment(**changes)

@@ -40,15 +40,6 @@ convolution:
     - {height: 9, width: 8, channels: 4, filters: 8, kernel: 3, padding: 1}
     - {height: 9, width: 8, channels: 8, filters: 4, kernel: 1}
 """
-    EVIDENCE = """extends: standard
-name: evidence-fast
-version: 1
-trials: 5
-warmup: {iterations: 2, time: 5ms}
-window: {time: 30ms, min_samples: 20}
-cooldown: 0s
-required: [host.kernel.release, device.name]
-"""
 
     def environment(self, **changes):
         environment = super().environment(**changes)

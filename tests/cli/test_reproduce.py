@@ -18,15 +18,6 @@ class Reproduce(CliTest):
     KNOWN = {"ASSAY_WORKER": WORKER, "FOREIGN_NS": "1000000"}
     SLOWER = {"ASSAY_WORKER": WORKER, "FOREIGN_NS": "1100000"}
 
-    EVIDENCE = """extends: standard
-name: evidence-fast
-version: 1
-trials: 5
-warmup: {iterations: 2, time: 5ms}
-window: {time: 30ms, min_samples: 20}
-cooldown: 0s
-required: [host.kernel.release, device.name]
-"""
     WORKLOAD = ("workload: mine\nversion: 1\nkind: synthetic\ndescription: d\n"
                 "precisions: [fp32]\nbatches: [1]\nscenario: offline\n"
                 "synthetic: {{launches: {launches}, elements: 100}}\n")

@@ -141,6 +141,17 @@ trial_timeout: 200s
 """
     HANGS = FAST.replace("trial_timeout: 200s", "trial_timeout: 3s")
 
+    # Short, and yet one whose results may be compared.
+    EVIDENCE = """extends: standard
+name: evidence-fast
+version: 1
+trials: 5
+warmup: {iterations: 2, time: 5ms}
+window: {time: 30ms, min_samples: 20}
+cooldown: 0s
+required: [host.kernel.release, device.name]
+"""
+
     def fast(self):
         return self.write("fast.yaml", self.FAST)
 

@@ -164,6 +164,7 @@ static enum status prepare_any(struct convolution_instance *instance, struct err
     if (status == STATUS_UNSUPPORTED && instance->base.work.arm == ARM_VENDOR &&
         instance->result_type == DTYPE_I32) {
         free_layers(instance);
+        json_object_clear(instance->algorithms);
         instance->result_type = DTYPE_F32;
         status = prepare(instance, NULL);
     }

@@ -200,6 +200,14 @@ static bool does(const struct cudnnTensorStruct *x, const struct cudnnFilterStru
     }
 }
 
+/* With ASSAY_SHIM_NO_TENSOR a device of old: what is asked of tensor units is FMA or not told. */
+static unsigned math_of(unsigned asked, unsigned place)
+{
+    if (asked != DNN_TENSOR_OP_MATH || getenv("ASSAY_SHIM_NO_TENSOR") == NULL)
+        return asked;
+    return place == 0 ? DNN_FMA_MATH : DNN_DEFAULT_MATH;
+}
+
 unsigned cudnnGetConvolutionForwardAlgorithm_v7(struct cudnnContext *handle,
                                                 struct cudnnTensorStruct *x,
                                                 struct cudnnFilterStruct *w,
@@ -226,7 +234,7 @@ unsigned cudnnGetConvolutionForwardAlgorithm_v7(struct cudnnContext *handle,
     for (unsigned i = 0; i < DIRECT && i < core_algorithm_count() && *count < wanted; i++)
         results[(*count)++] =
             (struct cudnn_algorithm){.algorithm = direct[i].algorithm,
-                                     .math = convolution->math,
+                                     .math = math_of(convolution->math, i),
                                      .workspace_bytes = direct[i].workspace_bytes};
     return DNN_STATUS_SUCCESS;
 }

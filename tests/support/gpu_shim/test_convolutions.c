@@ -233,6 +233,32 @@ static void test_equal_layers_have_one_choice(void **state)
     stop(&running);
 }
 
+/* The choice never takes other arithmetic than was asked about, however fast. */
+static void test_arithmetic_is_not_mixed(void **state)
+{
+    struct running running;
+    struct error err = ERROR_INIT;
+    json_t *facts;
+    const json_t *product;
+
+    (void)state;
+    setenv("ASSAY_SHIM_NO_TENSOR", "1", 1);
+    start_ok(&running, ONE_SHAPE, "1000,9000000,80000", NULL);
+    facts = running.workload.kind->facts(running.instance);
+    product = json_array_get(json_object_get(facts, "products"), 0);
+    assert_string_equal(json_string_value(json_object_get(product, "algorithm")),
+                        "IMPLICIT_GEMM, CUDNN_DEFAULT_MATH");
+    assert_string_equal(json_string_value(json_object_get(product, "support")), "unknown");
+    assert_int_equal(json_integer_value(json_object_get(product, "algorithms")), 2);
+    json_decref(facts);
+    stop(&running);
+    /* Where there is nothing but FMA, it is emulation, which was not asked for. */
+    assert_int_equal(start(&running, ONE_SHAPE, "1000", NULL, &err), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "emulates bf16"));
+    stop(&running);
+    unsetenv("ASSAY_SHIM_NO_TENSOR");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_a_choice_is_kept_to),
         cmocka_unit_test(test_what_is_not_offered_any_more),
         cmocka_unit_test(test_equal_layers_have_one_choice),
+        cmocka_unit_test(test_arithmetic_is_not_mixed),
     };
     const int opened = journey_open(SHIM_PATH);
     int failed;
