@@ -170,11 +170,12 @@ static void append_amendment(struct text *out, sqlite3_stmt *row)
 
 static void append_withheld(struct text *out, sqlite3_stmt *row)
 {
-    text_append(out, "<li>");
-    escape_html(out, dossier_column(row, 0));
-    text_append(out, " values of <code>");
+    const int64_t count = sqlite3_column_int64(row, 0);
+
+    text_append_format(out, "<li>%lld value%s of <code>", (long long)count, count == 1 ? "" : "s");
     escape_html(out, dossier_column(row, 1));
-    text_append(out, "</code> in this database were withheld by whoever gave it</li>\n");
+    text_append_format(out, "</code> in this database %s withheld by whoever gave it</li>\n",
+                       count == 1 ? "was" : "were");
 }
 
 static void append_interruption(struct text *out, sqlite3_stmt *row)

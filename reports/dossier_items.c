@@ -136,7 +136,23 @@ static bool same_device(const struct view_device *a, const struct view_device *b
     return true;
 }
 
-static void append_device(struct text *out, const struct view_cell *cell)
+/* The results of the view that stand on the very same device. */
+static void append_results_of(struct text *out, const struct view *view,
+                              const struct view_device *device)
+{
+    const char *separator = "<code>";
+
+    for (size_t i = 0; i < view->cell_count; i++) {
+        if (!view->cells[i].device.present || !same_device(&view->cells[i].device, device))
+            continue;
+        text_append(out, separator);
+        escape_html(out, view->cells[i].result);
+        separator = "</code>, <code>";
+    }
+    text_append(out, "</code>");
+}
+
+static void append_device(struct text *out, const struct view *view, const struct view_cell *cell)
 {
     const struct view_device *device = &cell->device;
 
@@ -160,6 +176,9 @@ static void append_device(struct text *out, const struct view_cell *cell)
     html_fact_begin(out, "Reached through");
     html_known(out, cell->backend);
     html_fact_end(out);
+    html_fact_begin(out, "Results on it");
+    append_results_of(out, view, device);
+    html_fact_end(out);
     text_append(out, "</dl>\n");
     if (device->simulated)
         text_append(out, "<div class=\"note stop\"><p><b>This device is simulated.</b> Its results "
@@ -182,7 +201,7 @@ void dossier_items(struct text *out, const struct view *view)
             escape_html(out, view->cells[i].result);
             text_append(out, " came so far as to name its device.</p>\n");
         } else if (!shown) {
-            append_device(out, &view->cells[i]);
+            append_device(out, view, &view->cells[i]);
         }
     }
 }
@@ -340,6 +359,11 @@ static void append_host(struct text *out, const struct view_campaign *campaign,
         {"Container", "host.container"},   {"Machine", "host.machine.product"}};
 
     text_append(out, "<dl class=\"facts\">\n");
+    html_fact_begin(out, "Campaign");
+    text_append(out, "<code>");
+    escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 9);
+    text_append(out, "</code>");
+    html_fact_end(out);
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
         html_fact_begin(out, facts[i][0]);
         html_reading(out, reading_find(host, facts[i][1]));

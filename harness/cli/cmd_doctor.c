@@ -68,7 +68,7 @@ static int show(const json_t *report)
     if (json_array_size(findings) == 0)
         text_append(&out, "Nothing was found that would spoil evidence.\n");
     else
-        text_append_format(&out, "%zu finding%s, the worst %s\n\n", json_array_size(findings),
+        text_append_format(&out, "%zu finding%s; the worst: %s\n\n", json_array_size(findings),
                            json_array_size(findings) == 1 ? "" : "s", member(report, "worst"));
     json_array_foreach(findings, i, finding)
     {

@@ -341,15 +341,22 @@ static void check_load(struct doctor *doctor, int64_t capacity_ms)
     struct process_use *uses;
     struct text names;
     size_t count = 0;
+    int64_t seen = 0;
     double percent;
 
+    /* Shares of the same whole, so that a reader can add them up; what is missing is said. */
     uses = processes_between(&doctor->before, &doctor->after, getpid(), &count);
     text_init(&names);
-    for (size_t i = 0; i < count && i < 3; i++) {
-        text_append_format(
-            &names, "%s%s %.0f %%", i ? ", " : "", uses[i].name,
-            share(uses[i].cpu_ms, (doctor->after.at_ns - doctor->before.at_ns) / 1000000));
+    for (size_t i = 0; i < count; i++) {
+        seen += uses[i].cpu_ms;
+        if (i < 3)
+            text_append_format(&names, "%s%s %.0f %%", i ? ", " : "", uses[i].name,
+                               share(uses[i].cpu_ms, capacity_ms));
     }
+    if (names.length && seen < others - others / 4)
+        text_append_format(
+            &names, "; %.0f %% by processes that ended meanwhile or cannot be seen from here",
+            share(others - seen, capacity_ms));
     percent = others > 0 ? share(others, capacity_ms) : 0;
     if (percent < 5)
         doctor_pass(doctor, "other processes", "%.1f %% of all processor time while looking",

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import subprocess
 import sys
 import unittest
 
@@ -70,6 +72,26 @@ class Doctor(CliTest):
         self.assertEqual("swap" in {f["check"] for f in report["findings"]}, used > 0)
         text = self.assay("doctor", "--jitter", "0s", "--device", "none", COLUMNS="80")
         self.assertTrue(all(len(line) <= 80 for line in text.out.splitlines()), text.out)
+
+    def test_shares_of_processes_add_up(self):
+        """Named ones are shares of the same whole as their sum, and what is not named is said."""
+        if os.cpu_count() > 16:
+            self.skipTest("too many processors to keep all of them busy")
+        spin = [sys.executable, "-c", "while True: pass"]
+        busy = [subprocess.Popen(spin) for _ in range(os.cpu_count() + 1)]
+        try:
+            call = self.assay("doctor", "--jitter", "500ms", "--json", "--device", "none")
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        self.assertEqual(call.status, 0, call.err)
+        (seen,) = [f["observed"] for f in call.json()["findings"] if f["check"] == "other processes"]
+        total, named = re.fullmatch(r"(\d+) % of all processor time \(idle: \d+ %\): (.*)",
+                                    seen).groups()
+        parts = [int(share) for share in re.findall(r"(\d+) %", named)]
+        self.assertTrue(parts, seen)
+        self.assertLessEqual(sum(parts), int(total) + len(parts), seen)
 
     def test_a_device(self):
         call = self.assay("doctor", "--json", "--jitter", "0s", "--device", "null:0",

@@ -132,7 +132,9 @@ class Dossier(CliTest):
         page = self.dossier(*ids)
         decisions = page[page.index('id="decisions"'):page.index('id="limits"')]
         self.assertEqual(decisions.count(f"<code>{ids[1]}</code>"), len(stored))
+        items = page[page.index('id="items"'):page.index('id="conditions"')]
         for identifier in ids:
+            self.assertIn(f"<code>{identifier}</code>", items)
             self.assertIn(f"readings of the host of {identifier[:8]}", page)
 
     def test_of_a_bundle_that_withholds(self):
