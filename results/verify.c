@@ -16,6 +16,7 @@
 #define WORK_PER_BYTE 300
 
 #define MESSAGE_MAX 1024
+#define WAIT_US 50000 /* between two looks at steps in other threads */
 
 const char *verify_check_name(enum verify_check check)
 {
@@ -55,7 +56,7 @@ void verify_tell(struct verify *verify, enum verify_level level, enum verify_che
 void verify_tell_damage(struct verify *verify, enum verify_check check, const char *table,
                         sqlite3 *db)
 {
-    if (sqlite3_errcode(db) == SQLITE_INTERRUPT && verify->stopped)
+    if (sqlite3_errcode(db) == SQLITE_INTERRUPT && verify_stopped(verify))
         return;
     verify_tell(verify, VERIFY_WRONG, check, table, NULL, "cannot be read: %s",
                 sqlite3_errcode(db) == SQLITE_INTERRUPT
@@ -112,6 +113,11 @@ void verify_findings_tell(struct verify *verify, struct verify_findings *finding
     *findings = (struct verify_findings){0};
 }
 
+bool verify_stopped(const struct verify *verify)
+{
+    return verify->stopped || (verify->main && verify->main->stopped);
+}
+
 bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total)
 {
     struct verify_progress progress = {doing, done, total};
@@ -119,7 +125,7 @@ bool verify_progress(struct verify *verify, const char *doing, uint64_t done, ui
     if (verify->options->progress &&
         !verify->options->progress(verify->options->context, &progress))
         verify->stopped = true;
-    return !verify->stopped;
+    return !verify_stopped(verify);
 }
 
 /* ---- statements ---- */
@@ -252,15 +258,20 @@ static enum status identify(struct verify *verify, struct error *err)
 
 /* ---- what needs no ledger, beside what does ---- */
 
+typedef enum status step_fn(struct verify *verify, struct error *err);
+
 /* Steps in a thread of their own, on a connection of their own; what they find is told later. */
 struct side {
+    step_fn *steps[3]; /* NULL: no more */
     struct verify verify;
     struct verify_options options;
     struct verify_summary summary;
     struct verify_findings findings;
-    struct verify *main;
     enum status status;
     struct error err;
+    pthread_t thread;
+    bool started;
+    atomic_bool done;
 };
 
 static void found_beside(void *context, const struct verify_finding *finding)
@@ -269,12 +280,6 @@ static void found_beside(void *context, const struct verify_finding *finding)
 
     verify_findings_add(&side->findings, finding->level, finding->check, finding->table,
                         finding->key, "%s", finding->message);
-}
-
-static bool progress_beside(void *context, const struct verify_progress *progress)
-{
-    (void)progress;
-    return !((struct side *)context)->main->stopped;
 }
 
 static void finish_budgets(struct verify *verify)
@@ -289,8 +294,6 @@ static void finish_budgets(struct verify *verify)
 
 static void *run_side(void *context)
 {
-    static enum status (*const steps[])(struct verify *, struct error *) = {
-        verify_structure, verify_content, verify_complete};
     struct side *side = context;
     struct verify *verify = &side->verify;
 
@@ -298,23 +301,26 @@ static void *run_side(void *context)
     if (side->status == STATUS_OK) {
         verify->db = verify->store->db;
         sqlite3_exec(verify->db, "BEGIN", NULL, NULL, NULL);
-        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-            if (side->status == STATUS_OK && (i == 0 || verify->readable) && !side->main->stopped)
-                side->status = steps[i](verify, &side->err);
+        for (size_t i = 0; side->steps[i] && side->status == STATUS_OK; i++)
+            if ((side->steps[i] == verify_structure || verify->readable) && !verify_stopped(verify))
+                side->status = side->steps[i](verify, &side->err);
     }
     store_close(verify->store);
     finish_budgets(verify);
+    side->done = true;
     return NULL;
 }
 
-static void init_side(struct side *side, struct verify *verify)
+static void init_side(struct side *side, const struct verify *verify, step_fn *first,
+                      step_fn *second)
 {
     memset(side, 0, sizeof(*side));
-    side->main = verify;
+    side->steps[0] = first;
+    side->steps[1] = second;
     side->options = *verify->options;
     side->options.context = side;
     side->options.found = found_beside;
-    side->options.progress = progress_beside;
+    side->options.progress = NULL; /* one thread tells it */
     side->summary.schema_version = verify->summary->schema_version;
     side->verify.options = &side->options;
     side->verify.summary = &side->summary;
@@ -323,44 +329,57 @@ static void init_side(struct side *side, struct verify *verify)
     side->verify.work_max = verify->work_max;
     side->verify.has_ledger = verify->has_ledger;
     side->verify.readable = verify->readable;
+    side->verify.main = verify;
+    if (verify->options->threads != 1)
+        side->started = pthread_create(&side->thread, NULL, run_side, side) == 0;
+}
+
+/* Waits for its end, in which the user may stop it, or does its work now. Tells what it found. */
+static enum status finish_side(struct side *side, struct verify *verify, struct error *err)
+{
+    if (side->started) {
+        while (!side->done && verify_progress(verify, "structure", 0, 0))
+            usleep(WAIT_US);
+        pthread_join(side->thread, NULL);
+    } else {
+        run_side(side);
+    }
+    verify_findings_tell(verify, &side->findings);
+    if (side->status != STATUS_OK && err)
+        *err = side->err;
+    return side->status;
 }
 
 static enum status check_all(struct verify *verify, struct error *err)
 {
-    static enum status (*const steps[])(struct verify *, struct error *) = {
-        verify_rows, verify_tree, verify_signatures};
-    struct side *side = malloc(sizeof(*side));
-    enum status status =
-        side ? identify(verify, err) : error_set(err, STATUS_NO_MEMORY, "out of memory");
-    bool beside = verify->options->threads != 1;
-    pthread_t thread;
+    static step_fn *const steps[] = {verify_rows, verify_tree, verify_signatures};
+    static step_fn *const last_steps[] = {verify_estimates, verify_comparisons};
+    struct side *sides = malloc(2 * sizeof(*sides));
+    enum status status = sides ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 
+    if (status == STATUS_OK)
+        status = identify(verify, err);
     if (status == STATUS_OK)
         status = verify_schema(verify, err);
     if (status != STATUS_OK) {
-        free(side);
+        free(sides);
         return status;
     }
-    init_side(side, verify);
-    beside = beside && pthread_create(&thread, NULL, run_side, side) == 0;
+    init_side(&sides[0], verify, verify_structure, NULL);
+    init_side(&sides[1], verify, verify_content, verify_complete);
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (status == STATUS_OK && verify->readable && !verify->stopped)
             status = steps[i](verify, err);
-    if (beside)
-        pthread_join(thread, NULL);
-    else
-        run_side(side);
-    verify_findings_tell(verify, &side->findings);
-    if (status == STATUS_OK && side->status != STATUS_OK) {
-        status = side->status;
-        if (err)
-            *err = side->err;
+    for (int i = 0; i < 2; i++) {
+        enum status beside = finish_side(&sides[i], verify, status == STATUS_OK ? err : NULL);
+
+        if (status == STATUS_OK)
+            status = beside;
     }
-    free(side);
-    if (status == STATUS_OK && verify->readable && !verify->stopped)
-        status = verify_estimates(verify, err);
-    if (status == STATUS_OK && verify->readable && !verify->stopped)
-        status = verify_comparisons(verify, err);
+    free(sides);
+    for (size_t i = 0; i < sizeof(last_steps) / sizeof(last_steps[0]); i++)
+        if (status == STATUS_OK && verify->readable && !verify->stopped)
+            status = last_steps[i](verify, err);
     return status;
 }
 

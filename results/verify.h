@@ -70,7 +70,10 @@ struct verify_options {
     void *context;       /* of the functions below */
     /* Called for each finding, in one thread. */
     void (*found)(void *context, const struct verify_finding *finding);
-    /* Called now and then; may be NULL. Returning false stops: INTERRUPTED. */
+    /*
+     * Called now and then, several times a second, by one thread at a time; may be NULL. Total 0:
+     * how far it is cannot be told. Returning false stops: INTERRUPTED.
+     */
     bool (*progress)(void *context, const struct verify_progress *progress);
     /*
      * Works a stored comparison (kind, cells, body) out again: the object that would be stored

@@ -151,7 +151,8 @@ static void check_plans(struct verify *verify)
                                        " c.digest = g.plan ORDER BY g.id",
                                        VERIFY_COMPLETE, "campaign");
 
-    while (row && !verify->stopped && verify_step(verify, row, VERIFY_COMPLETE, "campaign")) {
+    while (row && !verify_stopped(verify) &&
+           verify_step(verify, row, VERIFY_COMPLETE, "campaign")) {
         struct error err = ERROR_INIT;
         json_t *plan = NULL;
         char key[24];

@@ -136,7 +136,7 @@ static void check_sets(struct verify *verify)
     struct text text;
 
     text_init(&text);
-    while (row && members && !verify->stopped &&
+    while (row && members && !verify_stopped(verify) &&
            verify_step(verify, row, VERIFY_CONTENT, "reading_set")) {
         struct digest digest;
         char key[24];

@@ -220,10 +220,10 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
     if (rc == SQLITE_OK) {
         sqlite3_bind_int64(row, 1, first);
         sqlite3_bind_int64(row, 2, end);
-        while (!worker->verify->stopped && (rc = sqlite3_step(row)) == SQLITE_ROW)
+        while (!verify_stopped(worker->verify) && (rc = sqlite3_step(row)) == SQLITE_ROW)
             check_estimate(worker, row);
     }
-    if (rc != SQLITE_DONE && !worker->verify->stopped)
+    if (rc != SQLITE_DONE && !verify_stopped(worker->verify))
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", NULL,
                             "cannot be read: %s", sqlite3_errmsg(worker->db));
     sqlite3_finalize(row);
@@ -292,7 +292,8 @@ enum status verify_comparisons(struct verify *verify, struct error *err)
                          "SELECT id, kind, coalesce(a, 0), coalesce(b, 0), version, body"
                          " FROM comparison ORDER BY id",
                          VERIFY_COMPARISON, "comparison");
-    while (row && !verify->stopped && verify_step(verify, row, VERIFY_COMPARISON, "comparison"))
+    while (row && !verify_stopped(verify) &&
+           verify_step(verify, row, VERIFY_COMPARISON, "comparison"))
         check_comparison(verify, row);
     sqlite3_finalize(row);
     return STATUS_OK;

@@ -72,6 +72,7 @@ struct verify {
     int16_t table_index[VERIFY_INDEX_SIZE]; /* verify_find_table's; 0: free, else number + 1 */
     int64_t leaves;                         /* rows in the ledger */
     atomic_bool stopped;
+    const struct verify *main; /* of steps beside it: stops them, too; else NULL */
 };
 
 /* verify_open.c: a connection that trusts nothing; `store` is made around it. */
@@ -94,7 +95,9 @@ void verify_findings_add(struct verify_findings *findings, enum verify_level lev
 /* Tells them and empties the list. */
 void verify_findings_tell(struct verify *verify, struct verify_findings *findings);
 
-/* False when the user wants to stop. */
+/* Whether the user has had enough. */
+bool verify_stopped(const struct verify *verify);
+/* Tells how far a step is; false when the user wants to stop. */
 bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total);
 
 /* ---- work shared out to threads ---- */

@@ -17,7 +17,7 @@ static int on_work(void *context)
     struct verify_budget *budget = context;
 
     budget->left -= WORK_STEP;
-    return budget->left < 0 || budget->verify->stopped;
+    return budget->left < 0 || verify_stopped(budget->verify);
 }
 
 /* "file:..." with what means something else in a URI written as %XX. */

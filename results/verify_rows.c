@@ -134,7 +134,7 @@ static void tell_reading(struct verify_worker *worker, const char *table, const 
 {
     bool work = sqlite3_errcode(worker->db) == SQLITE_INTERRUPT;
 
-    if (work && worker->verify->stopped)
+    if (work && verify_stopped(worker->verify))
         return;
     verify_findings_add(
         &worker->findings, VERIFY_WRONG, VERIFY_ROW, table, key, "cannot be read: %s",
@@ -262,7 +262,7 @@ static void check_leaves(struct verify_worker *worker, int64_t first, int64_t en
     if (rc == SQLITE_OK) {
         sqlite3_bind_int64(ledger, 1, first);
         sqlite3_bind_int64(ledger, 2, end);
-        while (!worker->verify->stopped && (rc = sqlite3_step(ledger)) == SQLITE_ROW)
+        while (!verify_stopped(worker->verify) && (rc = sqlite3_step(ledger)) == SQLITE_ROW)
             check_leaf(worker, ledger);
     }
     if (rc != SQLITE_DONE)

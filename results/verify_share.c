@@ -26,7 +26,7 @@ static bool claim(struct share *share, int64_t *ret_first, int64_t *ret_end)
     bool more;
 
     pthread_mutex_lock(&share->lock);
-    more = share->next < share->total && !share->verify->stopped;
+    more = share->next < share->total && !verify_stopped(share->verify);
     if (more) {
         *ret_first = share->next;
         share->next += share->step;

@@ -10,10 +10,17 @@
 
 #define PROGRESS_STEP 65536
 
-/* Hashes of the keys that a table has in the ledger, under a key drawn for this run. */
+/*
+ * Keys that a table has in the ledger, as hashes under a key drawn for this run. While the first
+ * number of the keys rises along the ledger, as it does in what assay writes, those with the same
+ * first number are all that must be kept to find a key that comes twice.
+ */
 struct keys {
-    uint64_t *hashes;
+    uint64_t *hashes; /* of the current first number, or all */
     size_t count, capacity;
+    int64_t first;
+    bool rises_not, all;
+    size_t twice; /* keys that had come before */
 };
 
 struct scan {
@@ -65,6 +72,90 @@ static void remember(struct scan *scan, size_t table, uint64_t hash)
         keys->capacity = capacity;
     }
     keys->hashes[keys->count++] = hash;
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void sort(struct keys *keys)
+{
+    if (keys->count > 1)
+        qsort(keys->hashes, keys->count, sizeof(*keys->hashes), compare_hashes);
+    for (size_t i = 1; i < keys->count; i++)
+        keys->twice += keys->hashes[i] == keys->hashes[i - 1];
+}
+
+/* The number that a key begins with; false when it begins with none. */
+static bool first_number(const struct verify_table *table, sqlite3_stmt *ledger, int column,
+                         int64_t *ret)
+{
+    const char *text, *slash;
+    char digits[24];
+
+    if (table->in_order) {
+        *ret = sqlite3_column_int64(ledger, column);
+        return sqlite3_column_type(ledger, column) == SQLITE_INTEGER;
+    }
+    if (sqlite3_column_type(ledger, column) != SQLITE_TEXT)
+        return false;
+    text = (const char *)sqlite3_column_text(ledger, column);
+    slash = text ? strchr(text, '/') : NULL;
+    if (!slash || (size_t)(slash - text) >= sizeof(digits))
+        return false;
+    memcpy(digits, text, (size_t)(slash - text));
+    digits[slash - text] = '\0';
+    return text_parse_i64(digits, ret);
+}
+
+static void note_key(struct scan *scan, size_t number, sqlite3_stmt *ledger, int column)
+{
+    const struct verify_table *table = &scan->verify->tables[number];
+    struct keys *keys = &scan->keys[number];
+    int64_t first;
+
+    if (table->parts[0] != 'I') {
+        keys->all = true;
+        remember(scan, number, hash_of(scan, ledger, column));
+        return;
+    }
+    if (keys->rises_not)
+        return;
+    if (!first_number(table, ledger, column, &first) ||
+        (table->leaves > 1 && (table->in_order ? first <= keys->first : first < keys->first))) {
+        keys->rises_not = true;
+        return;
+    }
+    if (table->leaves == 1 || first > keys->first) {
+        sort(keys);
+        keys->count = 0;
+        keys->first = first;
+    }
+    if (!table->in_order)
+        remember(scan, number, hash_of(scan, ledger, column));
+}
+
+/* All keys of a table. What cannot be read has been told by the first reading. */
+static void collect(struct scan *scan, size_t number)
+{
+    struct keys *keys = &scan->keys[number];
+    sqlite3_stmt *ledger = verify_prepare(scan->verify, scan->verify->db,
+                                          "SELECT key FROM ledger WHERE table_name = ?1"
+                                          " ORDER BY leaf",
+                                          VERIFY_TREE, "ledger");
+
+    keys->count = 0;
+    keys->twice = 0;
+    if (ledger)
+        sqlite3_bind_text(ledger, 1, scan->verify->tables[number].name, -1, SQLITE_STATIC);
+    while (ledger && !scan->failed && sqlite3_step(ledger) == SQLITE_ROW)
+        remember(scan, number, hash_of(scan, ledger, 0));
+    sqlite3_finalize(ledger);
+    sort(keys);
+    keys->all = true;
 }
 
 /* ---- checkpoints ---- */
@@ -166,7 +257,7 @@ static void scan_leaf(struct scan *scan, sqlite3_stmt *ledger)
 
     if (table) {
         table->leaves++;
-        remember(scan, (size_t)(table - verify->tables), hash_of(scan, ledger, 2));
+        note_key(scan, (size_t)(table - verify->tables), ledger, 2);
         if (table->counted && sqlite3_column_int64(ledger, 2) <= table->last) {
             char key[24];
 
@@ -199,13 +290,14 @@ static void scan_ledger(struct scan *scan)
     next_checkpoint(scan);
     check_head(scan);
     verify_progress(verify, "tree", 0, (uint64_t)verify->leaves);
-    while (ledger && !verify->stopped && verify_step(verify, ledger, VERIFY_TREE, "ledger")) {
+    while (ledger && !verify_stopped(verify) &&
+           verify_step(verify, ledger, VERIFY_TREE, "ledger")) {
         scan_leaf(scan, ledger);
         check_head(scan);
         if (scan->tree.size % PROGRESS_STEP == 0)
             verify_progress(verify, "tree", scan->tree.size, (uint64_t)verify->leaves);
     }
-    while (scan->has_checkpoint && !verify->stopped) {
+    while (scan->has_checkpoint && !verify_stopped(verify)) {
         char key[24];
 
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(scan->checkpoints, 0));
@@ -220,13 +312,6 @@ static void scan_ledger(struct scan *scan)
 }
 
 /* ---- rows against the keys that the ledger has ---- */
-
-static int compare_hashes(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
 
 static const char *text_of(sqlite3_stmt *select, int column, char *ret, size_t size)
 {
@@ -269,7 +354,6 @@ static void compare_table(struct scan *scan, size_t number)
     struct verify_table *table = &scan->verify->tables[number];
     struct keys *keys = &scan->keys[number];
     char *sql = text_format("SELECT count(*) FROM %s NOT INDEXED", table->name);
-    size_t twice = 0;
     int64_t rows;
 
     if (!sql) {
@@ -278,15 +362,18 @@ static void compare_table(struct scan *scan, size_t number)
     }
     rows = verify_ask(scan->verify, sql, 0, 0, VERIFY_ROW);
     free(sql);
-    if (keys->count > 0)
-        qsort(keys->hashes, keys->count, sizeof(*keys->hashes), compare_hashes);
-    for (size_t i = 1; i < keys->count; i++)
-        twice += keys->hashes[i] == keys->hashes[i - 1];
-    if (twice > 0)
+    if (keys->rises_not)
+        collect(scan, number);
+    else
+        sort(keys);
+    if (keys->twice > 0)
         verify_tell(scan->verify, VERIFY_WRONG, VERIFY_ROW, table->name, NULL,
-                    "%zu rows stand in the ledger more than once", twice);
-    if (rows != table->leaves || twice > 0)
-        name_strangers(scan, number);
+                    "%zu rows stand in the ledger more than once", keys->twice);
+    if (rows == table->leaves && keys->twice == 0)
+        return;
+    if (!keys->all)
+        collect(scan, number);
+    name_strangers(scan, number);
 }
 
 enum status verify_tree(struct verify *verify, struct error *err)
@@ -311,7 +398,7 @@ enum status verify_tree(struct verify *verify, struct error *err)
     status = parse_head(scan, err);
     if (status == STATUS_OK) {
         scan_ledger(scan);
-        for (size_t i = 0; i < verify->table_count && !scan->failed && !verify->stopped; i++)
+        for (size_t i = 0; i < verify->table_count && !scan->failed && !verify_stopped(verify); i++)
             compare_table(scan, i);
     }
     if (status == STATUS_OK && scan->expects && !scan->head_seen)

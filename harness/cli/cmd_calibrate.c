@@ -145,7 +145,7 @@ static int calibrate(const struct command_line *line, struct store *store, void 
     int wake_fd = -1, result;
     json_t *json;
 
-    if (interrupt_open(&wake_fd, &err) != STATUS_OK ||
+    if (interrupt_open(INTERRUPT_TRIALS, &wake_fd, &err) != STATUS_OK ||
         run_all(line, store, *count, wake_fd, &tally, &interrupted, &err) != STATUS_OK) {
         result = command_fail(&err);
     } else {

@@ -142,7 +142,7 @@ static int run_plan(const struct command_line *line, struct store *store, const 
         log_error("%s", err.message);
         return ASSAY_EXIT_STORE;
     }
-    if (interrupt_open(&options.wake_fd, &err) != STATUS_OK ||
+    if (interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err) != STATUS_OK ||
         campaign_run(&campaign, &options, &summary, &err) != STATUS_OK) {
         result = command_fail(&err);
     } else if (summary.interrupted) {

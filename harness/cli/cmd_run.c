@@ -206,7 +206,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
     if (signing_open(&signing, &err) != STATUS_OK)
         return command_fail(&err);
     options.key = signing_key(&signing);
-    status = interrupt_open(&options.wake_fd, &err);
+    status = interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err);
     if (status == STATUS_OK)
         status = campaign_run(campaign, &options, &summary, &err);
     signing_close(&signing);

@@ -6,21 +6,28 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_again.h"
+#include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/clock.h"
 #include "harness/core/log.h"
+#include "harness/core/text.h"
 #include "results/bundle.h"
 #include "results/verify.h"
 
 enum { KEY_HEAD = 0x100, KEY_PUBLIC = 'k', KEY_NONCE = 0x101, KEY_FAST, KEY_THREADS, KEY_TSA };
 
 #define KEYS_MAX 16
+#define BAR_WIDTH 24
+#define REDRAW_NS INT64_C(100000000) /* of the bar on a terminal */
+#define LINE_NS INT64_C(10000000000) /* between two lines elsewhere */
 
 /* What the verifier's calls come back with. */
 struct report {
     json_t *findings;
-    bool json, progress;
-    int64_t told;
+    bool json, terminal, quiet;
+    int wake_fd;            /* readable after Ctrl-C */
+    int64_t told, shown_ns; /* when the progress was last shown */
 };
 
 static void found(void *context, const struct verify_finding *finding)
@@ -55,14 +62,30 @@ static void found(void *context, const struct verify_finding *finding)
     report->told++;
 }
 
+/* A bar on a terminal; elsewhere a line now and then, none for what is done at once. */
+static void show_progress(struct report *report, const struct verify_progress *progress)
+{
+    int64_t now = clock_monotonic_ns();
+    double part = progress->total > 0 ? (double)progress->done / (double)progress->total : 0;
+    int filled = (int)(part * BAR_WIDTH);
+
+    if (report->quiet || progress->total == 0 ||
+        now - report->shown_ns < (report->terminal ? REDRAW_NS : LINE_NS))
+        return;
+    report->shown_ns = now;
+    if (report->terminal)
+        fprintf(stderr, "\r\033[K%-12s [%.*s%*s] %3d %%", progress->doing, filled,
+                "########################", BAR_WIDTH - filled, "", (int)(100 * part));
+    else
+        log_info("%s %d %%", progress->doing, (int)(100 * part));
+}
+
 static bool progress(void *context, const struct verify_progress *progress)
 {
-    const struct report *report = context;
+    struct report *report = context;
 
-    if (report->progress && progress->total > 0)
-        fprintf(stderr, "\r%-12s %3d %%", progress->doing,
-                (int)(100 * (double)progress->done / (double)progress->total));
-    return true;
+    show_progress(report, progress);
+    return !interrupt_asked(report->wake_fd);
 }
 
 static json_t *summary_json(const struct verify_summary *summary, struct report *report,
@@ -85,6 +108,18 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
         report->findings);
 }
 
+/* A rate is told only of what took long enough to have one. */
+static void append_speed(struct text *out, const struct verify_summary *summary)
+{
+    char size[TEXT_HUMAN_SIZE], time[TEXT_HUMAN_SIZE];
+
+    text_append_format(out, "%s in %s", text_human_bytes((double)summary->bytes, size),
+                       text_human_duration(1e9 * summary->seconds, time));
+    if (summary->seconds >= 1)
+        text_append_format(out, ", %.0f MB/s", (double)summary->bytes / 1e6 / summary->seconds);
+    text_append_char(out, '\n');
+}
+
 static int show(const struct verify_summary *summary, struct report *report, const char *path)
 {
     char root[DIGEST_HEX_SIZE];
@@ -101,9 +136,10 @@ static int show(const struct verify_summary *summary, struct report *report, con
         if (summary->leaves > 0)
             text_append_format(&out, " with root %s", digest_hex(&summary->root, root));
         text_append_format(&out,
-                           "; %lld estimates and %lld comparisons worked out again; %lld wrong\n",
+                           "; %lld estimates and %lld comparisons worked out again; %lld wrong; ",
                            (long long)summary->estimates, (long long)summary->comparisons,
                            (long long)summary->wrong);
+        append_speed(&out, summary);
         result = output_text(&out);
     }
     return result != ASSAY_EXIT_OK ? result : summary->wrong ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_OK;
@@ -142,7 +178,9 @@ static int run(const struct command_line *line)
     const char *path = line->argument_count ? line->arguments[0] : command_database(line);
     struct key_public keys[KEYS_MAX];
     struct report report = {.json = command_has(line, KEY_JSON),
-                            .progress = isatty(STDERR_FILENO) && !command_has(line, KEY_QUIET)};
+                            .terminal = isatty(STDERR_FILENO) == 1,
+                            .quiet = command_has(line, KEY_QUIET),
+                            .shown_ns = clock_monotonic_ns()};
     struct verify_options options = {
         .context = &report, .found = found, .progress = progress, .compare = comparison_again,
         .wait_ns = database_wait_ns(STORE_READ)};
@@ -151,18 +189,21 @@ static int run(const struct command_line *line)
     enum status status;
     int result;
 
-    if (read_options(line, keys, &options, &err) != STATUS_OK)
+    if (read_options(line, keys, &options, &err) != STATUS_OK ||
+        interrupt_open(INTERRUPT_READING, &report.wake_fd, &err) != STATUS_OK)
         return command_fail(&err);
     report.findings = json_array();
     status = bundle_recognise(path) ? bundle_verify(path, &options, &summary, &err)
                                     : verify_file(path, &options, &summary, &err);
-    if (report.progress)
-        fprintf(stderr, "\r%20s\r", "");
+    if (report.terminal && !report.quiet)
+        fprintf(stderr, "\r\033[K");
     if (status == STATUS_OK) {
         result = show(&summary, &report, path);
     } else {
         log_error("%s", err.message);
-        result = status == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
+        result = status == STATUS_INVALID       ? ASSAY_EXIT_USAGE
+                 : status == STATUS_INTERRUPTED ? ASSAY_EXIT_INTERRUPTED
+                                                : ASSAY_EXIT_STORE;
     }
     json_decref(report.findings);
     return result;

@@ -2,18 +2,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "harness/cli/command.h"
 
 static int write_end = -1;
 static volatile sig_atomic_t seen;
+static const char *note;
 
 static void handle_signal(int number)
 {
-    static const char note[] = "\nassay: stopping after this trial is put away; once more to stop "
-                               "at once\n";
     ssize_t ignored;
 
     (void)number;
@@ -21,12 +22,15 @@ static void handle_signal(int number)
         _exit(ASSAY_EXIT_INTERRUPTED);
     seen = 1;
     ignored = write(write_end, "x", 1);
-    ignored = write(STDERR_FILENO, note, sizeof(note) - 1);
+    ignored = write(STDERR_FILENO, note, strlen(note));
     (void)ignored;
 }
 
-enum status interrupt_open(int *ret_fd, struct error *err)
+enum status interrupt_open(enum interrupt_of what, int *ret_fd, struct error *err)
 {
+    static const char *const notes[] = {
+        "\nassay: stopping after this trial is put away; once more to stop at once\n",
+        "\nassay: stopping\n"};
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
     int ends[2];
@@ -34,6 +38,7 @@ enum status interrupt_open(int *ret_fd, struct error *err)
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         return error_set_errno(err, errno, "pipe for signals");
     write_end = ends[1];
+    note = notes[what];
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         struct sigaction before;
@@ -46,4 +51,11 @@ enum status interrupt_open(int *ret_fd, struct error *err)
     }
     *ret_fd = ends[0];
     return STATUS_OK;
+}
+
+bool interrupt_asked(int fd)
+{
+    struct pollfd watched = {.fd = fd, .events = POLLIN};
+
+    return poll(&watched, 1, 0) > 0;
 }
