@@ -57,11 +57,60 @@ void autoregression_fit_levinson(const double *gamma, size_t count, size_t max_o
     }
 }
 
+/* Sums over t of forward[t] backward[t - 1], and of the squares of both. */
+struct products {
+    double cross, power;
+};
+
+static void sum_products(const double *forward, const double *backward, size_t count,
+                         struct products *ret)
+{
+    double cross = 0, power = 0;
+    size_t t;
+
+    for (t = 1; t < count; t++) {
+        cross += forward[t] * backward[t - 1];
+        power += forward[t] * forward[t] + backward[t - 1] * backward[t - 1];
+    }
+    *ret = (struct products){cross, power};
+}
+
+/*
+ * One lattice step, and the sums of the order behind it in the same pass: the sums, which must be
+ * added up in order, take their time beside the step.
+ */
+static void filter(double *restrict forward, double *restrict backward, size_t order, size_t count,
+                   double reflection, struct products *ret)
+{
+    double cross = 0, power = 0;
+    double f = forward[order], b = backward[order - 1], last; /* last: the new backward[t - 1] */
+    size_t t;
+
+    forward[order] = f - reflection * b;
+    last = b - reflection * f;
+    b = backward[order];
+    backward[order] = last;
+    for (t = order + 1; t < count; t++) {
+        double next = backward[t], new_f;
+
+        f = forward[t];
+        new_f = f - reflection * b;
+        cross += new_f * last;
+        power += new_f * new_f + last * last;
+        forward[t] = new_f;
+        last = b - reflection * f;
+        backward[t] = last;
+        b = next;
+    }
+    *ret = (struct products){cross, power};
+}
+
 void autoregression_fit_burg(const double *x, size_t count, size_t max_order, double penalty,
                              double *work, struct autoregression *ret)
 {
     double phi[AUTOREGRESSION_MAX] = {0}, sigma2 = 0, best = 0;
     double *forward = work, *backward = work + count;
+    struct products sums;
     size_t order, t;
 
     for (t = 0; t < count; t++) {
@@ -76,24 +125,17 @@ void autoregression_fit_burg(const double *x, size_t count, size_t max_order, do
     if (max_order > AUTOREGRESSION_MAX)
         max_order = AUTOREGRESSION_MAX;
     keep_best(sigma2, 0, phi, count, penalty, &best, ret);
+    sum_products(forward, backward, count, &sums);
     for (order = 1; order <= max_order && order < count; order++) {
-        double cross = 0, power = 0, reflection;
+        const double cross = sums.cross, power = sums.power;
+        double reflection;
 
-        for (t = order; t < count; t++) {
-            cross += forward[t] * backward[t - 1];
-            power += forward[t] * forward[t] + backward[t - 1] * backward[t - 1];
-        }
         if (!(power > 0))
             break;
         reflection = 2 * cross / power;
         if (!(fabs(reflection) < 1))
             break;
-        for (t = count - 1; t >= order; t--) {
-            double f = forward[t], b = backward[t - 1];
-
-            forward[t] = f - reflection * b;
-            backward[t] = b - reflection * f;
-        }
+        filter(forward, backward, order, count, reflection, &sums);
         extend(phi, order, reflection);
         sigma2 *= 1 - reflection * reflection;
         if (!(sigma2 > 0))

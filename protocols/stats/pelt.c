@@ -8,6 +8,18 @@ struct sums {
     double *sum, *squares, *inverse;
 };
 
+/*
+ * Starts that may still be the last one, ascending, with what the loops below need of each beside
+ * the other: they run over all of them for every value, and so use the processor's vectors.
+ */
+struct starts {
+    size_t *place;
+    double *sum, *squares; /* prefix sums behind what a new segment skips */
+    double *best;          /* cost up to the start */
+    double *cost;          /* with a segment from there to the current value */
+    size_t count;
+};
+
 static void make_sums(const double *w, size_t count, struct sums *sums)
 {
     double mean = 0;
@@ -25,12 +37,75 @@ static void make_sums(const double *w, size_t count, struct sums *sums)
     }
 }
 
-/* Squares about the mean of w[from, to). */
-static inline double squares_about_mean(const struct sums *sums, size_t from, size_t to)
+static void add_start(struct starts *starts, size_t place, size_t skip, double best, size_t count,
+                      const struct sums *sums)
 {
-    double sum = sums->sum[to] - sums->sum[from];
+    /* One that has not as much as it skips behind it is never used. */
+    size_t from = place + skip <= count ? place + skip : count;
 
-    return sums->squares[to] - sums->squares[from] - sum * sum * sums->inverse[to - from];
+    starts->place[starts->count] = place;
+    starts->sum[starts->count] = sums->sum[from];
+    starts->squares[starts->count] = sums->squares[from];
+    starts->best[starts->count] = best;
+    starts->count++;
+}
+
+/* The least of the numbers; INFINITY when there are none. Four chains, since none waits then. */
+static double least_of(const double *x, size_t count)
+{
+    double least[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
+    size_t i, j;
+
+    for (i = 0; i + 4 <= count; i += 4)
+        for (j = 0; j < 4; j++)
+            least[j] = x[i + j] < least[j] ? x[i + j] : least[j];
+    for (; i < count; i++)
+        least[0] = x[i] < least[0] ? x[i] : least[0];
+    for (j = 1; j < 4; j++)
+        least[0] = least[j] < least[0] ? least[j] : least[0];
+    return least[0];
+}
+
+/*
+ * Costs of the first `usable` starts, the last segment being what lies between them and t. Returns
+ * the least.
+ */
+static double find_costs(const struct starts *starts, size_t usable, const struct sums *sums,
+                         size_t t, size_t skip, double weight)
+{
+    const double sum_t = sums->sum[t], squares_t = sums->squares[t];
+    double *restrict cost = starts->cost;
+    size_t i;
+
+    for (i = 0; i < usable; i++)
+        cost[i] = sums->inverse[t - starts->place[i] - skip];
+    for (i = 0; i < usable; i++) {
+        double sum = sum_t - starts->sum[i];
+
+        cost[i] = starts->best[i] + weight * (squares_t - starts->squares[i] - sum * sum * cost[i]);
+    }
+    return least_of(cost, usable);
+}
+
+/* Drops usable starts that are worse by more than what a later split could win back. */
+static void prune(struct starts *starts, size_t usable, double slack, double best)
+{
+    size_t worse = 0, kept = 0, i;
+
+    for (i = 0; i < usable; i++)
+        worse += !(starts->cost[i] - slack <= best);
+    if (worse == 0)
+        return;
+    for (i = 0; i < starts->count; i++) {
+        if (i < usable && !(starts->cost[i] - slack <= best))
+            continue;
+        starts->place[kept] = starts->place[i];
+        starts->sum[kept] = starts->sum[i];
+        starts->squares[kept] = starts->squares[i];
+        starts->best[kept] = starts->best[i];
+        kept++;
+    }
+    starts->count = kept;
 }
 
 /* Follows the best last starts back from the end; ascending order. */
@@ -53,10 +128,11 @@ enum status pelt_find(const double *w, size_t count, size_t skip, double sigma2,
                       size_t least, size_t *ret_changes, size_t *ret_change_count,
                       struct error *err)
 {
-    double *memory = malloc(5 * (count + 1) * sizeof(*memory)), *best, *cost;
-    size_t *places = calloc(2 * (count + 1), sizeof(*places)), *last, *candidate;
+    const size_t room = count + 1;
+    double *memory = malloc(7 * room * sizeof(*memory));
+    size_t *places = calloc(2 * room, sizeof(*places)), *last, t;
     double constant = penalty + (double)skip, slack = (double)skip, weight = 1 / sigma2;
-    size_t candidates = 1, i, t;
+    struct starts starts;
     struct sums sums;
 
     if (!memory || !places) {
@@ -65,39 +141,30 @@ enum status pelt_find(const double *w, size_t count, size_t skip, double sigma2,
         return error_set(err, STATUS_NO_MEMORY, "no memory for the change points of %zu values",
                          count);
     }
-    sums = (struct sums){memory, memory + count + 1, memory + 2 * (count + 1)};
-    best = memory + 3 * (count + 1);
-    cost = memory + 4 * (count + 1);
+    sums = (struct sums){memory, memory + room, memory + 2 * room};
+    starts = (struct starts){places + room,     memory + 3 * room, memory + 4 * room,
+                             memory + 5 * room, memory + 6 * room, 0};
     last = places;
-    candidate = places + count + 1;
     make_sums(w, count, &sums);
 
-    best[0] = -constant;
-    candidate[0] = 0;
+    add_start(&starts, 0, skip, -constant, count, &sums);
     for (t = 1; t <= count; t++) {
         /* Starts are in ascending order, so those too close to t stand at the end. */
-        size_t usable = candidates, kept = 0;
+        size_t usable = starts.count, i = 0;
+        double lowest, best;
 
-        while (usable > 0 && t - candidate[usable - 1] < least)
+        while (usable > 0 && t - starts.place[usable - 1] < least)
             usable--;
-        best[t] = INFINITY;
-        for (i = 0; i < usable; i++) {
-            size_t s = candidate[i];
-
-            cost[i] = best[s] + weight * squares_about_mean(&sums, s + skip, t);
-            if (cost[i] + constant < best[t]) {
-                best[t] = cost[i] + constant;
-                last[t] = s;
-            }
+        lowest = find_costs(&starts, usable, &sums, t, skip, weight);
+        best = lowest + constant;
+        if (isfinite(best)) {
+            while (!(starts.cost[i] + constant <= best))
+                i++;
+            last[t] = starts.place[i];
         }
-        /* A start that is worse by more than what a later split could win back never wins. */
-        for (i = 0; i < candidates; i++) {
-            if (i >= usable || cost[i] - slack <= best[t])
-                candidate[kept++] = candidate[i];
-        }
-        candidates = kept;
-        if (isfinite(best[t]))
-            candidate[candidates++] = t;
+        prune(&starts, usable, slack, best);
+        if (isfinite(best))
+            add_start(&starts, t, skip, best, count, &sums);
     }
     *ret_change_count = read_back(last, count, ret_changes);
     free(memory);
