@@ -116,7 +116,7 @@ static void append_speed(struct text *out, const struct verify_summary *summary)
     text_append_format(out, "%s in %s", text_human_bytes((double)summary->bytes, size),
                        text_human_duration(1e9 * summary->seconds, time));
     if (summary->seconds >= 1)
-        text_append_format(out, ", %.0f MB/s", (double)summary->bytes / 1e6 / summary->seconds);
+        text_append_format(out, ", %.3g MB/s", (double)summary->bytes / 1e6 / summary->seconds);
     text_append_char(out, '\n');
 }
 

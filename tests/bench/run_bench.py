@@ -247,10 +247,25 @@ def scale_cases(options, database):
             "compare": ["compare", *(pair if len(pair) > 1 else [middle, middle])]}
 
 
+def time_verify(options, path, *words):
+    """Seconds, processor time (s) and peak memory (bytes) of one call."""
+    command = [str(part) for part in (options.assay, "verify", *words, path)]
+    start = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        print(f"could not be measured: {' '.join(command)} exited with {child.returncode}")
+        raise SystemExit(2)
+    return (time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
 def scale(options):
-    """The slowest of nine calls, whole process, in databases that grow tenfold each."""
+    """The slowest of nine calls, whole process, in databases that grow tenfold each.
+
+    verify, which reads all of it, is told apart: the faster of two calls, and its rate."""
     sizes = [10**power for power in range(2, 7) if 10**power <= options.results]
-    slowest, bytes_each, seconds = {}, [], []
+    slowest, bytes_each, seconds, verified = {}, [], [], []
     with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
         for size in sizes:
             path = pathlib.Path(folder) / f"{size}.db"
@@ -265,12 +280,18 @@ def scale(options):
                     run([options.assay, *words, "--db", path])
                     times.append(1e3 * (time.monotonic() - start))
                 slowest.setdefault(name, []).append(max(times))
+            verified.append((path.stat().st_size / 1e6,
+                             *min(time_verify(options, path, "--no-estimates") for _ in range(2))))
             path.unlink()
     rows = [["results", *(f"{size:,}" for size in sizes)],
             ["samples", *(f"{size * options.trials * options.samples:,}" for size in sizes)],
             ["bytes on disk per sample", *(f"{size:.2f}" for size in bytes_each)],
             ["writing, results a second", *(f"{a / b:.0f}" for a, b in zip(sizes, seconds))],
-            *([f"{name}, ms", *(f"{value:.1f}" for value in slowest[name])] for name in slowest)]
+            *([f"{name}, ms", *(f"{value:.1f}" for value in slowest[name])] for name in slowest),
+            ["verify --no-estimates, s", *(f"{v[1]:.2f}" for v in verified)],
+            ["verify --no-estimates, MB/s", *(f"{v[0] / v[1]:.0f}" for v in verified)],
+            ["verify --no-estimates, processor's MB/s", *(f"{v[0] / v[2]:.0f}" for v in verified)],
+            ["verify --no-estimates, peak MB", *(f"{v[3] / 1e6:.0f}" for v in verified)]]
     table = "\n".join("| " + " | ".join(row) + " |" for row in
                       [rows[0], ["---"] + ["---:"] * len(sizes), *rows[1:]])
     print(table, flush=True)
@@ -278,7 +299,13 @@ def scale(options):
         options.table.write_text(table + "\n", encoding="utf-8")
     worst = max(slowest, key=lambda name: slowest[name][-1])
     growth = max(values[-1] / values[0] for values in slowest.values())
-    return verdict("scale", slowest[worst][-1] < 100 and growth <= sizes[-1] / sizes[0],
+    rate = verified[-1][0] / verified[-1][1]
+    met = verdict("verify", rate >= 200,
+                  f"--no-estimates, {verified[-1][0]:.0f} MB with {sizes[-1]} results: {rate:.0f} MB/s "
+                  f"(goal: 200 or more), {verified[-1][0] / verified[-1][2]:.0f} MB/s a processor; "
+                  f"{sizes[-1] // sizes[0]} times the results take "
+                  f"{verified[-1][1] / verified[0][1]:.0f} times the time")
+    return met & verdict("scale", slowest[worst][-1] < 100 and growth <= sizes[-1] / sizes[0],
                    f"slowest at {sizes[-1]} results: {worst}, {slowest[worst][-1]:.1f} ms (goal: "
                    f"below 100); {sizes[-1] // sizes[0]} times the results take at most "
                    f"{growth:.1f} times the time (goal: linear or better)")
