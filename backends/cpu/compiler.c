@@ -36,7 +36,7 @@ static const char *const options[] = {
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fno-tree-loop-distribute-patterns",
+    NULL, /* a copy loop stays one: option_at */
     "-fno-stack-protector",
     "-fno-semantic-interposition",
     "-fno-asynchronous-unwind-tables",
@@ -48,14 +48,29 @@ static const char *const options[] = {
 
 #define OPTION_COUNT (sizeof(options) / sizeof(options[0]))
 
-const char *cpu_compiler_options(void)
+static bool is_clang(const struct cpu_compiler *compiler)
 {
-    static char line[1024];
+    return strstr(compiler->version, "clang") != NULL;
+}
+
+/* Clang refuses gcc's word for it, and makes no calls of functions that it is told not to know. */
+static const char *option_at(size_t index, bool clang)
+{
+    if (options[index] != NULL)
+        return options[index];
+    return clang ? "-fno-builtin" : "-fno-tree-loop-distribute-patterns";
+}
+
+const char *cpu_compiler_options(const struct cpu_compiler *compiler)
+{
+    static char lines[2][1024];
+    const bool clang = is_clang(compiler);
+    char *line = lines[clang];
 
     if (line[0] == '\0')
         for (size_t i = 0; i < OPTION_COUNT; i++) {
-            strncat(line, i > 0 ? " " : "", sizeof(line) - strlen(line) - 1);
-            strncat(line, options[i], sizeof(line) - strlen(line) - 1);
+            strncat(line, i > 0 ? " " : "", sizeof(lines[0]) - strlen(line) - 1);
+            strncat(line, option_at(i, clang), sizeof(lines[0]) - strlen(line) - 1);
         }
     return line;
 }
@@ -275,7 +290,8 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
         goto done;
     }
     fds[0].parent_fd = fds[1].parent_fd = fd;
-    memcpy(argv + 1, options, sizeof(options));
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        argv[1 + i] = option_at(i, is_clang(compiler));
     for (size_t i = 0; i < WORDS_MAX && words[i] != NULL; i++)
         argv[1 + OPTION_COUNT + i] = words[i];
     status = process_spawn(&process_options, &process, err);

@@ -28,9 +28,11 @@ void cpu_compiler_finish(struct cpu_compiler *compiler);
 /* Driver, compiler proper, assembler and linker. */
 void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret);
 
-/* What every kernel is compiled with, as one line of words; the module's own options come on top.
+/*
+ * What every kernel is compiled with by this compiler, as one line of words; the module's own
+ * options come on top. The string stays.
  */
-const char *cpu_compiler_options(void);
+const char *cpu_compiler_options(const struct cpu_compiler *compiler);
 
 /*
  * What -march=native means here: digest of the processor's model and feature flags, so that a cache

@@ -211,7 +211,8 @@ static void add_stack(const struct cpu_state *state, struct reading_list *list)
                         "no driver stands between a processor and its compiler's code");
     reading_add_text(list, "device.compiler", state->compiler.identity,
                      "--version, -print-prog-name=cc1, build-ids");
-    reading_add_text(list, "device.compiler.options", cpu_compiler_options(), "assay");
+    reading_add_text(list, "device.compiler.options", cpu_compiler_options(&state->compiler),
+                     "assay");
     if (state->cache.folder != NULL)
         reading_add_text(list, "device.kernel_cache", state->cache.folder,
                          "XDG_CACHE_HOME or HOME");

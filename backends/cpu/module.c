@@ -43,7 +43,7 @@ static struct digest prelude_digest(void)
 static struct digest key_of(const struct cpu_state *state, const struct text *joined)
 {
     static const char format[] = "assay cpu kernel 1";
-    const char *options = cpu_compiler_options();
+    const char *options = cpu_compiler_options(&state->compiler);
     struct digest_state digest;
 
     digest_init(&digest);
@@ -139,12 +139,13 @@ static enum status provide(struct cpu_state *state, struct cpu_module *module,
 }
 
 /* What the compiler was given, defines included: they stand in the text, which equals -D. */
-static char *full_options(const struct module_source *source)
+static char *full_options(const struct cpu_state *state, const struct module_source *source)
 {
     struct text text;
 
     text_init(&text);
-    text_append_format(&text, "%s -DLANES=%" PRIu32, cpu_compiler_options(), source->lanes);
+    text_append_format(&text, "%s -DLANES=%" PRIu32, cpu_compiler_options(&state->compiler),
+                       source->lanes);
     for (size_t i = 0; i < source->define_count; i++)
         text_append_format(&text, " -D%s=%s", source->defines[i].name, source->defines[i].value);
     return text_steal(&text);
@@ -182,7 +183,7 @@ enum status cpu_module_load(struct device *base, const struct module_source *sou
     module->lanes = source->lanes;
     module->source = digest_bytes(source->text, strlen(source->text));
     module->file = strdup(source->file);
-    module->options = full_options(source);
+    module->options = full_options(state, source);
     if (module->file == NULL || module->options == NULL)
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     else

@@ -151,6 +151,26 @@ static void test_missing_compiler(void **state)
     free(kept);
 }
 
+/* The third of those that are looked for, too, compiles kernels. */
+static void test_clang(void **state)
+{
+    struct error err = ERROR_INIT;
+    struct device *device;
+    uint32_t got = 0;
+
+    (void)state;
+    if (system("clang --version > /dev/null 2>&1") != 0)
+        skip();
+    set_cache("clang");
+    setenv("ASSAY_CC", "clang", 1);
+    device = open_device();
+    if (load_and_run(device, 7, &got, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(got, 7);
+    device_close(device);
+    unsetenv("ASSAY_CC");
+}
+
 static void test_compilers_that_fail(void **state)
 {
     (void)state;
@@ -483,6 +503,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missing_compiler),
+        cmocka_unit_test(test_clang),
         cmocka_unit_test(test_compilers_that_fail),
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_no_cache),
