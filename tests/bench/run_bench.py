@@ -4,8 +4,8 @@
 usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N]
                     [--results N] [--trials N] [--samples N] [--table FILE] [NAME ...]
 
-NAME is one of: copy triad cpu_copy cpu_triad cpu_rates launch cpu_launch product convolution host store
-sample memory devices scale verify (default: all). Exit status: 0 when every
+NAME is one of: copy triad cpu_copy cpu_triad cpu_rates opencl_rates launch cpu_launch product
+convolution host store sample memory devices scale verify (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
 import argparse
@@ -89,27 +89,30 @@ def stream(options, kernel, device="opencl:0", label=None, environment=None):
                    f"{statistics.median(rates['openmp']):.1f} GB/s)")
 
 
-def cpu_rates(options):
-    """Rates by counted bytes against copy's, in pairs."""
+RATED = ("layer_norm", "softmax", "adamw")
+
+
+def rates(options, device, label, environment=None):
+    """Rates by counted bytes against copy's: all in turns in one process, one ratio a process."""
     met = True
-    environment = bound_environment()
-    order = random.Random(options.seed)
-
-    def rate(name):
-        described = json.loads(run([options.assay, "describe", name, "--json"]))
-        series = [int(line) for line in run([options.tools / "device_stream", "cpu:0", name, BLOCK,
-                                             SAMPLES], env=environment).split()]
-        return described["costs"][0]["bytes"] / statistics.median(series[WARMUP:])
-
-    for name in ("layer_norm", "softmax", "adamw"):
-        logs = []
-        for _ in range(options.pairs):
-            got = {arm: rate(arm) for arm in order.sample(["copy", name], 2)}
-            logs.append(math.log(got[name] / got["copy"]))
-        value, low, high = ratio(logs)
-        met &= verdict(f"cpu_{name}", low >= 0.9,
+    logs, copies = {name: [] for name in RATED}, []
+    for _ in range(options.pairs):
+        got = {}
+        for line in run([options.tools / "bench_rates", device, BLOCK, SAMPLES, "copy", *RATED],
+                        env=environment).splitlines():
+            name, count, elapsed = line.split()
+            got.setdefault(name, []).append(int(count) / int(elapsed))
+        copies.append(statistics.median(got["copy"][WARMUP:]))
+        for name in RATED:
+            logs[name].append(statistics.median(
+                math.log(ours / copy) for ours, copy in zip(got[name][WARMUP:],
+                                                            got["copy"][WARMUP:])))
+    for name in RATED:
+        value, low, high = ratio(logs[name])
+        met &= verdict(f"{label}_{name}", low >= 0.9,
                        f"rate / copy's rate {value:.3f}, 95 % interval {low:.3f} to {high:.3f} over "
-                       f"{len(logs)} pairs (goal: from 0.9)")
+                       f"{len(logs[name])} processes (goal: from 0.9; copy's median "
+                       f"{statistics.median(copies):.1f} GB/s)")
     return met
 
 
@@ -336,7 +339,8 @@ def main():
                 "cpu_copy": lambda o: stream(o, "copy", "cpu:0", "cpu_copy", bound_environment()),
                 "cpu_triad": lambda o: stream(o, "triad", "cpu:0", "cpu_triad",
                                               bound_environment()),
-                "cpu_rates": cpu_rates, "cpu_launch": cpu_launch,
+                "cpu_rates": lambda o: rates(o, "cpu:0", "cpu", bound_environment()),
+                "opencl_rates": lambda o: rates(o, "opencl:0", "opencl"), "cpu_launch": cpu_launch,
                 "product": lambda o: against_bare_onednn(o, "product", o.largest),
                 "convolution": lambda o: against_bare_onednn(o, "convolution", o.images),
                 "host": host,
