@@ -1,4 +1,7 @@
 #include "harness/cli/commands.h"
+
+#include <string.h>
+
 #include "harness/cli/output.h"
 #include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
@@ -31,6 +34,12 @@ static int run(const struct command_line *line)
 
     if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
         return command_fail(&err);
+    if (line->argument_count == 1 && strchr(line->arguments[0], '/')) {
+        log_error("%s is one result: name the other one, too (a single argument is a campaign made "
+                  "by `assay ab`)",
+                  line->arguments[0]);
+        return ASSAY_EXIT_USAGE;
+    }
     return with_store(line, STORE_READ, compare, &options);
 }
 

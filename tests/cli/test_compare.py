@@ -261,6 +261,11 @@ class Compare(CliTest):
         self.assertEqual(self.query("SELECT kind FROM comparison"), [("calibration",)])
         self.assert_worked_out_again("sd_log")
 
+    def test_one_result_alone(self):
+        call = self.assay("compare", "last/1", "--db", self.db)
+        self.assertEqual(call.status, 2, call.err)
+        self.assertIn("last/1 is one result: name the other one", call.err)
+
     def test_gate_of_unknown_results(self):
         self.measure()
         self.assertEqual(self.gate("last/1", "last/9"), 4)
