@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/guard.h"
 #include "harness/core/text.h"
 
 #define BYTES_MAX ((size_t)256 << 20)
@@ -248,7 +249,9 @@ static enum status run(const struct nvrtc *nvrtc, struct _nvrtcProgram *program,
     ret->compiler = text_format("NVRTC %d.%d (%s)", nvrtc->major, nvrtc->minor, nvrtc->lib.path);
     if (ret->options == NULL || ret->compiler == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    gpu_guard_begin(ret->compiler, file, strchr(options[0], '=') + 1);
     code = nvrtc->api.nvrtcCompileProgram(program, (int)count, pointers);
+    gpu_guard_end();
     ret->log = read_log(&nvrtc->api, program);
     if (code == CUDA_NVRTC_SUCCESS)
         return read_code(nvrtc, program, file, compute < 0, ret, err);

@@ -1,11 +1,10 @@
 #include "backends/hip/internal.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "backends/gpu/guard.h"
 #include "harness/core/text.h"
 
 #define BYTES_MAX ((size_t)1 << 30)
@@ -60,41 +59,6 @@ static enum status read_code(const struct hip_rtc *rtc, struct _hiprtcProgram *p
     return STATUS_OK;
 }
 
-/*
- * HIPRTC ends the process on an arch that it does not know. Whoever watches the process then finds
- * on stderr what it was doing; handlers of others (LLVM's, a sanitizer's) come after ours.
- */
-static const int fatal_signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
-#define FATAL_SIGNALS (sizeof(fatal_signals) / sizeof(fatal_signals[0]))
-static struct sigaction others[FATAL_SIGNALS];
-static char last_words[512];
-
-static void guard_end(void)
-{
-    for (size_t i = 0; i < FATAL_SIGNALS; i++)
-        sigaction(fatal_signals[i], &others[i], NULL);
-}
-
-static void say_last_words(int number)
-{
-    ssize_t told = write(STDERR_FILENO, last_words, strlen(last_words));
-
-    (void)told;
-    (void)number; /* what ended the process does so again, now for the others to see */
-    guard_end();
-}
-
-static void guard_begin(const char *version, const char *file, const char *arch)
-{
-    const struct sigaction ours = {.sa_handler = say_last_words};
-
-    snprintf(last_words, sizeof(last_words),
-             "%s ended the process while it compiled %s for %s; does it know that arch?\n", version,
-             file, arch);
-    for (size_t i = 0; i < FATAL_SIGNALS; i++)
-        sigaction(fatal_signals[i], &ours, &others[i]);
-}
-
 /* Splits `options` (changed) at its spaces and compiles. */
 static int run_compiler(const struct hip_rtc *rtc, struct _hiprtcProgram *program, char *options)
 {
@@ -128,9 +92,9 @@ enum status hip_compile_for(const struct hip_rtc *rtc, const char *arch, bool fl
         free(options);
         return hip_rtc_fail(err, file, "hiprtcCreateProgram", code);
     }
-    guard_begin(version, file, arch);
+    gpu_guard_begin(version, file, arch);
     code = run_compiler(rtc, handle, options);
-    guard_end();
+    gpu_guard_end();
     free(options);
     ret->log = read_log(rtc, handle);
     if (ret->log == NULL)

@@ -110,6 +110,8 @@ unsigned nvrtcCompileProgram(struct _nvrtcProgram *program, int option_count,
     size_t size;
 
     SHIM_FAULT(unsigned, nvrtcCompileProgram);
+    if (getenv("ASSAY_SHIM_COMPILER_ABORTS") != NULL)
+        abort();
     if (!options_fit(option_count, options))
         return CUDA_NVRTC_ERROR_INVALID_OPTION;
     text = core_program_text(program->program);

@@ -80,7 +80,7 @@ unsigned hiprtcCompileProgram(struct _hiprtcProgram *program, int count, const c
     size_t size;
 
     SHIM_FAULT(unsigned, hiprtcCompileProgram);
-    if (getenv("ASSAY_SHIM_HIPRTC_ABORTS") != NULL)
+    if (getenv("ASSAY_SHIM_COMPILER_ABORTS") != NULL)
         abort(); /* as HIPRTC 5.2 does on an arch that it does not know */
     if (!options_fit(count, options))
         return HIP_RTC_ERROR_INVALID_OPTION;
