@@ -303,7 +303,9 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
  * the matrix products, where there are any), protocol, backend, device_spec, device, simulated,
  * trials_ok, trials_ended, trials_planned, verdict, mean_ns, mean_ns_lo, mean_ns_hi, headline,
  * rate_unit, rate, rate_lo, rate_hi, energy_source, energy_per_iteration_j,
- * energy_per_item_j, mean_power_w, created_utc_ns, created, imported. null where not known.
+ * energy_per_item_j, mean_power_w, created_utc_ns, created, workload_digest, protocol_digest (hex
+ * SHA-256 of the declarations' canonical JSON), driver_version, host (its name), tool_version,
+ * imported. null where not known.
  * `imported` names the program that measured where it was not assay: then the verdict is
  * "imported", and rate and mean_ns are what its file says (store_import.h).
  * Filters that are NULL or 0 let everything pass.

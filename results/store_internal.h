@@ -108,6 +108,18 @@ void store_snapshot_end(struct store *store);
 
 /* ---- shared by several files ---- */
 
+/*
+ * The value of a reading of a set, as SQL; NULL: not told, or withheld. What a result on paper needs
+ * beside it are the device's driver (of a row `d` of device) and the host, by its name in `trial`.
+ */
+#define CONTEXT_READING(set, name)                                                                 \
+    "(SELECT json_extract(r.body, '$.value') FROM reading_member m JOIN reading r"                 \
+    " ON r.id = m.reading WHERE m.reading_set = " set " AND r.name = '" name "')"
+#define CONTEXT_DRIVER_VERSION CONTEXT_READING("d.readings", "device.driver_version")
+#define CONTEXT_HOST(trial)                                                                        \
+    CONTEXT_READING("(SELECT readings FROM environment WHERE trial = " trial " AND at = 'host')",  \
+                    "host.name")
+
 /* store_content.c; within a change. */
 enum status store_insert_content(struct store *store, const char *kind, const void *bytes,
                                  size_t length, struct digest *ret, struct error *err);

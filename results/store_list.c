@@ -35,7 +35,10 @@
     " json_extract(e.body, '$.energy_per_item_j.value') AS energy_per_item_j,"                     \
     " json_extract(e.body, '$.mean_power_w') AS mean_power_w,"                                     \
     " g.created_utc_ns, g.created_utc_ns AS 'created:iso',"                                        \
-    " i.program AS imported"
+    " lower(hex(c.workload)) AS workload_digest, lower(hex(c.protocol)) AS protocol_digest,"       \
+    " " CONTEXT_DRIVER_VERSION " AS driver_version, " CONTEXT_HOST(                                \
+        "(SELECT max(t.id) FROM trial t WHERE t.cell = c.id)") " AS host,"                         \
+    " g.tool_version, i.program AS imported"
 
 /* What is known of each cell `c` of the campaign `g`. */
 #define JOINS                                                                                      \

@@ -16,7 +16,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import CliTest  # noqa: E402
 
 CONTEXT = ["workload", "precision", "batch", "scenario", "arm", "protocol", "device_spec", "device",
-           "simulated"]
+           "simulated", "driver_version", "host", "workload_digest", "protocol_digest",
+           "tool_version"]
 
 
 SCHEMAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "formats", "cyclonedx")
