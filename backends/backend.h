@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/attention.h"
 #include "backends/convolution.h"
 #include "backends/product.h"
 #include "harness/core/digest.h"
@@ -254,6 +255,21 @@ struct device_ops {
     /* Optional: as product_select, for a convolution. NULL: the library chooses by itself. */
     enum status (*convolution_select)(struct device *device, struct convolution *convolution,
                                       uint32_t index, struct error *err);
+
+    /*
+     * Optional, all five or none: the vendor library's attention (attention.h), as for products.
+     * backward is called only for a shape with `training`. Workspace belongs to the attention.
+     */
+    enum status (*attention_create)(struct device *device, const struct attention_shape *shape,
+                                    struct attention **ret, struct error *err);
+    void (*attention_destroy)(struct device *device, struct attention *attention);
+    enum status (*attention_forward)(struct device *device, struct attention *attention,
+                                     const struct attention_operands *operands, struct error *err);
+    enum status (*attention_backward)(struct device *device, struct attention *attention,
+                                      const struct attention_operands *operands,
+                                      struct error *err);
+    enum status (*attention_describe)(struct device *device, const struct attention *attention,
+                                      struct attention_info *ret, struct error *err);
 
     /*
      * Optional: group sizes worth measuring for this device, ascending, at most `capacity`.

@@ -119,7 +119,7 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
 {
     const json_t *json = cell->protocol_json;
     struct view_product product;
-    struct text loss;
+    struct text attention, loss;
 
     text_append(out, "<section><h4>How</h4><dl>\n");
     html_fact_begin(out, "Protocol");
@@ -162,6 +162,14 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
         out->failed |= words.failed;
         text_finish(&words);
     }
+    text_init(&attention);
+    if (view_attention_words(cell, &attention)) {
+        html_fact_begin(out, "Attention");
+        html_known(out, attention.data);
+        html_fact_end(out);
+    }
+    out->failed |= attention.failed;
+    text_finish(&attention);
     text_init(&loss);
     if (view_loss_words(cell, &loss)) {
         html_fact_begin(out, "Loss");

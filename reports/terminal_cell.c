@@ -384,6 +384,9 @@ static void append_identity(const struct terminal *terminal, const struct view_c
         terminal_fact(terminal, "products", line.data);
     }
     text_clear(&line);
+    if (view_attention_words(cell, &line))
+        terminal_fact(terminal, "attention", line.data);
+    text_clear(&line);
     if (view_loss_words(cell, &line))
         terminal_fact(terminal, "loss", line.data);
     terminal_fact(terminal, "seed of the data", cell->seed);

@@ -250,7 +250,7 @@ int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cach
  */
 bool view_loss_words(const struct view_cell *cell, struct text *ret);
 
-/* ---- view_product.c ---- */
+/* ---- view_product.c: matrix products, and attention ---- */
 
 /* Of the matrix products, as the facts tell; what they do not tell is NULL. */
 struct view_product {
@@ -263,6 +263,11 @@ struct view_product {
 bool view_product(const struct view_cell *cell, struct view_product *ret);
 /* "native (method); oneDNN 2.7.0, algorithm ..." */
 void view_product_words(const struct view_product *product, struct text *ret);
+/*
+ * "one operation of cuDNN 9.19.0, engine 2; TENSOR_CORE" or "products and a softmax ... (reason)".
+ * False: the facts tell of no attention.
+ */
+bool view_attention_words(const struct view_cell *cell, struct text *ret);
 bool view_is_emulated(const struct view_cell *cell);
 bool view_is_vendor(const struct view_cell *cell);
 /* Every trial ended because the device, its library or the arm lacks what was asked for. */

@@ -1,4 +1,4 @@
-/* What a cell's facts say of its matrix products. */
+/* What a cell's facts say of its matrix products and its attention. */
 #include <string.h>
 
 #include "reports/view.h"
@@ -59,4 +59,39 @@ void view_product_words(const struct view_product *product, struct text *ret)
     if (product->workspace_bytes.known && product->workspace_bytes.value > 0)
         text_append_format(ret, ", workspace %lld bytes",
                            (long long)product->workspace_bytes.value);
+}
+
+static const json_t *attention_of(const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        const json_t *attention = json_object_get(cell->trials[i].facts, "attention");
+
+        if (json_is_object(attention))
+            return attention;
+    }
+    return NULL;
+}
+
+bool view_attention_words(const struct view_cell *cell, struct text *ret)
+{
+    const json_t *attention = attention_of(cell);
+    const char *algorithm = view_json_string(attention, "algorithm");
+    const char *rest;
+
+    if (!attention)
+        return false;
+    if (json_is_true(json_object_get(attention, "fused"))) {
+        const char *library = view_json_string(attention, "library");
+        const char *version = view_json_string(attention, "version");
+
+        text_append_format(ret, "one operation of %s %s, ", library ? library : "a library",
+                           version ? version : "of unknown version");
+        rest = view_json_string(attention, "method");
+    } else {
+        rest = view_json_string(attention, "reason");
+    }
+    text_append(ret, algorithm ? algorithm : "algorithm not told");
+    if (rest)
+        text_append_format(ret, " (%s)", rest);
+    return true;
 }

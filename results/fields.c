@@ -178,6 +178,18 @@ static void add_product(struct fields *fields, const json_t *product)
         set(fields, "product.", names[i], "", copy_or_null(json_object_get(product, names[i])));
 }
 
+/* Of facts.attention: whether one operation does it, and whose; what is not told is no field. */
+static void add_attention(struct fields *fields, const json_t *attention)
+{
+    static const char *const names[] = {"fused",   "library",   "version",
+                                        "support", "algorithm", "workspace_bytes"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (json_object_get(attention, names[i]))
+            set(fields, "attention.", names[i], "",
+                copy_or_null(json_object_get(attention, names[i])));
+}
+
 /* Settings that the device's telemetry told; what moves by itself is no field. */
 static void add_settings(struct fields *fields, const json_t *telemetry)
 {
@@ -212,6 +224,7 @@ static void add_trial(struct fields *fields, const json_t *trial)
     json_array_foreach(json_object_get(trial, "artifacts"), i, entry)
         add_artifact(fields, json_object_get(entry, "artifact"));
     add_product(fields, json_object_get(json_object_get(trial, "facts"), "product"));
+    add_attention(fields, json_object_get(json_object_get(trial, "facts"), "attention"));
     add_choices(fields, "choice.", json_object_get(choices, "workload"));
     if (choices)
         set(fields, "choice.", "iterations_per_sample", "",

@@ -102,9 +102,7 @@ static enum status check_size(const struct convolution_shape *shape, struct erro
     return STATUS_OK;
 }
 
-/* One handle a device, made when the first convolution is: that loads the library's larger parts.
- */
-static enum status open_handle(struct cuda_device *device, struct error *err)
+enum status cuda_cudnn_handle(struct cuda_device *device, struct error *err)
 {
     const struct cudnn_api *api = &device->state->cudnn;
 
@@ -309,7 +307,7 @@ enum status cuda_convolution_create(struct device *base, const struct convolutio
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     status = gpu_bind(&device->base, err);
     if (status == STATUS_OK)
-        status = open_handle(device, err);
+        status = cuda_cudnn_handle(device, err);
     if (status == STATUS_OK)
         status = describe(&device->state->cudnn, shape, self, err);
     if (status == STATUS_OK)

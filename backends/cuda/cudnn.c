@@ -4,7 +4,9 @@
 
 static const struct dynlib_symbol symbols[] = {
 #define REQUIRED(result, name, parameters) DYNLIB_REQUIRED(struct cudnn_api, name),
-    CUDNN_REQUIRED_MAP(REQUIRED)
+#define OPTIONAL(result, name, parameters) DYNLIB_OPTIONAL(struct cudnn_api, name),
+    CUDNN_REQUIRED_MAP(REQUIRED) CUDNN_OPTIONAL_MAP(OPTIONAL)
+#undef OPTIONAL
 #undef REQUIRED
 };
 

@@ -1,5 +1,5 @@
 /*
- * cudnn - the part of cuDNN that convolutions need, declared by ourselves.
+ * cudnn - the part of cuDNN that convolutions and attention need, declared by ourselves.
  *
  * Names, values and types are those of cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h (cuDNN 9.19; the
  * same since 8.0, but for the status codes, which 9.0 numbered anew).
@@ -71,9 +71,24 @@ struct cudnn_algorithm {
        struct cudnnConvolutionStruct *convolution, unsigned algorithm, void *workspace,            \
        size_t workspace_bytes, const void *beta, struct cudnnTensorStruct *y_desc, void *y))
 
+/* The graph interface (cudnn_graph.h); without it there is no attention. The last came with 9. */
+#define CUDNN_OPTIONAL_MAP(X)                                                                      \
+    X(unsigned, cudnnBackendCreateDescriptor, (unsigned kind, void **descriptor))                  \
+    X(unsigned, cudnnBackendDestroyDescriptor, (void *descriptor))                                 \
+    X(unsigned, cudnnBackendFinalize, (void *descriptor))                                          \
+    X(unsigned, cudnnBackendSetAttribute,                                                          \
+      (void *descriptor, unsigned name, unsigned type, int64_t count, const void *elements))       \
+    X(unsigned, cudnnBackendGetAttribute,                                                          \
+      (void *descriptor, unsigned name, unsigned type, int64_t wanted, int64_t *count,             \
+       void *elements))                                                                            \
+    X(unsigned, cudnnBackendExecute,                                                               \
+      (struct cudnnContext * handle, void *plan, void *variant_pack))                              \
+    X(void, cudnnGetLastErrorString, (char *message, size_t size))
+
 struct cudnn_api {
 #define CUDNN_MEMBER(result, name, parameters) result(*name) parameters;
     CUDNN_REQUIRED_MAP(CUDNN_MEMBER)
+    CUDNN_OPTIONAL_MAP(CUDNN_MEMBER)
 #undef CUDNN_MEMBER
 };
 

@@ -1,3 +1,4 @@
+#include "backends/cuda/cudnn_graph.h"
 #include "backends/cuda/internal.h"
 
 #include <inttypes.h>
@@ -247,14 +248,26 @@ static const struct gpu_driver driver = {
     .convolution_run = cuda_convolution_run, .convolution_describe = cuda_convolution_describe,    \
     .convolution_select = cuda_convolution_select
 
-/* By whether cuBLASLt is here, and cuDNN. */
-static const struct device_ops ops_of[2][2] = {
-    {{GPU_DEVICE_HOOKS}, {GPU_DEVICE_HOOKS, CONVOLUTION_HOOKS}},
-    {{GPU_DEVICE_HOOKS, PRODUCT_HOOKS}, {GPU_DEVICE_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS}},
+#define ATTENTION_HOOKS                                                                            \
+    .attention_create = cuda_attention_create, .attention_destroy = cuda_attention_destroy,        \
+    .attention_forward = cuda_attention_forward, .attention_backward = cuda_attention_backward,    \
+    .attention_describe = cuda_attention_describe
+
+/* What of cuDNN is here: nothing, all but the graph interface, all. */
+enum { DNN_NONE, DNN_PLAIN, DNN_GRAPH, DNN_KINDS };
+
+/* By whether cuBLASLt is here, and what of cuDNN. */
+static const struct device_ops ops_of[2][DNN_KINDS] = {
+    {{GPU_DEVICE_HOOKS},
+     {GPU_DEVICE_HOOKS, CONVOLUTION_HOOKS},
+     {GPU_DEVICE_HOOKS, CONVOLUTION_HOOKS, ATTENTION_HOOKS}},
+    {{GPU_DEVICE_HOOKS, PRODUCT_HOOKS},
+     {GPU_DEVICE_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS},
+     {GPU_DEVICE_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS, ATTENTION_HOOKS}},
 };
 
-/* Without cuDNN there are no convolutions, and a reading says why. */
-static bool find_cudnn(struct cuda_device *device)
+/* Without cuDNN there are no convolutions and no attention, and a reading says why. */
+static int find_cudnn(struct cuda_device *device)
 {
     static const char reading[] = "device.cudnn";
     struct cuda_state *state = device->state;
@@ -262,11 +275,11 @@ static bool find_cudnn(struct cuda_device *device)
 
     if (cuda_state_cudnn(state)) {
         reading_add_text(list, reading, state->cudnn_version, "cudnnGetVersion");
-        return true;
+        return cudnn_has_graph(&state->cudnn) ? DNN_GRAPH : DNN_PLAIN;
     }
     reading_add_missing(list, reading, READING_UNAVAILABLE, "libcudnn.so",
                         state->cudnn_lib.tried != NULL ? state->cudnn_lib.tried : "");
-    return false;
+    return DNN_NONE;
 }
 
 static void add_no_products(struct reading_list *list, const char *source, const char *reason)
@@ -284,9 +297,10 @@ static enum status open_libraries(struct cuda_device *device, struct error *err)
     struct cuda_state *state = device->state;
     struct reading_list *list = &device->base.base.info.readings;
     struct error reason = ERROR_INIT;
+    const int dnn = find_cudnn(device);
     unsigned code;
 
-    device->base.base.ops = &ops_of[0][find_cudnn(device)];
+    device->base.base.ops = &ops_of[0][dnn];
     if (!cuda_state_cublaslt(state)) {
         add_no_products(list, "libcublasLt.so",
                         state->cublaslt_lib.tried != NULL ? state->cublaslt_lib.tried : "");
@@ -295,7 +309,7 @@ static enum status open_libraries(struct cuda_device *device, struct error *err)
     code = state->cublaslt.cublasLtCreate(&device->cublaslt);
     if (code == LT_STATUS_SUCCESS && device->cublaslt != NULL) {
         reading_add_text(list, "device.cublaslt", state->cublaslt_version, "cublasLtGetVersion");
-        device->base.base.ops = &ops_of[1][device->base.base.ops->convolution_create != NULL];
+        device->base.base.ops = &ops_of[1][dnn];
         return STATUS_OK;
     }
     device->cublaslt = NULL;

@@ -39,7 +39,7 @@ struct cuda_device {
     struct nvrtc nvrtc;
     int compute;                /* what NVRTC compiles for; negative: PTX */
     LT_HANDLE cublaslt;         /* NULL where there is none */
-    struct cudnnContext *cudnn; /* NULL before the first convolution */
+    struct cudnnContext *cudnn; /* NULL before the first convolution or attention */
 };
 
 static inline struct cuda_device *cuda_device(struct gpu_device *device)
@@ -97,6 +97,12 @@ enum status cuda_product_select(struct device *device, struct product *product, 
 enum status cuda_product_describe(struct device *device, const struct product *product,
                                   struct product_info *ret, struct error *err);
 
+/*
+ * convolution.c: one handle a device, made by the first who needs it, since that loads the
+ * library's larger parts.
+ */
+enum status cuda_cudnn_handle(struct cuda_device *device, struct error *err);
+
 /* convolution.c */
 enum status cuda_convolution_create(struct device *device, const struct convolution_shape *shape,
                                     struct convolution **ret, struct error *err);
@@ -110,6 +116,17 @@ enum status cuda_convolution_describe(struct device *device, const struct convol
                                       struct convolution_info *ret, struct error *err);
 enum status cuda_convolution_select(struct device *device, struct convolution *convolution,
                                     uint32_t index, struct error *err);
+
+/* attention.c */
+enum status cuda_attention_create(struct device *device, const struct attention_shape *shape,
+                                  struct attention **ret, struct error *err);
+void cuda_attention_destroy(struct device *device, struct attention *attention);
+enum status cuda_attention_forward(struct device *device, struct attention *attention,
+                                   const struct attention_operands *operands, struct error *err);
+enum status cuda_attention_backward(struct device *device, struct attention *attention,
+                                    const struct attention_operands *operands, struct error *err);
+enum status cuda_attention_describe(struct device *device, const struct attention *attention,
+                                    struct attention_info *ret, struct error *err);
 
 /* telemetry.c */
 enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,

@@ -125,17 +125,22 @@ static void append_products(struct text *out, const json_t *precisions, size_t c
     }
 }
 
-static void append_convolutions(struct text *out, const json_t *precisions, size_t columns)
+/* What the library says of an operation in each precision; once where that is alike. */
+static void append_operation(struct text *out, const char *what, const json_t *precisions,
+                             const char *key, size_t columns)
 {
     size_t i;
     json_t *entry;
     char lead[96];
 
-    text_append(out, "      convolutions\n"
-                     "      precision  vendor    how the library answered\n");
+    if (same_answer(precisions, key)) {
+        append_same(out, what, precisions, key, columns);
+        return;
+    }
+    text_append_format(out, "      %s\n      precision  vendor    how the library answered\n", what);
     json_array_foreach(precisions, i, entry)
     {
-        const json_t *vendor = json_object_get(entry, "convolution");
+        const json_t *vendor = json_object_get(entry, key);
 
         snprintf(lead, sizeof(lead), "      %-10s %-9s ", member(entry, "precision"),
                  member(vendor, "support"));
@@ -153,10 +158,9 @@ static void append_precisions(struct text *out, const json_t *precisions, size_t
         append_products(out, precisions, columns);
     else
         append_same(out, "matrix products", precisions, "vendor", columns);
-    if (same_answer(precisions, "convolution"))
-        append_same(out, "convolutions", precisions, "convolution", columns);
-    else
-        append_convolutions(out, precisions, columns);
+    append_operation(out, "convolutions", precisions, "convolution", columns);
+    append_operation(out, "attention", precisions, "attention", columns);
+    append_operation(out, "attention, backward", precisions, "attention_backward", columns);
 }
 
 static void append_library(struct text *out, const json_t *library, size_t columns)

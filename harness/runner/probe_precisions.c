@@ -24,13 +24,19 @@ static json_t *ask(struct device *device, enum precision precision)
     const char *method;
     const enum support portable = product_portable_support(device, precision, &method);
     struct convolution_info convolution;
+    struct attention_info attention;
     struct product_info vendor;
+    json_t *ret;
 
     device_product_support(device, precision, &vendor);
     device_convolution_support(device, precision, &convolution);
-    return json_pack("{s:s, s:o, s:{s:s, s:s}, s:o}", "precision", precision_name(precision),
-                     "vendor", library_json(&vendor), "portable", "support", support_name(portable),
-                     "method", method, "convolution", library_json(&convolution.library));
+    device_attention_support(device, precision, &attention);
+    ret = json_pack("{s:s, s:o, s:{s:s, s:s}, s:o, s:o}", "precision", precision_name(precision),
+                    "vendor", library_json(&vendor), "portable", "support", support_name(portable),
+                    "method", method, "convolution", library_json(&convolution.library),
+                    "attention", library_json(&attention.forward));
+    json_object_set_new(ret, "attention_backward", library_json(&attention.backward));
+    return ret;
 }
 
 int probe_precisions_child_main(const char *spec, const char *wanted)
@@ -77,11 +83,18 @@ static enum status ask_child(const char *spec, const char *precision, json_t **r
 
 static json_t *unknown(const char *precision, const char *reason)
 {
-    return json_pack("{s:s, s:{s:s, s:o}, s:{s:s, s:s}, s:{s:s, s:o}}", "precision", precision,
-                     "vendor", "support", support_name(SUPPORT_UNKNOWN), "method",
-                     vendor_json_text(reason), "portable", "support", support_name(SUPPORT_UNKNOWN),
-                     "method", "asking failed", "convolution", "support",
-                     support_name(SUPPORT_UNKNOWN), "method", vendor_json_text(reason));
+    const char *word = support_name(SUPPORT_UNKNOWN);
+    json_t *ret =
+        json_pack("{s:s, s:{s:s, s:o}, s:{s:s, s:s}}", "precision", precision, "vendor", "support",
+                  word, "method", vendor_json_text(reason), "portable", "support", word, "method",
+                  "asking failed");
+    static const char *const others[] = {"convolution", "attention", "attention_backward"};
+
+    for (size_t i = 0; ret && i < sizeof(others) / sizeof(others[0]); i++)
+        json_object_set_new(
+            ret, others[i],
+            json_pack("{s:s, s:o}", "support", word, "method", vendor_json_text(reason)));
+    return ret;
 }
 
 /* The same for all: the device cannot even be opened. */

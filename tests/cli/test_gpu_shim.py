@@ -45,7 +45,8 @@ convolution:
         environment = super().environment(**changes)
         environment["POCL_CACHE_DIR"] = pocl_cache()
         for library in LIBRARIES:
-            environment["ASSAY_LIB_" + library.upper()] = SHIM
+            environment["ASSAY_LIB_" + library.upper()] = changes.get(
+                "ASSAY_LIB_" + library.upper(), SHIM)
         return environment
 
     def setUp(self):
@@ -109,6 +110,50 @@ convolution:
         self.assertEqual([f["field"] for f in fields
                           if f["why"] == "no class is declared for it"], [])
         self.assertEqual(judged["comparability"]["verdict"], "not_comparable")
+
+    # As little as a transformer can be: the stand-in computes in plain loops.
+    TRANSFORMER = """workload: {kind}
+version: 1
+kind: {kind}
+description: small, for a test
+precisions: [bf16]
+batches: [2]
+model: {{layers: 2, heads: 2, width: 16, context: 9, vocabulary: 32, mlp_ratio: 4}}
+sequence_length: 9
+data: {{source: markov, successors: 4}}
+verify: {{{verify}}}
+"""
+
+    def transformers(self):
+        return [self.write(kind + ".yaml", self.TRANSFORMER.format(kind=kind, verify=verify))
+                for kind, verify in (("training_step", "sequences: 1, fp32_steps: 4"),
+                                     ("batched_inference", "sequences: 1"))]
+
+    def run_attention(self, *workloads, **changes):
+        call = self.assay("run", *workloads, "--precision", "bf16", "--arm", "vendor", "--device",
+                          BACKEND + ":0", "--protocol", self.fast(), "--db", self.db, "--json",
+                          timeout=500, **changes)
+        self.assertEqual(call.status, 0, call.err)
+        return {name: json.loads(facts)["attention"] for name, facts in self.query(
+            "SELECT c.workload_name, e.facts FROM trial_end e JOIN trial t ON t.id = e.trial"
+            " JOIN cell c ON c.id = t.cell WHERE e.status = 'ok'")}
+
+    @unittest.skipUnless(BACKEND == "cuda", "only cuDNN has attention")
+    def test_attention_is_the_librarys_and_said_so(self):
+        training, prefill = "training_step", "batched_inference"
+        facts = self.run_attention(*self.transformers())
+        for name in (training, prefill):
+            self.assertIs(facts[name]["fused"], True, facts)
+            self.assertEqual(facts[name]["library"], "cuDNN")
+            self.assertIn("engine", facts[name]["algorithm"])
+        self.assertIn("one operation of cuDNN", " ".join(
+            self.assay("show", "last/1", "--db", self.db).out.split()))
+        # Without the library the same workload runs by products, and says so.
+        self.db = os.path.join(self.folder, "without.db")
+        without = self.run_attention(self.transformers()[1],
+                                     ASSAY_LIB_CUDNN="/nowhere/libcudnn.so.9")
+        self.assertIs(without[prefill]["fused"], False)
+        self.assertIn("has no vendor attention", without[prefill]["reason"])
 
     def test_a_failing_device_ends_its_trials_with_a_name(self):
         launch = {"cuda": "cuLaunchKernel", "hip": "hipModuleLaunchKernel"}[BACKEND]

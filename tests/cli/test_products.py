@@ -47,7 +47,8 @@ matmul:
         for device, precisions in self.devices().items():
             self.assertEqual(list(precisions), PRECISIONS, device)
             for entry in precisions.values():
-                for arm in ("vendor", "portable", "convolution"):
+                for arm in ("vendor", "portable", "convolution", "attention",
+                            "attention_backward"):
                     self.assertIn(entry[arm]["support"], ("native", "emulated", "absent"))
                     self.assertTrue(entry[arm]["method"])
             self.assertEqual(precisions["fp32"]["portable"]["support"], "native")

@@ -44,6 +44,7 @@ struct conformance_area {
                                                sizeof(area_tests) / sizeof(area_tests[0])}
 
 extern const struct conformance_area conformance_arithmetic;
+extern const struct conformance_area conformance_attention;
 extern const struct conformance_area conformance_buffers;
 extern const struct conformance_area conformance_convolutions;
 extern const struct conformance_area conformance_events;

@@ -14,7 +14,7 @@
 static const struct conformance_area *const areas[] = {
     &conformance_buffers,  &conformance_modules,      &conformance_launch,    &conformance_groups,
     &conformance_storage,  &conformance_arithmetic,   &conformance_functions, &conformance_events,
-    &conformance_products, &conformance_convolutions, &conformance_lifecycle,
+    &conformance_products, &conformance_convolutions, &conformance_attention, &conformance_lifecycle,
 };
 
 #define AREA_COUNT (sizeof(areas) / sizeof(areas[0]))

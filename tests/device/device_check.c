@@ -318,6 +318,25 @@ static double check_products(void)
     return ceiling;
 }
 
+/* Behind the note: whether attention was one operation of the library, or why not. */
+static void note_attention(struct row *row, const json_t *result)
+{
+    const char *const words[] = {"show", string_of(result, "id"), "--db", options.db, NULL};
+    const size_t used = strlen(row->note);
+    char *output = NULL, *line;
+    int code = 0;
+
+    if (program_run("assay", words, 5, &output, &code)) {
+        line = strstr(output, "\n  attention");
+        line = line != NULL ? line + strlen("\n  attention") : NULL;
+        line = line != NULL ? line + strspn(line, " ") : NULL;
+        if (line != NULL)
+            snprintf(row->note + used, sizeof(row->note) - used, ", attention: %.*s",
+                     (int)strcspn(line, "\n"), line);
+    }
+    free(output);
+}
+
 static void check_training(double ceiling)
 {
     char file[PATH_MAX + 32];
@@ -338,6 +357,7 @@ static void check_training(double ceiling)
         snprintf(what, sizeof(what), "training step %s", string_of(result, "precision"));
         row = table_add_row(what, flops_of(result), "FLOP/s");
         note_verdict(row, result);
+        note_attention(row, result);
         if (bf16) {
             row->reference = ceiling;
             snprintf(row->reference_what, sizeof(row->reference_what), "%s",

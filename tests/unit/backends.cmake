@@ -36,6 +36,16 @@ foreach(folder ASSAY_CUDA_INCLUDE ASSAY_NVML_INCLUDE)
         target_include_directories(test_backend_cuda_abi SYSTEM PRIVATE ${${folder}})
     endif()
 endforeach()
+# The real cuDNN, without a device, and a driver with nothing behind it in place of the real one.
+add_library(fixture_libcuda MODULE unit/fixture_libcuda.c)
+set_target_properties(fixture_libcuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
+    C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/nothing)
+if(NOT ASSAY_SANITIZE) # what the library and its compiler leak is not ours to look for
+    assay_add_test(NAME test_cudnn_graph SOURCES unit/test_cudnn_graph.c
+        LIBS assay_backends ${CMAKE_DL_LIBS} LABELS unit TIMEOUT 300
+        ENVIRONMENT LD_LIBRARY_PATH=$<TARGET_FILE_DIR:fixture_libcuda>)
+    add_dependencies(test_cudnn_graph fixture_libcuda)
+endif()
 add_library(fixture_dnnl MODULE unit/fixture_dnnl.c)
 set_target_properties(fixture_dnnl PROPERTIES PREFIX "lib"
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

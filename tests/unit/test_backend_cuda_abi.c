@@ -68,6 +68,7 @@ static void check(int good, const char *what, const char *name)
 
 #include "backends/cuda/cublaslt.h"
 #include "backends/cuda/cudnn.h"
+#include "backends/cuda/cudnn_graph.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/nvml.h"
 #include "backends/cuda/nvrtc.h"
@@ -166,8 +167,10 @@ static void check_cudnn(void)
     struct cudnn_api api;
 
     CUDNN_REQUIRED_MAP(FUNCTION_TYPE)
+    CUDNN_OPTIONAL_MAP(FUNCTION_TYPE)
 #define VALUE(name, theirs, value) check((int)(theirs) == (value), "the value", #theirs);
     CUDNN_CONSTANT_MAP(VALUE)
+    CUDNN_GRAPH_CONSTANT_MAP(VALUE)
 #undef VALUE
     SIZE(struct cudnn_algorithm, cudnnConvolutionFwdAlgoPerf_t);
     FIELD(struct cudnn_algorithm, algorithm, cudnnConvolutionFwdAlgoPerf_t, algo);

@@ -258,6 +258,8 @@ static enum status build(struct inference_instance *instance, struct error *err)
 
     if (status == STATUS_OK && plan.quantised)
         status = inference_calibrate(instance, err);
+    if (status == STATUS_OK)
+        status = gpt2_device_fuse(&plan, instance->gpt2.ops, err);
     plan.input_scales = instance->input_scales;
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,

@@ -8,13 +8,37 @@
 
 #define ZERO_CHUNK ((uint64_t)1 << 24)
 
+#define STATISTICS_ALIGNMENT 4 /* elements: libraries want arrays at multiples of 16 bytes */
+
+enum status gpt2_device_fuse(struct gpt2_device_plan *plan, struct ops *ops, struct error *err)
+{
+    const struct op_attention_shape shape = {
+        .sequences = plan->sequences,
+        .length = plan->length,
+        .heads = plan->shape.heads,
+        .size = plan->shape.width / plan->shape.heads,
+        .training = plan->training,
+    };
+
+    return ops_fuse_attention(ops, &shape, &plan->fused, err);
+}
+
+uint64_t gpt2_statistics_length(const struct gpt2_device_plan *plan)
+{
+    const uint64_t count = plan->sequences * plan->shape.heads * plan->length;
+
+    return (count + STATISTICS_ALIGNMENT - 1) / STATISTICS_ALIGNMENT * STATISTICS_ALIGNMENT;
+}
+
 uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS])
 {
     const struct gpt2_shape *s = &plan->shape;
     const uint64_t rows = plan->sequences * plan->length, array = gpt2_array_length(s);
     const uint64_t layers = plan->training ? s->layers : 1;
     const uint64_t halves = plan->training ? 2 * s->layers + 1 : 1;
-    const uint64_t scores = plan->sequences * s->heads * plan->length * plan->length;
+    const uint64_t pairs = plan->sequences * s->heads * plan->length * plan->length;
+    const uint64_t scores = plan->fused ? 0 : pairs;
+    const uint64_t statistics = plan->fused ? gpt2_statistics_length(plan) : 0;
     const uint64_t quantised = plan->quantised ? 1 : 0, kept = 1 - quantised;
     const uint64_t wide = s->mlp_width > 3 * s->width ? s->mlp_width : 3 * s->width;
     const uint64_t sums = quantised && wide > s->vocabulary ? wide : s->vocabulary;
@@ -33,6 +57,7 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
         [GPT2_RSTD] = kept * halves * rows,
         [GPT2_QKV] = layers * rows * 3 * s->width,
         [GPT2_SCORES] = layers * scores,
+        [GPT2_STATISTICS] = train * layers * statistics,
         [GPT2_VALUES] = layers * rows * s->width,
         [GPT2_FC] = kept * layers * rows * s->mlp_width,
         [GPT2_GELU] = kept * layers * rows * s->mlp_width,
@@ -79,6 +104,7 @@ enum dtype gpt2_device_type(const struct gpt2_device_plan *plan, enum gpt2_buffe
     case GPT2_MOMENT2:
     case GPT2_MEAN:
     case GPT2_RSTD:
+    case GPT2_STATISTICS:
     case GPT2_TOTAL:
     case GPT2_ROW_LOSS:
     case GPT2_LOSSES:

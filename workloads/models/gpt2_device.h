@@ -28,7 +28,8 @@ enum gpt2_buffer {
     GPT2_MEAN,       /* (2*layers+1, rows), f32 */
     GPT2_RSTD,       /* likewise */
     GPT2_QKV,        /* (layers, rows, 3*width) */
-    GPT2_SCORES,     /* (layers, sequences, heads, length, length): probabilities */
+    GPT2_SCORES,     /* (layers, sequences, heads, length, length): probabilities; unless fused */
+    GPT2_STATISTICS, /* (layers, gpt2_statistics_length), f32: of the softmax; training, fused only */
     GPT2_VALUES,     /* (layers, rows, width) */
     GPT2_FC,         /* (layers, rows, mlp_width) */
     GPT2_GELU,
@@ -48,7 +49,7 @@ enum gpt2_buffer {
     GPT2_D_RESIDUAL, /* (rows, width) */
     GPT2_D_NARROW,   /* (rows, width) */
     GPT2_D_QKV,      /* (rows, 3*width) */
-    GPT2_D_SCORES,   /* (sequences, heads, length, length) */
+    GPT2_D_SCORES,   /* (sequences, heads, length, length); unless fused */
     GPT2_D_FC,       /* (rows, mlp_width) */
     GPT2_BUFFERS
 };
@@ -65,12 +66,23 @@ struct gpt2_device_plan {
     uint32_t scale_interval;
     /* Products with weights in i8; never when training. */
     bool quantised;
+    /*
+     * Attention is one operation of the vendor's library, which keeps no probabilities: as
+     * gpt2_device_fuse found out. A plan for no device in particular has them.
+     */
+    bool fused;
     const float *input_scales; /* one a site of gpt2_int8.h; must outlive the model */
 };
 
 /* Sees the input of each product with a weight, `count` elements; may wait for the device. */
 typedef enum status gpt2_observe_fn(void *observer, uint64_t site, struct operand x, uint64_t count,
                                     struct error *err);
+
+/* Asks the device's library for the plan's attention (ops_fuse_attention), and sets `fused`. */
+enum status gpt2_device_fuse(struct gpt2_device_plan *plan, struct ops *ops, struct error *err);
+
+/* Elements of one layer's statistics: a row and head each, so that every layer's are aligned. */
+uint64_t gpt2_statistics_length(const struct gpt2_device_plan *plan);
 
 /* Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum.
  */

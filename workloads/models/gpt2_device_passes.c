@@ -169,16 +169,16 @@ static struct linear linear_of(const struct gpt2_device *model, enum gpt2_tensor
 }
 
 /* Operands of the attention's products: one matrix a sequence and head. */
-struct attention {
+struct head_operands {
     struct op_matrix q, k, v, values, scores;
 };
 
-static struct attention attention_of(const struct gpt2_device *model, struct operand qkv,
+static struct head_operands attention_of(const struct gpt2_device *model, struct operand qkv,
                                      struct operand values, struct operand scores)
 {
     const uint64_t d = model->plan.shape.width, size = d / model->plan.shape.heads;
     const uint64_t t = model->plan.length, heads = model->plan.shape.heads;
-    struct attention ret = {
+    struct head_operands ret = {
         .q = {.at = qkv,
               .type = model->plan.storage,
               .stride = 3 * d,
@@ -240,11 +240,31 @@ static uint64_t matrices(const struct gpt2_device *model)
     return model->tokens.rows / model->plan.length * model->plan.shape.heads;
 }
 
-enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
+/* The same as one operation of the library. */
+static struct op_attention fused_of(const struct gpt2_device *model, uint64_t layer)
+{
+    const struct gpt2_device_plan *plan = &model->plan;
+    const uint64_t d = plan->shape.width;
+
+    return (struct op_attention){
+        .shape = {.sequences = model->tokens.rows / plan->length,
+                  .length = plan->length,
+                  .heads = plan->shape.heads,
+                  .size = d / plan->shape.heads,
+                  .training = plan->training},
+        .qkv = gpt2_layer_at(model, GPT2_QKV, layer, 3 * d),
+        .values = gpt2_layer_at(model, GPT2_VALUES, layer, d),
+        .statistics = gpt2_at(model, GPT2_STATISTICS, layer * gpt2_statistics_length(plan)),
+        .d_qkv = gpt2_at(model, GPT2_D_QKV, 0),
+        .d_values = gpt2_at(model, GPT2_D_NARROW, 0),
+    };
+}
+
+static enum status products_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
 {
     const uint64_t d = model->plan.shape.width, t = model->plan.length;
     const uint64_t size = d / model->plan.shape.heads;
-    const struct attention at_ =
+    const struct head_operands at_ =
         attention_of(model, gpt2_layer_at(model, GPT2_QKV, layer, 3 * d),
                      gpt2_layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
     enum status status = head_product(model, at_.q, transposed(at_.k), at_.scores, t, size,
@@ -258,15 +278,23 @@ enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, st
     return status;
 }
 
-static enum status attention_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
+enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
+{
+    const struct op_attention fused = fused_of(model, layer);
+
+    return model->plan.fused ? op_attention_forward(model->ops, &fused, err)
+                             : products_forward(model, layer, err);
+}
+
+static enum status products_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
 {
     const uint64_t d = model->plan.shape.width, t = model->plan.length;
     const uint64_t size = d / model->plan.shape.heads;
     const float scale = score_scale(model);
-    const struct attention in =
+    const struct head_operands in =
         attention_of(model, gpt2_layer_at(model, GPT2_QKV, layer, 3 * d),
                      gpt2_layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
-    const struct attention up =
+    const struct head_operands up =
         attention_of(model, gpt2_at(model, GPT2_D_QKV, 0), gpt2_at(model, GPT2_D_NARROW, 0),
                      gpt2_at(model, GPT2_D_SCORES, 0));
     enum status status = head_product(model, up.values, transposed(in.v), up.scores, t, size, 1.0f,
@@ -284,6 +312,14 @@ static enum status attention_backward(struct gpt2_device *model, uint64_t layer,
         status = head_product(model, transposed(up.scores), in.q, up.k, size, t, scale,
                               OP_TRIANGLE_AT, err);
     return status;
+}
+
+static enum status attention_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
+{
+    const struct op_attention fused = fused_of(model, layer);
+
+    return model->plan.fused ? op_attention_backward(model->ops, &fused, err)
+                             : products_backward(model, layer, err);
 }
 
 static enum status layer_forward(struct gpt2_device *model, uint64_t layer, struct error *err)

@@ -7,9 +7,12 @@
 /* All kernels but the product go over rows or chunks. */
 enum ops_module { OPS_ROWS, OPS_MODULES };
 
+struct ops_attention;
+
 struct ops {
     struct device *device;
     struct products *products;
+    struct ops_attention *attention;
     enum dtype storage; /* of all that kernels other than the product read and write */
     struct module *modules[OPS_MODULES];
     uint32_t lanes[OPS_MODULES];
@@ -23,6 +26,13 @@ enum status ops_compile(struct device *device, enum ops_module module, enum dtyp
 
 /* ops_choose.c: measures the candidates, or takes `choices`, and fills modules and lanes. */
 enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err);
+
+/* op_attention.c: what is prepared of the vendor's attention. destroy takes NULL. */
+enum status ops_attention_create(struct ops_attention **ret, struct error *err);
+void ops_attention_destroy(struct ops_attention *attention);
+void ops_attention_seal(struct ops_attention *attention);
+/* {"arm", "fused", "algorithm" ...} for ops_facts; NULL where nobody asked for attention. New. */
+json_t *ops_attention_facts(const struct ops *ops);
 
 static inline struct kernel_arg arg_buffer(struct buffer *buffer)
 {

@@ -87,6 +87,8 @@ enum status ops_create(struct device *device, const struct workload_case *work, 
     status = ops->candidates ? products_create(device, work, &ops->products, err)
                              : error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
     if (status == STATUS_OK)
+        status = ops_attention_create(&ops->attention, err);
+    if (status == STATUS_OK)
         status = ops_choose(ops, work->choices, err);
     if (status != STATUS_OK) {
         ops_destroy(ops);
@@ -102,6 +104,7 @@ void ops_destroy(struct ops *ops)
         return;
     for (size_t i = 0; i < OPS_MODULES; i++)
         device_module_unload(ops->device, ops->modules[i]);
+    ops_attention_destroy(ops->attention);
     products_destroy(ops->products);
     json_decref(ops->candidates);
     free(ops);
@@ -110,6 +113,7 @@ void ops_destroy(struct ops *ops)
 void ops_seal(struct ops *ops)
 {
     products_seal(ops->products);
+    ops_attention_seal(ops->attention);
 }
 
 enum status op_gemm(struct ops *ops, const struct op_gemm *gemm, struct error *err)
@@ -137,6 +141,7 @@ json_t *ops_facts(const struct ops *ops)
 {
     json_t *facts = products_facts(ops->products), *lanes = json_object();
     json_t *product = products_choices(ops->products), *candidates = json_array();
+    json_t *attention = ops_attention_facts(ops);
 
     if (product)
         json_object_set(lanes, "gemm", json_object_get(product, "lanes"));
@@ -147,5 +152,7 @@ json_t *ops_facts(const struct ops *ops)
     json_array_extend(candidates, ops->candidates);
     json_object_set_new(facts, "lanes", lanes);
     json_object_set_new(facts, "candidates", candidates);
+    if (attention)
+        json_object_set_new(facts, "attention", attention);
     return facts;
 }

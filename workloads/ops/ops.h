@@ -38,7 +38,10 @@ void ops_seal(struct ops *ops);
 
 /* One artifact a module that is kept, at most `capacity`; returns how many. */
 size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capacity);
-/* {"lanes": {"gemm": 1, ...}, "candidates": [{..., "ns": ...}]} and those of products_facts; new.
+/*
+ * {"lanes": {"gemm": 1, ...}, "candidates": [{..., "ns": ...}]} and those of products_facts; after
+ * ops_fuse_attention also "attention": {"arm", "fused", "algorithm"} with "library", "version",
+ * "support", "method" and "workspace_bytes" where it is fused, else with the "reason". New object.
  */
 json_t *ops_facts(const struct ops *ops);
 /* {"gemm": {"lanes", "register_rows"}, "rows": {"lanes"}}; new object. */
@@ -69,6 +72,35 @@ enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct
 /* out[c] = sum over rows of dy[r, c]. */
 enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out, uint64_t rows,
                           uint64_t width, struct error *err);
+
+/* ---- op_attention.c: causal attention as one operation of the vendor's library ---- */
+
+struct op_attention_shape {
+    uint64_t sequences, length, heads, size; /* size of a head */
+    bool training;                           /* there is a backward */
+};
+struct op_attention {
+    struct op_attention_shape shape;
+    struct operand qkv;        /* (sequences * length, 3 * heads * size): a row's Q, K and V */
+    struct operand values;     /* (sequences * length, heads * size) */
+    struct operand statistics; /* (sequences, heads, length), f32; training only */
+    struct operand d_qkv, d_values; /* backward only */
+};
+/*
+ * Whether the case's arm is the vendor's and its library does this attention, which is then
+ * prepared; the answer and the reason go into the facts. Fails only where asking does.
+ */
+enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape *shape, bool *ret,
+                               struct error *err);
+/*
+ * values = softmax(Q K^T / sqrt(size), s <= t) V of each head; writes the statistics when training.
+ * Another number of sequences is prepared at its first use; INTERNAL after ops_seal.
+ */
+enum status op_attention_forward(struct ops *ops, const struct op_attention *attention,
+                                 struct error *err);
+/* d_qkv from d_values, and from what forward read and wrote. */
+enum status op_attention_backward(struct ops *ops, const struct op_attention *attention,
+                                  struct error *err);
 
 /* ---- op_elementwise.c ---- */
 

@@ -100,6 +100,11 @@ void products_seal(struct products *products)
     products->sealed = true;
 }
 
+enum arm products_arm(const struct products *products)
+{
+    return products->arm;
+}
+
 size_t products_artifacts(struct products *products, struct module_artifact *ret, size_t capacity)
 {
     size_t count = 0;

@@ -78,6 +78,7 @@ void products_destroy(struct products *products); /* takes NULL */
  */
 enum status products_run(struct products *products, const struct op_gemm *gemm, struct error *err);
 void products_seal(struct products *products);
+enum arm products_arm(const struct products *products);
 
 /* One artifact a compiled variant of the portable arm, at most `capacity`; returns how many. */
 size_t products_artifacts(struct products *products, struct module_artifact *ret, size_t capacity);

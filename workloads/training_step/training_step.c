@@ -125,7 +125,7 @@ static enum status prepare_products(struct training_instance *instance, struct e
 static enum status build(struct training_instance *instance, struct error *err)
 {
     const struct workload_case *work = &instance->gpt2.base.work;
-    const struct gpt2_device_plan plan = training_plan(work);
+    struct gpt2_device_plan plan = training_plan(work);
     struct device *device = instance->gpt2.base.device;
     enum status status;
 
@@ -139,6 +139,8 @@ static enum status build(struct training_instance *instance, struct error *err)
         status = ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
     if (status == STATUS_OK && work->precision != PRECISION_FP32)
         status = training_run_fp32(instance, err);
+    if (status == STATUS_OK)
+        status = gpt2_device_fuse(&plan, instance->gpt2.ops, err);
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,
                                     &instance->gpt2.model, err);

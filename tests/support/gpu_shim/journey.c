@@ -15,6 +15,8 @@
 
 #define SIDE 8
 #define BATCH 2
+#define LENGTH 2
+#define HEAD 8
 #define COUNT (BATCH * SIDE * SIDE + 8)
 #define BYTES ((uint64_t)COUNT * 4)
 
@@ -206,6 +208,54 @@ static enum status use_convolution(struct device *device, struct buffer *a, stru
     return status;
 }
 
+/* Of equal keys each weighs the same, so O is the mean of V so far, and with V of ones 1. */
+static enum status use_attention(struct device *device, struct buffer *a, struct buffer *c,
+                                 struct error *err)
+{
+    const struct attention_strides rows = {LENGTH * HEAD, LENGTH * HEAD, HEAD};
+    const struct attention_shape shape = {
+        .precision = PRECISION_BF16,
+        .batch = 1,
+        .heads = 1,
+        .length = LENGTH,
+        .head_size = HEAD,
+        .causal = true,
+        .training = true,
+        .q = rows,
+        .k = rows,
+        .v = rows,
+        .o = rows,
+    };
+    const struct product_operand ones = {a, 0};
+    const struct attention_operands operands = {
+        .q = ones,
+        .k = ones,
+        .v = ones,
+        .d_o = ones,
+        .o = {c, 0},
+        .statistics = {c, LENGTH * HEAD},
+        .d_q = {c, 4 * LENGTH * HEAD},
+        .d_k = {c, 5 * LENGTH * HEAD},
+        .d_v = {c, 6 * LENGTH * HEAD},
+    };
+    uint16_t numbers[LENGTH * HEAD], out[LENGTH * HEAD] = {0};
+    struct attention *attention = NULL;
+    struct attention_info info;
+    enum status status = device_attention_create(device, &shape, &attention, err);
+
+    for (size_t i = 0; i < LENGTH * HEAD; i++)
+        numbers[i] = 0x3f80; /* 1 in bf16 */
+    NEXT(device_upload(a, 0, numbers, sizeof(numbers), err));
+    NEXT(device_attention_describe(attention, &info, err));
+    NEXT(device_attention_forward(attention, &operands, err));
+    NEXT(device_attention_backward(attention, &operands, err));
+    NEXT(device_download(c, 0, out, sizeof(out), err));
+    if (status == STATUS_OK && (out[0] != 0x3f80 || out[LENGTH * HEAD - 1] != 0x3f80))
+        status = error_set(err, STATUS_CHECK_FAILED, "wrong attention: %x", out[0]);
+    device_attention_destroy(attention);
+    return status;
+}
+
 /* What cannot be told is missing; nothing else may go wrong. */
 static enum status use_telemetry(struct backend *backend, struct error *err)
 {
@@ -233,6 +283,13 @@ static enum status use_telemetry(struct backend *backend, struct error *err)
 /* Whether there are products when nothing fails: then a device without them has to say why. */
 static bool products_expected;
 
+static bool attention_alone;
+
+void journey_for_attention(bool alone)
+{
+    attention_alone = alone;
+}
+
 static enum status use(struct device *device, struct journey_outcome *outcome)
 {
     struct buffer *buffer = NULL, *other = NULL;
@@ -240,14 +297,19 @@ static enum status use(struct device *device, struct journey_outcome *outcome)
         device_buffer_alloc(device, BYTES, BUFFER_READ_WRITE, &buffer, &outcome->err);
 
     NEXT(device_buffer_alloc(device, BYTES, BUFFER_READ_ONLY, &other, &outcome->err));
-    NEXT(use_kernel(device, buffer, &outcome->err));
+    if (!attention_alone)
+        NEXT(use_kernel(device, buffer, &outcome->err));
     outcome->has_products = device_has_products(device);
-    if (outcome->has_products || products_expected)
+    if ((outcome->has_products || products_expected) && !attention_alone)
         NEXT(use_product(device, buffer, other, &outcome->err));
     outcome->has_convolutions = device_has_convolutions(device);
-    if (outcome->has_convolutions)
+    if (outcome->has_convolutions && !attention_alone)
         NEXT(use_convolution(device, buffer, other, &outcome->err));
-    NEXT(use_telemetry(device->backend, &outcome->err));
+    outcome->has_attention = device_has_attention(device);
+    if (outcome->has_attention)
+        NEXT(use_attention(device, buffer, other, &outcome->err));
+    if (!attention_alone)
+        NEXT(use_telemetry(device->backend, &outcome->err));
     device_buffer_free(buffer);
     device_buffer_free(other);
     return status;

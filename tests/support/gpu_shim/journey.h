@@ -10,7 +10,7 @@
 struct journey_outcome {
     enum status status;
     struct error err;
-    bool has_products, has_convolutions;
+    bool has_products, has_convolutions, has_attention;
 };
 
 /*
@@ -21,6 +21,9 @@ int journey_open(const char *path);
 
 int journey_calls(const char *function);
 
+/* From now on a journey opens the device for attention alone, which has a thousand calls. */
+void journey_for_attention(bool alone);
+
 /*
  * Opens device 0 of the backend, its `libraries` ("CUDA,NVRTC": what follows ASSAY_LIB_) being the
  * stand-in `path`. NULL with a word on stdout: it cannot be opened.
@@ -29,9 +32,9 @@ struct device *journey_open_device(const char *backend, const char *libraries, c
 
 /*
  * Fresh backend with these ops: open device 0; memory, copies, a module and its description, a
- * kernel twice between events, a product twice (bias, D, an odd offset), a convolution, telemetry;
- * close. `function` fails at its `n`-th call with `code`; NULL: nothing fails. cmocka's failure
- * when an object is left in the driver.
+ * kernel twice between events, a product twice (bias, D, an odd offset), a convolution, attention
+ * forward and backward, telemetry; close. `function` fails at its `n`-th call with `code`; NULL:
+ * nothing fails. cmocka's failure when an object is left in the driver.
  */
 struct journey_outcome journey_run(const struct backend_ops *ops, const char *function, int n,
                                    int code);

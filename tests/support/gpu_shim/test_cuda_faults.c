@@ -39,6 +39,11 @@ static const char *const cudnn_functions[] = {
     CUDNN_REQUIRED_MAP(NAME)
 #undef NAME
 };
+static const char *const cudnn_graph_functions[] = {
+#define NAME(result, name, parameters) #name,
+    CUDNN_OPTIONAL_MAP(NAME)
+#undef NAME
+};
 static const char *const nvml_functions[] = {
 #define NAME(result, name, parameters) #name,
     NVML_REQUIRED_MAP(NAME) NVML_OPTIONAL_MAP(NAME)
@@ -52,7 +57,7 @@ static bool uncounted(const char *function)
     static const char *const names[] = {
         "cuGetErrorName",  "nvrtcGetErrorString", "cublasLtGetVersion", "cublasLtGetStatusName",
         "cudnnGetVersion", "cudnnGetErrorString", "nvmlErrorString",    "nvmlShutdown",
-        "nvrtcGetPTXSize", "nvrtcGetPTX"};
+        "nvrtcGetPTXSize", "nvrtcGetPTX",         "cudnnGetLastErrorString"};
 
     for (size_t i = 0; i < COUNT(names); i++)
         if (strcmp(function, names[i]) == 0)
@@ -79,6 +84,7 @@ static bool tolerable(const char *function, int n, int calls)
                                         "cudnnDestroyTensorDescriptor",
                                         "cudnnDestroyFilterDescriptor",
                                         "cudnnDestroyConvolutionDescriptor",
+                                        "cudnnBackendDestroyDescriptor",
                                         "cublasLtDestroy",
                                         "cublasLtMatmulDescDestroy",
                                         "cublasLtMatrixLayoutDestroy",
@@ -151,6 +157,7 @@ static void test_driver(void **state)
         fail_msg("without a fault: %s", outcome.err.message);
     assert_true(outcome.has_products);
     assert_true(outcome.has_convolutions);
+    assert_true(outcome.has_attention);
     fail_all(driver_functions, COUNT(driver_functions), codes, words, 3);
     assert_true(errors > 60);
     assert_int_equal(run("cuMemAlloc", 1, 2).status, STATUS_DEVICE_MEMORY);
@@ -212,6 +219,24 @@ static void test_cudnn(void **state)
     assert_int_equal(run("cudnnConvolutionForward", 1, 5000).status, STATUS_DEVICE);
 }
 
+/* Every call that builds, plans and runs the graphs of attention. */
+static void test_cudnn_graph(void **state)
+{
+    static const int codes[] = {5000, 4004, 3002};
+    static const char *const words[] = {"EXECUTION_FAILED (5000)", "ALLOCATION_FAILED (4004)",
+                                        "NOT_SUPPORTED_SHAPE (3002)"};
+
+    (void)state;
+    errors = lived_with = 0;
+    journey_for_attention(true);
+    fail_all(cudnn_graph_functions, COUNT(cudnn_graph_functions), codes, words, 3);
+    assert_true(errors > 600);
+    assert_int_equal(run("cudnnBackendSetAttribute", 1, 2000).status, STATUS_UNSUPPORTED);
+    assert_int_equal(run("cudnnBackendExecute", 2, 5000).status, STATUS_DEVICE);
+    assert_int_equal(run("cudnnBackendCreateDescriptor", 1, 4003).status, STATUS_DEVICE_MEMORY);
+    journey_for_attention(false);
+}
+
 /* Nothing that NVML does not tell stops a measurement, but for a board that is gone. */
 static void test_nvml(void **state)
 {
@@ -258,6 +283,8 @@ static void test_lies(void **state)
                                            "cudnnCreateFilterDescriptor",
                                            "cudnnCreateConvolutionDescriptor",
                                            "cudnnGetConvolutionForwardAlgorithm_v7",
+                                           "cudnnBackendCreateDescriptor",
+                                           "cudnnBackendGetAttribute",
                                            "cuDeviceGetCount"};
 
     (void)state;
@@ -309,8 +336,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_driver),       cmocka_unit_test(test_nvrtc),
         cmocka_unit_test(test_cublaslt),     cmocka_unit_test(test_cudnn),
-        cmocka_unit_test(test_nvml),         cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_unknown_code), cmocka_unit_test(test_unknown_arch),
+        cmocka_unit_test(test_cudnn_graph),  cmocka_unit_test(test_nvml),
+        cmocka_unit_test(test_lies),         cmocka_unit_test(test_unknown_code),
+        cmocka_unit_test(test_unknown_arch),
     };
     static const char *const variables[] = {"ASSAY_LIB_CUDA", "ASSAY_LIB_NVRTC",
                                             "ASSAY_LIB_CUBLASLT", "ASSAY_LIB_CUDNN",
