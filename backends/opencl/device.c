@@ -9,10 +9,10 @@
 
 /*
  * What to ask the driver for. On a processor a buffer is the C library's memory, and large ones of
- * one size lie that size and a page apart. For 128 MiB these are two address bits that cancel in
- * the way predictor of AMD's first-level cache (Lipp et al., "Take A Way", 2020), so that such
- * arrays drive each other out of it: AdamW over four of them took more than twice as long (Zen 4,
- * PoCL 3.1). Eight pages more put another bit between them.
+ * one size lie that size and a page apart. AdamW over four of 128 MiB then took more than twice as
+ * long as with eight pages more between them (Zen 4, PoCL 3.1). The cause was not shown by counters;
+ * the first-level cache's way predictor is a candidate: its hash takes address bits that cancel at
+ * this distance (Lipp et al., "Take A Way", 2020).
  */
 static size_t spaced_bytes(const struct device *base, uint64_t bytes)
 {

@@ -10,11 +10,15 @@ static const char purpose[] =
     "provenance in an SQLite database.";
 
 static const char *const environment[][2] = {
+    {"ASSAY_CC", "C compiler for the cpu backend's kernels (cc, gcc or clang when it is not set)."},
+    {"ASSAY_CC_TIMEOUT", "Seconds that it may take for one text (120)."},
     {"ASSAY_DB", "Database when --db is not given."},
     {"ASSAY_DB_WAIT",
      "Seconds to wait for a database that another process holds (10 to read, 60 to write)."},
+    {"ASSAY_KEY", "Secret key that signs plans and ends when --key is not given."},
     {"ASSAY_LIB_NAME", "File to open as the vendor library NAME (ASSAY_LIB_OPENCL, ...)."},
     {"ASSAY_NULL", "What the null backend, which tests the tool, pretends and breaks."},
+    {"ASSAY_PROBE_TIMEOUT", "Seconds that a backend may take to list its devices (60)."},
     {"ASSAY_WORKER", "Program to start in place of assay's own worker; it speaks the worker protocol."},
     {"NO_COLOR", "When set, no colour is written."},
 };
