@@ -278,14 +278,19 @@ static size_t lines(const char *text)
     return count;
 }
 
+static const char *text_of(const json_t *row, const char *key)
+{
+    return json_string_value(json_object_get(row, key));
+}
+
 static void test_csv(void **state)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
     int64_t campaigns[2], cells[2][FIXTURE_CELLS], *values;
     size_t count;
-    json_t *rows;
-    char expected[160], uid[STORE_UID_SIZE];
+    json_t *rows, *row;
+    char expected[400], uid[STORE_UID_SIZE];
     char *csv;
     FILE *full;
 
@@ -300,11 +305,21 @@ static void test_csv(void **state)
     free(csv);
     csv = export(fixture, cells[0][0], NULL, 1);
     assert_int_equal(lines(csv), 1 + 120 + 4 * 10); /* and four trials' telemetry */
+    list(fixture, &(struct store_filter){.cell = cells[0][0]}, &rows);
+    row = json_array_get(rows, 0);
+    assert_string_equal(text_of(row, "tool_version"), "0.1.0");
+    assert_int_equal(strlen(text_of(row, "workload_digest")), 64);
+    assert_int_equal(strlen(text_of(row, "protocol_digest")), 64);
+    assert_true(json_is_null(json_object_get(row, "driver_version")));
+    assert_true(json_is_null(json_object_get(row, "host")));
     snprintf(expected, sizeof(expected),
              "\n\"%.8s/1\",\"triad\",\"fp32\",1,\"single_stream\",\"portable\",\"quick\","
-             "\"null:0\",\"Null \\xFF device\",0,3,1,\"interrupted\",2,0,\"wall_ns\",0,",
-             uid);
+             "\"null:0\",\"Null \\xFF device\",0,,,\"%s\",\"%s\",\"0.1.0\",%lld,3,1,"
+             "\"interrupted\",2,0,\"wall_ns\",0,",
+             uid, text_of(row, "workload_digest"), text_of(row, "protocol_digest"),
+             (long long)json_integer_value(json_object_get(row, "created_utc_ns")));
     assert_non_null(strstr(csv, expected));
+    json_decref(rows);
     free(csv);
     free(values);
     list(fixture, &(struct store_filter){0}, &rows);
