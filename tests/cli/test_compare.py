@@ -155,11 +155,16 @@ class Compare(CliTest):
                             for reason in result["comparability"]["reasons"]))
 
     def test_ab(self):
-        call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "6", "--db", self.db,
-                          *self.short(), "--json", "--a", "env:ASSAY_NULL=launch_ns=1000000,seed=1",
-                          "--b", "env:ASSAY_NULL=launch_ns=20000000,seed=2")
-        self.assertEqual(call.status, 0, call.err)
-        result = call.json()
+        for _ in range(3):  # on a busy machine trials may not settle, and too few pairs are left
+            self.new_db()
+            call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "6", "--db",
+                              self.db, *self.short(), "--json",
+                              "--a", "env:ASSAY_NULL=launch_ns=1000000,seed=1",
+                              "--b", "env:ASSAY_NULL=launch_ns=20000000,seed=2")
+            self.assertEqual(call.status, 0, call.err)
+            result = call.json()
+            if result["verdict"] != "inconclusive":
+                break
         self.assertEqual(result["attribution"], "variable ASSAY_NULL")
         self.assertGreater(result["comparison"]["ratio"]["value"], 2)
         self.assertEqual(result["verdict"], "slower")
