@@ -13,17 +13,6 @@ SECTIONS = ["Question", "Method", "Items tested", "Conditions", "Deviations", "A
             "Results", "Decision rule", "Limits", "Signatures", "How to check this yourself"]
 
 
-EVIDENCE = """extends: standard
-name: evidence-fast
-version: 1
-trials: 5
-warmup: {iterations: 2, time: 5ms}
-window: {time: 30ms, min_samples: 20}
-cooldown: 0s
-required: [host.kernel.release, device.name]
-"""
-
-
 TWO_BATCHES = """workload: mine
 version: 1
 kind: synthetic
@@ -116,7 +105,7 @@ class Dossier(CliTest):
 
     def test_two_campaigns(self):
         """Each campaign's host, and a comparison that a result was the first part of."""
-        self.write("evidence.yaml", EVIDENCE)
+        self.write("evidence.yaml", self.EVIDENCE)
         protocol = os.path.join(self.folder, "evidence.yaml")
         call = self.run_synthetic("--protocol", protocol, "--json")
         self.assertEqual(call.status, 0, call.err)
