@@ -341,3 +341,20 @@ struct journey_outcome journey_run(const struct backend_ops *ops, const char *fu
                  code, shim_live() - before);
     return outcome;
 }
+
+json_t *journey_choice(const json_t *choices, const char *operation)
+{
+    json_t *all = json_object_get(json_object_get(choices, operation), "algorithms");
+
+    assert_int_equal(json_object_size(all), 1);
+    return json_object_iter_value(json_object_iter(all));
+}
+
+const char *journey_algorithm(const json_t *choices, const char *operation)
+{
+    const char *name =
+        json_string_value(json_object_get(journey_choice(choices, operation), "algorithm"));
+
+    assert_non_null(name);
+    return name;
+}

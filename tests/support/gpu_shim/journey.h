@@ -5,6 +5,8 @@
 #ifndef ASSAY_TESTS_GPU_SHIM_JOURNEY_H
 #define ASSAY_TESTS_GPU_SHIM_JOURNEY_H
 
+#include <jansson.h>
+
 #include "backends/backend.h"
 
 struct journey_outcome {
@@ -38,5 +40,12 @@ struct device *journey_open_device(const char *backend, const char *libraries, c
  */
 struct journey_outcome journey_run(const struct backend_ops *ops, const char *function, int n,
                                    int code);
+
+/*
+ * The one entry among `choices` of an operation ("gemm", "convolution"), and its algorithm's name;
+ * cmocka's failure when there is another number of them, or no name. Belong to `choices`.
+ */
+json_t *journey_choice(const json_t *choices, const char *operation);
+const char *journey_algorithm(const json_t *choices, const char *operation);
 
 #endif

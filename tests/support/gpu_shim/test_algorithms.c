@@ -74,23 +74,6 @@ static json_t *settle(const char *times, enum precision precision, json_t **ret_
     return choices;
 }
 
-/* The one product's entry of the choices. */
-static json_t *entry_of(const json_t *choices)
-{
-    json_t *all = json_object_get(json_object_get(choices, "gemm"), "algorithms");
-
-    assert_int_equal(json_object_size(all), 1);
-    return json_object_iter_value(json_object_iter(all));
-}
-
-static const char *algorithm_of(const json_t *choices)
-{
-    const char *name = json_string_value(json_object_get(entry_of(choices), "algorithm"));
-
-    assert_non_null(name);
-    return name;
-}
-
 /* The library's own name of the algorithm at an index. */
 static const char *name_of(uint32_t index)
 {
@@ -121,8 +104,9 @@ static void test_the_fastest_is_taken(void **state)
     const json_t *listed = json_array_get(json_object_get(facts, "products"), 0);
 
     (void)state;
-    assert_string_equal(algorithm_of(choices), name_of(1));
-    assert_int_equal(json_integer_value(json_object_get(entry_of(choices), "tried")), 4);
+    assert_string_equal(journey_algorithm(choices, "gemm"), name_of(1));
+    assert_int_equal(json_integer_value(json_object_get(journey_choice(choices, "gemm"), "tried")),
+                     4);
     assert_int_equal(json_integer_value(json_object_get(listed, "tried")), 4);
     assert_int_equal(json_integer_value(json_object_get(listed, "algorithms")), 4);
     assert_string_equal(json_string_value(json_object_get(listed, "algorithm")), name_of(1));
@@ -140,7 +124,7 @@ static void test_what_fails_is_skipped(void **state)
     const json_t *first = json_array_get(json_object_get(facts, "candidates"), 0);
 
     (void)state;
-    assert_string_equal(algorithm_of(choices), name_of(2));
+    assert_string_equal(journey_algorithm(choices, "gemm"), name_of(2));
     assert_non_null(strstr(json_string_value(json_object_get(first, "refused")), MATMUL));
     json_decref(choices);
     json_decref(facts);
@@ -192,11 +176,11 @@ static void test_what_is_not_offered_any_more(void **state)
     products = create(PRECISION_BF16, choices);
     assert_int_equal(multiply(products, PRECISION_BF16, false, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "does not offer the algorithm"));
-    assert_non_null(strstr(err.message, algorithm_of(choices)));
+    assert_non_null(strstr(err.message, journey_algorithm(choices, "gemm")));
     assert_non_null(strstr(err.message, workload_choices_stack(choices)));
     assert_non_null(strstr(err.message, "bf16 16x16x16"));
     products_destroy(products);
-    json_object_set_new(entry_of(choices), "algorithm", json_integer(3));
+    json_object_set_new(journey_choice(choices, "gemm"), "algorithm", json_integer(3));
     products = create(PRECISION_BF16, choices);
     assert_int_equal(multiply(products, PRECISION_BF16, false, &err), STATUS_INVALID);
     products_destroy(products);
@@ -318,8 +302,9 @@ static void test_a_long_list(void **state)
     json_t *choices = settle("9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,1,1,1,1", PRECISION_BF16, NULL);
 
     (void)state;
-    assert_int_equal(json_integer_value(json_object_get(entry_of(choices), "tried")), 16);
-    assert_string_equal(algorithm_of(choices), name_of(0));
+    assert_int_equal(json_integer_value(json_object_get(journey_choice(choices, "gemm"), "tried")),
+                     16);
+    assert_string_equal(journey_algorithm(choices, "gemm"), name_of(0));
     json_decref(choices);
 }
 

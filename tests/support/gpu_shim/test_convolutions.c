@@ -95,23 +95,6 @@ static json_t *settle(const char *times, json_t **ret_facts)
     return choices;
 }
 
-/* The one convolution's entry of the choices. */
-static json_t *entry_of(const json_t *choices)
-{
-    json_t *all = json_object_get(json_object_get(choices, "convolution"), "algorithms");
-
-    assert_int_equal(json_object_size(all), 1);
-    return json_object_iter_value(json_object_iter(all));
-}
-
-static const char *algorithm_of(const json_t *choices)
-{
-    const char *name = json_string_value(json_object_get(entry_of(choices), "algorithm"));
-
-    assert_non_null(name);
-    return name;
-}
-
 static void test_the_fastest_is_taken(void **state)
 {
     json_t *facts = NULL;
@@ -120,16 +103,17 @@ static void test_the_fastest_is_taken(void **state)
     const json_t *listed = json_array_get(json_object_get(facts, "products"), 0);
 
     (void)state;
-    assert_string_equal(algorithm_of(choices), "GEMM, CUDNN_TENSOR_OP_MATH");
+    assert_string_equal(journey_algorithm(choices, "convolution"), "GEMM, CUDNN_TENSOR_OP_MATH");
     assert_string_equal(json_object_iter_key(json_object_iter(json_object_get(
                             json_object_get(choices, "convolution"), "algorithms"))),
                         "bf16 to bf16, 1x5x6x4, 8 of 3x3, stride 1x1, padding 1x1, dilation 1x1, "
                         "groups 1");
-    assert_int_equal(json_integer_value(json_object_get(entry_of(choices), "tried")), 4);
+    assert_int_equal(
+        json_integer_value(json_object_get(journey_choice(choices, "convolution"), "tried")), 4);
     assert_int_equal(json_integer_value(json_object_get(listed, "tried")), 4);
     assert_int_equal(json_integer_value(json_object_get(listed, "algorithms")), 4);
     assert_string_equal(json_string_value(json_object_get(listed, "algorithm")),
-                        algorithm_of(choices));
+                        journey_algorithm(choices, "convolution"));
     assert_int_equal(json_integer_value(json_object_get(listed, "workspace_bytes")), 65536);
     assert_int_equal(json_array_size(json_object_get(facts, "candidates")), 4);
     assert_non_null(workload_choices_stack(choices));
@@ -144,7 +128,8 @@ static void test_what_fails_is_skipped(void **state)
     const json_t *first = json_array_get(json_object_get(facts, "candidates"), 0);
 
     (void)state;
-    assert_string_equal(algorithm_of(choices), "IMPLICIT_GEMM, CUDNN_TENSOR_OP_MATH");
+    assert_string_equal(journey_algorithm(choices, "convolution"),
+                        "IMPLICIT_GEMM, CUDNN_TENSOR_OP_MATH");
     assert_non_null(
         strstr(json_string_value(json_object_get(first, "refused")), "cudnnConvolutionForward"));
     json_decref(choices);
@@ -192,10 +177,10 @@ static void test_what_is_not_offered_any_more(void **state)
     assert_int_equal(start(&running, ONE_SHAPE, "30000000,9000000", choices, &err),
                      STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "does not offer the algorithm"));
-    assert_non_null(strstr(err.message, algorithm_of(choices)));
+    assert_non_null(strstr(err.message, journey_algorithm(choices, "convolution")));
     assert_non_null(strstr(err.message, workload_choices_stack(choices)));
     stop(&running);
-    json_object_set_new(entry_of(choices), "algorithm", json_integer(3));
+    json_object_set_new(journey_choice(choices, "convolution"), "algorithm", json_integer(3));
     assert_int_equal(start(&running, ONE_SHAPE, "30000000,9000000", choices, NULL), STATUS_INVALID);
     stop(&running);
     json_decref(choices);
