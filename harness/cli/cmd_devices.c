@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/backend.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/runner/probe.h"
@@ -137,7 +138,8 @@ static void append_operation(struct text *out, const char *what, const json_t *p
         append_same(out, what, precisions, key, columns);
         return;
     }
-    text_append_format(out, "      %s\n      precision  vendor    how the library answered\n", what);
+    text_append_format(out, "      %s\n      precision  vendor    how the library answered\n",
+                       what);
     json_array_foreach(precisions, i, entry)
     {
         const json_t *vendor = json_object_get(entry, key);
@@ -242,6 +244,23 @@ static void append_backend(struct text *out, const json_t *backend, bool verbose
     }
 }
 
+/* INVALID where the argument is no backend's name. */
+static enum status check_backend(const struct command_line *line, struct error *err)
+{
+    struct text known;
+    enum status status;
+
+    if (line->argument_count == 0 || backend_find(line->arguments[0]))
+        return STATUS_OK;
+    text_init(&known);
+    for (size_t i = 0; i < backend_count(); i++)
+        text_append_format(&known, "%s%s", i ? ", " : "", backend_at(i)->ops->name);
+    status = error_set(err, STATUS_INVALID, "no backend \"%s\"; there is: %s", line->arguments[0],
+                       text_ok(&known) ? known.data : "(out of memory)");
+    text_finish(&known);
+    return status;
+}
+
 static int run(const struct command_line *line)
 {
     struct error err = ERROR_INIT;
@@ -250,7 +269,8 @@ static int run(const struct command_line *line)
     size_t i;
     const bool verbose = command_has(line, KEY_VERBOSE);
 
-    if (probe_run(line->argument_count ? line->arguments[0] : NULL, &probe, &err) != STATUS_OK)
+    if (check_backend(line, &err) != STATUS_OK ||
+        probe_run(line->arguments, line->argument_count, &probe, &err) != STATUS_OK)
         return command_fail(&err);
     if (verbose || command_has(line, KEY_JSON))
         probe_libraries(probe);

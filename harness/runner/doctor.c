@@ -208,7 +208,7 @@ static enum status check_devices(struct doctor *doctor, const char *wanted, json
 
     if (wanted && !wanted[0])
         return STATUS_OK;
-    status = probe_run(NULL, &probe, err);
+    status = probe_run(&wanted, wanted ? 1 : 0, &probe, err);
     if (status != STATUS_OK)
         return status;
     status = probe_select(probe, wanted, &devices, &reason);

@@ -123,7 +123,7 @@ enum status plan_build(const struct plan_request *request, struct plan *ret, str
     enum status status = find_protocol(request, &plan.protocol, err);
 
     if (status == STATUS_OK)
-        status = probe_run(NULL, &probe, err);
+        status = probe_run(request->devices, request->device_count, &probe, err);
     if (status == STATUS_OK)
         status = plan_add_cells(&plan, request, probe, err);
     json_decref(probe);
@@ -151,6 +151,26 @@ static enum status add_arm(struct plan *plan, const struct plan_request *request
         arm, plan->cell_count - before);
 }
 
+/* What the devices of either arm need. */
+static enum status probe_both(const struct plan_request *a, const struct plan_request *b,
+                              json_t **ret, struct error *err)
+{
+    const size_t count = a->device_count + b->device_count;
+    const char **devices;
+    enum status status;
+
+    if (a->device_count == 0 || b->device_count == 0)
+        return probe_run(NULL, 0, ret, err);
+    devices = calloc(count, sizeof(*devices));
+    if (!devices)
+        return no_memory(err);
+    memcpy(devices, a->devices, a->device_count * sizeof(*devices));
+    memcpy(devices + a->device_count, b->devices, b->device_count * sizeof(*devices));
+    status = probe_run(devices, count, ret, err);
+    free(devices);
+    return status;
+}
+
 enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
                             struct plan *ret, struct error *err)
 {
@@ -159,7 +179,7 @@ enum status plan_build_pair(const struct plan_request *a, const struct plan_requ
     enum status status = find_protocol(a, &plan.protocol, err);
 
     if (status == STATUS_OK)
-        status = probe_run(NULL, &probe, err);
+        status = probe_both(a, b, &probe, err);
     if (status == STATUS_OK)
         status = add_arm(&plan, a, probe, "a", err);
     if (status == STATUS_OK)

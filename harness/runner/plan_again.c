@@ -49,16 +49,16 @@ static enum status take_workload(struct plan *plan, const json_t *record, struct
 static enum status find_device(const json_t *record, const char *device, json_t **ret,
                                struct error *err)
 {
+    const char *spec = device ? device : text_of(record, "device_spec");
     json_t *probe = NULL, *found = NULL;
-    enum status status = probe_run(NULL, &probe, err);
+    enum status status = probe_run(&spec, 1, &probe, err);
 
     if (status == STATUS_OK)
-        status = probe_select(probe, device ? device : text_of(record, "device_spec"), &found, err);
+        status = probe_select(probe, spec, &found, err);
     json_decref(probe);
     if (status == STATUS_OK && json_array_size(found) != 1) {
-        status =
-            error_set(err, STATUS_INVALID, "%s is %zu devices: name one",
-                      device ? device : text_of(record, "device_spec"), json_array_size(found));
+        status = error_set(err, STATUS_INVALID, "%s is %zu devices: name one", spec,
+                           json_array_size(found));
         json_decref(found);
     }
     if (status != STATUS_OK)

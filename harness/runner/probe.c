@@ -1,9 +1,11 @@
 #include "harness/runner/probe.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/backend.h"
+#include "harness/core/digest.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/probe_child.h"
@@ -81,45 +83,122 @@ int probe_child_main(const char *name, bool libraries)
     return probe_child_answer(answer);
 }
 
-enum status probe_run(const char *only, json_t **ret, struct error *err)
+/* A backend is asked something; `answer` is a new reference where `status` is OK. */
+struct question {
+    const char *backend, *detail;
+    json_t *answer;
+    enum status status;
+    struct error error;
+};
+
+static void ask(void *item)
 {
+    struct question *question = item;
+
+    question->status =
+        probe_child_ask(question->backend, question->detail, &question->answer, &question->error);
+}
+
+/* True where a device that `spec` names may be one of this backend's. */
+static bool may_be_at(const char *backend, const char *spec)
+{
+    const size_t length = strcspn(spec, ":");
+    char name[64];
+
+    if (length >= sizeof(name))
+        return true;
+    memcpy(name, spec, length);
+    name[length] = '\0';
+    return !strcmp(name, backend) || !backend_find(name);
+}
+
+static bool is_asked(const char *backend, const char *const *specs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (may_be_at(backend, specs[i]))
+            return true;
+    return count == 0;
+}
+
+/* The backend's own answer, or how asking it failed. */
+static json_t *backend_answer(struct question *question)
+{
+    json_t *answer;
+
+    if (question->status == STATUS_OK)
+        return question->answer;
+    error_prefix(&question->error, "asking this backend failed");
+    answer = backend_json(backend_find(question->backend), false, question->error.message);
+    if (answer)
+        json_object_set_new(answer, "failed", json_true());
+    return answer;
+}
+
+enum status probe_run(const char *const *specs, size_t count, json_t **ret, struct error *err)
+{
+    struct question *questions = calloc(backend_count(), sizeof(*questions));
     json_t *all = json_array();
+    size_t asked = 0;
 
-    if (!all)
+    if (!all || !questions) {
+        json_decref(all);
+        free(questions);
         return error_set(err, STATUS_NO_MEMORY, "no memory for the probe");
-    for (size_t i = 0; i < backend_count(); i++) {
-        struct backend *backend = backend_at(i);
-        struct error child_error = ERROR_INIT;
-        json_t *answer = NULL;
-
-        if (only && strcmp(only, backend->ops->name))
-            continue;
-        if (probe_child_ask(backend->ops->name, NULL, &answer, &child_error) != STATUS_OK) {
-            error_prefix(&child_error, "asking this backend failed");
-            answer = backend_json(backend, false, child_error.message);
-        }
-        json_array_append_new(all, answer);
     }
+    for (size_t i = 0; i < backend_count(); i++)
+        if (is_asked(backend_at(i)->ops->name, specs, count))
+            questions[asked++].backend = backend_at(i)->ops->name;
+    probe_child_side_by_side(ask, questions, sizeof(*questions), asked);
+    for (size_t i = 0; i < asked; i++)
+        json_array_append_new(all, backend_answer(&questions[i]));
+    free(questions);
     *ret = all;
     return STATUS_OK;
 }
 
+static void add_digest(json_t *library)
+{
+    const char *path = json_string_value(json_object_get(library, "path"));
+    struct error reason = ERROR_INIT;
+    struct digest digest;
+    char hex[DIGEST_HEX_SIZE];
+
+    if (!path)
+        return;
+    if (digest_file(path, &digest, NULL, &reason) == STATUS_OK) {
+        json_object_set_new(library, "sha256", json_string(digest_hex(&digest, hex)));
+        return;
+    }
+    json_object_set_new(library, "sha256", json_null());
+    json_object_set_new(library, "digest_reason", json_string(reason.message));
+}
+
 void probe_libraries(json_t *probe)
 {
-    size_t i;
-    json_t *backend;
+    const size_t count = json_array_size(probe);
+    struct question *questions = calloc(count, sizeof(*questions));
+    json_t *library;
+    size_t j;
 
-    json_array_foreach(probe, i, backend)
-    {
-        const char *name = json_string_value(json_object_get(backend, "backend"));
-        struct error reason = ERROR_INIT;
-        json_t *libraries = NULL;
-
-        if (name && probe_child_ask(name, "libraries", &libraries, &reason) == STATUS_OK)
-            json_object_set_new(backend, "libraries", libraries);
-        else
-            json_object_set_new(backend, "libraries_reason", vendor_json_text(reason.message));
+    for (size_t i = 0; questions && i < count; i++) {
+        questions[i].backend =
+            json_string_value(json_object_get(json_array_get(probe, i), "backend"));
+        questions[i].detail = "libraries";
     }
+    if (questions)
+        probe_child_side_by_side(ask, questions, sizeof(*questions), count);
+    for (size_t i = 0; questions && i < count; i++) {
+        json_t *backend = json_array_get(probe, i);
+
+        if (questions[i].status == STATUS_OK) {
+            json_array_foreach(questions[i].answer, j, library) add_digest(library);
+            json_object_set_new(backend, "libraries", questions[i].answer);
+        } else {
+            json_object_set_new(backend, "libraries_reason",
+                                vendor_json_text(questions[i].error.message));
+        }
+    }
+    free(questions);
 }
 
 static const char *member(const json_t *object, const char *key)
@@ -216,7 +295,7 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
     }
     if (spec)
         error_set(err, STATUS_NOT_FOUND,
-                  "no device \"%s\"; there is: %s; `assay devices` says why not others", spec,
+                  "no device \"%s\"; there is: %s; `assay devices` shows all, or why not", spec,
                   known.length ? known.data : "none");
     else
         error_set(err, STATUS_UNAVAILABLE,
@@ -224,6 +303,20 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
                   known.length ? known.data : "no backend found one");
     text_finish(&known);
     return spec ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE;
+}
+
+/* Who does not choose a device is told of a backend that would have had one but for a defect. */
+static void warn_of_failures(const json_t *probe)
+{
+    size_t i;
+    json_t *backend;
+
+    json_array_foreach(probe, i, backend)
+    {
+        if (json_is_true(json_object_get(backend, "failed")))
+            log_warning("%s is left out: %s", member(backend, "backend"),
+                        member(backend, "reason"));
+    }
 }
 
 enum status probe_select(const json_t *probe, const char *spec, json_t **ret, struct error *err)
@@ -243,6 +336,8 @@ enum status probe_select(const json_t *probe, const char *spec, json_t **ret, st
         json_decref(selected);
         return status;
     }
+    if (!spec)
+        warn_of_failures(probe);
     *ret = selected;
     return STATUS_OK;
 }

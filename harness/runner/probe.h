@@ -1,9 +1,9 @@
 /*
  * probe - which devices are here, asked in a child process for each backend.
  *
- * A vendor library may take hundreds of megabytes, hang or crash when it is opened. The harness must
- * stay small and alive, so it never opens one: `assay probe BACKEND` does, and its answer, or how it
- * died, is what the harness sees.
+ * A vendor library may take hundreds of megabytes, hang or crash when it is opened. The harness
+ * must stay small and alive, so it never opens one: `assay probe BACKEND` does, and its answer, or
+ * how it died, is what the harness sees.
  */
 #ifndef ASSAY_RUNNER_PROBE_H
 #define ASSAY_RUNNER_PROBE_H
@@ -15,19 +15,22 @@
 #include "harness/core/status.h"
 
 /*
- * Asks every backend, or the one named `only`. New array in `ret`, an object a backend:
+ * Asks, all at the same time, the backends that one of `specs` (see probe_select) can be at:
+ * "opencl:0" and "opencl" name one, a UUID may be at any. `count` 0: every backend. New array in
+ * `ret`, an object a backend:
  *   {"backend", "description", "hidden", "available", "reason", "libraries": [], "devices":
  *    [{"spec": "opencl:0", "index", "name", "vendor", "uuid", "type", "simulated",
  *    "memory_bytes", ..., "readings": {...}}], "unusable": [{"spec", "reason"}]}
  * A backend whose child fails is not available, with how it failed as the reason; a device that
  * cannot be described is unusable.
  */
-enum status probe_run(const char *only, json_t **ret, struct error *err);
+enum status probe_run(const char *const *specs, size_t count, json_t **ret, struct error *err);
 
 /*
- * Fills "libraries" of each backend with [{"name", "path", "tried", "version"}], by children of
- * their own, since opening all of a vendor's libraries takes long and any of them may fail: then
- * there is "libraries_reason", and the devices are what they were.
+ * Fills "libraries" of each backend with [{"name", "path", "tried", "version", "sha256"}], by
+ * children of their own and at the same time, since opening all of a vendor's libraries takes long
+ * and any of them may fail: then there is "libraries_reason", and the devices are what they were.
+ * "sha256" is there where "path" is; null with "digest_reason" where it cannot be read.
  */
 void probe_libraries(json_t *probe);
 
@@ -37,8 +40,10 @@ int probe_child_main(const char *backend, bool libraries);
 /*
  * Devices for a request. `spec` is "opencl:0", "opencl" (all its devices), a UUID's prefix of 4 or
  * more digits, or NULL: every device that is not hidden and not simulated, of several views of this
- * machine's processor (cpu, PoCL) only the first backend's. New array of the device objects, each with "backend" added. NOT_FOUND: no such device (lists what there is);
- * UNAVAILABLE: the backend's reason, or that there is no usable device at all.
+ * machine's processor (cpu, PoCL) only the first backend's, with a warning for each backend whose
+ * child failed. New array of the device objects, each with "backend" added. NOT_FOUND: no such
+ * device (lists what there is); UNAVAILABLE: the backend's reason, or that there is no usable
+ * device at all.
  */
 enum status probe_select(const json_t *probe, const char *spec, json_t **ret, struct error *err);
 

@@ -1,6 +1,7 @@
 #include "harness/runner/probe_child.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,4 +184,40 @@ enum status probe_child_ask(const char *question, const char *detail, json_t **r
     }
     free(program);
     return status;
+}
+
+struct asking {
+    void (*ask)(void *item);
+    void *item;
+    pthread_t thread;
+    bool started;
+};
+
+static void *run_asking(void *argument)
+{
+    const struct asking *asking = argument;
+
+    asking->ask(asking->item);
+    return NULL;
+}
+
+void probe_child_side_by_side(void (*ask)(void *item), void *items, size_t size, size_t count)
+{
+    struct asking *askings = calloc(count, sizeof(*askings));
+
+    for (size_t i = 0; i < count; i++) {
+        void *item = (char *)items + i * size;
+
+        if (askings) {
+            askings[i] = (struct asking){.ask = ask, .item = item};
+            askings[i].started =
+                pthread_create(&askings[i].thread, NULL, run_asking, &askings[i]) == 0;
+        }
+        if (!askings || !askings[i].started)
+            ask(item);
+    }
+    for (size_t i = 0; askings && i < count; i++)
+        if (askings[i].started)
+            pthread_join(askings[i].thread, NULL);
+    free(askings);
 }

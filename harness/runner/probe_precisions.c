@@ -1,13 +1,15 @@
 #include "harness/runner/probe_precisions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/backend.h"
-#include "harness/core/digest.h"
 #include "harness/core/log.h"
 #include "harness/runner/probe_child.h"
 #include "harness/runner/vendor_json.h"
 #include "workloads/ops/product.h"
+
+#define HUNG_MAX 2
 
 /* ---- the child ---- */
 
@@ -84,10 +86,9 @@ static enum status ask_child(const char *spec, const char *precision, json_t **r
 static json_t *unknown(const char *precision, const char *reason)
 {
     const char *word = support_name(SUPPORT_UNKNOWN);
-    json_t *ret =
-        json_pack("{s:s, s:{s:s, s:o}, s:{s:s, s:s}}", "precision", precision, "vendor", "support",
-                  word, "method", vendor_json_text(reason), "portable", "support", word, "method",
-                  "asking failed");
+    json_t *ret = json_pack("{s:s, s:{s:s, s:o}, s:{s:s, s:s}}", "precision", precision, "vendor",
+                            "support", word, "method", vendor_json_text(reason), "portable",
+                            "support", word, "method", "asking failed");
     static const char *const others[] = {"convolution", "attention", "attention_backward"};
 
     for (size_t i = 0; ret && i < sizeof(others) / sizeof(others[0]); i++)
@@ -107,16 +108,27 @@ static json_t *all_unknown(const char *reason)
     return all;
 }
 
+/*
+ * A child for each. Two in a row that hang have waited long enough: the others are not asked, which
+ * takes as long again for each of them.
+ */
 static json_t *ask_each(const char *spec)
 {
     json_t *all = json_array();
+    int hung = 0;
 
     for (int p = 0; p < PRECISION_COUNT; p++) {
         const char *name = precision_name((enum precision)p);
         struct error reason = ERROR_INIT;
         json_t *one = NULL;
+        enum status status =
+            hung < HUNG_MAX ? ask_child(spec, name, &one, &reason)
+                            : error_set(&reason, STATUS_TIMEOUT,
+                                        "not asked, since the %d before did not answer", HUNG_MAX);
 
-        if (ask_child(spec, name, &one, &reason) == STATUS_OK)
+        if (hung < HUNG_MAX)
+            hung = status == STATUS_TIMEOUT ? hung + 1 : 0;
+        if (status == STATUS_OK)
             json_array_extend(all, one);
         else
             json_array_append_new(all, unknown(name, reason.message));
@@ -125,45 +137,44 @@ static json_t *ask_each(const char *spec)
     return all;
 }
 
-static void add_digest(json_t *library)
-{
-    const char *path = json_string_value(json_object_get(library, "path"));
-    struct error reason = ERROR_INIT;
-    struct digest digest;
-    char hex[DIGEST_HEX_SIZE];
+struct question {
+    json_t *device;
+    json_t *answers;
+};
 
-    if (!path)
-        return;
-    if (digest_file(path, &digest, NULL, &reason) == STATUS_OK) {
-        json_object_set_new(library, "sha256", json_string(digest_hex(&digest, hex)));
-        return;
-    }
-    json_object_set_new(library, "sha256", json_null());
-    json_object_set_new(library, "digest_reason", json_string(reason.message));
+static void ask_device(void *item)
+{
+    struct question *question = item;
+    const char *spec = json_string_value(json_object_get(question->device, "spec"));
+    struct error reason = ERROR_INIT;
+    enum status status = ask_child(spec, "all", &question->answers, &reason);
+
+    if (status != STATUS_OK)
+        question->answers =
+            status == STATUS_UNSUPPORTED ? all_unknown(reason.message) : ask_each(spec);
 }
 
 void probe_precisions(json_t *probe)
 {
-    size_t i, j;
-    json_t *backend, *device, *library;
+    struct question *questions = NULL;
+    size_t i, j, count = 0, asked = 0;
+    json_t *backend, *device;
 
+    json_array_foreach(probe, i, backend) count +=
+        json_array_size(json_object_get(backend, "devices"));
+    questions = calloc(count, sizeof(*questions));
+    if (!questions)
+        return;
     json_array_foreach(probe, i, backend)
     {
-        json_array_foreach(json_object_get(backend, "libraries"), j, library) add_digest(library);
         json_array_foreach(json_object_get(backend, "devices"), j, device)
         {
-            const char *spec = json_string_value(json_object_get(device, "spec"));
-            struct error reason = ERROR_INIT;
-            json_t *answers = NULL;
-            enum status status;
-
-            if (!spec)
-                continue;
-            status = ask_child(spec, "all", &answers, &reason);
-            if (status != STATUS_OK)
-                answers =
-                    status == STATUS_UNSUPPORTED ? all_unknown(reason.message) : ask_each(spec);
-            json_object_set_new(device, "precisions", answers);
+            if (json_is_string(json_object_get(device, "spec")))
+                questions[asked++].device = device;
         }
     }
+    probe_child_side_by_side(ask_device, questions, sizeof(*questions), asked);
+    for (i = 0; i < asked; i++)
+        json_object_set_new(questions[i].device, "precisions", questions[i].answers);
+    free(questions);
 }

@@ -13,8 +13,9 @@
 /*
  * Adds "precisions" to each device of probe_run's answer, an array of {"precision",
  * "vendor": {"support", "method", "library", "version", "algorithm"},
- * "portable": {"support", "method"}, "convolution": as "vendor"}, and "sha256" (null with
- * "digest_reason" where it cannot be read) to each library of probe_libraries that has a path. A child that fails leaves "unknown" with how it ended.
+ * "portable": {"support", "method"}, "convolution", "attention" and "attention_backward": as
+ * "vendor"}. Devices are asked at the same time. A child that fails leaves "unknown" with how it
+ * ended.
  */
 void probe_precisions(json_t *probe);
 

@@ -72,6 +72,55 @@ class Probe(CliTest):
             self.assertIn("did not answer in 0.3 s", answer["reason"])
             self.assertIn(place + BROKEN, answer["reason"])
 
+    def test_a_run_asks_only_the_backends_that_it_needs(self):
+        # A driver that hangs is not even opened: it would be waited for longer than for this call.
+        hangs = {"ASSAY_BROKEN": "hang", "ASSAY_PROBE_TIMEOUT": "3600s"}
+        evidence = self.write("evidence.yaml", self.EVIDENCE)
+        run = self.assay("run", "synthetic", "--device", "null:0", "--protocol", evidence, "--db",
+                         self.db, **hangs)
+        self.assertEqual(run.status, 0, run.err)
+        uid = self.query("SELECT uid FROM campaign")[0][0]
+        for words, out in ((("reproduce", uid[:8] + "/1", "--db", self.db), uid[:8]),
+                           (("doctor", "--device", "null:0", "--json", "--jitter", "0s"), "null:0"),
+                           (("ab", "synthetic", "--a", "device=null:0", "--b", "device=null:1",
+                             "--protocol", self.fast(), "--db", self.db), "Not comparable")):
+            call = self.assay(*words, **hangs)
+            self.assertIn(out, call.out, call.err)
+            self.assertNotIn("cuda", call.err)
+
+    def test_a_run_on_all_devices_names_the_backend_that_fails(self):
+        call = self.assay("doctor", "--jitter", "0s", ASSAY_BROKEN="crash")
+        self.assertIn("warning: cuda is left out: asking this backend failed: it ended by signal 6",
+                      call.err)
+        self.assertIn("while opening " + BROKEN, call.err)
+
+    def test_backends_are_asked_side_by_side(self):
+        # cuda's driver waits until hip's is opened, too, and the other way round.
+        for words in ((), ("--json",)):
+            folder = os.path.join(self.folder, "meet" + "".join(words))
+            os.mkdir(folder)
+            call = self.assay("devices", *words, ASSAY_BROKEN="meet", ASSAY_BROKEN_MEET=folder,
+                              ASSAY_LIB_HIP=BROKEN)
+            self.assertEqual(call.status, 0, call.err)
+            self.assertNotIn("did not answer", call.out)
+            self.assertGreaterEqual(len(os.listdir(folder)), 2)
+
+    def test_precisions_are_not_waited_for_one_by_one(self):
+        answer = self.assay("devices", "cuda", "-v", "--json", ASSAY_LIB_CUDA=SHIM,
+                            ASSAY_LIB_CUBLASLT=BROKEN, ASSAY_BROKEN="hang",
+                            ASSAY_PROBE_TIMEOUT="5s")
+        self.assertEqual(answer.status, 0, answer.err)
+        precisions = answer.json()[0]["devices"][0]["precisions"]
+        for i, entry in enumerate(precisions):
+            self.assertEqual(entry["vendor"]["support"], "unknown")
+            self.assertIn("did not answer in 5 s" if i < 2 else "not asked, since the 2 before",
+                          entry["vendor"]["method"])
+
+    def test_a_backend_that_does_not_exist(self):
+        call = self.assay("devices", "cudda")
+        self.assertEqual(call.status, 2)
+        self.assertIn('no backend "cudda"; there is: cuda, hip, cpu, opencl, null', call.err)
+
     def test_what_it_prints_is_not_the_answer(self):
         answer = self.broken("chatty")
         self.assertTrue(answer["available"], answer["reason"])

@@ -2,6 +2,7 @@
  * libcuda as nobody should ship it: ASSAY_BROKEN says what is wrong with it. What it does not do
  * itself is the stand-in's, which it is linked to.
  */
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,8 +31,34 @@ static void wait_for_ever(void)
         pause();
 }
 
+/* Waits until two processes have come here: a file of each in the folder ASSAY_BROKEN_MEET. */
+static void meet(void)
+{
+    const char *folder = getenv("ASSAY_BROKEN_MEET");
+    char path[4096];
+    FILE *file;
+    int here = 0;
+
+    snprintf(path, sizeof(path), "%s/%d", folder != NULL ? folder : "", (int)getpid());
+    file = fopen(path, "w");
+    if (file != NULL)
+        fclose(file);
+    while (here < 2) {
+        DIR *directory = opendir(folder != NULL ? folder : "");
+
+        here = 0;
+        for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;)
+            here += entry->d_name[0] != '.';
+        if (directory != NULL)
+            closedir(directory);
+        usleep(1000);
+    }
+}
+
 __attribute__((constructor)) static void load(void)
 {
+    if (is("meet"))
+        meet();
     if (is("crash"))
         abort();
     if (is("exit"))
