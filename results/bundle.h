@@ -22,7 +22,7 @@
 #include "results/store.h"
 #include "results/verify.h"
 
-#define BUNDLE_VERSION 2 /* that is written; 1 is read, too */
+#define BUNDLE_VERSION 2                   /* that is written; 1 is read, too */
 #define BUNDLE_SEAL "assay-bundle/1\n%s\n" /* what a seal signs: SHA-256 of all lines before */
 
 /* ---- bundle_select.c: what belongs to a campaign ---- */
@@ -80,7 +80,7 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
 
 /* ---- bundle_read.c ---- */
 
-/* True when the file begins as a bundle does. */
+/* True when this is a regular file that begins as a bundle does. */
 bool bundle_recognise(const char *path);
 
 /* What a bundle says of itself in its first line. Strings are heap. */
@@ -114,9 +114,10 @@ struct bundle_visitor {
 
 /*
  * Reads a bundle and checks it: the file's own digest, each row's proof against the head, each
- * value against its commitment, each BLOB against its digest, signatures of the head, earlier heads,
- * and that campaigns were planned before they ran. Rows whose proof does not hold are not visited. CORRUPT, with the line, when the file cannot be read as a
- * bundle.
+ * value against its commitment, each BLOB against its digest, signatures of the head, earlier
+ * heads, and that campaigns were planned before they ran. Rows whose proof does not hold are not
+ * visited. What is damaged or cut off is a finding, with its line. CORRUPT: it is no bundle at all,
+ * or one of a newer version.
  */
 enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
                         const struct verify_options *options, struct digest *ret_sha256,

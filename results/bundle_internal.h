@@ -51,8 +51,9 @@ struct bundle_reader {
     size_t capacity;
     uint64_t number, bytes, total; /* of the line; read; of the file */
     int64_t rows, withheld, last_leaf;
-    bool has_head, has_end;
-    char *seal; /* as the last line has it; NULL: none */
+    bool has_head, has_end, cut;
+    const char *damage; /* what bundle_damaged was told last; NULL: nothing */
+    char *seal;         /* as the last line has it; NULL: none */
     char seal_body[128];
 };
 
@@ -62,8 +63,8 @@ void bundle_found(const struct bundle_reader *reader, enum verify_level level,
 #define BUNDLE_WRONG(reader, check, table, ...)                                                    \
     bundle_found(reader, VERIFY_WRONG, VERIFY_##check, table, __VA_ARGS__)
 
-/* CORRUPT, with the line: this cannot be read as a bundle. */
-enum status bundle_corrupt(const struct bundle_reader *reader, struct error *err, const char *what);
+/* CORRUPT: the line is none of a bundle. It becomes a finding, so no error is filled. */
+enum status bundle_damaged(struct bundle_reader *reader, const char *what);
 
 /* A member of an object that is a text; NULL: it is not there, or something else. */
 const char *bundle_text(const json_t *object, const char *key);

@@ -71,10 +71,9 @@ static enum status add_leaves(struct bundle_reader *reader, size_t number, const
 
         if (!bundle_members_are(leaf, needed, none) ||
             json_integer_value(json_object_get(leaf, "leaf")) <= last)
-            return bundle_corrupt(
-                reader, err,
-                "a proof of its heads lacks leaf or path, or stands behind a later "
-                "leaf");
+            return bundle_damaged(
+                reader, "a proof of its heads lacks leaf or path, or stands behind a later "
+                        "leaf");
         last = json_integer_value(json_object_get(leaf, "leaf"));
         reader->early[reader->early_count++] = (struct bundle_early){
             .head = number,
@@ -129,10 +128,10 @@ static enum status take_head(struct bundle_reader *reader, const json_t *json, s
     if (!bundle_members_are(json, needed, possible) ||
         !digest_from_hex(bundle_text(json, "root"), &head->root) ||
         !bundle_path(json_object_get(json, "path"), path, &count))
-        return bundle_corrupt(reader, err, "one of its heads has not size, root and path");
+        return bundle_damaged(reader, "one of its heads has not size, root and path");
     head->size = json_integer_value(json_object_get(json, "size"));
     if (head->size < 1 || (number > 0 && head->size <= reader->earlier[number - 1].size))
-        return bundle_corrupt(reader, err, "its heads are not in order");
+        return bundle_damaged(reader, "its heads are not in order");
     reader->earlier_count++;
     if (!merkle_connects((uint64_t)head->size, &head->root, (uint64_t)reader->head.size,
                          &reader->head.root, path, count)) {
@@ -162,7 +161,7 @@ enum status bundle_take_heads(struct bundle_reader *reader, const json_t *line, 
     enum status status = STATUS_OK;
 
     if (campaigns > CAMPAIGNS_MAX)
-        return bundle_corrupt(reader, err, "it names more campaigns than a bundle can have");
+        return bundle_damaged(reader, "it names more campaigns than a bundle can have");
     reader->planned = calloc(campaigns + 1, sizeof(*reader->planned));
     reader->earlier = calloc(json_array_size(heads) + 1, sizeof(*reader->earlier));
     if (!reader->planned || !reader->earlier)
@@ -173,7 +172,7 @@ enum status bundle_take_heads(struct bundle_reader *reader, const json_t *line, 
     if (reader->version == 1)
         return STATUS_OK;
     if (!json_is_array(heads))
-        return bundle_corrupt(reader, err, "its heads are no list");
+        return bundle_damaged(reader, "its heads are no list");
     reader->heads = json_incref((json_t *)(uintptr_t)heads);
     for (size_t i = 0; i < json_array_size(heads) && status == STATUS_OK; i++)
         status = take_head(reader, json_array_get(heads, i), err);

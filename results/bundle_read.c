@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "harness/core/canonical.h"
 #include "harness/core/text.h"
@@ -36,10 +37,10 @@ void bundle_found(const struct bundle_reader *reader, enum verify_level level,
     text_finish(&message);
 }
 
-enum status bundle_corrupt(const struct bundle_reader *reader, struct error *err, const char *what)
+enum status bundle_damaged(struct bundle_reader *reader, const char *what)
 {
-    return error_set(err, STATUS_CORRUPT, "%s:%" PRIu64 ": not a bundle of assay: %s", reader->path,
-                     reader->number, what);
+    reader->damage = what;
+    return STATUS_CORRUPT;
 }
 
 bool bundle_decode(const json_t *base64, unsigned char **ret, size_t *ret_length)
@@ -125,30 +126,34 @@ static enum status take_head(struct bundle_reader *reader, const json_t *line, s
     static const char *const none[] = {NULL}, *const heads[] = {"heads", NULL};
 
     reader->version = json_integer_value(json_object_get(line, "assay_bundle"));
-    if (reader->version < 1 || reader->version > BUNDLE_VERSION)
-        return bundle_corrupt(reader, err, "of another version; this assay reads versions 1 and 2");
+    if (reader->version > BUNDLE_VERSION)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: is a bundle of version %" PRId64
+                         "; this assay reads versions 1 to %d; use a newer one",
+                         reader->path, reader->version, BUNDLE_VERSION);
+    if (reader->version < 1)
+        return bundle_damaged(reader, "the first line has no version of a bundle");
     if (!bundle_members_are(line, needed, reader->version == 1 ? none : heads) ||
         (reader->version > 1 && !json_object_get(line, "heads")))
-        return bundle_corrupt(reader, err, "its first line lacks a member, or has one too many");
+        return bundle_damaged(reader, "the first line lacks a member, or has one too many");
     head->size = json_integer_value(json_object_get(line, "size"));
     head->schema = json_integer_value(json_object_get(line, "schema"));
     head->created_utc_ns = json_integer_value(json_object_get(line, "created_utc_ns"));
     if (!bundle_text(line, "origin") || !bundle_text(line, "note") || !bundle_text(line, "tool") ||
         !root || !digest_from_hex(root, &head->root) || head->size < 1 ||
         !is_text_array(campaigns) || !is_text_array(withheld))
-        return bundle_corrupt(reader, err,
-                              "its first line lacks origin, note, root, size or campaigns");
+        return bundle_damaged(reader, "the first line lacks origin, note, root, size or campaigns");
     head->origin = text_format("%s", bundle_text(line, "origin"));
     head->note = text_format("%s", bundle_text(line, "note"));
     head->tool = text_format("%s", bundle_text(line, "tool"));
     head->campaigns = json_incref((json_t *)campaigns);
     head->withheld = json_incref((json_t *)withheld);
-    reader->has_head = true;
     if (!head->origin || !head->note || !head->tool)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
     status = bundle_take_heads(reader, line, err);
     if (status != STATUS_OK)
         return status;
+    reader->has_head = true;
     return reader->visitor->head ? reader->visitor->head(reader->visitor->context, head, err)
                                  : STATUS_OK;
 }
@@ -166,7 +171,7 @@ static enum status take_end(struct bundle_reader *reader, const json_t *line,
     char own[DIGEST_HEX_SIZE];
 
     if (!bundle_members_are(line, needed, none))
-        BUNDLE_WRONG(reader, FILE, NULL, "its last line lacks a member, or has one too many");
+        return bundle_damaged(reader, "the line is neither a row nor the last one of a bundle");
     reader->has_end = true;
     snprintf(reader->seal_body, sizeof(reader->seal_body), BUNDLE_SEAL, digest_hex(&digest, own));
     if (bundle_text(line, "seal"))
@@ -181,12 +186,17 @@ static enum status take_end(struct bundle_reader *reader, const json_t *line,
 }
 
 /* One spelling alone: what is not canonical was not written by assay. */
-static enum status check_form(const struct bundle_reader *reader, const json_t *line, size_t length,
-                              struct error *err)
+static enum status parse(struct bundle_reader *reader, size_t length, json_t **ret,
+                         struct error *err)
 {
     char *dumped = NULL;
-    enum status status = canonical_dump(line, &dumped, err);
+    enum status status;
 
+    if (canonical_parse(reader->line, length, "", ret, err) == STATUS_NO_MEMORY)
+        return STATUS_NO_MEMORY;
+    if (!*ret)
+        return bundle_damaged(reader, "the line is not JSON: it was changed or cut off");
+    status = canonical_dump(*ret, &dumped, err);
     if (status == STATUS_OK &&
         (strlen(dumped) != length || memcmp(dumped, reader->line, length) != 0))
         BUNDLE_WRONG(reader, FILE, NULL, "the line is not in canonical form");
@@ -197,29 +207,23 @@ static enum status check_form(const struct bundle_reader *reader, const json_t *
 static enum status take_line(struct bundle_reader *reader, size_t length, struct error *err)
 {
     const struct digest_state before = reader->sha256;
-    char origin[300];
     json_t *line = NULL;
-    enum status status;
+    enum status status = parse(reader, length, &line, err);
 
-    snprintf(origin, sizeof(origin), "%.250s:%" PRIu64, reader->path, reader->number);
-    status = canonical_parse(reader->line, length, origin, &line, err);
-    if (status == STATUS_OK)
-        status = check_form(reader, line, length, err);
-    if (status != STATUS_OK) {
-        json_decref(line);
-        return status;
-    }
     digest_update(&reader->sha256, reader->line, length);
     digest_update(&reader->sha256, "\n", 1);
-    if (reader->has_end)
-        BUNDLE_WRONG(reader, FILE, NULL, "something stands behind the bundle's last line");
-    else if (!reader->has_head)
+    if (status == STATUS_OK && !reader->has_head)
         status = take_head(reader, line, err);
-    else if (json_object_get(line, "leaf"))
+    else if (status == STATUS_OK && json_object_get(line, "leaf"))
         status = bundle_take_row(reader, line, err);
-    else
+    else if (status == STATUS_OK)
         status = take_end(reader, line, &before);
     json_decref(line);
+    if (status == STATUS_CORRUPT && reader->damage) {
+        BUNDLE_WRONG(reader, FILE, NULL, "%s", reader->damage);
+        reader->damage = NULL;
+        return STATUS_OK;
+    }
     return status;
 }
 
@@ -236,10 +240,14 @@ static enum status next_line(struct bundle_reader *reader, size_t *ret_length, b
             const size_t capacity = reader->capacity ? reader->capacity * 2 : 65536;
             char *grown = capacity <= LINE_MAX_BYTES ? realloc(reader->line, capacity) : NULL;
 
+            if (!grown && capacity > LINE_MAX_BYTES) {
+                BUNDLE_WRONG(reader, FILE, NULL, "the line has more than 128 MiB");
+                reader->cut = true;
+                *ret_more = false;
+                return STATUS_OK;
+            }
             if (!grown)
-                return capacity > LINE_MAX_BYTES
-                           ? bundle_corrupt(reader, err, "a line of more than 128 MiB")
-                           : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+                return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
             reader->line = grown;
             reader->capacity = capacity;
         }
@@ -249,30 +257,41 @@ static enum status next_line(struct bundle_reader *reader, size_t *ret_length, b
         return error_set_errno(err, errno, "%s", reader->path);
     reader->bytes += length + 1;
     *ret_length = length;
-    *ret_more = c != EOF || length > 0;
-    if (*ret_more && c == EOF)
-        BUNDLE_WRONG(reader, FILE, NULL, "the last line has no end: the file was cut off");
+    *ret_more = c != EOF;
+    reader->cut = c == EOF && length > 0;
+    if (reader->cut)
+        BUNDLE_WRONG(reader, FILE, NULL, "the file was cut off in this line");
     return STATUS_OK;
 }
 
 static enum status read_lines(struct bundle_reader *reader, struct error *err)
 {
     size_t length;
-    bool more = true;
+    bool more = false;
     enum status status = next_line(reader, &length, &more, err);
 
-    if (status == STATUS_OK &&
-        (length < strlen(MARK) || memcmp(reader->line, MARK, strlen(MARK)) != 0))
-        return bundle_corrupt(reader, err, "it does not begin as one");
     while (status == STATUS_OK && more) {
         status = take_line(reader, length, err);
+        if (status == STATUS_OK && !reader->has_head)
+            return STATUS_OK; /* nothing can be read without it */
         if (status == STATUS_OK && reader->number % 256 == 0 && reader->visitor->progress &&
             !reader->visitor->progress(reader->visitor->context, reader->bytes, reader->total))
             status = error_set(err, STATUS_INTERRUPTED, "interrupted");
         if (status == STATUS_OK)
             status = next_line(reader, &length, &more, err);
+        if (status == STATUS_OK && more && reader->has_end) {
+            BUNDLE_WRONG(reader, FILE, NULL, "something stands behind the bundle's last line");
+            return STATUS_OK;
+        }
     }
     return status;
+}
+
+static bool begins_as_one(FILE *file)
+{
+    char begin[sizeof(MARK)] = "";
+
+    return fread(begin, 1, strlen(MARK), file) == strlen(MARK) && !strcmp(begin, MARK);
 }
 
 enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
@@ -286,15 +305,19 @@ enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
     reader.file = fopen(path, "re");
     if (!reader.file)
         return error_set_errno(err, errno, "%s", path);
+    if (!begins_as_one(reader.file)) {
+        fclose(reader.file);
+        return error_set(err, STATUS_CORRUPT, "%s: is not a bundle of assay", path);
+    }
     if (fseeko(reader.file, 0, SEEK_END) == 0)
         reader.total = (uint64_t)ftello(reader.file);
     rewind(reader.file);
     digest_init(&reader.sha256);
     status = read_lines(&reader, err);
     reader.number = 0;
-    if (status == STATUS_OK && !reader.has_end)
+    if (status == STATUS_OK && reader.has_head && !reader.has_end && !reader.cut)
         BUNDLE_WRONG(&reader, COMPLETE, NULL, "the bundle has no last line: the file was cut off");
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && reader.has_end) { /* what is missing can say nothing */
         bundle_check_notes(&reader);
         bundle_check_plans(&reader);
     }
@@ -314,9 +337,10 @@ enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
 
 bool bundle_recognise(const char *path)
 {
-    char begin[sizeof(MARK)] = "";
-    FILE *file = fopen(path, "re");
-    bool ours = file && fread(begin, 1, strlen(MARK), file) == strlen(MARK) && !strcmp(begin, MARK);
+    struct stat st;
+    /* Whoever opens a pipe waits until somebody writes. */
+    FILE *file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
+    bool ours = file && begins_as_one(file);
 
     if (file)
         fclose(file);

@@ -144,7 +144,7 @@ enum status bundle_take_row(struct bundle_reader *reader, const json_t *line, st
     struct digest leaf;
 
     if (!is_row(reader, line, data))
-        return bundle_corrupt(reader, err,
+        return bundle_damaged(reader,
                               "a row lacks its leaf, table, path or values, or has more than a row "
                               "has");
     reader->rows++;

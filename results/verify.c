@@ -186,7 +186,9 @@ static enum status look_at_file(struct verify *verify, struct error *err)
     if (stat(verify->path, &st) != 0)
         return error_set_errno(err, errno, "%s", verify->path);
     if (!S_ISREG(st.st_mode))
-        return error_set(err, STATUS_INVALID, "%s: is not a regular file", verify->path);
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: is not a regular file; name a database or a bundle of assay",
+                         verify->path);
     if (access(verify->path, R_OK) != 0)
         return error_set_errno(err, errno, "%s", verify->path);
     verify->immutable = !has_log;
@@ -225,34 +227,45 @@ static int64_t pragma(sqlite3 *db, const char *sql)
     return value;
 }
 
+/* SQLite reads nothing of it. Whether it was ever ours, its beginning tells. */
+static enum status refuse(struct verify *verify, const struct verify_header *header, int rc,
+                          struct error *err)
+{
+    if (!header->ours || rc == SQLITE_OK)
+        return error_set(err, STATUS_CORRUPT, "%s: is neither a database nor a bundle of assay",
+                         verify->path);
+    verify->damaged = true;
+    verify->summary->schema_version = header->version;
+    if (verify->summary->wrong == 0)
+        verify_tell(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL, "cannot be read: %s",
+                    sqlite3_errstr(rc));
+    return STATUS_OK;
+}
+
 static enum status identify(struct verify *verify, struct error *err)
 {
+    const struct verify_header header = verify_read_header(verify->path);
     sqlite3 *db = verify->db;
     int64_t application = pragma(db, "PRAGMA application_id");
     const int rc = sqlite3_extended_errcode(db);
-    int64_t version, pages, page_size;
+    int64_t version;
     int newest;
 
     store_migrations(&newest);
-    if (application < 0 && (rc & 0xff) == SQLITE_BUSY)
+    if (application < 0 && (rc & 0xff) != SQLITE_CORRUPT && (rc & 0xff) != SQLITE_NOTADB)
         return store_error(verify->store, rc, "opening", err);
-    if (application < 0)
-        return error_set(err, STATUS_CORRUPT, "%s: is not a database%s%s", verify->path,
-                         rc == SQLITE_OK ? "" : ": ", rc == SQLITE_OK ? "" : sqlite3_errstr(rc));
-    version = pragma(db, "PRAGMA user_version");
-    pages = pragma(db, "PRAGMA page_count");
-    page_size = pragma(db, "PRAGMA page_size");
+    if (header.ours && verify->immutable && header.bytes > verify->summary->bytes)
+        verify_tell(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                    "the file has been cut short: %" PRId64 " of %" PRId64 " bytes",
+                    verify->summary->bytes, header.bytes);
     if (application != STORE_APPLICATION_ID)
-        return error_set(err, STATUS_CORRUPT, "%s: is not a database of assay", verify->path);
+        return refuse(verify, &header, rc, err);
+    version = pragma(db, "PRAGMA user_version");
     if (version < 1 || version > newest)
         return error_set(err, STATUS_CORRUPT,
                          "%s: has schema version %" PRId64 ", this assay knows 1 to %d",
                          verify->path, version, newest);
     verify->summary->schema_version = version;
-    if (verify->immutable && pages * page_size > verify->summary->bytes)
-        verify_tell(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-                    "the file has been cut short: %" PRId64 " of %" PRId64 " bytes",
-                    verify->summary->bytes, pages * page_size);
     return STATUS_OK;
 }
 
@@ -359,9 +372,9 @@ static enum status check_all(struct verify *verify, struct error *err)
 
     if (status == STATUS_OK)
         status = identify(verify, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !verify->damaged)
         status = verify_schema(verify, err);
-    if (status != STATUS_OK) {
+    if (status != STATUS_OK || verify->damaged) {
         free(sides);
         return status;
     }

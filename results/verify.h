@@ -98,6 +98,7 @@ struct verify_summary {
 
 /*
  * Checks a file. OK when it could be read through, whatever was found (ret->wrong tells).
+ * What is damaged or cut off is a finding, as long as the file's beginning says that it is ours.
  * NOT_FOUND, DENIED, IO; CORRUPT: it is no database of assay at all, or of a newer one; INVALID:
  * expect_head cannot be read.
  */

@@ -66,6 +66,7 @@ struct verify {
     sqlite3 *db;         /* its connection */
     sqlite3 *model;      /* an empty database of the same version */
     bool has_ledger;
+    bool damaged;  /* SQLite reads nothing of it; that is told */
     bool readable; /* tables and indices are ours, so they can be asked */
     struct verify_table tables[VERIFY_TABLES_MAX];
     size_t table_count;
@@ -74,6 +75,16 @@ struct verify {
     atomic_bool stopped;
     const struct verify *main; /* of steps beside it: stops them, too; else NULL */
 };
+
+/* What the first 100 bytes of a database of assay say, whatever became of the rest. */
+struct verify_header {
+    bool ours;     /* false: it does not begin as one, and nothing else is known */
+    int64_t bytes; /* of the whole file */
+    int version;   /* of the schema */
+};
+
+/* verify_header.c */
+struct verify_header verify_read_header(const char *path);
 
 /* verify_open.c: a connection that trusts nothing; `store` is made around it. */
 enum status verify_open(struct verify *verify, struct store **ret, struct error *err);

@@ -173,6 +173,21 @@ static enum status read_options(const struct command_line *line, struct key_publ
     return STATUS_OK;
 }
 
+static int exit_of(enum status status)
+{
+    switch (status) {
+    case STATUS_INVALID:
+        return ASSAY_EXIT_USAGE;
+    case STATUS_INTERRUPTED:
+        return ASSAY_EXIT_INTERRUPTED;
+    case STATUS_NO_MEMORY:
+    case STATUS_NO_SPACE:
+        return ASSAY_EXIT_SYSTEM;
+    default:
+        return ASSAY_EXIT_STORE;
+    }
+}
+
 static int run(const struct command_line *line)
 {
     const char *path = line->argument_count ? line->arguments[0] : command_database(line);
@@ -181,9 +196,11 @@ static int run(const struct command_line *line)
                             .terminal = isatty(STDERR_FILENO) == 1,
                             .quiet = command_has(line, KEY_QUIET),
                             .shown_ns = clock_monotonic_ns()};
-    struct verify_options options = {
-        .context = &report, .found = found, .progress = progress, .compare = comparison_again,
-        .wait_ns = database_wait_ns(STORE_READ)};
+    struct verify_options options = {.context = &report,
+                                     .found = found,
+                                     .progress = progress,
+                                     .compare = comparison_again,
+                                     .wait_ns = database_wait_ns(STORE_READ)};
     struct verify_summary summary;
     struct error err = ERROR_INIT;
     enum status status;
@@ -201,9 +218,7 @@ static int run(const struct command_line *line)
         result = show(&summary, &report, path);
     } else {
         log_error("%s", err.message);
-        result = status == STATUS_INVALID       ? ASSAY_EXIT_USAGE
-                 : status == STATUS_INTERRUPTED ? ASSAY_EXIT_INTERRUPTED
-                                                : ASSAY_EXIT_STORE;
+        result = exit_of(status);
     }
     json_decref(report.findings);
     return result;
@@ -234,7 +249,8 @@ const struct command command_verify = {
             "ledger, the ledger's tree against its checkpoints and signatures, what was planned "
             "against what is there, and every estimate again from the raw samples. One line a "
             "finding; `wrong` is what fails, `note` what a reader should know. Exit status 0: "
-            "verified; 1: something is wrong; 4: it is no database of assay.\n"
+            "verified; 1: something is wrong, or the file is damaged or cut off; 4: it cannot be "
+            "opened, is neither a database nor a bundle of assay, or one of a newer version.\n"
             "\n"
             "Somebody who owns the file can rewrite all of it, ledger included. That is found by a "
             "head "

@@ -362,9 +362,9 @@ class Bundle(CliTest):
         self.assertEqual(self.assay("bundle", "zzzz", "-o", self.file, "--db", self.db).status, 4)
         self.assertFalse(os.path.exists(self.file))
         self.write("offer.assay", '{"assay_bundle":1}\n')
-        self.assertEqual(self.verify().status, 4)
+        self.assertEqual(self.verify().status, 1)
         self.write("offer.assay", '{"assay_bundle":1,' + "x" * 100000)
-        self.assertEqual(self.verify().status, 4)
+        self.assertEqual(self.verify().status, 1)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import sqlite3
 import sys
@@ -336,12 +337,43 @@ class Tamper(CliTest):
 
     def test_not_a_database(self):
         path = os.path.join(self.folder, "x.db")
-        for content in (b"", b"SQLite format 3\0", os.urandom(5000), Tamper.base[:100],
-                        Tamper.base[:5000], Tamper.base[:-4096]):
+        other = sqlite3.connect(path)
+        other.execute("CREATE TABLE x (y)")
+        other.close()
+        with open(path, "rb") as file:
+            other = file.read()
+        for content in (b"", b"hello", other, os.urandom(5000), Tamper.base[:16], Tamper.base[:99]):
             with open(path, "wb") as file:
                 file.write(content)
-            self.assertIn(self.assay("verify", path).status, (1, 4))
-        self.assertEqual(self.assay("verify", os.path.join(self.folder, "none.db")).status, 4)
+            call = self.assay("verify", path)
+            self.assertEqual(call.status, 4, content[:100])
+            self.assertIn("x.db: is neither a database nor a bundle of assay", call.err)
+            self.assertRaises(verify.Refused, verify.Verifier(path).run)
+        os.mkfifo(os.path.join(self.folder, "pipe"))
+        for name in (".", "pipe", "/dev/null"):
+            call = self.assay("verify", name)
+            self.assertEqual(call.status, 4, name)
+            self.assertIn("is not a regular file", call.err)
+        call = self.assay("verify", "none.db")
+        self.assertEqual((call.status, "No such file" in call.err), (4, True))
+
+    def test_cut_database(self):
+        """As long as its beginning says whose it is, it is a damaged one: the file's length is told."""
+        path = os.path.join(self.folder, "x.db")
+        chance = random.Random(7)
+        whole = len(Tamper.base)
+        for size in [100, 101, 4096, whole // 2, whole - 4096, whole - 1,
+                     *(chance.randrange(100, whole) for _ in range(20))]:
+            with open(path, "wb") as file:
+                file.write(Tamper.base[:size])
+            call = self.assay("verify", path)
+            self.assertEqual((call.status, call.err), (1, ""), size)
+            self.assertIn("wrong: file: the file has been cut short: %d of %d bytes\n" % (size, whole),
+                          call.out)
+            self.assertIn("x.db: NOT VERIFIED", call.out)
+            self.assertTrue(verify.Verifier(path).run(), size)
+
+    def test_wrong_options(self):
         self.assertEqual(self.assay("verify", self.copy(), "--expect-head", "x").status, 2)
         self.assertEqual(self.assay("verify", self.copy(), "--key", "x").status, 2)
 

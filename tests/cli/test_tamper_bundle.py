@@ -128,12 +128,12 @@ class TamperBundle(CliTest):
             file.write(body + lines[-1] + "\n")
 
     def ours(self, *words):
-        """{(check, table, line)} of what is wrong; a file that cannot be read is wrong at a line."""
+        """{(check, table, line)} of what is wrong; what is no bundle that is known is wrong as a whole."""
         call = self.assay("verify", self.file, "--json", "--threads", "1", *words)
         self.assertIn(call.status, (0, 1, 4), call.err)
         if call.status == 4:
-            line = re.search(r"b\.assay:(\d+)", call.err)
-            return {("file", None, "line %s" % line.group(1) if line else None)}
+            self.assertRaises(verify.Refused, verify_bundle.Bundle(self.file).run)
+            return {("file", None, None)}
         found = [f for f in call.json()["findings"] if f["level"] == "wrong"]
         self.assertEqual(call.status, 1 if found else 0)
         return {(f["check"], f["table"], f["key"]) for f in found}
@@ -142,7 +142,7 @@ class TamperBundle(CliTest):
         try:
             return {f[:3] for f in verify_bundle.Bundle(self.file, **options).run()}
         except verify.Refused:
-            return {("file", None, "line 1")}
+            return {("file", None, None)}
 
     def both(self, key=False, **options):
         head = options.get("head")
@@ -324,6 +324,49 @@ class TamperBundle(CliTest):
             with open(self.file, "wb") as file:
                 file.write(body[:chance.randrange(len(body))])
             self.assert_found("cut off", key=True)
+
+    def test_cut_anywhere(self):
+        """A finding with its line, and no other: what was cut off is not called missing besides."""
+        body = ("\n".join(self.lines) + "\n").encode()
+        ends = [i + 1 for i, byte in enumerate(body) if byte == ord("\n")]
+        chance = random.Random(9)
+        for size in [len('{"assay_bundle":'), 20, 50, ends[0] - 1, ends[0] + 1, ends[-2] + 1, len(body) - 30,
+                     len(body) - 1, ends[0], ends[3], ends[-2],
+                     *(chance.randrange(20, len(body)) for _ in range(30))]:
+            with open(self.file, "wb") as file:
+                file.write(body[:size])
+            call = self.assay("verify", self.file)
+            self.assertEqual((call.status, call.err), (1, ""), size)
+            wrong = [line for line in call.out.splitlines() if line.startswith("wrong: ")]
+            expected = "wrong: complete: the bundle has no last line: the file was cut off" \
+                if size in ends else "wrong: file: line %d: the file was cut off in this line" % (
+                    1 + sum(end < size for end in ends))
+            self.assertEqual(wrong, [expected], size)
+            self.assertTrue(verify_bundle.Bundle(self.file).run(), size)
+        self.assertEqual(self.assay("import", self.file, "--db", "new.db").status, 2)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "new.db")))
+        for content in (b"", body[:15], b"{}\n", b"\x1f\x8b" + body, b'{"assay_bundle":3,"x":1}\n'):
+            with open(self.file, "wb") as file:
+                file.write(content)
+            call = self.assay("verify", self.file)
+            self.assertEqual(call.status, 4, content[:20])
+            self.assertIn("b.assay: is ", call.err)
+            if content.startswith(b"{"):
+                self.assertRaises(verify.Refused, verify_bundle.Bundle(self.file).run)
+
+    def test_damaged_lines(self):
+        """Each damaged line is named, and the others are still read."""
+        lines = list(self.lines)
+        for number, (old, new) in {3: ('"leaf"', '"laef"'), 5: ("{", "["), 7: ('"path"', '"pth"')}.items():
+            lines[number] = lines[number].replace(old, new, 1)
+        self.write_lines(lines, seal="kept")
+        for found in self.both():
+            self.assertEqual({f[2] for f in found if f[0] == "file" and f[2] != "line %d" % len(lines)} - {None},
+                             {"line 4", "line 6", "line 8"}, found)
+        out = self.assay("verify", self.file).out
+        self.assertIn("line 4: the line is neither a row nor the last one of a bundle", out)
+        self.assertIn("line 6: the line is not JSON: it was changed or cut off", out)
+        self.assertIn("line 8: a row lacks its leaf, table, path or values", out)
 
     def test_forged_whole(self):
         """A maker who owns the ledger can write a plan after the trials; not under the plan's head."""

@@ -127,7 +127,12 @@ class Verifier:
             application = self.db.execute("PRAGMA application_id").fetchone()[0]
             self.version = self.db.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.Error as error:
-            raise Refused(str(error)) from error
+            with open(self.path, "rb") as file:
+                begin = file.read(100)
+            if len(begin) < 100 or begin[:16] != b"SQLite format 3\0" or begin[68:72] != b"ASSY":
+                raise Refused(str(error)) from error
+            self.wrong("file", None, None, "it cannot be read: %s" % error)
+            return self.findings
         if application != 0x41535359 or not 3 <= self.version <= self.newest():
             raise Refused("no database of assay with a ledger")
         for step in (self.schema, self.structure, self.rows, self.tree, self.signatures, self.content,

@@ -141,6 +141,8 @@ class Bundle(verify.Verifier):
         self.heads, self.early, self.campaigns, self.first, self.end = {}, {}, {}, None, None
         with open(self.path, "rb") as file:
             whole = file.read()
+        if not begins_as_one(self.path):
+            raise verify.Refused("no bundle of assay")
         lines = whole.split(b"\n")
         if lines.pop():
             self.found("file", None, "the file was cut off")
@@ -152,9 +154,9 @@ class Bundle(verify.Verifier):
             try:
                 self.take(parse(line.decode("utf-8")), line, sha256)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-                if not self.first:
-                    raise verify.Refused("no bundle of assay: %s" % error) from error
                 self.found("file", None, "the line cannot be read: %r" % error)
+                if not self.first:
+                    return self.findings
         self.line = 0
         if not self.end:
             self.found("complete", None, "the last line is missing")
@@ -185,6 +187,8 @@ class Bundle(verify.Verifier):
     # ---- heads
 
     def take_first(self, line):
+        if line["assay_bundle"] > 2:
+            raise verify.Refused("a bundle of a newer version")
         if line["assay_bundle"] not in (1, 2) or \
                 set(line) != FIRST | ({"heads"} if line["assay_bundle"] == 2 else set()):
             raise ValueError("of another version, or with other members")

@@ -256,7 +256,7 @@ static void test_hostile(void **state)
     sqlite3 *db = NULL;
 
     assert_status(verify_file(path, &options, &summary, &err), STATUS_NOT_FOUND, err);
-    assert_status(verify_file(fixture->folder, &options, &summary, &err), STATUS_INVALID, err);
+    assert_status(verify_file(fixture->folder, &options, &summary, &err), STATUS_CORRUPT, err);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "CREATE TABLE t (a)", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
