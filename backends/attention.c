@@ -193,6 +193,28 @@ enum status device_attention_describe(const struct attention *attention, struct 
     return status;
 }
 
+enum status device_attention_select(struct attention *attention, bool backward, uint32_t index,
+                                    struct error *err)
+{
+    const struct device *device = attention->device;
+    const struct product_info *pass;
+    struct attention_info info = {0};
+    enum status status = device_attention_describe(attention, &info, err);
+
+    if (status != STATUS_OK)
+        return status;
+    pass = backward ? &info.backward : &info.forward;
+    if (device->ops->attention_select == NULL || pass->algorithms == 0)
+        return error_set(err, STATUS_UNSUPPORTED, "%s lists no algorithms of its attention",
+                         pass->library[0] != '\0' ? pass->library : device->info.name);
+    if (index >= pass->algorithms)
+        return error_set(err, STATUS_INVALID,
+                         "%s lists %" PRIu32 " algorithms for this attention, there is no number "
+                         "%" PRIu32,
+                         pass->library, pass->algorithms, index);
+    return device->ops->attention_select(attention->device, attention, backward, index, err);
+}
+
 static void note_refusal(struct product_info *ret, enum status status, const struct error *err)
 {
     ret->support = status == STATUS_UNSUPPORTED ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;

@@ -42,7 +42,7 @@ struct attention_operands {
     struct product_operand d_q, d_k, d_v, d_o;
 };
 
-/* What will run, for provenance. */
+/* What will run, for provenance; each pass has its own list of algorithms. */
 struct attention_info {
     struct product_info forward;
     struct product_info backward; /* empty without training */
@@ -75,6 +75,12 @@ enum status device_attention_backward(struct attention *attention,
                                       const struct attention_operands *operands, struct error *err);
 enum status device_attention_describe(const struct attention *attention, struct attention_info *ret,
                                       struct error *err);
+/*
+ * Lets the pass take algorithm `index`, below its product_info.algorithms, as device_product_select
+ * does. What the algorithm takes is prepared by the next run, which may fail for that.
+ */
+enum status device_attention_select(struct attention *attention, bool backward, uint32_t index,
+                                    struct error *err);
 /*
  * Asks the library for a causal attention of 8 heads of 64, 512 long, heads inside rows of a
  * common projection as transformers have them; backward too, and forward alone where that is

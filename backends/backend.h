@@ -270,6 +270,9 @@ struct device_ops {
                                       struct error *err);
     enum status (*attention_describe)(struct device *device, const struct attention *attention,
                                       struct attention_info *ret, struct error *err);
+    /* Optional: takes another algorithm of a pass's list. NULL: the library lists none. */
+    enum status (*attention_select)(struct device *device, struct attention *attention,
+                                    bool backward, uint32_t index, struct error *err);
 
     /*
      * Optional: group sizes worth measuring for this device, ascending, at most `capacity`.

@@ -51,7 +51,7 @@ enum status backend_ops_check(const struct backend_ops *ops, struct error *err)
 enum status device_ops_check(const struct device_ops *ops, struct error *err)
 {
     const char *missing = NULL;
-    int events, products, convolutions;
+    int events, products, convolutions, attention;
 
     if (ops == NULL)
         return error_set(err, STATUS_INTERNAL, "a device has no table of functions");
@@ -89,12 +89,22 @@ enum status device_ops_check(const struct device_ops *ops, struct error *err)
         return error_set(err, STATUS_INTERNAL,
                          "a device has %d of the 5 convolution hooks; all or none are needed",
                          convolutions);
+    attention = (ops->attention_create != NULL) + (ops->attention_destroy != NULL) +
+                (ops->attention_forward != NULL) + (ops->attention_backward != NULL) +
+                (ops->attention_describe != NULL);
+    if (attention != 0 && attention != 5)
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has %d of the 5 attention hooks; all or none are needed",
+                         attention);
     if (ops->product_select != NULL && products == 0)
         return error_set(err, STATUS_INTERNAL,
                          "a device has the hook \"product_select\" and no products");
     if (ops->convolution_select != NULL && convolutions == 0)
         return error_set(err, STATUS_INTERNAL,
                          "a device has the hook \"convolution_select\" and no convolutions");
+    if (ops->attention_select != NULL && attention == 0)
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has the hook \"attention_select\" and no attention");
     return STATUS_OK;
 }
 

@@ -72,19 +72,24 @@ void workload_finish(struct workload *workload)
     memset(workload, 0, sizeof(*workload));
 }
 
-const char *workload_choices_stack(const json_t *choices)
+json_t *workload_choices_stacks(const json_t *choices)
 {
+    json_t *stacks = json_array();
     const char *name;
     json_t *value;
 
     json_object_foreach((json_t *)choices, name, value)
     {
-        const char *inner = json_is_object(value) ? workload_choices_stack(value) : NULL;
+        if (json_is_object(value)) {
+            json_t *inner = workload_choices_stacks(value);
 
-        if (inner)
-            return inner;
+            json_array_extend(stacks, inner);
+            json_decref(inner);
+        } else if (!strcmp(name, WORKLOAD_CHOICES_STACK)) {
+            json_array_append(stacks, value);
+        }
     }
-    return json_string_value(json_object_get(choices, WORKLOAD_CHOICES_STACK));
+    return stacks;
 }
 
 bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint32_t *ret)

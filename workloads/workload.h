@@ -166,10 +166,11 @@ struct workload_instance {
 
 /*
  * Beside what was chosen among the algorithms of a library, the choices say of which ("cublasLt
- * 13.0.0"): they are nothing to another one. Deepest first; borrowed; NULL: they hold anywhere.
+ * 13.0.0"): they are nothing to another one. All that they name, as a new array of such strings in
+ * the order of the choices; empty: they hold anywhere. NULL: no memory.
  */
 #define WORKLOAD_CHOICES_STACK "stack"
-const char *workload_choices_stack(const json_t *choices);
+json_t *workload_choices_stacks(const json_t *choices);
 /* A whole number from 1 to `max` out of a case's choices; false when there is none. */
 bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint32_t *ret);
 

@@ -1,6 +1,7 @@
 /*
- * The vendor's attention through cuDNN's graph interface: one graph and plan for the forward pass,
- * one for the backward pass (attention_graph.c), executed with packs of pointers.
+ * The vendor's attention through cuDNN's graph interface: one graph for the forward pass, one for
+ * the backward pass (attention_graph.c), each with the plans that the library lists for it, one of
+ * which is executed with packs of pointers.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@ struct pack {
 
 struct pass {
     struct cudnn_graph graph;
-    struct cudnn_plan plan;
+    struct cudnn_plans plans;
+    bool ready; /* the selected plan is made, and the scratch is as large as it needs */
     struct pack packs[PACKS_MAX];
     size_t pack_count, latest;
 };
@@ -32,7 +34,7 @@ struct cuda_attention {
     struct pass forward, backward;
     float scale, masked, one; /* read by executions */
     uint64_t scratch;         /* device address: workspace, row sums, sums of dQ */
-    uint64_t workspace_bytes, row_sums, d_q_sums; /* the last two as offsets */
+    uint64_t scratch_bytes, row_sums, d_q_sums; /* the last two as offsets */
 };
 
 static uint64_t rounded(uint64_t bytes)
@@ -40,25 +42,62 @@ static uint64_t rounded(uint64_t bytes)
     return (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
 }
 
-/* Both passes run in order on one queue, so they share one scratch. */
-static enum status allocate(struct cuda_device *device, const struct attention_shape *shape,
-                            struct cuda_attention *self, struct error *err)
+static uint64_t workspace(const struct pass *pass)
+{
+    return (uint64_t)pass->plans.list[pass->plans.selected].workspace_bytes;
+}
+
+static void drop_packs(struct pass *pass)
+{
+    for (size_t i = 0; i < pass->pack_count; i++)
+        cudnn_graph_drop(&pass->graph, pass->packs[i].descriptor);
+    pass->pack_count = pass->latest = 0;
+}
+
+/*
+ * Scratch for the plans that are selected. Both passes run in order on one queue, so they share
+ * one; what was bound to the old one goes with it.
+ */
+static enum status allocate(struct cuda_device *device, struct cuda_attention *self,
+                            const struct attention_shape *shape, struct error *err)
 {
     const uint64_t rows = shape->batch * shape->heads * shape->length;
-    const uint64_t forward = (uint64_t)self->forward.plan.workspace_bytes;
-    const uint64_t backward = (uint64_t)self->backward.plan.workspace_bytes;
-    uint64_t bytes = rounded(forward > backward ? forward : backward);
+    const uint64_t forward = workspace(&self->forward), backward = workspace(&self->backward);
+    const uint64_t row_sums = rounded(forward > backward ? forward : backward);
+    const uint64_t d_q_sums = row_sums + (shape->training ? rounded(rows * sizeof(float)) : 0);
+    const uint64_t bytes =
+        d_q_sums + (shape->training ? rounded(rows * shape->head_size * sizeof(float)) : 0);
+    uint64_t scratch = 0;
+    enum status status = STATUS_OK;
 
-    if (shape->training) {
-        self->row_sums = bytes;
-        bytes += rounded(rows * sizeof(float));
-        self->d_q_sums = bytes;
-        bytes += rounded(rows * shape->head_size * sizeof(float));
-    }
-    self->workspace_bytes = bytes;
-    if (bytes == 0)
+    if (bytes == self->scratch_bytes)
         return STATUS_OK;
-    return device->base.driver->memory_alloc(&device->base, bytes, &self->scratch, err);
+    if (bytes > 0)
+        status = device->base.driver->memory_alloc(&device->base, bytes, &scratch, err);
+    if (status != STATUS_OK)
+        return status;
+    drop_packs(&self->forward);
+    drop_packs(&self->backward);
+    if (self->scratch != 0)
+        device->base.driver->memory_free(&device->base, self->scratch);
+    self->scratch = scratch;
+    self->scratch_bytes = bytes;
+    self->row_sums = row_sums;
+    self->d_q_sums = d_q_sums;
+    return STATUS_OK;
+}
+
+static enum status make_ready(struct cuda_device *device, struct cuda_attention *self,
+                              struct pass *pass, struct error *err)
+{
+    enum status status;
+
+    pass->graph.err = err;
+    status = cudnn_graph_make(&pass->graph, &pass->plans.list[pass->plans.selected]);
+    if (status == STATUS_OK)
+        status = allocate(device, self, &self->base.shape, err);
+    pass->ready = status == STATUS_OK;
+    return status;
 }
 
 static enum status plan(struct cuda_device *device, const struct attention_shape *shape,
@@ -71,7 +110,7 @@ static enum status plan(struct cuda_device *device, const struct attention_shape
     build(&pass->graph, shape);
     if (pass->graph.status != STATUS_OK)
         return pass->graph.status;
-    return cudnn_graph_plan(&pass->graph, &pass->plan);
+    return cudnn_graph_plan(&pass->graph, &pass->plans);
 }
 
 void cuda_attention_destroy(struct device *base, struct attention *attention)
@@ -97,7 +136,10 @@ static enum status prepare(struct cuda_device *device, const struct attention_sh
         status = plan(device, shape, cuda_attention_graph_forward, &self->forward, err);
     if (status == STATUS_OK && shape->training)
         status = plan(device, shape, cuda_attention_graph_backward, &self->backward, err);
-    return status == STATUS_OK ? allocate(device, shape, self, err) : status;
+    if (status == STATUS_OK)
+        status = allocate(device, self, shape, err);
+    self->forward.ready = self->backward.ready = status == STATUS_OK;
+    return status;
 }
 
 enum status cuda_attention_create(struct device *base, const struct attention_shape *shape,
@@ -122,6 +164,23 @@ enum status cuda_attention_create(struct device *base, const struct attention_sh
         return status;
     }
     *ret = &self->base;
+    return STATUS_OK;
+}
+
+enum status cuda_attention_select(struct device *base, struct attention *attention, bool backward,
+                                  uint32_t index, struct error *err)
+{
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    struct cuda_attention *self = (struct cuda_attention *)attention;
+    struct pass *pass = backward ? &self->backward : &self->forward;
+    enum status status = gpu_bind(&device->base, err);
+
+    if (status == STATUS_OK) /* it may still run in the scratch */
+        status = device->base.driver->synchronize(&device->base, err);
+    if (status != STATUS_OK)
+        return status;
+    pass->plans.selected = index;
+    pass->ready = false;
     return STATUS_OK;
 }
 
@@ -237,6 +296,8 @@ static enum status run(struct cuda_attention *self, struct cuda_device *device, 
     enum status status = gpu_bind(&device->base, err);
     unsigned code;
 
+    if (status == STATUS_OK && !pass->ready)
+        status = make_ready(device, self, pass, err);
     if (status != STATUS_OK)
         return status;
     find(self, operands, backward, pointers);
@@ -249,7 +310,8 @@ static enum status run(struct cuda_attention *self, struct cuda_device *device, 
         if (pack == NULL)
             return pass->graph.status;
     }
-    code = api->cudnnBackendExecute(device->cudnn, pass->plan.descriptor, pack->descriptor);
+    code = api->cudnnBackendExecute(
+        device->cudnn, pass->plans.list[pass->plans.selected].descriptor, pack->descriptor);
     return code == DNN_STATUS_SUCCESS ? STATUS_OK
                                       : cudnn_fail(api, "cudnnBackendExecute", code, err);
 }
@@ -273,17 +335,18 @@ enum status cuda_attention_backward(struct device *base, struct attention *atten
 static void describe(const struct cuda_device *device, const struct cuda_attention *self,
                      const struct pass *pass, struct product_info *ret)
 {
+    const struct cudnn_plan *plan = &pass->plans.list[pass->plans.selected];
     char notes[64];
 
-    cudnn_plan_notes(&pass->plan, notes, sizeof(notes));
+    cudnn_plan_notes(plan, notes, sizeof(notes));
     snprintf(ret->library, sizeof(ret->library), "cuDNN");
     snprintf(ret->version, sizeof(ret->version), "%s", device->state->cudnn_version);
-    snprintf(ret->algorithm, sizeof(ret->algorithm), "%s", pass->plan.name);
-    ret->workspace_bytes = self->workspace_bytes;
-    ret->support =
-        pass->plan.notes >> DNN_NOTE_TENSOR_CORE & 1 ? SUPPORT_NATIVE : SUPPORT_UNKNOWN;
+    snprintf(ret->algorithm, sizeof(ret->algorithm), "%s", plan->name);
+    ret->workspace_bytes = self->scratch_bytes;
+    ret->support = plan->notes >> DNN_NOTE_TENSOR_CORE & 1 ? SUPPORT_NATIVE : SUPPORT_UNKNOWN;
     snprintf(ret->method, sizeof(ret->method), "engine's numerical notes: %s%s", notes,
-             pass->plan.compiled_at_run ? "; compiled at run time" : "");
+             plan->compiled_at_run ? "; compiled at run time" : "");
+    ret->algorithms = pass->plans.count;
 }
 
 enum status cuda_attention_describe(struct device *base, const struct attention *attention,

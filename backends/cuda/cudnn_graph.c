@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define TENSOR_ALIGNMENT_BYTES 16
-#define CONFIGS_MAX 16
 #define KNOBS_MAX 32
 #define REASON_SIZE 256
 
@@ -234,7 +233,7 @@ static void *close_graph(struct cudnn_graph *graph)
 }
 
 /* What the library's heuristic ranks, best first; the configurations belong to the graph. */
-static int64_t list_configs(struct cudnn_graph *graph, void *closed, void *ret[CONFIGS_MAX])
+static int64_t list_configs(struct cudnn_graph *graph, void *closed, void *ret[CUDNN_PLANS_MAX])
 {
     const unsigned mode = DNN_HEUR_MODE_A;
     void *heuristic = CREATE(graph, ENGINEHEUR);
@@ -244,12 +243,12 @@ static int64_t list_configs(struct cudnn_graph *graph, void *closed, void *ret[C
     if (graph->target.handle == NULL)
         SET(graph, heuristic, HEUR_DEVICEPROP, DESCRIPTOR, 1, &graph->target.properties);
     FINALIZE(graph, heuristic, ENGINEHEUR);
-    for (size_t i = 0; i < CONFIGS_MAX; i++)
+    for (size_t i = 0; i < CUDNN_PLANS_MAX; i++)
         ret[i] = CREATE(graph, ENGINECFG);
-    return GET(graph, heuristic, HEUR_RESULTS, DESCRIPTOR, CONFIGS_MAX, ret);
+    return GET(graph, heuristic, HEUR_RESULTS, DESCRIPTOR, CUDNN_PLANS_MAX, ret);
 }
 
-static void name_plan(struct cudnn_graph *graph, void *config, struct cudnn_plan *plan)
+static void name_plan(struct cudnn_graph *graph, struct cudnn_plan *plan)
 {
     void *knobs[KNOBS_MAX];
     const size_t room = sizeof(plan->name);
@@ -258,7 +257,7 @@ static void name_plan(struct cudnn_graph *graph, void *config, struct cudnn_plan
 
     for (size_t i = 0; i < KNOBS_MAX; i++)
         knobs[i] = CREATE(graph, KNOB_CHOICE);
-    count = GET(graph, config, CFG_KNOBS, DESCRIPTOR, KNOBS_MAX, knobs);
+    count = GET(graph, plan->config, CFG_KNOBS, DESCRIPTOR, KNOBS_MAX, knobs);
     for (int64_t i = 0; i < count && used < room; i++) {
         unsigned type = 0;
         int64_t value = 0;
@@ -268,16 +267,19 @@ static void name_plan(struct cudnn_graph *graph, void *config, struct cudnn_plan
         used += (size_t)snprintf(plan->name + used, room - used, "%s%u=%" PRId64,
                                  i == 0 ? ", knobs " : " ", type, value);
     }
+    for (size_t i = 0; i < KNOBS_MAX; i++)
+        cudnn_graph_drop(graph, knobs[i]);
 }
 
 /* What the engine says of itself. */
-static void describe_engine(struct cudnn_graph *graph, void *config, struct cudnn_plan *plan)
+static void describe_engine(struct cudnn_graph *graph, struct cudnn_plan *plan)
 {
     void *engine = CREATE(graph, ENGINE);
     unsigned notes[DNN_NOTES * 2];
     int64_t count;
 
-    if (GET(graph, config, CFG_ENGINE, DESCRIPTOR, 1, &engine) != 1 && graph->status == STATUS_OK)
+    if (GET(graph, plan->config, CFG_ENGINE, DESCRIPTOR, 1, &engine) != 1 &&
+        graph->status == STATUS_OK)
         fail(graph, "cudnnBackendGetAttribute", "CFG_ENGINE", DNN_STATUS_SUCCESS);
     GET(graph, engine, ENGINE_INDEX, INT64, 1, &plan->engine);
     count = GET(graph, engine, ENGINE_NUMERICAL_NOTE, NUMERICAL_NOTE, DNN_NOTES * 2, notes);
@@ -287,49 +289,53 @@ static void describe_engine(struct cudnn_graph *graph, void *config, struct cudn
     count = GET(graph, engine, ENGINE_BEHAVIOR_NOTE, BEHAVIOR_NOTE, DNN_NOTES * 2, notes);
     for (int64_t i = 0; i < count; i++)
         plan->compiled_at_run |= notes[i] == DNN_BEHAVIOR_RUNTIME_COMPILATION;
-    name_plan(graph, config, plan);
+    cudnn_graph_drop(graph, engine);
+    name_plan(graph, plan);
 }
 
-static void make_plan(struct cudnn_graph *graph, void *config, struct cudnn_plan *ret)
+enum status cudnn_graph_make(struct cudnn_graph *graph, struct cudnn_plan *plan)
 {
-    struct cudnn_plan plan = {.engine = -1};
+    void *descriptor;
+    int64_t bytes = 0;
 
-    plan.descriptor = CREATE(graph, PLAN);
-    SET(graph, plan.descriptor, PLAN_CFG, DESCRIPTOR, 1, &config);
+    if (plan->descriptor != NULL)
+        return STATUS_OK;
+    graph->status = STATUS_OK;
+    descriptor = CREATE(graph, PLAN);
+    SET(graph, descriptor, PLAN_CFG, DESCRIPTOR, 1, &plan->config);
     if (graph->target.handle != NULL)
-        SET(graph, plan.descriptor, PLAN_HANDLE, HANDLE, 1, &graph->target.handle);
+        SET(graph, descriptor, PLAN_HANDLE, HANDLE, 1, &graph->target.handle);
     else
-        SET(graph, plan.descriptor, PLAN_DEVICEPROP, DESCRIPTOR, 1, &graph->target.properties);
-    FINALIZE(graph, plan.descriptor, PLAN);
-    if (GET(graph, plan.descriptor, PLAN_WORKSPACE, INT64, 1, &plan.workspace_bytes) != 1 ||
-        plan.workspace_bytes < 0) {
-        if (graph->status == STATUS_OK)
-            fail(graph, "cudnnBackendGetAttribute", "PLAN_WORKSPACE", DNN_STATUS_SUCCESS);
+        SET(graph, descriptor, PLAN_DEVICEPROP, DESCRIPTOR, 1, &graph->target.properties);
+    FINALIZE(graph, descriptor, PLAN);
+    if ((GET(graph, descriptor, PLAN_WORKSPACE, INT64, 1, &bytes) != 1 || bytes < 0) &&
+        graph->status == STATUS_OK)
+        fail(graph, "cudnnBackendGetAttribute", "PLAN_WORKSPACE", DNN_STATUS_SUCCESS);
+    if (graph->status != STATUS_OK) {
+        cudnn_graph_drop(graph, descriptor);
+        return graph->status;
     }
-    if (graph->status != STATUS_OK)
-        return; /* the next configuration may do */
-    describe_engine(graph, config, &plan);
-    if (graph->status == STATUS_OK)
-        *ret = plan;
+    plan->descriptor = descriptor;
+    plan->workspace_bytes = bytes;
+    return STATUS_OK;
 }
 
 /* The first that can be made; what the library said of its own first choice, if none can. */
-static void take_first(struct cudnn_graph *graph, void *const *configs, int64_t count,
-                       struct cudnn_plan *ret)
+static void take_first(struct cudnn_graph *graph, struct cudnn_plans *plans)
 {
     struct error *const err = graph->err;
     struct error told = ERROR_INIT;
 
     error_set(&told, STATUS_UNSUPPORTED, "cuDNN lists no engine for the graph");
-    if (count == 0)
+    if (plans->count == 0)
         add_reason(graph->api, &told);
     graph->status = STATUS_UNSUPPORTED;
-    for (int64_t i = 0; i < count && graph->status == STATUS_UNSUPPORTED; i++) {
+    for (uint32_t i = 0; i < plans->count && graph->status == STATUS_UNSUPPORTED; i++) {
         struct error mine = ERROR_INIT;
 
         graph->err = &mine;
-        graph->status = STATUS_OK;
-        make_plan(graph, configs[i], ret);
+        plans->selected = i;
+        cudnn_graph_make(graph, &plans->list[i]);
         if (graph->status != STATUS_OK && (i == 0 || graph->status != STATUS_UNSUPPORTED))
             told = mine;
     }
@@ -338,15 +344,43 @@ static void take_first(struct cudnn_graph *graph, void *const *configs, int64_t 
         *err = told;
 }
 
-enum status cudnn_graph_plan(struct cudnn_graph *graph, struct cudnn_plan *ret)
+static void keep_alike(struct cudnn_plans *plans)
 {
-    void *configs[CONFIGS_MAX] = {0};
+    const uint32_t notes = plans->list[plans->selected].notes;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < plans->count; i++) {
+        if (plans->list[i].notes != notes)
+            continue;
+        if (i == plans->selected)
+            plans->selected = kept;
+        plans->list[kept++] = plans->list[i];
+    }
+    plans->count = kept;
+}
+
+enum status cudnn_graph_plan(struct cudnn_graph *graph, struct cudnn_plans *ret)
+{
+    void *configs[CUDNN_PLANS_MAX] = {0};
     void *closed = close_graph(graph);
     const int64_t count = list_configs(graph, closed, configs);
+    struct cudnn_plans plans = {0};
 
+    for (int64_t i = 0; i < count && graph->status == STATUS_OK; i++) {
+        plans.list[plans.count] = (struct cudnn_plan){.config = configs[i], .engine = -1};
+        describe_engine(graph, &plans.list[plans.count]);
+        if (graph->status == STATUS_OK)
+            plans.count++;
+        else if (graph->status == STATUS_UNSUPPORTED)
+            graph->status = STATUS_OK; /* one that cannot be told apart is not offered */
+    }
     if (graph->status == STATUS_OK)
-        take_first(graph, configs, count, ret);
-    return graph->status;
+        take_first(graph, &plans);
+    if (graph->status != STATUS_OK)
+        return graph->status;
+    keep_alike(&plans);
+    *ret = plans;
+    return STATUS_OK;
 }
 
 void cudnn_plan_notes(const struct cudnn_plan *plan, char *ret, size_t size)
@@ -382,6 +416,8 @@ void *cudnn_graph_pack(struct cudnn_graph *graph, const int64_t *ids, void *cons
 
 void cudnn_graph_drop(struct cudnn_graph *graph, void *descriptor)
 {
+    if (descriptor == NULL)
+        return;
     for (size_t i = 0; i < graph->descriptor_count; i++)
         if (graph->descriptors[i] == descriptor) {
             graph->descriptors[i] = graph->descriptors[--graph->descriptor_count];

@@ -120,6 +120,7 @@ enum cudnn_graph_constant {
 
 #define CUDNN_DESCRIPTORS_MAX 256
 #define CUDNN_OPERATIONS_MAX 48
+#define CUDNN_PLANS_MAX 16
 
 /* What the graph is for: a handle's device, or a description of one that is not here (tests). */
 struct cudnn_target {
@@ -151,14 +152,22 @@ struct cudnn_tensor {
     bool by_value; /* read from the host at execution */
 };
 
-/* What runs a graph. Lives as long as the graph that it was made of. */
+/* What can run a graph. Lives as long as the graph that it is for. */
 struct cudnn_plan {
-    void *descriptor;
+    void *config;
+    void *descriptor; /* NULL: not made yet; nor is the next known */
     int64_t workspace_bytes;
     int64_t engine;
     uint32_t notes;       /* bit DNN_NOTE_... each */
     bool compiled_at_run; /* the engine's kernels are compiled when the plan is made */
     char name[96];        /* "engine 5, knobs 24=31 14=2" */
+};
+
+/* Those of one graph, in the library's order: best first, by its heuristic. */
+struct cudnn_plans {
+    struct cudnn_plan list[CUDNN_PLANS_MAX];
+    uint32_t count;
+    uint32_t selected;
 };
 
 /* True where the library has all functions of the interface. */
@@ -178,10 +187,14 @@ void cudnn_graph_reduce(struct cudnn_graph *graph, unsigned how, void *x, void *
 void cudnn_graph_reshape(struct cudnn_graph *graph, void *x, void *y);
 
 /*
- * Closes the graph and takes the first engine of the library's list that it can make a plan of.
- * UNSUPPORTED, with the library's answer to the first that it refused, when there is none.
+ * Closes the graph, lists the library's plans, and selects and makes the first that can be made.
+ * The list keeps those whose engine has the same numerical notes as that one, so that a later
+ * choice takes no other arithmetic. UNSUPPORTED, with the library's answer to the first that it
+ * refused, when none can be made.
  */
-enum status cudnn_graph_plan(struct cudnn_graph *graph, struct cudnn_plan *ret);
+enum status cudnn_graph_plan(struct cudnn_graph *graph, struct cudnn_plans *ret);
+/* Makes one of them, if it is not; a kernel may be compiled. UNSUPPORTED: the library's answer. */
+enum status cudnn_graph_make(struct cudnn_graph *graph, struct cudnn_plan *plan);
 
 /* "TENSOR_CORE NONDETERMINISTIC", by the header's words; "none". */
 void cudnn_plan_notes(const struct cudnn_plan *plan, char *ret, size_t size);
@@ -193,7 +206,7 @@ void cudnn_plan_notes(const struct cudnn_plan *plan, char *ret, size_t size);
 void *cudnn_graph_pack(struct cudnn_graph *graph, const int64_t *ids, void *const *pointers,
                        size_t count, void *workspace);
 
-/* Gives one of the graph's descriptors back before the rest. */
+/* Gives one of the graph's descriptors back before the rest; takes NULL. */
 void cudnn_graph_drop(struct cudnn_graph *graph, void *descriptor);
 /* Destroys all descriptors. */
 void cudnn_graph_finish(struct cudnn_graph *graph);

@@ -251,7 +251,7 @@ static const struct gpu_driver driver = {
 #define ATTENTION_HOOKS                                                                            \
     .attention_create = cuda_attention_create, .attention_destroy = cuda_attention_destroy,        \
     .attention_forward = cuda_attention_forward, .attention_backward = cuda_attention_backward,    \
-    .attention_describe = cuda_attention_describe
+    .attention_describe = cuda_attention_describe, .attention_select = cuda_attention_select
 
 /* What of cuDNN is here: nothing, all but the graph interface, all. */
 enum { DNN_NONE, DNN_PLAIN, DNN_GRAPH, DNN_KINDS };

@@ -127,6 +127,8 @@ enum status cuda_attention_backward(struct device *device, struct attention *att
                                     const struct attention_operands *operands, struct error *err);
 enum status cuda_attention_describe(struct device *device, const struct attention *attention,
                                     struct attention_info *ret, struct error *err);
+enum status cuda_attention_select(struct device *device, struct attention *attention, bool backward,
+                                  uint32_t index, struct error *err);
 
 /* telemetry.c */
 enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,

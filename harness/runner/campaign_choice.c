@@ -67,23 +67,41 @@ static const struct campaign_cell *find_chosen(const struct campaign *campaign,
     return NULL;
 }
 
-static const char *stack_of(const json_t *choices)
+static json_t *stacks_of(const json_t *choices)
 {
-    return workload_choices_stack(json_object_get(choices, "workload"));
+    return workload_choices_stacks(json_object_get(choices, "workload"));
+}
+
+static bool names_stacks(const json_t *choices)
+{
+    json_t *stacks = stacks_of(choices);
+    const bool names = json_array_size(stacks) > 0;
+
+    json_decref(stacks);
+    return names;
+}
+
+/* True where both were made with libraries, and with the same. */
+static bool same_libraries(const json_t *a, const json_t *b)
+{
+    json_t *first = stacks_of(a), *second = stacks_of(b);
+    const bool same = json_array_size(first) > 0 && json_equal(first, second);
+
+    json_decref(first);
+    json_decref(second);
+    return same;
 }
 
 /* Both arms keep one choice, unless this one's library turns out to be another. */
 static enum status choose_anew(const struct tuner_request *request, json_t **choices,
                                struct error *err)
 {
-    const char *known = *choices ? stack_of(*choices) : NULL, *own;
     json_t *made = NULL;
     enum status status = tuner_run(request, &made, err);
 
     if (status != STATUS_OK)
         return status;
-    own = stack_of(made);
-    if (known && own && !strcmp(known, own)) {
+    if (*choices && same_libraries(*choices, made)) {
         json_decref(made);
         return STATUS_OK;
     }
@@ -114,7 +132,7 @@ enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cel
     other = find_chosen(campaign, cell);
     choices = other ? json_incref(json_object_get(other->message, "choices")) : NULL;
     status = STATUS_OK;
-    if (!other || (stack_of(choices) && !same_stack(&other->spec, &cell->spec)))
+    if (!other || (names_stacks(choices) && !same_stack(&other->spec, &cell->spec)))
         status = choose_anew(&request, &choices, &reason);
     if (status != STATUS_OK) {
         json_decref(choices);

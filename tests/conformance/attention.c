@@ -348,6 +348,32 @@ static void check_task(struct conformance *c, struct task *task, struct attentio
     check_array(c, task, D_K, "dK");
 }
 
+/* The same by every algorithm that the library lists for a pass, unless it refuses it. */
+static void check_algorithms(struct conformance *c, struct task *task, struct attention *attention)
+{
+    const struct attention_operands operands = operands_of(task);
+    struct attention_info info;
+    uint32_t running = 0;
+
+    expect_ok(c, device_attention_describe(attention, &info, &c->err));
+    assert_int_equal(device_attention_select(attention, false, info.forward.algorithms, &c->err),
+                     info.forward.algorithms > 0 ? STATUS_INVALID : STATUS_UNSUPPORTED);
+    for (uint32_t i = 0; i < info.forward.algorithms; i++) {
+        expect_ok(c, device_attention_select(attention, false, i, &c->err));
+        if (device_attention_forward(attention, &operands, &c->err) == STATUS_OK) {
+            check_task(c, task, attention);
+            running = i;
+        }
+    }
+    if (info.forward.algorithms > 0)
+        expect_ok(c, device_attention_select(attention, false, running, &c->err));
+    for (uint32_t i = 0; i < info.backward.algorithms; i++) {
+        expect_ok(c, device_attention_select(attention, true, i, &c->err));
+        if (device_attention_backward(attention, &operands, &c->err) == STATUS_OK)
+            check_task(c, task, attention);
+    }
+}
+
 /* A library may refuse; the stand-in may not. */
 static struct attention *create(struct conformance *c, const struct attention_shape *shape)
 {
@@ -405,6 +431,7 @@ static void test_shapes(void **state)
             reference(&task);
             check_task(c, &task, attention);
             check_task(c, &task, attention); /* from a binding that is kept */
+            check_algorithms(c, &task, attention);
         }
         device_attention_destroy(attention);
         free_task(&task);

@@ -165,6 +165,16 @@ static void test_device_ops_check(void **state)
     assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
     assert_non_null(strstr(err.message, "convolution_select"));
     ops.convolution_select = NULL;
+    ops.attention_forward = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "attention hooks"));
+    ops.attention_create = NULL;
+    ops.attention_destroy = NULL;
+    ops.attention_backward = NULL;
+    ops.attention_describe = NULL;
+    assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
+    assert_non_null(strstr(err.message, "attention_select"));
+    ops.attention_select = NULL;
     ops.lane_candidates = NULL;
     assert_int_equal(device_ops_check(&ops, &err), STATUS_OK);
 }

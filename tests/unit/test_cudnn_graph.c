@@ -80,9 +80,11 @@ static struct attention_shape shape_of(enum precision precision, uint64_t length
                                     .o = {length * width, size, width}};
 }
 
+/* What is selected; every other that is listed must be one that can be made, or be refused. */
 static enum status plan(void *properties, const struct attention_shape *shape, bool backward,
                         struct cudnn_plan *ret, struct error *err)
 {
+    struct cudnn_plans plans = {0};
     struct cudnn_graph graph = {.api = &api, .target = {NULL, properties}, .err = err};
     enum status status;
 
@@ -92,7 +94,16 @@ static enum status plan(void *properties, const struct attention_shape *shape, b
         cuda_attention_graph_forward(&graph, shape);
     if (graph.status != STATUS_OK)
         fail_msg("a descriptor is refused: %s", err->message);
-    status = cudnn_graph_plan(&graph, ret);
+    status = cudnn_graph_plan(&graph, &plans);
+    *ret = plans.list[plans.selected];
+    for (uint32_t i = 0; i < plans.count && status == STATUS_OK; i++) {
+        const enum status made = cudnn_graph_make(&graph, &plans.list[i]);
+
+        print_message("    %s: %s, %lld bytes\n", plans.list[i].name, status_name(made),
+                      (long long)plans.list[i].workspace_bytes);
+        assert_true(made == STATUS_OK || made == STATUS_UNSUPPORTED);
+        assert_int_equal(plans.list[i].notes, ret->notes);
+    }
     cudnn_graph_finish(&graph);
     return status;
 }
@@ -174,7 +185,7 @@ static void test_sticky(void **state)
     struct error err = ERROR_INIT;
     struct cudnn_graph graph = {
         .api = &api, .target = {NULL, describe(&descriptions[0])}, .err = &err};
-    struct cudnn_plan got;
+    struct cudnn_plans got;
 
     (void)state;
     assert_int_equal(cudnn_graph_plan(&graph, &got), STATUS_UNSUPPORTED);

@@ -1,32 +1,44 @@
 /*
- * Attention as one operation of the vendor's library, prepared once a number of sequences. Whether
- * there is one is asked once (ops_fuse_attention); where there is none the model does it by products
- * and op_causal_softmax.
+ * Attention as one operation of the vendor's library, prepared once a shape. Whether there is one
+ * is asked once (ops_fuse_attention), for the whole batch; fewer sequences, as a check takes them,
+ * are part of the same operation, so that what is checked is what is timed. Where there is none the
+ * model does it by products and op_causal_softmax.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/text.h"
 #include "workloads/ops/internal.h"
+#include "workloads/ops/settle.h"
+
+enum pass { FORWARD, BACKWARD, PASSES };
 
 struct attention_entry {
     struct op_attention_shape shape;
     struct attention *attention;
+    bool settled[PASSES];
+    uint32_t tried[PASSES]; /* algorithms measured, here or where the choices come from */
 };
 
 struct ops_attention {
     struct attention_entry *entries;
     size_t count;
+    json_t *given; /* the choices' part for attention, where there is one */
+    bool is_given; /* there are choices: nothing is measured here */
     bool asked, fused, sealed;
     char reason[PRODUCT_WORD_MAX * 2]; /* why it is not fused */
 };
 
-enum status ops_attention_create(struct ops_attention **ret, struct error *err)
+enum status ops_attention_create(const json_t *choices, struct ops_attention **ret,
+                                 struct error *err)
 {
     struct ops_attention *self = calloc(1, sizeof(*self));
 
     if (!self)
         return error_set(err, STATUS_NO_MEMORY, "attention: out of memory");
+    self->is_given = choices != NULL;
+    self->given = json_incref(json_object_get(choices, "attention"));
     *ret = self;
     return STATUS_OK;
 }
@@ -38,6 +50,7 @@ void ops_attention_destroy(struct ops_attention *self)
     for (size_t i = 0; i < self->count; i++)
         device_attention_destroy(self->entries[i].attention);
     free(self->entries);
+    json_decref(self->given);
     free(self);
 }
 
@@ -68,10 +81,15 @@ static struct attention_shape shape_of(const struct ops *ops, const struct op_at
     };
 }
 
-static bool same_shape(const struct op_attention_shape *a, const struct op_attention_shape *b)
+/*
+ * Sequences lie one behind the other and none sees another, so an operation does fewer of them,
+ * too: what lies behind them is worked on as well, and nobody reads it.
+ */
+static bool covers(const struct op_attention_shape *whole, const struct op_attention_shape *part)
 {
-    return a->sequences == b->sequences && a->heads == b->heads && a->length == b->length &&
-           a->size == b->size && a->training == b->training;
+    return whole->sequences >= part->sequences && whole->heads == part->heads &&
+           whole->length == part->length && whole->size == part->size &&
+           whole->training == part->training;
 }
 
 static enum status add_entry(struct ops *ops, const struct op_attention_shape *shape,
@@ -94,39 +112,144 @@ static enum status add_entry(struct ops *ops, const struct op_attention_shape *s
     status = device_attention_create(ops->device, &whole, &attention, err);
     if (status != STATUS_OK)
         return status;
-    grown[self->count++] = (struct attention_entry){*shape, attention};
+    grown[self->count++] = (struct attention_entry){.shape = *shape, .attention = attention};
     return STATUS_OK;
 }
 
 static enum status find_entry(struct ops *ops, const struct op_attention_shape *shape,
-                              struct attention **ret, struct error *err)
+                              struct attention_entry **ret, struct error *err)
 {
     struct ops_attention *self = ops->attention;
     enum status status = STATUS_OK;
     size_t at = 0;
 
-    while (at < self->count && !same_shape(&self->entries[at].shape, shape))
+    while (at < self->count && !covers(&self->entries[at].shape, shape))
         at++;
     if (at == self->count)
         status = add_entry(ops, shape, err);
     if (status == STATUS_OK)
-        *ret = self->entries[at].attention;
+        *ret = &self->entries[at];
     return status;
 }
+
+/* ---- the library's algorithms, by settle.c ---- */
+
+/* One pass of an operation that is being settled. */
+struct settling {
+    struct attention *attention;
+    enum pass pass;
+    const struct attention_operands *operands;
+};
+
+/* "bf16 4x12x1024x64 forward, training"; heap, NULL: no memory. */
+static char *pass_key(const struct attention *attention, enum pass pass)
+{
+    const struct attention_shape *shape = &attention->shape;
+
+    return text_format("%s %llux%llux%llux%llu %s%s", precision_name(shape->precision),
+                       (unsigned long long)shape->batch, (unsigned long long)shape->heads,
+                       (unsigned long long)shape->length, (unsigned long long)shape->head_size,
+                       pass == FORWARD ? "forward" : "backward",
+                       pass == FORWARD && shape->training ? ", training" : "");
+}
+
+static enum status describe_pass(const struct attention *attention, enum pass pass,
+                                 struct product_info *ret, struct error *err)
+{
+    struct attention_info info = {0};
+    enum status status = device_attention_describe(attention, &info, err);
+
+    *ret = pass == FORWARD ? info.forward : info.backward;
+    return status;
+}
+
+static enum status describe(void *operation, struct product_info *ret, struct error *err)
+{
+    const struct settling *settling = operation;
+
+    return describe_pass(settling->attention, settling->pass, ret, err);
+}
+
+static enum status select_algorithm(void *operation, uint32_t index, struct error *err)
+{
+    struct settling *settling = operation;
+
+    return device_attention_select(settling->attention, settling->pass == BACKWARD, index, err);
+}
+
+static enum status run(void *operation, struct error *err)
+{
+    struct settling *settling = operation;
+
+    return settling->pass == FORWARD
+               ? device_attention_forward(settling->attention, settling->operands, err)
+               : device_attention_backward(settling->attention, settling->operands, err);
+}
+
+static enum status settle(struct ops *ops, struct attention_entry *entry, enum pass pass,
+                          const struct attention_operands *operands, struct error *err)
+{
+    const struct ops_attention *self = ops->attention;
+    struct settling settling = {entry->attention, pass, operands};
+    char *key = pass_key(entry->attention, pass);
+    struct settle settle = {.device = ops->device,
+                            .subject = "attention",
+                            .key = key,
+                            .given = self->given,
+                            .is_given = self->is_given,
+                            .candidates = ops->candidates,
+                            .operation = &settling,
+                            .describe = describe,
+                            .select = select_algorithm,
+                            .run = run};
+    enum status status;
+
+    if (!key)
+        return error_set(err, STATUS_NO_MEMORY, "attention: out of memory");
+    status = settle_algorithm(&settle, err);
+    entry->tried[pass] = settle.tried;
+    entry->settled[pass] = status == STATUS_OK;
+    free(key);
+    return status;
+}
+
+static void record(json_t *algorithms, const struct attention_entry *entry, enum pass pass,
+                   struct product_info *info)
+{
+    char *key = pass_key(entry->attention, pass);
+
+    if (entry->settled[pass] && describe_pass(entry->attention, pass, info, NULL) == STATUS_OK)
+        settle_record(algorithms, key, info, entry->tried[pass]);
+    free(key);
+}
+
+json_t *ops_attention_choices(const struct ops *ops)
+{
+    const struct ops_attention *self = ops->attention;
+    json_t *algorithms = json_object();
+    struct product_info info = {0};
+
+    for (size_t i = 0; i < self->count; i++)
+        for (enum pass pass = FORWARD; pass < PASSES; pass++)
+            record(algorithms, &self->entries[i], pass, &info);
+    return settle_choices(algorithms, &info);
+}
+
+/* ---- what the model asks for ---- */
 
 enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape *shape, bool *ret,
                                struct error *err)
 {
     struct ops_attention *self = ops->attention;
     struct error refusal = ERROR_INIT;
-    struct attention *attention;
+    struct attention_entry *entry;
     enum status status;
 
     self->asked = true;
     if (products_arm(ops->products) != ARM_VENDOR)
         status = error_set(&refusal, STATUS_UNSUPPORTED, "the portable arm has no such operation");
     else
-        status = find_entry(ops, shape, &attention, &refusal);
+        status = find_entry(ops, shape, &entry, &refusal);
     if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
         return error_set(err, status, "%s", refusal.message);
     self->fused = status == STATUS_OK;
@@ -158,22 +281,30 @@ static struct attention_operands operands_of(const struct op_attention *op)
     };
 }
 
-enum status op_attention_forward(struct ops *ops, const struct op_attention *op, struct error *err)
+static enum status run_pass(struct ops *ops, const struct op_attention *op, enum pass pass,
+                            struct error *err)
 {
     const struct attention_operands operands = operands_of(op);
-    struct attention *attention = NULL;
-    enum status status = find_entry(ops, &op->shape, &attention, err);
+    struct attention_entry *entry = NULL;
+    struct settling settling = {NULL, pass, &operands};
+    enum status status = find_entry(ops, &op->shape, &entry, err);
 
-    return status == STATUS_OK ? device_attention_forward(attention, &operands, err) : status;
+    if (status == STATUS_OK && !entry->settled[pass])
+        status = settle(ops, entry, pass, &operands, err);
+    if (status != STATUS_OK)
+        return status;
+    settling.attention = entry->attention;
+    return run(&settling, err);
+}
+
+enum status op_attention_forward(struct ops *ops, const struct op_attention *op, struct error *err)
+{
+    return run_pass(ops, op, FORWARD, err);
 }
 
 enum status op_attention_backward(struct ops *ops, const struct op_attention *op, struct error *err)
 {
-    const struct attention_operands operands = operands_of(op);
-    struct attention *attention = NULL;
-    enum status status = find_entry(ops, &op->shape, &attention, err);
-
-    return status == STATUS_OK ? device_attention_backward(attention, &operands, err) : status;
+    return run_pass(ops, op, BACKWARD, err);
 }
 
 /* The forward pass's words, and the backward pass's where they differ. */
@@ -184,16 +315,18 @@ static json_t *both(const char *forward, const char *backward)
     return json_sprintf("forward %s; backward %s", forward, backward);
 }
 
-static json_t *fused_json(const struct attention_info *info)
+static json_t *fused_json(const struct attention_entry *entry, const struct attention_info *info)
 {
     const struct product_info *forward = &info->forward, *backward = &info->backward;
 
-    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I}", "arm", arm_name(ARM_VENDOR),
-                     "fused", true, "support", support_name(forward->support), "library",
-                     forward->library, "version", forward->version, "algorithm",
+    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "arm",
+                     arm_name(ARM_VENDOR), "fused", true, "support", support_name(forward->support),
+                     "library", forward->library, "version", forward->version, "algorithm",
                      both(forward->algorithm, backward->algorithm), "method",
                      both(forward->method, backward->method), "workspace_bytes",
-                     (json_int_t)forward->workspace_bytes);
+                     (json_int_t)forward->workspace_bytes, "algorithms",
+                     (json_int_t)forward->algorithms + backward->algorithms, "tried",
+                     (json_int_t)entry->tried[FORWARD] + entry->tried[BACKWARD]);
 }
 
 json_t *ops_attention_facts(const struct ops *ops)
@@ -211,5 +344,5 @@ json_t *ops_attention_facts(const struct ops *ops)
     /* The first is the whole batch's, which is what is timed. */
     if (device_attention_describe(self->entries[0].attention, &info, NULL) != STATUS_OK)
         return NULL;
-    return fused_json(&info);
+    return fused_json(&self->entries[0], &info);
 }

@@ -87,7 +87,7 @@ enum status ops_create(struct device *device, const struct workload_case *work, 
     status = ops->candidates ? products_create(device, work, &ops->products, err)
                              : error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
     if (status == STATUS_OK)
-        status = ops_attention_create(&ops->attention, err);
+        status = ops_attention_create(work->choices, &ops->attention, err);
     if (status == STATUS_OK)
         status = ops_choose(ops, work->choices, err);
     if (status != STATUS_OK) {
@@ -133,8 +133,9 @@ size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capaci
 
 json_t *ops_choices(const struct ops *ops)
 {
-    return json_pack("{s:o*, s:{s:I}}", "gemm", products_choices(ops->products), "rows", "lanes",
-                     (json_int_t)ops->lanes[OPS_ROWS]);
+    return json_pack("{s:o*, s:{s:I}, s:o*}", "gemm", products_choices(ops->products), "rows",
+                     "lanes", (json_int_t)ops->lanes[OPS_ROWS], "attention",
+                     ops_attention_choices(ops));
 }
 
 json_t *ops_facts(const struct ops *ops)

@@ -41,10 +41,14 @@ size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capaci
 /*
  * {"lanes": {"gemm": 1, ...}, "candidates": [{..., "ns": ...}]} and those of products_facts; after
  * ops_fuse_attention also "attention": {"arm", "fused", "algorithm"} with "library", "version",
- * "support", "method" and "workspace_bytes" where it is fused, else with the "reason". New object.
+ * "support", "method", "workspace_bytes", "algorithms" and "tried" where it is fused, else with the
+ * "reason". New object.
  */
 json_t *ops_facts(const struct ops *ops);
-/* {"gemm": {"lanes", "register_rows"}, "rows": {"lanes"}}; new object. */
+/*
+ * {"gemm": {"lanes", "register_rows"}, "rows": {"lanes"}} and, where the library lists algorithms
+ * of its attention, "attention": {"stack", "algorithms"}; new object.
+ */
 json_t *ops_choices(const struct ops *ops);
 
 /* ---- product.h: struct op_gemm ---- */
@@ -94,7 +98,9 @@ enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape 
                                struct error *err);
 /*
  * values = softmax(Q K^T / sqrt(size), s <= t) V of each head; writes the statistics when training.
- * Another number of sequences is prepared at its first use; INTERNAL after ops_seal.
+ * Fewer sequences than were prepared are part of those, whose arrays the operands must have room
+ * for; what lies behind is overwritten. More are prepared at their first use; INTERNAL after
+ * ops_seal. The first use also chooses among the library's algorithms, as products do.
  */
 enum status op_attention_forward(struct ops *ops, const struct op_attention *attention,
                                  struct error *err);

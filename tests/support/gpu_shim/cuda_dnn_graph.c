@@ -1,7 +1,9 @@
 /*
  * A stand-in for the graph interface of cuDNN 9: descriptors are bags of attributes, each of which
- * must be one that its kind has, of the right type. Of its two engines the first cannot be planned.
- * Head sizes that are no multiple of 8 have no engine, as in the library.
+ * must be one that its kind has, of the right type. Of its engines the first cannot be planned;
+ * there is one more, or as many as ASSAY_SHIM_ALGORITHMS has times. Head sizes that are no multiple
+ * of 8 have no engine, as in the library, nor has a batch of ASSAY_SHIM_REFUSED_BATCH; the engine
+ * ASSAY_SHIM_CONVERTING says that it converts its inputs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +15,6 @@
 #define PROTOTYPE(result, name, parameters) SHIM_EXPORT result name parameters;
 CUDNN_OPTIONAL_MAP(PROTOTYPE)
 #undef PROTOTYPE
-
-#define CONFIGS 2
 
 /* Which attributes a kind has, of which type; what must be there before it is finalized. */
 static const struct known {
@@ -217,6 +217,24 @@ unsigned cudnnBackendFinalize(void *opaque)
     return DNN_STATUS_SUCCESS;
 }
 
+/* The number that a variable of the environment has, or -1. */
+static int64_t told(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL ? strtoll(value, NULL, 10) : -1;
+}
+
+static int64_t engine_count(void)
+{
+    return 1 + (getenv("ASSAY_SHIM_ALGORITHMS") != NULL ? (int64_t)core_algorithm_count() : 1);
+}
+
+static int64_t workspace_of(const struct shim_descriptor *config)
+{
+    return SHIM_GRAPH_WORKSPACE * (1 + config->index);
+}
+
 /* By the operands of the first product: no engine for other types, or such sizes. */
 static bool has_engine(const struct shim_descriptor *graph)
 {
@@ -230,7 +248,8 @@ static bool has_engine(const struct shim_descriptor *graph)
             const int64_t *dimensions = shim_attribute(q, DNN_TENSOR_DIMENSIONS, NULL);
             const unsigned type = shim_word(q, DNN_TENSOR_TYPE, DNN_FLOAT);
 
-            return (type == DNN_HALF || type == DNN_BFLOAT16) && dimensions[3] % 8 == 0;
+            return (type == DNN_HALF || type == DNN_BFLOAT16) && dimensions[3] % 8 == 0 &&
+                   dimensions[0] != told("ASSAY_SHIM_REFUSED_BATCH");
         }
     return false;
 }
@@ -241,7 +260,7 @@ static unsigned list_configs(const struct shim_descriptor *heuristic, int64_t wa
 {
     const struct shim_descriptor *graph = shim_link(heuristic, DNN_HEUR_GRAPH);
 
-    *count = has_engine(graph) ? CONFIGS : 0;
+    *count = has_engine(graph) ? engine_count() : 0;
     for (int64_t i = 0; i < *count && i < wanted; i++) {
         struct shim_attribute *link;
 
@@ -272,13 +291,15 @@ static unsigned give(const void *value, size_t size, int64_t wanted, int64_t *co
 static unsigned answer(struct shim_descriptor *descriptor, unsigned name, int64_t wanted,
                        int64_t *count, void *ret)
 {
-    static const int64_t workspace = SHIM_GRAPH_WORKSPACE, value = 7;
-    static const unsigned tensor_core = DNN_NOTE_TENSOR_CORE, knob = 24;
+    static const int64_t value = 7;
+    static const unsigned notes[] = {DNN_NOTE_TENSOR_CORE, DNN_NOTE_DOWN_CONVERT}, knob = 24;
+    int64_t workspace;
 
     switch (name) {
     case DNN_HEUR_RESULTS:
         return list_configs(descriptor, wanted, count, ret);
     case DNN_PLAN_WORKSPACE:
+        workspace = workspace_of(shim_link(descriptor, DNN_PLAN_CFG));
         return give(&workspace, sizeof(workspace), wanted, count, ret);
     case DNN_CFG_ENGINE: {
         struct shim_descriptor *engine = *(struct shim_descriptor **)ret;
@@ -294,7 +315,11 @@ static unsigned answer(struct shim_descriptor *descriptor, unsigned name, int64_
     case DNN_ENGINE_INDEX:
         return give(&descriptor->index, sizeof(int64_t), wanted, count, ret);
     case DNN_ENGINE_NUMERICAL_NOTE:
-        return give(&tensor_core, sizeof(tensor_core), wanted, count, ret);
+        *count = descriptor->index == told("ASSAY_SHIM_CONVERTING") ? 2 : 1;
+        if (wanted < *count)
+            return DNN_STATUS_BAD_PARAM;
+        memcpy(ret, notes, (size_t)*count * sizeof(notes[0]));
+        return DNN_STATUS_SUCCESS;
     case DNN_ENGINE_BEHAVIOR_NOTE:
         *count = 0;
         return DNN_STATUS_SUCCESS;
@@ -325,7 +350,9 @@ unsigned cudnnBackendExecute(struct cudnnContext *handle, void *plan, void *pack
         return DNN_STATUS_BAD_PARAM;
     config = shim_link(plan, DNN_PLAN_CFG);
     if (core_bytes_at(*(void *const *)shim_attribute(pack, DNN_PACK_WORKSPACE, NULL)) <
-        (size_t)SHIM_GRAPH_WORKSPACE)
+        (size_t)workspace_of(config))
         return DNN_STATUS_BAD_PARAM;
+    if (core_synchronize() != CORE_OK || !core_algorithm_launch((unsigned)(config->index - 1)))
+        return DNN_STATUS_EXECUTION_FAILED;
     return shim_graph_execute(shim_link(config, DNN_HEUR_GRAPH), pack);
 }

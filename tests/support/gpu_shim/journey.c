@@ -12,6 +12,7 @@
 #include "backends/opencl/opencl.h"
 #include "backends/telemetry.h"
 #include "tests/support/gpu_shim/shim.h"
+#include "workloads/workload.h"
 
 #define SIDE 8
 #define BATCH 2
@@ -357,4 +358,14 @@ const char *journey_algorithm(const json_t *choices, const char *operation)
 
     assert_non_null(name);
     return name;
+}
+
+bool journey_names_stack(const json_t *choices, const char *message)
+{
+    json_t *stacks = workload_choices_stacks(choices);
+    const char *stack = json_string_value(json_array_get(stacks, 0));
+    const bool named = json_array_size(stacks) == 1 && (!message || strstr(message, stack));
+
+    json_decref(stacks);
+    return named;
 }

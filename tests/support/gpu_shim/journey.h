@@ -48,4 +48,7 @@ struct journey_outcome journey_run(const struct backend_ops *ops, const char *fu
 json_t *journey_choice(const json_t *choices, const char *operation);
 const char *journey_algorithm(const json_t *choices, const char *operation);
 
+/* True where the choices name one library, and `message`, unless NULL, names it, too. */
+bool journey_names_stack(const json_t *choices, const char *message);
+
 #endif
