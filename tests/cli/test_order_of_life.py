@@ -385,11 +385,9 @@ class Interrupt(CliTest):
         self.assertEqual(call.status, 4)
 
     def test_two_harnesses_share_a_database(self):
-        first = self.start("run", "synthetic", "--device", "null:0", "--protocol", self.fast(),
-                           "--db", self.db, "--json")
-        second = self.start("run", "synthetic", "--device", "null:0", "--protocol", self.fast(),
-                            "--db", self.db, "--json")
-        for process in (first, second):
+        words = ("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db",
+                 self.db, "--json")
+        for process in [self.start(*words), self.start(*words)]:
             out, err = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 0, err)
             self.assertEqual(json.loads(out)["trials_ok"], 2)
