@@ -311,7 +311,7 @@ static void append_notes(const struct terminal *terminal, const struct view *vie
     bool first_look = false;
 
     for (size_t i = 0; i < remarks->count; ++i) {
-        char lead[24];
+        char lead[32];
 
         snprintf(lead, sizeof(lead), "%s[%zu] ", i < 9 ? " " : "", i + 1);
         terminal_wrap(terminal, TONE_SOFT, lead, remarks->items[i].text);
