@@ -157,11 +157,16 @@ static const char no_form[] = "the form of the ledger's leaves cannot be read";
 
 static char *put_integer(char *end, int64_t value)
 {
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233"
+        "34353637383940414243444546474849505152535455565758596061626364656667"
+        "6869707172737475767778798081828384858687888990919293949596979899";
     uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
 
-    do
-        *--end = (char)('0' + rest % 10);
-    while (rest /= 10);
+    for (; rest > 9; rest /= 100)
+        memcpy(end -= 2, pairs + 2 * (rest % 100), 2);
+    if (rest > 0 || value == 0)
+        *--end = (char)('0' + rest);
     if (value < 0)
         *--end = '-';
     return end;
@@ -196,7 +201,7 @@ struct leaf_value {
     const void *bytes; /* NULL with a length: out of memory */
 };
 
-static struct leaf_value argument_value(sqlite3_value *argument)
+static struct leaf_value value_of(sqlite3_value *argument)
 {
     struct leaf_value value = {.type = sqlite3_value_type(argument)};
 
@@ -208,22 +213,6 @@ static struct leaf_value argument_value(sqlite3_value *argument)
         value.bytes = value.type == SQLITE_TEXT ? (const void *)sqlite3_value_text(argument)
                                                 : sqlite3_value_blob(argument);
         value.length = sqlite3_value_bytes(argument);
-    }
-    return value;
-}
-
-static struct leaf_value column_value(sqlite3_stmt *row, int column)
-{
-    struct leaf_value value = {.type = sqlite3_column_type(row, column)};
-
-    if (value.type == SQLITE_INTEGER) {
-        value.integer = sqlite3_column_int64(row, column);
-    } else if (value.type == SQLITE_FLOAT) {
-        value.real = sqlite3_column_double(row, column);
-    } else if (value.type != SQLITE_NULL) {
-        value.bytes = value.type == SQLITE_TEXT ? (const void *)sqlite3_column_text(row, column)
-                                                : sqlite3_column_blob(row, column);
-        value.length = sqlite3_column_bytes(row, column);
     }
     return value;
 }
@@ -328,7 +317,7 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
     text_append(&maker->json, "{\"row\":{");
     for (int i = 2; i + 1 < count && table; i += 2) {
         const char *column = (const char *)sqlite3_value_text(values[i]);
-        const struct leaf_value value = argument_value(values[i + 1]);
+        const struct leaf_value value = value_of(values[i + 1]);
 
         if (!column || value.type == SQLITE_NULL)
             continue;
@@ -436,6 +425,7 @@ enum status ledger_leaf_shape_init(struct ledger_leaf_shape *shape, sqlite3 *db,
         if (!name || shape->count == LEDGER_LEAF_COLUMNS_MAX)
             break;
         column->member = text_format(",\"%s\":", name);
+        column->member_length = column->member ? strlen(column->member) : 0;
         column->name = strdup(name);
         column->form = form_of_column(committed_from, table, name);
         shape->count++;
@@ -464,31 +454,34 @@ const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
                                const struct ledger_leaf_shape *shape, int64_t leaf,
                                sqlite3_stmt *row, struct digest *ret)
 {
+    struct text *json = &maker->json;
     bool first = true;
     int form;
 
     if (!maker->has_form && !load_form(sqlite3_db_handle(row), maker))
         return no_form;
     form = form_of_leaf(maker, leaf);
-    begin_text(&maker->json);
+    begin_text(json);
     begin_text(&maker->value);
-    text_append_bytes(&maker->json, "\0{\"row\":{", 9); /* a leaf is hashed behind a byte 0 */
+    text_append_bytes(json, "\0{\"row\":{", 9); /* a leaf is hashed behind a byte 0 */
     for (int i = 0; i < shape->count; i++) {
         const struct ledger_leaf_column *column = &shape->columns[i];
-        const struct leaf_value value = column_value(row, i);
+        /* A connection of one thread: no other can change the value (sqlite.org/c3ref/value.html).
+         */
+        const struct leaf_value value = value_of(sqlite3_column_value(row, i));
 
         if (value.type == SQLITE_NULL)
             continue;
-        text_append(&maker->json, column->member + first);
+        text_append_bytes(json, column->member + first, column->member_length - first);
         first = false;
         if (form < column->form)
-            append_value(&maker->json, &value);
+            append_value(json, &value);
         else if (!append_commitment(maker, sqlite3_db_handle(row), leaf, column->name, &value))
             return no_origin;
     }
-    text_append(&maker->json, shape->end);
-    if (!text_ok(&maker->json) || !text_ok(&maker->value))
+    text_append(json, shape->end);
+    if (!text_ok(json) || !text_ok(&maker->value))
         return "out of memory";
-    *ret = digest_bytes(maker->json.data, maker->json.length);
+    *ret = digest_bytes(json->data, json->length);
     return NULL;
 }

@@ -36,6 +36,7 @@ bool ledger_is_outside(const char *table);
 
 struct ledger_leaf_column {
     char *name, *member; /* heap; member: `,"NAME":` */
+    size_t member_length;
     int form;            /* of the leaves from which on it is committed */
 };
 

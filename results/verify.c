@@ -53,15 +53,21 @@ void verify_tell(struct verify *verify, enum verify_level level, enum verify_che
     tell(verify, &(struct verify_finding){level, check, table, key, message});
 }
 
+const char *verify_damage(const struct verify *verify, sqlite3 *db)
+{
+    if (sqlite3_errcode(db) != SQLITE_INTERRUPT)
+        return sqlite3_errmsg(db);
+    return verify_stopped(verify) ? NULL
+                                  : "it asks for more work than a file of this size explains";
+}
+
 void verify_tell_damage(struct verify *verify, enum verify_check check, const char *table,
                         sqlite3 *db)
 {
-    if (sqlite3_errcode(db) == SQLITE_INTERRUPT && verify_stopped(verify))
-        return;
-    verify_tell(verify, VERIFY_WRONG, check, table, NULL, "cannot be read: %s",
-                sqlite3_errcode(db) == SQLITE_INTERRUPT
-                    ? "it asks for more work than a file of this size explains"
-                    : sqlite3_errmsg(db));
+    const char *damage = verify_damage(verify, db);
+
+    if (damage)
+        verify_tell(verify, VERIFY_WRONG, check, table, NULL, "cannot be read: %s", damage);
 }
 
 void verify_findings_add(struct verify_findings *findings, enum verify_level level,
@@ -398,6 +404,7 @@ static enum status check_all(struct verify *verify, struct error *err)
 
 static void finish(struct verify *verify)
 {
+    verify_tree_end(verify);
     store_close(verify->store);
     sqlite3_close(verify->model);
     for (size_t i = 0; i < verify->table_count; i++) {
@@ -421,6 +428,9 @@ enum status verify_file(const char *path, const struct verify_options *options,
     if (!verify)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     digest_accelerate();
+    /* Counting what is allocated takes a lock that all connections share. Refused, and harmless,
+     * where this process has used SQLite before. */
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     verify->options = options;
     verify->summary = &summary;
     verify->path = path;

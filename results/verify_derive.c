@@ -241,7 +241,7 @@ enum status verify_estimates(struct verify *verify, struct error *err)
                     "has row %" PRId64 ", and only %" PRId64 " rows", most, count);
         return STATUS_OK;
     }
-    return verify_share(verify, "estimates", most, ESTIMATES_STEP, check_part,
+    return verify_share(verify, "estimates", most, ESTIMATES_STEP, check_part, NULL,
                         &verify->summary->estimates, err);
 }
 

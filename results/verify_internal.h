@@ -22,14 +22,15 @@
 struct verify_table {
     char *name; /* heap */
     /*
-     * Heap: the shape's columns and the key of the row with the key ?1, ?2 ..; of a table in key
-     * order, of that row and all behind it.
+     * Heap: the shape's columns of the row with the key ?1, ?2 ..; of a table in key order, of that
+     * row and all behind it.
      */
     char *select;
     char *scan; /* heap: the key of every row */
     struct ledger_leaf_shape shape;
     char parts[VERIFY_KEY_PARTS_MAX]; /* types of the key's columns: 'I', 'T' or 'B' */
     int part_count;
+    int key_column; /* of the shape: the first of them */
     bool in_order;  /* its key is one integer, and `select` goes on behind the row */
     bool counted;   /* its key is a number that SQLite counts up */
     int64_t leaves; /* in the ledger */
@@ -54,6 +55,8 @@ struct verify_budget {
     struct verify_budget *next;
 };
 
+struct verify_tree;
+
 struct verify {
     const struct verify_options *options;
     struct verify_summary *summary;
@@ -70,8 +73,9 @@ struct verify {
     bool readable; /* tables and indices are ours, so they can be asked */
     struct verify_table tables[VERIFY_TABLES_MAX];
     size_t table_count;
-    int16_t table_index[VERIFY_INDEX_SIZE]; /* verify_find_table's; 0: free, else number + 1 */
+    int16_t table_index[VERIFY_INDEX_SIZE]; /* the tables by name; 0: free, else number + 1 */
     int64_t leaves;                         /* rows in the ledger */
+    struct verify_tree *tree;               /* from verify_tree_begin on; else NULL */
     atomic_bool stopped;
     const struct verify *main; /* of steps beside it: stops them, too; else NULL */
 };
@@ -89,14 +93,13 @@ struct verify_header verify_read_header(const char *path);
 /* verify_open.c: a connection that trusts nothing; `store` is made around it. */
 enum status verify_open(struct verify *verify, struct store **ret, struct error *err);
 
-/* verify_rows.c: the table of this name; NULL: there is none. From verify_rows on. */
-struct verify_table *verify_find_table(struct verify *verify, const char *name);
-
 /* ---- findings ---- */
 
 void verify_tell(struct verify *verify, enum verify_level level, enum verify_check check,
                  const char *table, const char *key, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
+/* Why a statement failed on evidence; NULL: because the user had enough. */
+const char *verify_damage(const struct verify *verify, sqlite3 *db);
 /* A statement failed on evidence: the file is damaged there. */
 void verify_tell_damage(struct verify *verify, enum verify_check check, const char *table,
                         sqlite3 *db);
@@ -120,6 +123,15 @@ struct verify_cursor {
     int64_t key;
 };
 
+/* What the tree takes of a leaf. */
+struct verify_leaf {
+    struct digest digest; /* zero bytes where the ledger has none of this size */
+    int64_t number;       /* the first of the key's parts */
+    uint64_t key_hash;    /* of a key that is more than that number */
+    int16_t table;        /* of verify->tables; -1: none of them */
+    bool has_number;
+};
+
 struct verify_worker {
     struct verify *verify;
     struct store *store; /* its own */
@@ -128,14 +140,31 @@ struct verify_worker {
     int64_t done; /* of whatever the step counts */
     struct ledger_leaf_maker *maker;
     struct verify_cursor cursors[VERIFY_TABLES_MAX];
+    struct verify_leaf *leaves; /* heap: of the part at hand */
+    size_t leaf_count;
 };
 typedef void verify_work_fn(struct verify_worker *worker, int64_t first, int64_t end);
 /*
- * Calls `work` with parts of [0, total), at most `step` long, in as many threads as asked. Findings
- * are told in the order of their parts' workers. Returns the workers' `done` in sum.
+ * Calls `work` with parts of [0, total), at most `step` long, in as many threads as asked, and
+ * after each `in_order` (NULL: nothing), which is never called by two threads at once and takes the
+ * parts one behind the other. Findings are told in the order of their parts' workers. Returns the
+ * workers' `done` in sum.
  */
 enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
-                         verify_work_fn *work, int64_t *ret_done, struct error *err);
+                         verify_work_fn *work, verify_work_fn *in_order, int64_t *ret_done,
+                         struct error *err);
+
+/* ---- the tree, which the leaves are handed to while their rows are checked ---- */
+
+/* Makes verify->tree. */
+enum status verify_tree_begin(struct verify *verify, struct error *err);
+/* What the tree takes of the ledger's row: 0 leaf, 1 table_name, 2 key, 3 digest. In any thread. */
+struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_table *table,
+                                    sqlite3_stmt *ledger);
+/* The next leaves. In one thread at a time. */
+void verify_tree_take(struct verify *verify, const struct verify_leaf *leaves, size_t count);
+/* Frees it; may be called without it. */
+void verify_tree_end(struct verify *verify);
 
 /* ---- the steps ---- */
 

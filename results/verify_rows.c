@@ -30,12 +30,13 @@ static void index_tables(struct verify *verify)
     }
 }
 
-struct verify_table *verify_find_table(struct verify *verify, const char *name)
+/* NULL: there is none of this name. */
+static const struct verify_table *find_table(const struct verify *verify, const char *name)
 {
     size_t place = name ? place_of(name) : 0;
 
     for (; name && verify->table_index[place]; place = (place + 1) % VERIFY_INDEX_SIZE) {
-        struct verify_table *table = &verify->tables[verify->table_index[place] - 1];
+        const struct verify_table *table = &verify->tables[verify->table_index[place] - 1];
 
         if (!strcmp(table->name, name))
             return table;
@@ -57,7 +58,26 @@ static const char *key_text(sqlite3_stmt *select, int column, char *ret)
     return ret;
 }
 
-/* Binds one part of a composite key, the bytes [at, end). */
+/* Whether the bytes are how SQLite writes some integer: no sign but '-', no zero before digits. */
+static bool is_plain_integer(const char *at, size_t length)
+{
+    if (length > 1 && *at == '-')
+        at++, length--;
+    else if (length == 1 && *at == '0')
+        return true;
+    return length > 0 && *at >= '1' && *at <= '9';
+}
+
+static bool is_lower_hex(const char *at, size_t length)
+{
+    return length % 2 == 0 && strspn(at, "0123456789abcdef") >= length;
+}
+
+/*
+ * Binds one part of a composite key, the bytes [at, end), which stay as they are until the
+ * statement is reset. False when no value of this type is written so: a key that is found is the
+ * row's own.
+ */
 static bool bind_part(sqlite3_stmt *select, int number, char type, const char *at, const char *end)
 {
     size_t length = (size_t)(end - at);
@@ -66,15 +86,15 @@ static bool bind_part(sqlite3_stmt *select, int number, char type, const char *a
     int64_t value;
 
     if (type == 'T')
-        return sqlite3_bind_text(select, number, at, (int)length, SQLITE_TRANSIENT) == SQLITE_OK;
+        return sqlite3_bind_text(select, number, at, (int)length, SQLITE_STATIC) == SQLITE_OK;
     if (type == 'B') {
         size_t got = 0;
 
-        return length <= 2 * sizeof(bytes) &&
+        return length <= 2 * sizeof(bytes) && is_lower_hex(at, length) &&
                sodium_hex2bin(bytes, sizeof(bytes), at, length, NULL, &got, NULL) == 0 &&
                sqlite3_bind_blob(select, number, bytes, (int)got, SQLITE_TRANSIENT) == SQLITE_OK;
     }
-    if (length >= sizeof(digits))
+    if (length >= sizeof(digits) || !is_plain_integer(at, length))
         return false;
     memcpy(digits, at, length);
     digits[length] = '\0';
@@ -117,28 +137,13 @@ static bool bind_key(sqlite3_stmt *select, const struct verify_table *table, sql
     return bind_part(select, 1 + first, table->parts[first], at, end);
 }
 
-static bool same_key(sqlite3_stmt *row, int a, sqlite3_stmt *ledger, int b)
-{
-    int type = sqlite3_column_type(row, a);
-
-    if (type != sqlite3_column_type(ledger, b))
-        return false;
-    if (type == SQLITE_INTEGER)
-        return sqlite3_column_int64(row, a) == sqlite3_column_int64(ledger, b);
-    return sqlite3_column_bytes(row, a) == sqlite3_column_bytes(ledger, b) &&
-           memcmp(sqlite3_column_blob(row, a), sqlite3_column_blob(ledger, b),
-                  (size_t)sqlite3_column_bytes(row, a)) == 0;
-}
-
 static void tell_reading(struct verify_worker *worker, const char *table, const char *key)
 {
-    bool work = sqlite3_errcode(worker->db) == SQLITE_INTERRUPT;
+    const char *damage = verify_damage(worker->verify, worker->db);
 
-    if (work && verify_stopped(worker->verify))
-        return;
-    verify_findings_add(
-        &worker->findings, VERIFY_WRONG, VERIFY_ROW, table, key, "cannot be read: %s",
-        work ? "the file asks for more work than its size explains" : sqlite3_errmsg(worker->db));
+    if (damage)
+        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table, key,
+                            "cannot be read: %s", damage);
 }
 
 /* The table's cursor; NULL after telling why there is none. */
@@ -162,7 +167,7 @@ static int step(struct verify_cursor *cursor, const struct verify_table *table)
 
     cursor->on_row = rc == SQLITE_ROW && table->in_order;
     if (cursor->on_row)
-        cursor->key = sqlite3_column_int64(cursor->select, table->shape.count);
+        cursor->key = sqlite3_column_int64(cursor->select, table->key_column);
     return rc;
 }
 
@@ -206,19 +211,17 @@ static void compare_leaf(struct verify_worker *worker, const struct verify_table
     }
     stored = sqlite3_column_blob(ledger, 3);
     if (!stored || sqlite3_column_bytes(ledger, 3) != DIGEST_SIZE ||
-        memcmp(stored, digest.bytes, DIGEST_SIZE) != 0 ||
-        !same_key(row, table->shape.count, ledger, 2))
+        memcmp(stored, digest.bytes, DIGEST_SIZE) != 0)
         verify_findings_add(
             &worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name, key_text(ledger, 2, key),
             "the row is not the one that entered the ledger as leaf %" PRId64, leaf);
 }
 
 /* columns of the ledger: 0 leaf, 1 table_name, 2 key, 3 digest */
-static void check_leaf(struct verify_worker *worker, sqlite3_stmt *ledger)
+static void check_leaf(struct verify_worker *worker, const struct verify_table *table,
+                       sqlite3_stmt *ledger)
 {
     int64_t leaf = sqlite3_column_int64(ledger, 0);
-    struct verify_table *table =
-        verify_find_table(worker->verify, (const char *)sqlite3_column_text(ledger, 1));
     struct verify_cursor *cursor;
     char key[80];
     int rc;
@@ -259,15 +262,33 @@ static void check_leaves(struct verify_worker *worker, int64_t first, int64_t en
                                 " WHERE leaf >= ?1 AND leaf < ?2 ORDER BY leaf",
                                 -1, &ledger, NULL);
 
+    worker->leaf_count = 0;
+    if (!worker->leaves)
+        worker->leaves = malloc(LEAVES_STEP * sizeof(*worker->leaves));
+    if (!worker->leaves)
+        rc = SQLITE_NOMEM;
     if (rc == SQLITE_OK) {
         sqlite3_bind_int64(ledger, 1, first);
         sqlite3_bind_int64(ledger, 2, end);
-        while (!verify_stopped(worker->verify) && (rc = sqlite3_step(ledger)) == SQLITE_ROW)
-            check_leaf(worker, ledger);
+        while (!verify_stopped(worker->verify) && worker->leaf_count < LEAVES_STEP &&
+               (rc = sqlite3_step(ledger)) == SQLITE_ROW) {
+            const struct verify_table *table =
+                find_table(worker->verify, (const char *)sqlite3_column_text(ledger, 1));
+
+            check_leaf(worker, table, ledger);
+            worker->leaves[worker->leaf_count++] = verify_tree_leaf(worker->verify, table, ledger);
+        }
     }
-    if (rc != SQLITE_DONE)
+    if (rc != SQLITE_DONE && rc != SQLITE_ROW)
         tell_reading(worker, "ledger", NULL);
     sqlite3_finalize(ledger);
+}
+
+static void hand_over(struct verify_worker *worker, int64_t first, int64_t end)
+{
+    (void)first;
+    (void)end;
+    verify_tree_take(worker->verify, worker->leaves, worker->leaf_count);
 }
 
 /* Leaves outside 0 .. count - 1, so that no row is looked at twice or not at all. */
@@ -295,6 +316,8 @@ static void check_numbers(struct verify *verify)
 
 enum status verify_rows(struct verify *verify, struct error *err)
 {
+    enum status status;
+
     if (!verify->has_ledger) {
         verify_tell(verify, VERIFY_NOTE, VERIFY_ROW, NULL, NULL,
                     "schema version %" PRId64 " has no ledger: whether rows were changed, added or "
@@ -306,6 +329,9 @@ enum status verify_rows(struct verify *verify, struct error *err)
     verify->leaves = verify_ask(verify, "SELECT count(*) FROM ledger", 0, 0, VERIFY_TREE);
     verify->summary->leaves = verify->leaves;
     check_numbers(verify);
-    return verify_share(verify, "rows", verify->leaves, LEAVES_STEP, check_leaves,
-                        &verify->summary->rows, err);
+    status = verify_tree_begin(verify, err);
+    if (status == STATUS_OK)
+        status = verify_share(verify, "rows", verify->leaves, LEAVES_STEP, check_leaves, hand_over,
+                              &verify->summary->rows, err);
+    return status;
 }

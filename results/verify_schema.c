@@ -133,8 +133,8 @@ static enum status describe_key(struct verify *verify, struct verify_table *tabl
  * integer, the rows behind it, too: they are mostly asked for next, and a step is cheaper than a
  * search.
  */
-static enum status append_where(struct verify *verify, const struct verify_table *table,
-                                struct text *sql, struct error *err)
+static enum status append_where(struct verify *verify, struct verify_table *table, struct text *sql,
+                                struct error *err)
 {
     struct text columns;
     char *rest = NULL;
@@ -145,6 +145,9 @@ static enum status append_where(struct verify *verify, const struct verify_table
     status = ledger_leaf_columns(verify->model, table->name, &columns, err);
     if (table->in_order) {
         text_append_format(sql, " WHERE %s >= ?1 ORDER BY %s", columns.data, columns.data);
+        while (table->key_column < table->shape.count &&
+               strcmp(table->shape.columns[table->key_column].name, columns.data) != 0)
+            table->key_column++;
         text_finish(&columns);
         return status;
     }
@@ -176,9 +179,6 @@ static enum status add_table(struct verify *verify, const char *name, struct err
     text_append(&scan, "SELECT ");
     if (status == STATUS_OK)
         status = ledger_leaf_shape_init(&table->shape, verify->model, name, &select, err);
-    text_append(&select, ", ");
-    if (status == STATUS_OK)
-        status = ledger_leaf_key(verify->model, name, "", &select, err);
     if (status == STATUS_OK)
         status = ledger_leaf_key(verify->model, name, "", &scan, err);
     text_append_format(&select, " FROM %s", name);

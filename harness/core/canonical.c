@@ -120,12 +120,39 @@ const char *canonical_real(double value, char ret[CANONICAL_REAL_SIZE])
     return ret;
 }
 
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c != '"' && c != '\\';
+}
+
+/* Bytes at the beginning that stand in a JSON string as they are; eight at a time. */
+static size_t plain_length(const char *string, size_t length)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
+    size_t i = 0;
+
+    for (; i + 8 <= length; i += 8) {
+        uint64_t bytes, quotes, slashes;
+
+        memcpy(&bytes, string + i, 8);
+        quotes = bytes ^ ones * '"';
+        slashes = bytes ^ ones * '\\';
+        if ((((bytes - ones * 0x20) & ~bytes) | ((quotes - ones) & ~quotes) |
+             ((slashes - ones) & ~slashes)) &
+            highs)
+            break;
+    }
+    while (i < length && is_plain((unsigned char)string[i]))
+        i++;
+    return i;
+}
+
 void canonical_append_string(struct text *text, const char *string, size_t length)
 {
     size_t start = 0;
 
     text_append_char(text, '"');
-    for (size_t i = 0; i < length; ++i) {
+    for (size_t i = plain_length(string, length); i < length; ++i) {
         unsigned char c = (unsigned char)string[i];
         const char *escape = NULL;
         char code[7];
@@ -153,7 +180,7 @@ void canonical_append_string(struct text *text, const char *string, size_t lengt
             escape = "\\t";
             break;
         default:
-            if (c >= 0x20)
+            if (is_plain(c))
                 continue;
             snprintf(code, sizeof(code), "\\u%04x", c);
             escape = code;
