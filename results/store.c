@@ -184,11 +184,27 @@ static enum status use_log(struct store *store, struct error *err)
     }
 }
 
+/*
+ * A file that this call made and could not fill goes again. With a journal beside it another process
+ * is filling it.
+ */
+static void remove_empty(const char *path)
+{
+    char *journal = text_format("%s-journal", path);
+    struct stat st;
+
+    if (journal && stat(path, &st) == 0 && st.st_size == 0 && stat(journal, &st) != 0)
+        unlink(path);
+    free(journal);
+}
+
 enum status store_open(const char *path, enum store_mode mode, int64_t busy_timeout_ns,
                        struct store **ret, struct error *err)
 {
     const struct embed_file *migrations;
     struct store *store;
+    struct stat st;
+    char *made = NULL;
     int count;
     enum status status = check_path(path, mode, err);
 
@@ -206,11 +222,13 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
         goto fail;
     }
+    store->made = stat(path, &st) != 0;
     status = open_connection(store, err);
     if (status != STATUS_OK)
         goto fail;
     migrations = store_migrations(&count);
     status = store_schema_prepare(store, migrations, count, err);
+    store->made &= status != STATUS_OK;
     if (status == STATUS_OK && mode != STORE_READ)
         status = use_log(store, err);
     if (status != STATUS_OK)
@@ -218,7 +236,12 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
     *ret = store;
     return STATUS_OK;
 fail:
+    if (store->made && status == STATUS_NO_SPACE)
+        made = strdup(store->path);
     store_close(store);
+    if (made)
+        remove_empty(made);
+    free(made);
     return status;
 }
 

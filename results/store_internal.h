@@ -29,6 +29,7 @@ struct store {
     enum store_mode mode;
     int64_t busy_timeout_ns;
     int64_t busy_since_ns; /* of the wait going on */
+    bool made; /* by this call of store_open: nothing is stored yet */
     bool in_batch;
     bool batch_lost; /* SQLite rolled the whole batch back after a failure */
     struct store_slot slots[STORE_STATEMENTS_MAX];

@@ -51,11 +51,12 @@ static enum status status_of(sqlite3 *db, int rc)
     }
 }
 
-static const char *remedy(enum status code)
+static const char *remedy(enum status code, bool made)
 {
     switch (code) {
     case STATUS_NO_SPACE:
-        return "; what was stored before is kept: free some space, then go on";
+        return made ? "; nothing was stored: free some space, then do it again"
+                    : "; what was stored before is kept: free some space, then go on";
     case STATUS_DENIED:
         return "; the file and its folder must be writable, or choose another file with --db";
     case STATUS_CORRUPT:
@@ -78,9 +79,12 @@ enum status store_error(struct store *store, int rc, const char *doing, struct e
                          "%s: %s: another process has been writing to this database for %.1f s; "
                          "wait until it is done, or choose another file with --db",
                          store->path, doing, (double)store->busy_timeout_ns / 1e9);
+    if (code == STATUS_NO_SPACE)
+        told = sqlite3_errstr(SQLITE_FULL);
     if (code == STATUS_NO_MEMORY || (rc & 0xff) == SQLITE_TOOBIG || (rc & 0xff) == SQLITE_RANGE)
         told = sqlite3_errstr(rc);
-    return error_set(err, code, "%s: %s: %s%s", store->path, doing, told, remedy(code));
+    return error_set(err, code, "%s: %s: %s%s", store->path, doing, told,
+                     remedy(code, store->made));
 }
 
 /* ---- statements ---- */

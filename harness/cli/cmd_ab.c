@@ -105,10 +105,8 @@ static int with_plan(const struct command_line *line, struct store *store, void 
     struct campaign campaign;
     int result;
 
-    if (campaign_create(store, call->plan, line->text, &campaign, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
+    if (campaign_create(store, call->plan, line->text, &campaign, &err) != STATUS_OK)
+        return command_fail_store(&err);
     result = run_campaign(line, store, call->request, &campaign);
     campaign_finish(&campaign);
     return result;

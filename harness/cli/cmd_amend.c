@@ -28,10 +28,8 @@ static int amend(const struct command_line *line, struct store *store, void *con
     (void)context;
     if (store_find_cell(store, line->arguments[0], &cell, &err) != STATUS_OK ||
         ledger_add_amendment(store, cell, author ? author : default_author(),
-                             command_value(line, KEY_REASON), &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
+                             command_value(line, KEY_REASON), &err) != STATUS_OK)
+        return command_fail_store(&err);
     log_info("recorded; the result itself stays as it was, and `assay show %s` says both",
              line->arguments[0]);
     return ASSAY_EXIT_OK;

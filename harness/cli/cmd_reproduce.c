@@ -138,10 +138,8 @@ static int run_plan(const struct command_line *line, struct store *store, const 
     struct error err = ERROR_INIT;
     int result;
 
-    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
+    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK)
+        return command_fail_store(&err);
     if (interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err) != STATUS_OK ||
         campaign_run(&campaign, &options, &summary, &err) != STATUS_OK) {
         result = command_fail(&err);
@@ -205,10 +203,8 @@ static int reproduce(const struct command_line *line, struct store *store, void 
     int result;
 
     if (store_find_cell(store, line->arguments[0], &cell, &err) != STATUS_OK ||
-        store_cell_json(store, cell, &record, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
+        store_cell_json(store, cell, &record, &err) != STATUS_OK)
+        return command_fail_store(&err);
     result = with_record(line, store, record, context);
     json_decref(record);
     return result;

@@ -211,10 +211,10 @@ static int run_campaign(const struct command_line *line, struct store *store,
         status = campaign_run(campaign, &options, &summary, &err);
     signing_close(&signing);
     if (status != STATUS_OK) {
-        log_error("%s", err.message);
+        result = err.code == STATUS_UNAVAILABLE ? command_fail(&err) : command_fail_store(&err);
         log_info("what was finished is kept; go on with: assay run --resume %.8s --db %s",
                  campaign->uid, store_path(store));
-        return err.code == STATUS_UNAVAILABLE ? ASSAY_EXIT_DEVICE : ASSAY_EXIT_STORE;
+        return result;
     }
     if (command_has(line, KEY_JSON)) {
         json_t *results = NULL;
@@ -255,10 +255,8 @@ static int resume(const struct command_line *line, struct store *store, void *co
     int result;
 
     (void)context;
-    if (campaign_open(store, command_value(line, KEY_RESUME), &campaign, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
+    if (campaign_open(store, command_value(line, KEY_RESUME), &campaign, &err) != STATUS_OK)
+        return command_fail_store(&err);
     result = run_campaign(line, store, &campaign);
     campaign_finish(&campaign);
     return result;
@@ -271,8 +269,9 @@ static int create(const struct command_line *line, struct store *store, void *pl
     int result;
 
     if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
+        result = command_fail_store(&err);
+        log_info("no trial was run: give the same command again");
+        return result;
     }
     result = run_campaign(line, store, &campaign);
     campaign_finish(&campaign);

@@ -5,7 +5,6 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
-#include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
 #include "results/csv_export.h"
@@ -47,10 +46,8 @@ static int show(const struct command_line *line, struct store *store, void *cont
     json_t *record, *amendments;
 
     (void)context;
-    if (store_find_cell(store, line->arguments[0], &row, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
+    if (store_find_cell(store, line->arguments[0], &row, &err) != STATUS_OK)
+        return command_fail_store(&err);
     if (command_has(line, KEY_SERIES))
         return show_series(store, row);
     if (command_has(line, KEY_DUMP))

@@ -260,6 +260,13 @@ const char *command_database(const struct command_line *line)
     return path && path[0] ? path : "assay.db";
 }
 
+int command_fail_store(const struct error *err)
+{
+    const int result = command_fail(err);
+
+    return err->code == STATUS_NO_SPACE || err->code == STATUS_NO_MEMORY ? result : ASSAY_EXIT_STORE;
+}
+
 int command_fail(const struct error *err)
 {
     log_error("%s", err->message[0] ? err->message : status_meaning(err->code));

@@ -90,4 +90,7 @@ const struct argp_option *command_group_options(enum command_group group);
 /* Says an error on stderr and returns the exit status that fits it. */
 int command_fail(const struct error *err);
 
+/* As command_fail, of what was asked of a store: what it has not or cannot give is ASSAY_EXIT_STORE. */
+int command_fail_store(const struct error *err);
+
 #endif

@@ -25,10 +25,8 @@ int with_store_at(const struct command_line *line, const char *path, enum store_
     struct store *store;
     int result;
 
-    if (store_open(path, mode, database_wait_ns(mode), &store, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
+    if (store_open(path, mode, database_wait_ns(mode), &store, &err) != STATUS_OK)
+        return command_fail_store(&err);
     result = run(line, store, context);
     store_close(store);
     return result;
