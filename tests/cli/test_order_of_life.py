@@ -1,9 +1,12 @@
 """From nothing to a report through the command line, on the null backend: no device is needed."""
 
+import contextlib
+import fcntl
 import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -319,6 +322,40 @@ class Interrupt(CliTest):
         call = self.assay("run", "--resume", "last", "--db", self.db, "--json")
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(call.json()["trials_ok"], 0)
+
+    def assert_verify_is_stopped(self, path):
+        """Ctrl-C in the midst of it: it has more findings to tell than the pipe takes, and waits."""
+        read, write = os.pipe()
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+        with open(read, encoding="utf-8") as out, \
+                subprocess.Popen([ASSAY, "verify", path], stdin=subprocess.DEVNULL, stdout=write,
+                                 stderr=subprocess.PIPE, text=True, cwd=self.folder,
+                                 env=self.environment()) as process:
+            os.close(write)
+            first = out.readline()
+            process.send_signal(signal.SIGINT)
+            self.assertIn("stopping", process.stderr.readline() + process.stderr.readline())
+            rest = out.read()
+            err = process.stderr.read()
+            self.assertEqual(process.wait(timeout=60), 130, err)
+        self.assertIn("wrong: ", first + rest)
+        self.assertNotIn("VERIFIED", rest)
+        return err
+
+    def test_interrupted_verify(self):
+        """Neither verified nor wrong: nothing is said of the whole, and the status is of its own."""
+        self.assertEqual(self.run_synthetic().status, 0)
+        self.assertEqual(self.assay("bundle", "last", "-o", "b.assay", "--db", self.db).status, 0)
+        bundle = os.path.join(self.folder, "b.assay")
+        with open(bundle, encoding="utf-8") as file:
+            head = file.readline()
+        with open(bundle, "w", encoding="utf-8") as file:
+            file.write(head + "{}\n" * 5000)
+        self.assert_verify_is_stopped(bundle)
+        with contextlib.closing(sqlite3.connect(self.db)) as db:
+            db.executescript("DROP TRIGGER reading_no_update; UPDATE reading SET name = name || 'x'")
+        err = self.assert_verify_is_stopped(self.db)
+        self.assertIn("not checked to the end", err)
 
     def test_resume_of_a_running_campaign_is_refused(self):
         protocol = self.write("slow.yaml", self.SLOW)
