@@ -73,7 +73,7 @@ static void append_comparison(struct text *out, sqlite3_stmt *row)
     text_append(out, ", ");
     append_number(out, ratio, "hi");
     text_append(out, "]</td><td class=\"num\">");
-    append_number(out, numbers, "margin");
+    append_number(out, numbers ? numbers : json_object_get(body, "gate"), "margin");
     text_append(out, "</td></tr>\n");
     json_decref(body);
 }
@@ -116,7 +116,9 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
         "the margin (two one-sided tests at 5 %), which wins where both hold; else "
         "<b>inconclusive</b>, with what would settle it. The risk of calling two equal things "
         "different is 5 %; that of calling things equivalent which differ by the margin is at most "
-        "5 %. Both are measured on series whose truth is known (README, calibration).</p>\n");
+        "5 %. Both are measured on series whose truth is known (README, calibration). A gate "
+        "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower by more than "
+        "the margin, and decides nothing else.</p>\n");
     text_init(&table);
     status = append_comparisons(&table, store, view, &rows, err);
     if (rows > 0) {

@@ -259,12 +259,21 @@ enum status store_add_estimate(struct store *store, int64_t cell, int64_t versio
                                const json_t *json, struct error *err);
 
 /*
- * New row of what a comparison or calibration came to. `kind`: "compare", "ab", "gate" or
- * "calibration"; `a` and `b` are cells, 0 for a calibration.
+ * New row of what a comparison or calibration came to. `kind`: "compare", "ab", "gate", "reproduce"
+ * or "calibration"; `a` and `b` are cells, 0 for a calibration.
  */
 enum status store_add_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
                                  int64_t version, const char *verdict, const json_t *json,
                                  struct error *err);
+
+/*
+ * The same of two cells that were there before, unless the newest row of this kind for them says so
+ * already. INVALID while a campaign of theirs is not finished: what it still adds would change what
+ * is said.
+ */
+enum status store_record_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
+                                    int64_t version, const char *verdict, const json_t *json,
+                                    struct error *err);
 
 /* ---- reading back ---- */
 

@@ -7,12 +7,13 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 
-enum { KEY_MARGIN = 0x100, KEY_EXPLAIN = 'e' };
+enum { KEY_MARGIN = 0x100, KEY_EXPLAIN = 'e', KEY_RECORD = 0x101 };
 
 static int compare(const struct command_line *line, struct store *store, void *context)
 {
     struct stored_comparison comparison;
     struct error err = ERROR_INIT;
+    json_t *object;
     int result;
 
     if (stored_comparison_make(store, line->arguments[0],
@@ -21,8 +22,14 @@ static int compare(const struct command_line *line, struct store *store, void *c
         log_error("%s", err.message);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
-    result = stored_comparison_show(store, NULL, &comparison, command_has(line, KEY_JSON),
+    object = stored_comparison_json(&comparison);
+    result = stored_comparison_show(&comparison, json_incref(object), command_has(line, KEY_JSON),
                                     command_has(line, KEY_EXPLAIN));
+    if (result == ASSAY_EXIT_OK && command_has(line, KEY_RECORD) &&
+        stored_comparison_record(store, comparison.paired ? "ab" : "compare", NULL, &comparison,
+                                 object, &err) != STATUS_OK)
+        result = command_fail(&err);
+    json_decref(object);
     stored_comparison_finish(&comparison);
     return result;
 }
@@ -40,11 +47,16 @@ static int run(const struct command_line *line)
                   line->arguments[0]);
         return ASSAY_EXIT_USAGE;
     }
-    return with_store(line, STORE_READ, compare, &options);
+    return with_store(line, command_has(line, KEY_RECORD) ? STORE_WRITE : STORE_READ, compare,
+                      &options);
 }
 
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
+    {"record", KEY_RECORD, NULL, 0,
+     "store what it came to as evidence: it enters the ledger, `assay verify` works it out again, and "
+     "a dossier lists it",
+     0},
     {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
     {0}};
 

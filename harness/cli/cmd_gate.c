@@ -1,77 +1,81 @@
-#include <string.h>
-
 #include "harness/cli/commands.h"
-#include "harness/cli/output.h"
+#include "harness/cli/gate_decision.h"
 #include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 
-enum { KEY_MARGIN = 0x100 };
+enum { KEY_MARGIN = 0x100, KEY_NO_RECORD };
 
-enum gate_exit { GATE_PASS = 0, GATE_WORSE = 1, GATE_NOT_COMPARABLE = 2, GATE_INCONCLUSIVE = 3 };
-
-/*
- * Slower beyond the margin is worse. A slowdown that is real but whose interval still reaches inside
- * the margin is not shown to be worse than allowed, and not shown to be fine: inconclusive.
- */
-static enum gate_exit judge(const struct stored_comparison *comparison)
-{
-    const struct comparison *numbers = &comparison->numbers;
-
-    if (!strcmp(json_string_value(json_object_get(comparison->judgement, "verdict")),
-                "not_comparable"))
-        return GATE_NOT_COMPARABLE;
-    if (!comparison->has_numbers)
-        return GATE_INCONCLUSIVE;
-    if (numbers->verdict == COMPARE_EQUIVALENT || numbers->verdict == COMPARE_FASTER)
-        return GATE_PASS;
-    if (numbers->verdict == COMPARE_SLOWER && numbers->ratio.has_interval &&
-        numbers->ratio.value > 1 + numbers->margin)
-        return GATE_WORSE;
-    return GATE_INCONCLUSIVE;
-}
+struct gate_call {
+    struct compare_options options;
+    bool record;
+};
 
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
 {
-    static const char *const words[] = {"passes", "fails: the candidate is worse",
-                                        "refused: the two do not compare",
-                                        "inconclusive: measure more"};
+    const struct gate_call *call = context;
     struct stored_comparison comparison;
     struct error err = ERROR_INIT;
-    enum gate_exit verdict;
+    enum gate_decision decision;
+    json_t *object;
 
     if (stored_comparison_make(store, line->arguments[0],
-                               line->argument_count > 1 ? line->arguments[1] : NULL, context,
-                               &comparison, &err) != STATUS_OK) {
-        log_error("%s", err.message);
-        return ASSAY_EXIT_STORE;
-    }
-    verdict = judge(&comparison);
-    stored_comparison_show(store, NULL, &comparison, command_has(line, KEY_JSON), false);
-    log_info("gate %s", words[verdict]);
+                               line->argument_count > 1 ? line->arguments[1] : NULL, &call->options,
+                               &comparison, &err) != STATUS_OK)
+        return command_fail_store(&err);
+    decision = gate_decide(&comparison);
+    object = gate_json(&comparison, call->options.margin);
+    if (call->record &&
+        stored_comparison_record(store, "gate", gate_decision_name(decision), &comparison, object,
+                                 &err) != STATUS_OK)
+        log_warning("the decision is not recorded: %s", err.message);
+    stored_comparison_show(&comparison, object, command_has(line, KEY_JSON), false);
+    log_info("gate %s", gate_decision_meaning(decision));
     stored_comparison_finish(&comparison);
-    return (int)verdict;
+    return (int)decision;
+}
+
+/* Who may only read a database may still judge by it. */
+static bool can_write(const char *path)
+{
+    struct store *store;
+    struct error err = ERROR_INIT;
+
+    if (store_open(path, STORE_WRITE, database_wait_ns(STORE_READ), &store, &err) == STATUS_OK) {
+        store_close(store);
+        return true;
+    }
+    if (err.code == STATUS_DENIED || err.code == STATUS_BUSY || err.code == STATUS_NO_SPACE)
+        log_warning("the decision is not recorded: %s", err.message);
+    return false;
 }
 
 static int run(const struct command_line *line)
 {
-    struct compare_options options;
+    struct gate_call call;
     struct error err = ERROR_INIT;
 
-    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
+    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &call.options, &err) != STATUS_OK)
         return command_fail(&err);
-    return with_store(line, STORE_READ, pass_or_fail, &options);
+    call.record = !command_has(line, KEY_NO_RECORD) && can_write(command_database(line));
+    return with_store(line, call.record ? STORE_WRITE : STORE_READ, pass_or_fail, &call);
 }
 
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "slower by no more than this passes (default: 0.01)", 0},
+    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing", 0},
     {0}};
 
 const struct command command_gate = {
     .name = "gate",
     .arguments = "BASELINE CANDIDATE | CAMPAIGN",
     .summary = "Pass or fail a candidate against a baseline, for CI",
-    .text = "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
+    .text = "A decision that can be used is evidence, whichever way it went: it is stored, enters the "
+            "ledger, is worked out again by `assay verify` and listed in a dossier. Where the "
+            "database cannot be written, a warning says that it is not recorded; the exit status is "
+            "the decision's all the same.\n"
+            "\n"
+            "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
             "compare; 3: inconclusive. 4 and above: the command itself failed. A single CAMPAIGN is "
             "one that `assay ab` made: a is the baseline, b the candidate.",
     .options = options,

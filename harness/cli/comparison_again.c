@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/calibration_tally.h"
+#include "harness/cli/gate_decision.h"
 #include "harness/cli/stored_comparison.h"
 #include "harness/runner/ab.h"
 
@@ -18,11 +19,14 @@ static struct compare_options options_of(const json_t *json)
     return options;
 }
 
-/* `paired`: all that is said of the campaign of both results; else the two results. */
-static enum status pair_again(struct store *store, bool paired, const json_t *body, json_t **ret,
-                              struct error *err)
+/* Two results, or, where they were paired, all that is said of the campaign of both. */
+static enum status pair_again(struct store *store, const char *kind, const json_t *body,
+                              json_t **ret, struct error *err)
 {
-    const struct compare_options options = options_of(json_object_get(body, "comparison"));
+    const json_t *gate = json_object_get(body, "gate");
+    const struct compare_options options =
+        options_of(gate ? gate : json_object_get(body, "comparison"));
+    const bool paired = !strcmp(kind, "ab") || json_is_true(json_object_get(gate, "paired"));
     const char *a = json_string_value(json_object_get(body, "a"));
     const char *b = json_string_value(json_object_get(body, "b"));
     struct stored_comparison comparison;
@@ -36,7 +40,8 @@ static enum status pair_again(struct store *store, bool paired, const json_t *bo
                     : stored_comparison_make(store, a, b, &options, &comparison, err);
     if (status != STATUS_OK)
         return status;
-    *ret = stored_comparison_json(&comparison);
+    *ret = !strcmp(kind, "gate") ? gate_json(&comparison, options.margin)
+                                 : stored_comparison_json(&comparison);
     stored_comparison_finish(&comparison);
     return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
@@ -95,5 +100,5 @@ enum status comparison_again(void *context, struct store *store, const char *kin
     (void)b;
     if (!strcmp(kind, "calibration"))
         return calibration_again(store, body, ret, err);
-    return pair_again(store, !strcmp(kind, "ab"), body, ret, err);
+    return pair_again(store, kind, body, ret, err);
 }

@@ -87,6 +87,7 @@ static enum status make_paired(struct store *store, const char *id,
         snprintf(comparison->b, sizeof(comparison->b), "%.8s/2", uid ? uid : "?");
         memcpy(comparison->cells, result.pairs.cells, sizeof(comparison->cells));
         comparison->judgement = json_incref(result.judgement);
+        comparison->paired = true;
         comparison->has_numbers = result.has_numbers;
         comparison->numbers = result.numbers;
         comparison->why = result.why;
@@ -171,20 +172,23 @@ void stored_comparison_append(struct text *out, const struct stored_comparison *
     comparison_view_append(out, &view, explain);
 }
 
-int stored_comparison_show(struct store *store, const char *kind,
-                           const struct stored_comparison *comparison, bool json, bool explain)
+enum status stored_comparison_record(struct store *store, const char *kind, const char *verdict,
+                                     const struct stored_comparison *comparison,
+                                     const json_t *object, struct error *err)
 {
-    json_t *object = stored_comparison_json(comparison);
+    if (!verdict)
+        verdict = comparison->has_numbers
+                      ? compare_verdict_name(comparison->numbers.verdict)
+                      : json_string_value(json_object_get(comparison->judgement, "verdict"));
+    return store_record_comparison(store, kind, comparison->cells[0], comparison->cells[1],
+                                   COMPARISON_VERSION, verdict ? verdict : "none", object, err);
+}
+
+int stored_comparison_show(const struct stored_comparison *comparison, json_t *object, bool json,
+                           bool explain)
+{
     struct text out;
 
-    /* A database that can only be read is compared all the same. */
-    if (object && kind)
-        store_add_comparison(
-            store, kind, comparison->cells[0], comparison->cells[1], COMPARISON_VERSION,
-            comparison->has_numbers
-                ? compare_verdict_name(comparison->numbers.verdict)
-                : json_string_value(json_object_get(comparison->judgement, "verdict")),
-            object, NULL);
     if (json)
         return output_json(object);
     json_decref(object);

@@ -1,4 +1,4 @@
-/* stored_comparison - two stored results judged and compared, for `compare` and `gate`. */
+/* stored_comparison - two stored results judged and compared, for `compare`, `gate` and `reproduce`. */
 #ifndef ASSAY_CLI_STORED_COMPARISON_H
 #define ASSAY_CLI_STORED_COMPARISON_H
 
@@ -15,6 +15,7 @@ struct stored_comparison {
     char a[80], b[80]; /* result ids */
     int64_t cells[2];
     json_t *judgement;
+    bool paired; /* the two arms of a campaign, pair by pair */
     bool has_numbers;
     struct comparison numbers;
     struct error why; /* why there are no numbers */
@@ -35,10 +36,17 @@ json_t *stored_comparison_json(const struct stored_comparison *comparison);
 void stored_comparison_append(struct text *out, const struct stored_comparison *comparison,
                               bool explain);
 
-/* Stores it as `kind`, when the store can be written; prints JSON or text. Returns an exit status.
+/*
+ * Stores `object`, which was made of the comparison, as `kind` with the verdict NULL: the numbers', or
+ * why there are none. As store_record_comparison.
  */
-int stored_comparison_show(struct store *store, const char *kind,
-                           const struct stored_comparison *comparison, bool json, bool explain);
+enum status stored_comparison_record(struct store *store, const char *kind, const char *verdict,
+                                     const struct stored_comparison *comparison,
+                                     const json_t *object, struct error *err);
+
+/* Prints `object` (its reference is taken) as JSON, or the comparison as text. An exit status. */
+int stored_comparison_show(const struct stored_comparison *comparison, json_t *object, bool json,
+                           bool explain);
 
 /* Reads --margin; INVALID says what to write. */
 enum status stored_comparison_margin(const char *word, struct compare_options *ret,

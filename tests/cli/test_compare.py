@@ -1,15 +1,19 @@
 """analyze, compare, ab, gate, power, calibrate: what may be compared, and what is refused and why."""
 
+import contextlib
 import json
 import math
 import os
 import random
+import shutil
+import sqlite3
 import statistics
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import ASSAY, CliTest  # noqa: E402
 
 FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                        "foreign_worker.py")
@@ -96,6 +100,18 @@ class Compare(CliTest):
     def gate(self, *words):
         return self.assay("gate", *words, "--db", self.db).status
 
+    def measure_slower(self):
+        """A baseline, and a candidate that takes twice as long and is shown to."""
+        for _ in range(5):  # on a busy machine trials may not settle, and too few are left
+            self.new_db()
+            a, b = self.measure(), self.measure(ASSAY_NULL="launch_ns=400000,seed=1")
+            if self.compare(a, b)["verdict"] == "slower":
+                break
+        return a, b
+
+    def stored(self):
+        return self.query("SELECT kind, verdict, a, b FROM comparison ORDER BY id")
+
     def short(self):
         """Options for pairs that take a tenth of a second an arm."""
         return ("--protocol", self.write("evidence.yaml", self.EVIDENCE))
@@ -142,6 +158,99 @@ class Compare(CliTest):
             self.assertIsNone(result["comparison"])
             self.assertIsNone(result["attribution"])
             self.assertEqual(self.gate(base, other), 2)
+
+    def test_gate_is_recorded(self):
+        """Whichever way it went; once, as long as it says the same; and worked out again from samples."""
+        a, b = self.measure_slower()
+        self.assertEqual(self.gate(a, b, "--no-record"), 1)
+        self.assertEqual(self.stored(), [])
+        for _ in range(2):
+            self.assertEqual(self.gate(a, b), 1)
+        self.assertEqual(self.stored(), [("gate", "worse", 1, 2)])
+        self.assertEqual(self.gate(b, a), 0)
+        self.assertEqual(self.gate(a, b, "--margin", "0.05"), 1)
+        self.assertEqual([row[1] for row in self.stored()], ["worse", "passes", "worse"])
+        call = self.assay("gate", a, b, "--json", "--db", self.db)
+        self.assertEqual(call.json()["gate"], {"decision": "worse", "margin": 0.01, "paired": False})
+        call = self.assay("verify", self.db, "--json")
+        self.assertEqual((call.status, call.json()["comparisons"]), (0, 4), call.out)
+        call = self.assay("report", "--dossier", "d.html", a, "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        with open(os.path.join(self.folder, "d.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertEqual(page.count("<td>gate</td>"), 4)
+        self.assertIn("<b>worse</b></td>", page)
+
+    def test_gate_forged(self):
+        a, b = self.measure_slower()
+        self.assertEqual(self.gate(a, b), 1)
+        self.assert_worked_out_again("value")
+        a, b = self.measure_slower()
+        self.assertEqual(self.gate(a, b), 1)
+        import forge
+        with forge.Forgery(self.db) as forgery:
+            forgery.db.execute("UPDATE comparison SET verdict = 'passes', body ="
+                               " replace(body, '\"decision\":\"worse\"', '\"decision\":\"passes\"')")
+            forgery.rewrite()
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 1, call.out)
+        self.assertIn("wrong: comparison: comparison 1: does not follow", call.out)
+
+    def test_gate_of_pairs_and_of_what_does_not_compare(self):
+        call = self.assay("ab", "synthetic", *self.short(), "--a", "device=null:0", "--b",
+                          "device=null:0", "--pairs", "5", "--db", self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        campaign = call.json()["a"].split("/")[0]
+        self.assertIn(self.gate(campaign), (0, 3))
+        self.assertEqual(self.assay("compare", campaign, "--record", "--db", self.db).status, 0)
+        self.assertEqual([row[0] for row in self.stored()], ["ab", "gate"])
+        other = self.measure(workload=self.workload(1))
+        self.assertEqual(self.gate(campaign + "/1", other), 2)
+        self.assertEqual(self.stored()[-1][:2], ("gate", "not_comparable"))
+        call = self.assay("verify", self.db, "--json")
+        self.assertEqual((call.status, call.json()["comparisons"]), (0, 3), call.out)
+
+    def test_compare_records_when_asked(self):
+        a, b = self.measure(), self.measure()
+        self.compare(a, b)
+        self.assertEqual(self.stored(), [])
+        self.assertEqual(self.assay("compare", a, b, "--record", "--db", self.db).status, 0)
+        self.assertEqual([row[0] for row in self.stored()], ["compare"])
+        self.assertEqual(self.assay("verify", self.db, "--json").json()["comparisons"], 1)
+        self.assertEqual(self.assay("bundle", a.split("/")[0], b.split("/")[0], "-o", "b.assay", "--db",
+                                    self.db).status, 0)
+        call = self.assay("verify", "b.assay", "--json")
+        self.assertEqual((call.status, call.json()["comparisons"]), (0, 1), call.out)
+
+    def test_gate_of_a_file_that_cannot_be_written(self):
+        if os.geteuid() == 0 and not shutil.which("setpriv"):
+            self.skipTest("root writes everywhere, and there is no setpriv (package util-linux)")
+        a, b = self.measure_slower()
+        os.chmod(self.db, 0o444)
+        os.chmod(self.folder, 0o555)
+        try:
+            words = [ASSAY, "gate", a, b, "--db", self.db]
+            if os.geteuid() == 0:
+                words = ["setpriv", "--reuid", "65534", "--clear-groups", *words]
+            done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=False,
+                                  env=self.environment())
+        finally:
+            os.chmod(self.folder, 0o755)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("warning: the decision is not recorded: ", done.stderr)
+        self.assertEqual(self.stored(), [])
+
+    def test_unfinished_campaigns_are_not_recorded(self):
+        a, b = self.measure(), self.measure()
+        with contextlib.closing(sqlite3.connect(self.db)) as db:
+            db.executescript("DROP TRIGGER campaign_event_no_delete;"
+                             "DELETE FROM campaign_event WHERE event = 'finished' AND campaign = 2")
+        call = self.assay("gate", a, b, "--db", self.db)
+        self.assertIn(call.status, (0, 3))
+        self.assertIn("is not finished", call.err)
+        call = self.assay("compare", a, b, "--record", "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertEqual(self.stored(), [])
 
     def test_unknown_driver_does_not_compare(self):
         protocol = self.write("evidence.yaml", self.EVIDENCE)

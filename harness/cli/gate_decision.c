@@ -1,0 +1,61 @@
+#include "harness/cli/gate_decision.h"
+
+#include <string.h>
+
+const char *gate_decision_name(enum gate_decision decision)
+{
+    static const char *const names[] = {
+#define GATE_NAME(code, value, name, meaning) name,
+        GATE_MAP(GATE_NAME)
+#undef GATE_NAME
+    };
+
+    return names[decision];
+}
+
+const char *gate_decision_meaning(enum gate_decision decision)
+{
+    static const char *const meanings[] = {
+#define GATE_MEANING(code, value, name, meaning) meaning,
+        GATE_MAP(GATE_MEANING)
+#undef GATE_MEANING
+    };
+
+    return meanings[decision];
+}
+
+/*
+ * Slower beyond the margin is worse. A slowdown that is real but whose interval still reaches inside
+ * the margin is not shown to be worse than allowed, and not shown to be fine: inconclusive.
+ */
+enum gate_decision gate_decide(const struct stored_comparison *comparison)
+{
+    const struct comparison *numbers = &comparison->numbers;
+
+    if (!strcmp(json_string_value(json_object_get(comparison->judgement, "verdict")),
+                "not_comparable"))
+        return GATE_NOT_COMPARABLE;
+    if (!comparison->has_numbers)
+        return GATE_INCONCLUSIVE;
+    if (numbers->verdict == COMPARE_EQUIVALENT || numbers->verdict == COMPARE_FASTER)
+        return GATE_PASSES;
+    if (numbers->verdict == COMPARE_SLOWER && numbers->ratio.has_interval &&
+        numbers->ratio.value > 1 + numbers->margin)
+        return GATE_WORSE;
+    return GATE_INCONCLUSIVE;
+}
+
+json_t *gate_json(const struct stored_comparison *comparison, double margin)
+{
+    json_t *object = stored_comparison_json(comparison);
+
+    if (object &&
+        json_object_set_new(object, "gate",
+                            json_pack("{s:s, s:f, s:b}", "decision",
+                                      gate_decision_name(gate_decide(comparison)), "margin", margin,
+                                      "paired", comparison->paired)) != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
