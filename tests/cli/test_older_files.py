@@ -69,6 +69,21 @@ class OlderFiles(CliTest):
                 self.assertNotEqual(self.assay("verify", path).status, 0)
                 self.assertNotEqual(verify.Verifier(path).run(), [])
 
+    def test_of_the_second_form(self):
+        """It had its form before it went forward, and keeps it."""
+        newest = verify.Verifier(self.db).newest()
+        for version in range(SECOND_FORM, newest):
+            with self.subTest(version=version):
+                path = self.make(version)
+                self.assert_good(path)
+                before = self.leaves(path, "leaf_form")
+                call = self.assay("amend", self.result, "--reason", "seen again", "--db", path)
+                self.assertEqual(call.status, 0, call.err)
+                self.assertEqual(verify.connect(path).execute("PRAGMA user_version").fetchone()[0],
+                                 newest)
+                self.assertEqual(self.leaves(path, "leaf_form"), before)
+                self.assert_good(path)
+
     def test_what_can_be_withheld_of_it(self):
         """Rows of before keep their form, so they cannot; rows of after can."""
         path = self.make(SECOND_FORM - 1)

@@ -24,6 +24,8 @@ static const char *const written[] = {
     "3d64dcbe92756e7e5bacf945eb1cc9d9410f3cb37d84b7870e9cde33a9ae51af",
     "1dfde0ecb43f254196c62c430c2cb6b53588a9607abca59c2858f4e32c18c073",
     "c87658ffde15a039cdbef01d2ca529fb55da98923235878b33c1604c39820a9e",
+    "3d7d64635e62d901d12d9e17a652ff7b91f46e59a4aa1a9c676cb26c3783df4c",
+    "5b068651eeb4bc451d8c3383f5464eb4dd7db55c6724802ff6645efd78956f07",
 };
 
 static void test_written_scripts_stay(void **state)

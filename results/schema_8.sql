@@ -1,0 +1,84 @@
+-- From schema version 7 to 8.
+
+-- Views that DuckDB can read, too. It spells a view's text anew (count(*) becomes count_star(), which
+-- SQLite has not) or runs it itself: a join needs its ON or a comma, and what json_extract gives needs
+-- a type. A text out of JSON keeps its quotes there; trim takes them off where no text has any.
+
+DROP VIEW samples_index;
+CREATE VIEW samples_index AS
+SELECT trial, name AS series, sum(count) AS samples, min(minimum) AS minimum,
+       max(maximum) AS maximum, sum(total) AS total, count(first) AS chunks,
+       sum(length(data)) AS stored_bytes
+FROM series GROUP BY trial, name;
+
+DROP VIEW sensors;
+CREATE VIEW sensors AS
+WITH sensor AS (
+    SELECT t.trial, t.part, t.status, t.message, c.value AS body,
+           trim(CAST(json_extract(c.value, '$.name') AS TEXT), '"') AS channel
+    FROM telemetry t
+    JOIN content x ON x.digest = t.channels, json_each(x.body) c
+)
+SELECT trial, part, channel, trim(CAST(json_extract(body, '$.kind') AS TEXT), '"') AS kind,
+       CAST(json_extract(body, '$.source') AS TEXT) AS source,
+       'telemetry:' || part || '.' || channel AS series,
+       (SELECT coalesce(sum(s.count), 0) FROM series s WHERE s.trial = sensor.trial
+        AND s.name = 'telemetry:' || sensor.part || '.' || sensor.channel) AS samples,
+       CAST(json_extract(body, '$.wraps_at') AS BIGINT) AS wraps_at,
+       coalesce(CAST(json_extract(body, '$.reason') AS TEXT),
+                CASE status WHEN 'ok' THEN NULL ELSE message END) AS reason
+FROM sensor;
+
+DROP VIEW findings;
+CREATE VIEW findings AS
+SELECT d.campaign, d.utc_ns / 1e9 AS at,
+       trim(CAST(json_extract(f.value, '$.check') AS TEXT), '"') AS "check",
+       trim(CAST(json_extract(f.value, '$.severity') AS TEXT), '"') AS severity,
+       CAST(json_extract(f.value, '$.observed') AS TEXT) AS observed,
+       CAST(json_extract(f.value, '$.spoils') AS TEXT) AS spoils,
+       CAST(json_extract(f.value, '$.remedy') AS TEXT) AS remedy
+FROM doctor d
+JOIN content x ON x.digest = d.body, json_each(x.body, '$.findings') f;
+
+DROP VIEW estimates;
+CREATE VIEW estimates AS
+SELECT e.id AS estimate, substr(g.uid, 1, 8) || '/' || c.ordinal AS result, e.version, e.verdict,
+       e.created_utc_ns / 1e9 AS created,
+       CAST(json_extract(e.body, '$.mean_ns.value') AS DOUBLE) AS mean_ns,
+       CAST(json_extract(e.body, '$.mean_ns.lo') AS DOUBLE) AS mean_ns_lo,
+       CAST(json_extract(e.body, '$.mean_ns.hi') AS DOUBLE) AS mean_ns_hi, e.body AS json
+FROM estimate e
+JOIN cell c ON c.id = e.cell
+JOIN campaign g ON g.id = c.campaign;
+
+DROP VIEW results;
+CREATE VIEW results AS
+SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS workload,
+       c.precision, c.batch, c.scenario, c.arm, c.protocol_name AS protocol,
+       c.device_spec, coalesce((SELECT d.name FROM trial t
+                                JOIN trial_device td ON td.trial = t.id
+                                JOIN device d ON d.id = td.device
+                                WHERE t.cell = c.id ORDER BY t.id DESC LIMIT 1),
+                               trim(CAST(json_extract(k.body, '$.device') AS TEXT), '"')) AS device,
+       (SELECT max(d.simulated) FROM trial t
+        JOIN trial_device td ON td.trial = t.id
+        JOIN device d ON d.id = td.device WHERE t.cell = c.id) AS simulated,
+       (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id
+        WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,
+       c.trials AS trials_planned,
+       coalesce(e.verdict, CASE WHEN k.cell IS NOT NULL THEN 'imported' END) AS verdict,
+       CAST(coalesce(json_extract(e.body, '$.mean_ns.value'), json_extract(k.body, '$.mean_ns'))
+            AS DOUBLE) AS mean_ns,
+       CAST(json_extract(e.body, '$.mean_ns.lo') AS DOUBLE) AS mean_ns_lo,
+       CAST(json_extract(e.body, '$.mean_ns.hi') AS DOUBLE) AS mean_ns_hi,
+       CASE c.headline WHEN 'items' THEN c.item_name ELSE c.headline END || '/s' AS rate_unit,
+       CAST(coalesce(json_extract(e.body, '$.' || c.headline || '_per_s.value'),
+                     json_extract(k.body, '$.rate')) AS DOUBLE) AS rate,
+       CAST(json_extract(e.body, '$.' || c.headline || '_per_s.lo') AS DOUBLE) AS rate_lo,
+       CAST(json_extract(e.body, '$.' || c.headline || '_per_s.hi') AS DOUBLE) AS rate_hi,
+       g.created_utc_ns / 1e9 AS created, c.campaign, c.id AS cell, i.program AS imported
+FROM cell c
+JOIN campaign g ON g.id = c.campaign
+LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id)
+LEFT JOIN claim k ON k.cell = c.id
+LEFT JOIN import i ON i.campaign = c.campaign;
