@@ -373,20 +373,6 @@ static void test_declarations(void **state)
         model_fixture_refuse(wrong[i].yaml, wrong[i].message);
 }
 
-static int open_device(void **state)
-{
-    (void)state;
-    device = model_fixture_open();
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    model_fixture_close(device);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +385,10 @@ int main(void)
         cmocka_unit_test(test_against_reference),
         cmocka_unit_test(test_damage),
     };
+    int failed;
 
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    device = model_fixture_open();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    model_fixture_close(device);
+    return failed;
 }

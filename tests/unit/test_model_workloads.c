@@ -404,20 +404,6 @@ static void test_text_source(void **state)
     workload_finish(&workload);
 }
 
-static int open_device(void **state)
-{
-    (void)state;
-    device = model_fixture_open();
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    model_fixture_close(device);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +417,10 @@ int main(void)
         cmocka_unit_test(test_inference),
         cmocka_unit_test(test_stages_without_events),
     };
+    int failed;
 
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    device = model_fixture_open();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    model_fixture_close(device);
+    return failed;
 }

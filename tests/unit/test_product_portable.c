@@ -127,26 +127,16 @@ static void test_portable_special(void **state)
     }
 }
 
-static int open_device(void **state)
-{
-    (void)state;
-    device = model_fixture_open();
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    model_fixture_close(device);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_portable_codes),
         cmocka_unit_test(test_portable_special),
     };
+    int failed;
 
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    device = model_fixture_open();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    model_fixture_close(device);
+    return failed;
 }

@@ -405,20 +405,6 @@ static void test_vendor_choices(void **state)
     product_stop(&running);
 }
 
-static int open_device(void **state)
-{
-    (void)state;
-    device = model_fixture_open();
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    model_fixture_close(device);
-    return 0;
-}
-
 int main(void)
 {
 #define LIBRARY(test) cmocka_unit_test_setup_teardown(test, add_library, remove_library)
@@ -428,6 +414,10 @@ int main(void)
         cmocka_unit_test(test_damage),   LIBRARY(test_vendor),
         LIBRARY(test_vendor_lies),       LIBRARY(test_vendor_choices),
     };
+    int failed;
 
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    device = model_fixture_open();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    model_fixture_close(device);
+    return failed;
 }
