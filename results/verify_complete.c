@@ -16,13 +16,15 @@ static const struct rule {
 } rules[] = {
     {VERIFY_WRONG, "cell",
      "SELECT id, 'cell ' || ordinal || ' stands where cell ' || place || ' is expected: one is"
-     " missing' FROM (SELECT id, ordinal, row_number() OVER (PARTITION BY campaign ORDER BY "
-     "ordinal)"
-     " AS place FROM cell) WHERE ordinal <> place"},
+     " missing' FROM (SELECT id, ordinal, row_number() OVER (PARTITION BY campaign ORDER BY"
+     " ordinal) AS place FROM cell) WHERE ordinal <> place"},
     {VERIFY_WRONG, "planned_trial",
-     "SELECT campaign || '/' || sequence, 'stands where trial ' || place || ' is expected: one is"
-     " missing' FROM (SELECT campaign, sequence, row_number() OVER (PARTITION BY campaign"
-     " ORDER BY sequence) AS place FROM planned_trial) WHERE sequence <> place"},
+     "SELECT p.campaign || '/' || p.sequence, 'stands where trial ' || (SELECT count(*) FROM"
+     " planned_trial b WHERE b.campaign = p.campaign AND b.sequence <= p.sequence) || ' is"
+     " expected: one is missing' FROM (SELECT campaign FROM planned_trial GROUP BY campaign HAVING"
+     " min(sequence) <> 1 OR max(sequence) <> count(*)) g JOIN planned_trial p ON p.campaign ="
+     " g.campaign WHERE p.sequence <> 1 AND NOT EXISTS (SELECT 1 FROM planned_trial b WHERE"
+     " b.campaign = p.campaign AND b.sequence = p.sequence - 1)"},
     {VERIFY_WRONG, "planned_trial",
      "SELECT p.campaign || '/' || p.sequence, 'is of a cell of another campaign'"
      " FROM planned_trial p LEFT JOIN cell c ON c.id = p.cell"
@@ -33,10 +35,11 @@ static const struct rule {
      " FROM cell c LEFT JOIN planned_trial p ON p.cell = c.id AND p.campaign = c.campaign"
      " GROUP BY c.id HAVING count(p.sequence) <> c.trials"},
     {VERIFY_WRONG, "trial",
-     "SELECT t.id, 'attempt ' || t.attempt || ' stands where attempt ' || place || ' is expected'"
-     " FROM (SELECT id, attempt, row_number() OVER (PARTITION BY campaign, sequence ORDER BY "
-     "attempt)"
-     " AS place FROM trial) t WHERE t.attempt <> place"},
+     "SELECT t.id, 'attempt ' || t.attempt || ' stands where attempt ' || (SELECT count(*) FROM"
+     " trial b WHERE b.campaign = t.campaign AND b.sequence = t.sequence AND b.attempt <= "
+     "t.attempt) ||"
+     " ' is expected' FROM trial t WHERE t.attempt <> 1 AND NOT EXISTS (SELECT 1 FROM trial b WHERE"
+     " b.campaign = t.campaign AND b.sequence = t.sequence AND b.attempt = t.attempt - 1)"},
     {VERIFY_WRONG, "trial",
      "SELECT t.id, 'is of another cell than the trial that was planned' FROM trial t"
      " LEFT JOIN planned_trial p ON p.campaign = t.campaign AND p.sequence = t.sequence"
@@ -45,7 +48,7 @@ static const struct rule {
      "SELECT t.id, 'was tried again although attempt ' || e.attempt || ' ended ''' || e.status ||"
      " '''' FROM trial t JOIN (SELECT f.*, x.status, x.orphan FROM trial f JOIN trial_end x ON"
      " x.trial = f.id) e ON e.campaign = t.campaign AND e.sequence = t.sequence AND e.attempt ="
-     " t.attempt - 1 WHERE e.orphan = 0 AND e.status <> 'interrupted'"},
+     " t.attempt - 1 WHERE t.attempt > 1 AND e.orphan = 0 AND e.status <> 'interrupted'"},
     {VERIFY_WRONG, "campaign",
      "SELECT g.id, 'it is finished, but trial ' || p.sequence || ' was never run' FROM campaign g"
      " JOIN planned_trial p ON p.campaign = g.id WHERE NOT EXISTS (SELECT 1 FROM trial t WHERE"
@@ -65,12 +68,12 @@ static const struct rule {
      " = g.id) || ' planned trials have no end' FROM campaign g WHERE coalesce((SELECT event FROM"
      " campaign_event e WHERE e.campaign = g.id ORDER BY e.id DESC LIMIT 1), '') <> 'finished'"},
     {VERIFY_WRONG, "series",
-     "SELECT id, 'the series ' || name || ' of trial ' || trial || ' goes on at sample ' || first "
-     "||"
-     " ' where ' || place || ' is expected: samples are missing' FROM (SELECT id, trial, name, "
-     "first,"
-     " coalesce(sum(count) OVER (PARTITION BY trial, name ORDER BY first ROWS BETWEEN UNBOUNDED"
-     " PRECEDING AND 1 PRECEDING), 0) AS place FROM series) WHERE first <> place"},
+     "SELECT id, 'the series ' || name || ' of trial ' || trial || ' goes on at sample ' || first"
+     " || ' where ' || place || ' is expected: samples are missing' FROM (SELECT id, trial, name,"
+     " first, coalesce((SELECT b.first + b.count FROM series b WHERE b.trial = s.trial AND b.name "
+     "= s.name"
+     " AND b.first < s.first ORDER BY b.first DESC LIMIT 1), 0) AS place FROM series s WHERE first"
+     " <> 0) WHERE first <> place"},
     {VERIFY_WRONG, "trial_end",
      "SELECT e.trial, 'tells of ' || e.samples || ' samples, ' || coalesce(sum(s.count), 0) ||"
      " ' are stored' FROM trial_end e LEFT JOIN series s ON s.trial = e.trial AND s.name = "

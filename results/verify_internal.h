@@ -22,16 +22,17 @@
 struct verify_table {
     char *name; /* heap */
     /*
-     * Heap: the shape's columns of the row with the key ?1, ?2 ..; of a table in key order, of that
-     * row and all behind it.
+     * Heap: the shape's columns of the row with the key ?1, ?2 ..; of a table in order, of that row
+     * and all behind it.
      */
     char *select;
     char *scan; /* heap: the key of every row */
     struct ledger_leaf_shape shape;
     char parts[VERIFY_KEY_PARTS_MAX]; /* types of the key's columns: 'I', 'T' or 'B' */
     int part_count;
-    int key_column; /* of the shape: the first of them */
-    bool in_order;  /* its key is one integer, and `select` goes on behind the row */
+    int part_columns[VERIFY_KEY_PARTS_MAX]; /* the same, as the shape counts them */
+    bool is_number;                         /* its key is one integer */
+    bool in_order;  /* its key begins with one; its rows come mostly in the order of their keys */
     bool counted;   /* its key is a number that SQLite counts up */
     int64_t leaves; /* in the ledger */
     int64_t last;   /* counted: largest key so far */
@@ -116,11 +117,16 @@ bool verify_progress(struct verify *verify, const char *doing, uint64_t done, ui
 
 /* ---- work shared out to threads ---- */
 
-/* Where a worker reads a table. */
+/*
+ * Where a worker reads a table. Two, because trials have rows that are entered in another order
+ * than that of their keys ('window_start', then 'window_end'): each follows a place among them.
+ */
+#define VERIFY_CURSORS 2
+
 struct verify_cursor {
-    sqlite3_stmt *select;
-    bool on_row; /* of a table in key order: it stands on the row with this key */
-    int64_t key;
+    sqlite3_stmt *select[VERIFY_CURSORS];
+    bool on_row[VERIFY_CURSORS]; /* it stands on a row, of a table in order */
+    int latest;                  /* the one that was asked last */
 };
 
 /* What the tree takes of a leaf. */

@@ -8,6 +8,7 @@
 #include "results/verify_internal.h"
 
 #define LEAVES_STEP 20000
+#define STEPS_MAX 4 /* to a row that is near */
 
 /* FNV-1a. Names are this version's own, and few. */
 static size_t place_of(const char *name)
@@ -73,68 +74,111 @@ static bool is_lower_hex(const char *at, size_t length)
     return length % 2 == 0 && strspn(at, "0123456789abcdef") >= length;
 }
 
+/* One part of a key, as the ledger tells it. */
+struct part {
+    char type; /* 'I', 'T' or 'B' */
+    int64_t number;
+    const char *text; /* 'T': the ledger's own; 'B': `bytes` */
+    size_t length;
+    char bytes[64];
+};
+
 /*
- * Binds one part of a composite key, the bytes [at, end), which stay as they are until the
- * statement is reset. False when no value of this type is written so: a key that is found is the
- * row's own.
+ * Reads one part of a composite key, the bytes [at, end). False when no value of this type is
+ * written so: a key that is found is the row's own.
  */
-static bool bind_part(sqlite3_stmt *select, int number, char type, const char *at, const char *end)
+static bool read_part(struct part *part, char type, const char *at, const char *end)
 {
     size_t length = (size_t)(end - at);
-    unsigned char bytes[64];
     char digits[24];
-    int64_t value;
 
+    part->type = type;
+    part->text = type == 'T' ? at : part->bytes;
+    part->length = length;
     if (type == 'T')
-        return sqlite3_bind_text(select, number, at, (int)length, SQLITE_STATIC) == SQLITE_OK;
-    if (type == 'B') {
-        size_t got = 0;
-
-        return length <= 2 * sizeof(bytes) && is_lower_hex(at, length) &&
-               sodium_hex2bin(bytes, sizeof(bytes), at, length, NULL, &got, NULL) == 0 &&
-               sqlite3_bind_blob(select, number, bytes, (int)got, SQLITE_TRANSIENT) == SQLITE_OK;
-    }
+        return true;
+    if (type == 'B')
+        return length <= 2 * sizeof(part->bytes) && is_lower_hex(at, length) &&
+               sodium_hex2bin((unsigned char *)part->bytes, sizeof(part->bytes), at, length, NULL,
+                              &part->length, NULL) == 0;
     if (length >= sizeof(digits) || !is_plain_integer(at, length))
         return false;
     memcpy(digits, at, length);
     digits[length] = '\0';
-    return text_parse_i64(digits, &value) && sqlite3_bind_int64(select, number, value) == SQLITE_OK;
+    return text_parse_i64(digits, &part->number);
 }
 
 /*
- * Binds the key's parts from ?1 on. Numbers have no '/', so those before a text are split off from
- * the front and those behind it from the end. False: such a key names no row.
+ * Reads the key's parts. Numbers have no '/', so those before a text are split off from the front
+ * and those behind it from the end. False: such a key names no row.
  */
-static bool bind_key(sqlite3_stmt *select, const struct verify_table *table, sqlite3_stmt *ledger,
-                     int column)
+static bool read_key(const struct verify_table *table, sqlite3_stmt *ledger, struct part *parts)
 {
     const char *at, *end;
     int first = 0, last = table->part_count - 1;
 
-    if (table->in_order)
-        return sqlite3_column_type(ledger, column) == SQLITE_INTEGER &&
-               sqlite3_bind_int64(select, 1, sqlite3_column_int64(ledger, column)) == SQLITE_OK;
-    if (sqlite3_column_type(ledger, column) != SQLITE_TEXT)
+    if (table->is_number) {
+        parts[0].type = 'I';
+        parts[0].number = sqlite3_column_int64(ledger, 2);
+        return sqlite3_column_type(ledger, 2) == SQLITE_INTEGER;
+    }
+    if (sqlite3_column_type(ledger, 2) != SQLITE_TEXT)
         return false;
-    at = (const char *)sqlite3_column_text(ledger, column);
+    at = (const char *)sqlite3_column_text(ledger, 2);
     if (!at)
         return false;
-    end = at + sqlite3_column_bytes(ledger, column);
+    end = at + sqlite3_column_bytes(ledger, 2);
     for (; first < last && table->parts[first] != 'T'; first++) {
         const char *slash = memchr(at, '/', (size_t)(end - at));
 
-        if (!slash || !bind_part(select, 1 + first, table->parts[first], at, slash))
+        if (!slash || !read_part(&parts[first], table->parts[first], at, slash))
             return false;
         at = slash + 1;
     }
     for (; last > first; last--) {
         const char *slash = memrchr(at, '/', (size_t)(end - at));
 
-        if (!slash || !bind_part(select, 1 + last, table->parts[last], slash + 1, end))
+        if (!slash || !read_part(&parts[last], table->parts[last], slash + 1, end))
             return false;
         end = slash;
     }
-    return bind_part(select, 1 + first, table->parts[first], at, end);
+    return read_part(&parts[first], table->parts[first], at, end);
+}
+
+static void bind_key(sqlite3_stmt *select, const struct part *parts, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (parts[i].type == 'I')
+            sqlite3_bind_int64(select, 1 + i, parts[i].number);
+        else if (parts[i].type == 'T')
+            sqlite3_bind_text(select, 1 + i, parts[i].text, (int)parts[i].length, SQLITE_TRANSIENT);
+        else
+            sqlite3_bind_blob(select, 1 + i, parts[i].text, (int)parts[i].length, SQLITE_TRANSIENT);
+    }
+}
+
+/* The row's key against the one asked for, in the table's order: below, equal or above 0. */
+static int compare_key(const struct verify_table *table, sqlite3_stmt *row,
+                       const struct part *parts)
+{
+    int order = 0;
+
+    for (int i = 0; i < table->part_count && order == 0; i++) {
+        if (parts[i].type == 'I') {
+            int64_t number = sqlite3_column_int64(row, table->part_columns[i]);
+
+            order = number < parts[i].number ? -1 : number > parts[i].number;
+        } else {
+            const void *bytes = sqlite3_column_blob(row, table->part_columns[i]);
+            size_t length = (size_t)sqlite3_column_bytes(row, table->part_columns[i]);
+            size_t shared = length < parts[i].length ? length : parts[i].length;
+
+            order = shared > 0 && bytes ? memcmp(bytes, parts[i].text, shared) : 0;
+            if (order == 0)
+                order = length < parts[i].length ? -1 : length > parts[i].length;
+        }
+    }
+    return order;
 }
 
 static void tell_reading(struct verify_worker *worker, const char *table, const char *key)
@@ -146,53 +190,66 @@ static void tell_reading(struct verify_worker *worker, const char *table, const 
                             "cannot be read: %s", damage);
 }
 
-/* The table's cursor; NULL after telling why there is none. */
-static struct verify_cursor *cursor_of(struct verify_worker *worker,
-                                       const struct verify_table *table)
+/* Goes forward to the row when it is near; false: it is not, or not behind. */
+static bool walk_to_row(struct verify_cursor *cursor, int which, const struct verify_table *table,
+                        const struct part *parts)
 {
-    struct verify_cursor *cursor = &worker->cursors[table - worker->verify->tables];
+    for (int steps = 0; cursor->on_row[which]; steps++) {
+        int order = compare_key(table, cursor->select[which], parts);
 
-    if (cursor->select ||
-        sqlite3_prepare_v3(worker->db, table->select, -1, SQLITE_PREPARE_PERSISTENT,
-                           &cursor->select, NULL) == SQLITE_OK)
-        return cursor;
-    tell_reading(worker, table->name, NULL);
-    return NULL;
+        if (order >= 0 || steps == STEPS_MAX)
+            return order == 0;
+        cursor->on_row[which] = sqlite3_step(cursor->select[which]) == SQLITE_ROW;
+    }
+    return false;
 }
 
-/* Steps; notes the row's key where the table is in key order. */
-static int step(struct verify_cursor *cursor, const struct verify_table *table)
+/* SQLITE_ROW, SQLITE_DONE or an error. */
+static int search_row(struct verify_cursor *cursor, int which, const struct verify_table *table,
+                      const struct part *parts)
 {
-    int rc = sqlite3_step(cursor->select);
+    sqlite3_stmt *select = cursor->select[which];
+    int rc, order = 0;
 
-    cursor->on_row = rc == SQLITE_ROW && table->in_order;
-    if (cursor->on_row)
-        cursor->key = sqlite3_column_int64(cursor->select, table->key_column);
-    return rc;
+    sqlite3_reset(select);
+    bind_key(select, parts, table->in_order ? 1 : table->part_count);
+    while ((rc = sqlite3_step(select)) == SQLITE_ROW && table->in_order &&
+           (order = compare_key(table, select, parts)) < 0)
+        ;
+    cursor->on_row[which] = rc == SQLITE_ROW && table->in_order;
+    return rc == SQLITE_ROW && order > 0 ? SQLITE_DONE : rc;
 }
 
 /*
- * Goes to the row that a leaf names: SQLITE_ROW; SQLITE_DONE: there is none; SQLITE_MISMATCH: no
- * row has such a key; or an error.
+ * Goes to the row that a leaf names: SQLITE_ROW, and `ret_row` stands on it; SQLITE_DONE: there is
+ * none; SQLITE_MISMATCH: no row has such a key; or an error.
  */
-static int go_to_row(struct verify_cursor *cursor, const struct verify_table *table,
-                     sqlite3_stmt *ledger)
+static int go_to_row(struct verify_worker *worker, const struct verify_table *table,
+                     sqlite3_stmt *ledger, sqlite3_stmt **ret_row)
 {
-    int64_t key = table->in_order ? sqlite3_column_int64(ledger, 2) : 0;
-    int rc;
+    struct verify_cursor *cursor = &worker->cursors[table - worker->verify->tables];
+    struct part parts[VERIFY_KEY_PARTS_MAX];
+    int which = cursor->latest, rc;
 
-    if (cursor->on_row && sqlite3_column_type(ledger, 2) == SQLITE_INTEGER) {
-        if (key > cursor->key)
-            step(cursor, table);
-        if (cursor->on_row && cursor->key == key)
-            return SQLITE_ROW;
-    }
-    sqlite3_reset(cursor->select);
-    cursor->on_row = false;
-    if (!bind_key(cursor->select, table, ledger, 2))
+    if (!read_key(table, ledger, parts))
         return SQLITE_MISMATCH;
-    rc = step(cursor, table);
-    return cursor->on_row && cursor->key != key ? SQLITE_DONE : rc;
+    for (int i = 0; i < VERIFY_CURSORS; i++) {
+        which = (cursor->latest + i) % VERIFY_CURSORS;
+        if (walk_to_row(cursor, which, table, parts)) {
+            cursor->latest = which;
+            *ret_row = cursor->select[which];
+            return SQLITE_ROW;
+        }
+    }
+    cursor->latest = which;
+    if (!cursor->select[which]) {
+        rc = sqlite3_prepare_v3(worker->db, table->select, -1, SQLITE_PREPARE_PERSISTENT,
+                                &cursor->select[which], NULL);
+        if (rc != SQLITE_OK)
+            return rc;
+    }
+    *ret_row = cursor->select[which];
+    return search_row(cursor, which, table, parts);
 }
 
 static void compare_leaf(struct verify_worker *worker, const struct verify_table *table,
@@ -222,7 +279,7 @@ static void check_leaf(struct verify_worker *worker, const struct verify_table *
                        sqlite3_stmt *ledger)
 {
     int64_t leaf = sqlite3_column_int64(ledger, 0);
-    struct verify_cursor *cursor;
+    sqlite3_stmt *row = NULL;
     char key[80];
     int rc;
 
@@ -231,13 +288,10 @@ static void check_leaf(struct verify_worker *worker, const struct verify_table *
                             "leaf %" PRId64 " is of a table that does not exist", leaf);
         return;
     }
-    cursor = cursor_of(worker, table);
-    if (!cursor)
-        return;
-    rc = go_to_row(cursor, table, ledger);
+    rc = go_to_row(worker, table, ledger, &row);
     worker->done += rc != SQLITE_MISMATCH;
     if (rc == SQLITE_ROW)
-        compare_leaf(worker, table, cursor->select, ledger);
+        compare_leaf(worker, table, row, ledger);
     else if (rc == SQLITE_MISMATCH)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, "ledger", NULL,
                             "leaf %" PRId64 " (%s %s) names no row", leaf, table->name,
@@ -248,10 +302,8 @@ static void check_leaf(struct verify_worker *worker, const struct verify_table *
                             "the row that entered the ledger as leaf %" PRId64 " is gone", leaf);
     else
         tell_reading(worker, table->name, key_text(ledger, 2, key));
-    if (rc != SQLITE_ROW)
-        cursor->on_row = false;
-    if (!cursor->on_row)
-        sqlite3_reset(cursor->select);
+    if (!table->in_order)
+        sqlite3_reset(row);
 }
 
 static void check_leaves(struct verify_worker *worker, int64_t first, int64_t end)

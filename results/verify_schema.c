@@ -128,33 +128,43 @@ static enum status describe_key(struct verify *verify, struct verify_table *tabl
                                  : error_set(err, STATUS_INTERNAL, "%s has no key", table->name);
 }
 
+static int column_of(const struct verify_table *table, const char *name)
+{
+    int i = 0;
+
+    while (i < table->shape.count && strcmp(table->shape.columns[i].name, name) != 0)
+        i++;
+    return i;
+}
+
 /*
- * WHERE that finds a row by the parts of its key, in the parameters from ?1 on. By a single
- * integer, the rows behind it, too: they are mostly asked for next, and a step is cheaper than a
- * search.
+ * WHERE that finds a row by the parts of its key, in the parameters from ?1 on. Of a table in
+ * order, all rows from the first part on: those behind are mostly asked for next, and a step is
+ * cheaper than a search.
  */
 static enum status append_where(struct verify *verify, struct verify_table *table, struct text *sql,
                                 struct error *err)
 {
     struct text columns;
-    char *rest = NULL;
-    int number = 1;
+    char *rest = NULL, *names;
+    int count = 0;
     enum status status;
 
     text_init(&columns);
     status = ledger_leaf_columns(verify->model, table->name, &columns, err);
-    if (table->in_order) {
-        text_append_format(sql, " WHERE %s >= ?1 ORDER BY %s", columns.data, columns.data);
-        while (table->key_column < table->shape.count &&
-               strcmp(table->shape.columns[table->key_column].name, columns.data) != 0)
-            table->key_column++;
-        text_finish(&columns);
-        return status;
+    names = status == STATUS_OK ? strdup(columns.data) : NULL;
+    for (char *column = names ? strtok_r(names, ", ", &rest) : NULL;
+         column && count < table->part_count; column = strtok_r(NULL, ", ", &rest)) {
+        table->part_columns[count++] = column_of(table, column);
+        if (count == 1 || !table->in_order)
+            text_append_format(sql, "%s %s %s ?%d", count == 1 ? " WHERE" : " AND", column,
+                               table->in_order ? ">=" : "=", count);
     }
-    for (char *column = status == STATUS_OK ? strtok_r(columns.data, ", ", &rest) : NULL; column;
-         column = strtok_r(NULL, ", ", &rest))
-        text_append_format(sql, "%s%s = ?%d", number == 1 ? " WHERE " : " AND ", column, number),
-            number++;
+    if (table->in_order)
+        text_append_format(sql, " ORDER BY %s", columns.data);
+    if (status == STATUS_OK && !names)
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    free(names);
     text_finish(&columns);
     return status;
 }
@@ -174,7 +184,8 @@ static enum status add_table(struct verify *verify, const char *name, struct err
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     verify->table_count++;
     status = describe_key(verify, table, err);
-    table->in_order = table->part_count == 1 && table->parts[0] == 'I';
+    table->in_order = table->parts[0] == 'I';
+    table->is_number = table->in_order && table->part_count == 1;
     text_append(&select, "SELECT ");
     text_append(&scan, "SELECT ");
     if (status == STATUS_OK)
@@ -185,7 +196,7 @@ static enum status add_table(struct verify *verify, const char *name, struct err
     text_append_format(&scan, " FROM %s NOT INDEXED", name);
     if (status == STATUS_OK)
         status = append_where(verify, table, &select, err);
-    table->counted = table->in_order && strstr(scan.data, "SELECT id FROM") != NULL;
+    table->counted = table->is_number && strstr(scan.data, "SELECT id FROM") != NULL;
     table->last = INT64_MIN;
     table->select = text_steal(&select);
     table->scan = text_steal(&scan);

@@ -83,7 +83,8 @@ static int thread_count(const struct verify *verify, const struct share *share)
 static void finish_thread(struct thread *thread, int64_t *done)
 {
     for (size_t i = 0; i < VERIFY_TABLES_MAX; i++)
-        sqlite3_finalize(thread->worker.cursors[i].select);
+        for (int k = 0; k < VERIFY_CURSORS; k++)
+            sqlite3_finalize(thread->worker.cursors[i].select[k]);
     ledger_leaf_maker_destroy(thread->worker.maker);
     free(thread->worker.leaves);
     *done += thread->worker.done;

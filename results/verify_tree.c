@@ -93,7 +93,7 @@ static bool first_number(const struct verify_table *table, sqlite3_stmt *ledger,
     const char *text, *slash;
     char digits[24];
 
-    if (table->in_order) {
+    if (table->is_number) {
         *ret = sqlite3_column_int64(ledger, 2);
         return sqlite3_column_type(ledger, 2) == SQLITE_INTEGER;
     }
@@ -120,7 +120,7 @@ struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_t
         return leaf;
     leaf.table = (int16_t)(table - verify->tables);
     leaf.has_number = table->parts[0] == 'I' && first_number(table, ledger, &leaf.number);
-    if (!table->in_order)
+    if (!table->is_number)
         leaf.key_hash = hash_of(verify->tree, ledger, 2);
     return leaf;
 }
@@ -139,7 +139,7 @@ static void note_key(struct verify_tree *tree, const struct verify_leaf *leaf)
         return;
     if (!leaf->has_number ||
         (table->leaves > 1 &&
-         (table->in_order ? leaf->number <= keys->first : leaf->number < keys->first))) {
+         (table->is_number ? leaf->number <= keys->first : leaf->number < keys->first))) {
         keys->rises_not = true;
         return;
     }
@@ -148,7 +148,7 @@ static void note_key(struct verify_tree *tree, const struct verify_leaf *leaf)
         keys->count = 0;
         keys->first = leaf->number;
     }
-    if (!table->in_order)
+    if (!table->is_number)
         remember(tree, (size_t)leaf->table, leaf->key_hash);
 }
 
