@@ -280,7 +280,8 @@ class Compare(CliTest):
         self.assertEqual(self.gate("last"), 1)
         again = self.compare("last")
         self.assertEqual(again["comparison"], result["comparison"])
-        self.assertEqual(self.query("SELECT kind, verdict FROM comparison"), [("ab", "slower")])
+        self.assertEqual(self.query("SELECT kind, verdict FROM comparison ORDER BY id"),
+                         [("ab", "slower"), ("gate", "worse")])
         # Both arms of a pair stand side by side in the order.
         order = [row[0] for row in self.query(
             "SELECT cell FROM planned_trial ORDER BY sequence")]
