@@ -86,6 +86,7 @@ INLINE void assay_next(struct assay_geometry *at)
 #define GROUP_SCRATCH ((void)0)
 #define GROUP_SUM(x) (x)
 #define GROUP_MAX(x) (x)
+#define PREFETCH(p) __builtin_prefetch((p), 0, 2)
 
 /* The first elements of group `g` when n elements are dealt out in blocks of 16. */
 INLINE u64 assay_chunk(u64 n, u64 g, u64 groups)

@@ -140,6 +140,7 @@ INLINE u64 assay_chunk(u64 n, u64 g, u64 groups)
 }
 #define CHUNK_BEGIN(n) assay_chunk((n), GROUP, GROUPS)
 #define CHUNK_END(n) assay_chunk((n), GROUP + 1, GROUPS)
+#define PREFETCH(p) ((void)0)
 
 #define F_FMA(a, b, c) fmaf((f32)(a), (f32)(b), (f32)(c))
 #define D_FMA(a, b, c) fma((f64)(a), (f64)(b), (f64)(c))

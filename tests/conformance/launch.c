@@ -191,9 +191,47 @@ static void test_order(void **state)
     free(x);
 }
 
+/* A hint changes no value and reaches no memory, wherever its pointer leads. */
+static void test_prefetch(void **state)
+{
+    struct conformance *c = *state;
+    const uint64_t n = c->small ? 50 : 10007;
+    const uint64_t beyond[] = {0, 64, UINT64_C(1) << 40};
+    struct module *module = conformance_module(c, "launch.h", 1);
+    uint32_t *x = calloc(n, 4);
+    struct buffer *in, *out;
+
+    assert_non_null(x);
+    out = conformance_buffer(c, x, n * 4);
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = (uint32_t)(i * 3);
+    in = conformance_buffer(c, x, n * 4);
+    for (size_t k = 0; k < sizeof(beyond) / sizeof(beyond[0]); k++) {
+        const struct kernel_arg args[] = {arg_buffer(in), arg_buffer(out), arg_u64(beyond[k]),
+                                          arg_u64(n)};
+        const struct kernel_launch launch = {.module = module,
+                                             .kernel = "asked_ahead",
+                                             .groups = {3, 1, 1},
+                                             .args = args,
+                                             .arg_count = 4};
+
+        memset(x, 0, n * 4);
+        expect_ok(c, device_upload(out, 0, x, n * 4, &c->err));
+        expect_ok(c, device_kernel_launch(c->device, &launch, &c->err));
+        expect_ok(c, device_download(out, 0, x, n * 4, &c->err));
+        for (uint64_t i = 0; i < n; i++)
+            assert_int_equal(x[i], i * 3 + 1);
+    }
+    device_buffer_free(in);
+    device_buffer_free(out);
+    device_module_unload(c->device, module);
+    free(x);
+}
+
 CONFORMANCE_AREA(conformance_launch, {"geometry in 1, 2 and 3 dimensions", test_geometry, true},
                  {"no groups", test_zero_groups, false},
                  {"arguments of every type", test_arguments, true},
                  {"an fp64 argument", test_double, true},
                  {"types have their sizes", test_types, true},
-                 {"unrolled loops", test_unroll, true}, {"everything in order", test_order, true});
+                 {"unrolled loops", test_unroll, true}, {"everything in order", test_order, true},
+                 {"a hint to prefetch", test_prefetch, true});

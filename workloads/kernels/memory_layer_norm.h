@@ -1,11 +1,29 @@
 /*
- * y = (x - mean) / sqrt(variance + epsilon) * weight + bias for each row (Ba, Kiros and Hinton 2016;
- * biased variance). x, y [rows, columns]; weight, bias [columns] in fp32.
+ * y = (x - mean) / sqrt(variance + epsilon) * weight + bias for each row (Ba, Kiros and Hinton
+ * 2016; biased variance). x, y [rows, columns]; weight, bias [columns] in fp32.
  *
- * Three passes: sum, squared deviations, result; the second and third find the row in cache. The
- * next row's sum is taken while this row is written, so that reads and writes overlap as they do in a
- * copy.
+ * Three passes: sum, squared deviations, result; the second and third find the row in cache. Many
+ * lanes take the next row's sum while this row is written, so that reads and writes overlap as they
+ * do in a copy; a single lane, with asking ahead, is faster pass by pass.
  */
+#define NORM_OVERLAPS (LANES > 1)
+
+INLINE void layer_norm_sum(const GLOBAL storage *RESTRICT row, u64 columns, f32 *sum)
+{
+    const u64 whole = STRIPE_WHOLE(columns);
+
+    UNROLL
+    for (u32 j = 0; j < STRIPES; ++j)
+        sum[j] = 0.0f;
+    for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
+        UNROLL
+        for (u32 j = 0; j < STRIPES; ++j)
+            sum[j] += LOAD(row, STRIPE(at, j));
+    }
+    for (u64 i = whole + LANE; i < columns; i += LANES)
+        sum[0] += LOAD(row, i);
+}
+
 KERNEL(memory_layer_norm, const GLOBAL storage *RESTRICT x, const GLOBAL f32 *RESTRICT weight,
        const GLOBAL f32 *RESTRICT bias, GLOBAL storage *RESTRICT y, f32 epsilon, u64 rows,
        u64 columns)
@@ -15,32 +33,24 @@ KERNEL(memory_layer_norm, const GLOBAL storage *RESTRICT x, const GLOBAL f32 *RE
     f32 sum[STRIPES], square[STRIPES];
     GROUP_SCRATCH;
 
-    UNROLL
-    for (u32 j = 0; j < STRIPES; ++j)
-        sum[j] = 0.0f;
-    if (ROWS_BEGIN(rows) < end) {
-        const GLOBAL storage *RESTRICT row = x + ROWS_BEGIN(rows) * columns;
-
-        for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
-            UNROLL
-            for (u32 j = 0; j < STRIPES; ++j)
-                sum[j] += LOAD(row, STRIPE(at, j));
-        }
-        for (u64 i = whole + LANE; i < columns; i += LANES)
-            sum[0] += LOAD(row, i);
-    }
+    if (NORM_OVERLAPS && ROWS_BEGIN(rows) < end)
+        layer_norm_sum(x + ROWS_BEGIN(rows) * columns, columns, sum);
     for (u64 r = ROWS_BEGIN(rows); r < end; ++r) {
         const GLOBAL storage *RESTRICT row = x + r * columns;
         const GLOBAL storage *RESTRICT next = x + (r + 1 < end ? r + 1 : r) * columns;
         GLOBAL storage *RESTRICT out = y + r * columns;
-        const f32 own_sum = stripes_sum(sum);
-        const f32 mean = GROUP_SUM(own_sum) / (f32)columns;
-        f32 own_square, scale;
+        f32 own_sum, mean, own_square, scale;
+
+        if (!NORM_OVERLAPS)
+            layer_norm_sum(row, columns, sum);
+        own_sum = stripes_sum(sum);
+        mean = GROUP_SUM(own_sum) / (f32)columns;
 
         UNROLL
         for (u32 j = 0; j < STRIPES; ++j)
             square[j] = 0.0f;
         for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
+            stripes_ask_ahead(x, r * columns + at, rows * columns);
             UNROLL
             for (u32 j = 0; j < STRIPES; ++j) {
                 const f32 deviation = LOAD(row, STRIPE(at, j)) - mean;
@@ -60,17 +70,20 @@ KERNEL(memory_layer_norm, const GLOBAL storage *RESTRICT x, const GLOBAL f32 *RE
         for (u32 j = 0; j < STRIPES; ++j)
             sum[j] = 0.0f;
         for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
+            stripes_ask_ahead(y, r * columns + at, rows * columns);
             UNROLL
             for (u32 j = 0; j < STRIPES; ++j) {
                 const u64 i = STRIPE(at, j);
 
                 STORE(out, i, F_FMA((LOAD(row, i) - mean) * scale, weight[i], bias[i]));
-                sum[j] += LOAD(next, i);
+                if (NORM_OVERLAPS)
+                    sum[j] += LOAD(next, i);
             }
         }
         for (u64 i = whole + LANE; i < columns; i += LANES) {
             STORE(out, i, F_FMA((LOAD(row, i) - mean) * scale, weight[i], bias[i]));
-            sum[0] += LOAD(next, i);
+            if (NORM_OVERLAPS)
+                sum[0] += LOAD(next, i);
         }
     }
 }

@@ -2,9 +2,9 @@
  * y = e^(x - max) / sum of e^(x - max) for each row; x, y [rows, columns].
  *
  * Three passes: maximum, sum, division; the second and third find the row in cache. The next row's
- * maximum is taken while this row is written, so that reads and writes overlap as they do in a copy.
- * A single lane keeps e^(x - max) in y between the passes, which its own cache makes cheap; many
- * lanes, whose writes go further out, compute it twice.
+ * maximum is taken while this row is written, so that reads and writes overlap as they do in a
+ * copy. A single lane keeps e^(x - max) in y between the passes, which its own cache makes cheap;
+ * many lanes, whose writes go further out, compute it twice.
  */
 #define SOFTMAX_KEEPS (LANES == 1)
 #define SOFTMAX_LOWEST -3.0e38f
@@ -43,6 +43,7 @@ KERNEL(memory_softmax, const GLOBAL storage *RESTRICT x, GLOBAL storage *RESTRIC
         for (u32 j = 0; j < STRIPES; ++j)
             sum[j] = 0.0f;
         for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
+            stripes_ask_ahead(x, r * columns + at, rows * columns);
             UNROLL
             for (u32 j = 0; j < STRIPES; ++j) {
                 const u64 i = STRIPE(at, j);
@@ -67,6 +68,7 @@ KERNEL(memory_softmax, const GLOBAL storage *RESTRICT x, GLOBAL storage *RESTRIC
         for (u32 j = 0; j < STRIPES; ++j)
             highest[j] = SOFTMAX_LOWEST;
         for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
+            stripes_ask_ahead(y, r * columns + at, rows * columns);
             UNROLL
             for (u32 j = 0; j < STRIPES; ++j) {
                 const u64 i = STRIPE(at, j);

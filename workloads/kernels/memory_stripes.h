@@ -32,27 +32,58 @@ typedef f32 number;
 /* The greater of two; unlike fmax, one vector instruction on every CPU. */
 #define F_GREATER(a, b) ((a) > (b) ? (a) : (b))
 
+/*
+ * Folds the upper half of 2 * width stripes onto the lower, where there are so many. A width is
+ * written out at each call: gcc makes one vector instruction of it, and of a loop over widths a
+ * walk through memory.
+ */
+#define STRIPES_FOLD(fold, stripes, width)                                                         \
+    do {                                                                                           \
+        UNROLL                                                                                     \
+        for (u32 j = 0; j < (width) && STRIPES > (width); ++j)                                     \
+            stripes[j] = fold(stripes[j + (width)], stripes[j]);                                   \
+    } while (0)
+#define STRIPES_FOLD_ALL(fold, stripes)                                                            \
+    do {                                                                                           \
+        STRIPES_FOLD(fold, stripes, 16);                                                           \
+        STRIPES_FOLD(fold, stripes, 8);                                                            \
+        STRIPES_FOLD(fold, stripes, 4);                                                            \
+        STRIPES_FOLD(fold, stripes, 2);                                                            \
+        STRIPES_FOLD(fold, stripes, 1);                                                            \
+    } while (0)
+#define F_SUM(a, b) ((a) + (b))
+
 /* Sum of this lane's accumulators, as a tree; leaves them changed. */
 INLINE f32 stripes_sum(f32 *stripes)
 {
-    UNROLL
-    for (u32 width = STRIPES / 2; width > 0; width /= 2) {
-        UNROLL
-        for (u32 j = 0; j < width; ++j)
-            stripes[j] += stripes[j + width];
-    }
+    STRIPES_FOLD_ALL(F_SUM, stripes);
     return stripes[0];
 }
 
 INLINE f32 stripes_max(f32 *stripes)
 {
-    UNROLL
-    for (u32 width = STRIPES / 2; width > 0; width /= 2) {
-        UNROLL
-        for (u32 j = 0; j < width; ++j)
-            stripes[j] = F_GREATER(stripes[j + width], stripes[j]);
-    }
+    STRIPES_FOLD_ALL(F_GREATER, stripes);
     return stripes[0];
+}
+
+/*
+ * Asks for the lines of the step two pages after the one that begins at `index` of an array of n
+ * elements. A single lane goes over each row several times, and while it works in its own cache a
+ * processor's prefetchers, which follow misses and stop at the end of a page, leave memory idle. So
+ * lines to be read are asked for in a pass that reads none from memory, and lines to be written in
+ * the pass that writes; both in one pass hinder each other. Many lanes have other groups' loads in
+ * flight meanwhile.
+ */
+INLINE void stripes_ask_ahead(const GLOBAL storage *array, u64 index, u64 n)
+{
+#if LANES == 1
+    const u64 ahead = index + 8192 / sizeof(storage);
+    const u64 last = n - STRIPES;
+
+    UNROLL
+    for (u32 j = 0; j < STRIPES; j += 64 / sizeof(storage))
+        PREFETCH(array + (ahead < last ? ahead : last) + j);
+#endif
 }
 
 /* Rows are dealt to groups in contiguous runs. */

@@ -74,6 +74,17 @@ KERNEL(chain_step, GLOBAL u32 *RESTRICT x, u32 k, u64 n)
         x[i] = x[i] * 1664525u + k;
 }
 
+/* Asks for lines within and far beyond both arrays. */
+KERNEL(asked_ahead, const GLOBAL u32 *RESTRICT in, GLOBAL u32 *RESTRICT out, u64 beyond, u64 n)
+{
+    for (u64 i = CHUNK_BEGIN(n) + LANE, end = CHUNK_END(n); i < end; i += LANES) {
+        PREFETCH(in + i);
+        PREFETCH(in + beyond + i);
+        PREFETCH(out + beyond + i);
+        out[i] = in[i] + 1u;
+    }
+}
+
 /* A chain of dependent additions that no compiler can shorten, for a lower bound on its time. */
 KERNEL(long_chain, GLOBAL f32 *out, f32 seed, u32 rounds)
 {
