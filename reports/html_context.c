@@ -119,7 +119,6 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
 {
     const json_t *json = cell->protocol_json;
     struct view_product product;
-    struct text attention, loss;
 
     text_append(out, "<section><h4>How</h4><dl>\n");
     html_fact_begin(out, "Protocol");
@@ -162,22 +161,18 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
         out->failed |= words.failed;
         text_finish(&words);
     }
-    text_init(&attention);
-    if (view_attention_words(cell, &attention)) {
-        html_fact_begin(out, "Attention");
-        html_known(out, attention.data);
-        html_fact_end(out);
+    for (size_t i = 0; i < view_phrase_count; ++i) {
+        struct text words;
+
+        text_init(&words);
+        if (view_phrases[i].words(cell, &words)) {
+            html_fact_begin(out, view_phrases[i].title);
+            html_known(out, words.data);
+            html_fact_end(out);
+        }
+        out->failed |= words.failed;
+        text_finish(&words);
     }
-    out->failed |= attention.failed;
-    text_finish(&attention);
-    text_init(&loss);
-    if (view_loss_words(cell, &loss)) {
-        html_fact_begin(out, "Loss");
-        html_known(out, loss.data);
-        html_fact_end(out);
-    }
-    out->failed |= loss.failed;
-    text_finish(&loss);
     html_fact_begin(out, "Seed of the data");
     html_known(out, cell->seed);
     html_fact_end(out);

@@ -178,6 +178,26 @@ static void collect_files(struct html_appendix *appendix, const struct view_cell
     html_appendix_add(appendix, installed ? HTML_APPENDIX_STACK : HTML_APPENDIX_FILES, &body, cell);
 }
 
+/* Registers and the like of each kernel, where the compiler tells. */
+static void append_resources(struct text *out, const json_t *resources)
+{
+    const char *name;
+    json_t *kernel;
+
+    if (json_object_size(resources) == 0)
+        return;
+    text_append(out, "<details><summary>registers, spills and shared memory</summary><ul>");
+    json_object_foreach((json_t *)resources, name, kernel)
+    {
+        text_append(out, "<li>");
+        escape_html(out, name);
+        text_append(out, ": ");
+        view_kernel_words(kernel, out);
+        text_append(out, "</li>");
+    }
+    text_append(out, "</ul></details>");
+}
+
 static void append_artifact(struct text *out, const json_t *artifact)
 {
     const char *log = json_string_value(json_object_get(artifact, "log"));
@@ -199,6 +219,7 @@ static void append_artifact(struct text *out, const json_t *artifact)
     text_append(out, "</td><td class=\"wrap\"><code>");
     escape_html(out, json_string_value(json_object_get(artifact, "options")));
     text_append(out, "</code>");
+    append_resources(out, json_object_get(artifact, "resources"));
     if (log && *log) {
         text_append(out, "<details><summary>compiler's messages</summary><pre>");
         escape_html_short(out, log, 4000);
@@ -211,7 +232,7 @@ static void collect_kernels(struct html_appendix *appendix, const struct view_ce
                             const struct view_trial *trial)
 {
     struct text body;
-    const json_t *artifact;
+    const json_t *entry;
     size_t index;
 
     text_init(&body);
@@ -224,7 +245,8 @@ static void collect_kernels(struct html_appendix *appendix, const struct view_ce
         "<th scope=\"col\" class=\"num\">Lanes</th><th scope=\"col\">Source SHA-256</th>"
         "<th scope=\"col\">Binary SHA-256</th><th scope=\"col\">Compiler</th>"
         "<th scope=\"col\">Options</th></tr></thead><tbody>\n");
-    json_array_foreach(trial->artifacts, index, artifact) append_artifact(&body, artifact);
+    json_array_foreach(trial->artifacts, index, entry)
+        append_artifact(&body, json_object_get(entry, "artifact"));
     text_append(&body, "</tbody></table></div>\n");
     html_appendix_add(appendix, HTML_APPENDIX_KERNELS, &body, cell);
 }

@@ -359,6 +359,39 @@ static void append_components(const struct terminal *terminal, const struct view
     }
 }
 
+static void append_kernels(const struct terminal *terminal, const struct view_trial *trial)
+{
+    const json_t *resources;
+    const char *name;
+    json_t *entry, *kernel;
+    struct text line;
+    size_t i;
+
+    if (json_array_size(trial->artifacts) == 0)
+        return;
+    terminal_heading(terminal, "Kernels as compiled for the device");
+    text_init(&line);
+    json_array_foreach((json_t *)trial->artifacts, i, entry)
+    {
+        const json_t *artifact = json_object_get(entry, "artifact");
+        const char *file = json_string_value(json_object_get(artifact, "file"));
+
+        text_clear(&line);
+        view_artifact_words(artifact, &line);
+        terminal_wrap(terminal, TONE_PLAIN, "  ", file ? file : "text not told");
+        terminal_wrap(terminal, TONE_SOFT, "      ", line.data);
+        resources = json_object_get(artifact, "resources");
+        json_object_foreach((json_t *)resources, name, kernel)
+        {
+            text_clear(&line);
+            text_append_format(&line, "%s: ", name);
+            view_kernel_words(kernel, &line);
+            terminal_wrap(terminal, TONE_SOFT, "      ", line.data);
+        }
+    }
+    text_finish(&line);
+}
+
 static void append_identity(const struct terminal *terminal, const struct view_campaign *campaign,
                             const struct view_cell *cell)
 {
@@ -383,12 +416,11 @@ static void append_identity(const struct terminal *terminal, const struct view_c
         view_product_words(&product, &line);
         terminal_fact(terminal, "products", line.data);
     }
-    text_clear(&line);
-    if (view_attention_words(cell, &line))
-        terminal_fact(terminal, "attention", line.data);
-    text_clear(&line);
-    if (view_loss_words(cell, &line))
-        terminal_fact(terminal, "loss", line.data);
+    for (size_t i = 0; i < view_phrase_count; ++i) {
+        text_clear(&line);
+        if (view_phrases[i].words(cell, &line))
+            terminal_fact(terminal, view_phrases[i].name, line.data);
+    }
     terminal_fact(terminal, "seed of the data", cell->seed);
     terminal_fact(terminal, "command", campaign->command);
     if (cell->imported.present) {
@@ -445,6 +477,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
         snprintf(heading, sizeof(heading), "Load before trial %lld", (long long)shown->number);
         terminal_heading(&terminal, heading);
         append_readings(&terminal, &shown->before);
+        append_kernels(&terminal, shown);
         append_components(&terminal, shown);
     }
     for (size_t i = 0; i < cell->trial_count; ++i)

@@ -116,8 +116,8 @@ struct view_trial {
     size_t series_count;
     const json_t *telemetry;                 /* array: what was sampled beside it, or NULL */
     const json_t *series_rows;               /* array of {name, samples, minimum, maximum}, or NULL */
-    const json_t *artifacts; /* array, or NULL */
-    const json_t *facts;     /* object, or NULL */
+    const json_t *artifacts;                 /* array of {"artifact", "digest"}, or NULL */
+    const json_t *facts;                     /* object, or NULL */
 };
 
 struct view_device {
@@ -249,6 +249,27 @@ int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cach
  * the first trial that counts. False: the facts have no losses.
  */
 bool view_loss_words(const struct view_cell *cell, struct text *ret);
+/*
+ * Of fp16 training: "65536 at first, 32768 at the end; 1 of 9 steps overflowed and were skipped";
+ * of int8: how the scales of activations were found, and which. False: the facts have none.
+ */
+bool view_loss_scale_words(const struct view_cell *cell, struct text *ret);
+bool view_calibration_words(const struct view_cell *cell, struct text *ret);
+
+/* What is told of how a cell was done in a phrase each, where the facts have it. */
+struct view_phrase {
+    const char *name, *title; /* "loss scale", "Loss scale" */
+    bool (*words)(const struct view_cell *cell, struct text *ret);
+};
+extern const struct view_phrase view_phrases[];
+extern const size_t view_phrase_count;
+
+/* ---- view_kernel.c ---- */
+
+/* "57 registers, 0 bytes spilled, 512 bytes shared" of a kernel of an artifact's "resources". */
+void view_kernel_words(const json_t *resources, struct text *ret);
+/* "NVRTC 13.0, 128 lanes, binary sha256 76d877accd9c"; of an artifact. */
+void view_artifact_words(const json_t *artifact, struct text *ret);
 
 /* ---- view_product.c: matrix products, and attention ---- */
 

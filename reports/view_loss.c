@@ -1,5 +1,6 @@
-/* What a cell's facts say of its losses. */
+/* What a cell's facts say of its losses, its loss scale and its calibration. */
 #include "reports/view.h"
+#include "reports/view_json.h"
 
 static const json_t *loss_of(const struct view_cell *cell)
 {
@@ -36,3 +37,74 @@ bool view_loss_words(const struct view_cell *cell, struct text *ret)
         text_append(ret, "; not compared with fp32: the steps were not the same");
     return true;
 }
+
+static const json_t *fact_of(const struct view_cell *cell, const char *name)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        const json_t *fact = json_object_get(cell->trials[i].facts, name);
+
+        if (cell->trials[i].counted && json_is_object(fact))
+            return fact;
+    }
+    return NULL;
+}
+
+bool view_loss_scale_words(const struct view_cell *cell, struct text *ret)
+{
+    const json_t *scale = fact_of(cell, "loss_scale");
+    const json_t *before = json_object_get(scale, "steps_before_first_skipped");
+    const long long skipped = json_integer_value(json_object_get(scale, "steps_skipped"));
+
+    if (!scale)
+        return false;
+    text_append_format(ret, "%.9g at first, %.9g at the end; ",
+                       json_number_value(json_object_get(scale, "initial")),
+                       json_number_value(json_object_get(scale, "last")));
+    if (skipped == 0)
+        text_append(ret, "no step overflowed");
+    else
+        text_append_format(
+            ret, "%lld of %lld steps overflowed and were skipped", skipped,
+            skipped + (long long)json_integer_value(json_object_get(scale, "steps_taken")));
+    if (json_is_integer(before))
+        text_append_format(ret, ", the first after %lld", (long long)json_integer_value(before));
+    return true;
+}
+
+bool view_calibration_words(const struct view_cell *cell, struct text *ret)
+{
+    const json_t *int8 = fact_of(cell, "int8");
+    const json_t *calibration = json_object_get(int8, "calibration"), *product;
+    const json_t *products = json_object_get(int8, "products");
+    const char *precision = view_json_string(calibration, "precision");
+    double least = 0.0, largest = 0.0, clipped = 0.0;
+    size_t i;
+
+    if (!calibration || json_array_size(products) == 0)
+        return false;
+    json_array_foreach(products, i, product)
+    {
+        const double scale = json_number_value(json_object_get(product, "scale"));
+        const double part = json_number_value(json_object_get(product, "clipped_part"));
+
+        least = i == 0 || scale < least ? scale : least;
+        largest = scale > largest ? scale : largest;
+        clipped = part > clipped ? part : clipped;
+    }
+    text_append_format(ret,
+                       "percentile %.6g over %lld sequences in %s; %zu inputs of products, "
+                       "scales %.3g to %.3g, at most %.2g %% of values clipped",
+                       json_number_value(json_object_get(calibration, "percentile")),
+                       (long long)json_integer_value(json_object_get(calibration, "sequences")),
+                       precision ? precision : "an unknown precision", json_array_size(products),
+                       least, largest, 100.0 * clipped);
+    return true;
+}
+
+const struct view_phrase view_phrases[] = {
+    {"attention", "Attention", view_attention_words},
+    {"loss", "Loss", view_loss_words},
+    {"loss scale", "Loss scale", view_loss_scale_words},
+    {"calibration", "Calibration", view_calibration_words},
+};
+const size_t view_phrase_count = sizeof(view_phrases) / sizeof(view_phrases[0]);

@@ -167,6 +167,8 @@ static void append_precisions(struct text *out, const json_t *precisions, size_t
 
 static void append_library(struct text *out, const json_t *library, size_t columns)
 {
+    const json_t *package = json_object_get(library, "package");
+    struct text words;
     char lead[96];
 
     if (!member(library, "path")[0]) {
@@ -174,13 +176,20 @@ static void append_library(struct text *out, const json_t *library, size_t colum
         output_hanging(out, lead, member(library, "tried"), NARROW_INDENT, columns);
         return;
     }
-    text_append_format(out, "  library %s: %s\n      version %s, ", member(library, "name"),
-                       member(library, "path"),
+    snprintf(lead, sizeof(lead), "  library %s: ", member(library, "name"));
+    append_beside(out, lead, member(library, "path"), columns);
+    text_init(&words);
+    text_append_format(&words, "version %s, ",
                        member(library, "version")[0] ? member(library, "version") : "not told");
+    if (package)
+        text_append_format(&words, "package %s %s, ", member(package, "name"),
+                           member(package, "version"));
     if (member(library, "sha256")[0])
-        text_append_format(out, "sha256 %.12s\n", member(library, "sha256"));
+        text_append_format(&words, "sha256 %.12s", member(library, "sha256"));
     else
-        text_append_format(out, "no digest: %s\n", member(library, "digest_reason"));
+        text_append_format(&words, "no digest: %s", member(library, "digest_reason"));
+    output_hanging(out, "      ", text_ok(&words) ? words.data : "", NARROW_INDENT, columns);
+    text_finish(&words);
 }
 
 static void append_device(struct text *out, const json_t *device, bool verbose, size_t columns)

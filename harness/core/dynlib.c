@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ static struct {
     char *name, *path;
 } overrides[OVERRIDE_MAX];
 static size_t override_count;
+static atomic_bool any_simulated;
 static pthread_mutex_t override_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void (*step_watcher)(const char *step);
@@ -166,9 +168,16 @@ static enum status try_candidate(const struct dynlib_spec *spec, const char *can
         free(path);
         return STATUS_UNAVAILABLE;
     }
+    if (dlsym(handle, "assay_simulated") != NULL)
+        atomic_store(&any_simulated, true);
     lib->handle = handle;
     lib->path = path;
     return STATUS_OK;
+}
+
+bool dynlib_any_simulated(void)
+{
+    return atomic_load(&any_simulated);
 }
 
 enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void *ret_table,

@@ -47,6 +47,12 @@ enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void
                         struct error *err);
 
 /*
+ * True once this process has opened a library with a symbol `assay_simulated`: a stand-in for a
+ * vendor's, with which nothing that is measured is a device's.
+ */
+bool dynlib_any_simulated(void);
+
+/*
  * From now on `watcher` is told before each library is opened ("while opening libcuda.so.1") and
  * once it is ("having opened /usr/lib/libcuda.so.1"), so that a process which a library's own code
  * ends or holds up has said where it was. NULL: nobody.

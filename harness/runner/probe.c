@@ -8,6 +8,7 @@
 #include "harness/core/digest.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
+#include "harness/runner/packages.h"
 #include "harness/runner/probe_child.h"
 #include "harness/runner/vendor_json.h"
 
@@ -173,10 +174,23 @@ static void add_digest(json_t *library)
     json_object_set_new(library, "digest_reason", json_string(reason.message));
 }
 
+/* Many a library does not tell its version; the package that it came with has one. */
+static void add_package(json_t *library, const struct packages *packages)
+{
+    const char *path = json_string_value(json_object_get(library, "path"));
+    struct package package;
+
+    if (path && packages && packages_find(packages, path, &package))
+        json_object_set_new(library, "package",
+                            json_pack("{s:s, s:s, s:s}", "manager", package.manager, "name",
+                                      package.name, "version", package.version));
+}
+
 void probe_libraries(json_t *probe)
 {
     const size_t count = json_array_size(probe);
     struct question *questions = calloc(count, sizeof(*questions));
+    struct packages *packages = NULL;
     json_t *library;
     size_t j;
 
@@ -187,17 +201,23 @@ void probe_libraries(json_t *probe)
     }
     if (questions)
         probe_child_side_by_side(ask, questions, sizeof(*questions), count);
+    packages_open(&packages, NULL);
     for (size_t i = 0; questions && i < count; i++) {
         json_t *backend = json_array_get(probe, i);
 
         if (questions[i].status == STATUS_OK) {
-            json_array_foreach(questions[i].answer, j, library) add_digest(library);
+            json_array_foreach(questions[i].answer, j, library)
+            {
+                add_digest(library);
+                add_package(library, packages);
+            }
             json_object_set_new(backend, "libraries", questions[i].answer);
         } else {
             json_object_set_new(backend, "libraries_reason",
                                 vendor_json_text(questions[i].error.message));
         }
     }
+    packages_destroy(packages);
     free(questions);
 }
 

@@ -30,7 +30,8 @@ enum status probe_run(const char *const *specs, size_t count, json_t **ret, stru
  * Fills "libraries" of each backend with [{"name", "path", "tried", "version", "sha256"}], by
  * children of their own and at the same time, since opening all of a vendor's libraries takes long
  * and any of them may fail: then there is "libraries_reason", and the devices are what they were.
- * "sha256" is there where "path" is; null with "digest_reason" where it cannot be read.
+ * "sha256" is there where "path" is; null with "digest_reason" where it cannot be read; "package":
+ * {"manager", "name", "version"} where a package manager knows the file.
  */
 void probe_libraries(json_t *probe);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/core/dynlib.h"
 #include "harness/core/text.h"
 
 json_t *vendor_json_text(const char *string)
@@ -20,13 +21,13 @@ json_t *vendor_json_text(const char *string)
 
 json_t *vendor_json_device(const struct device_info *info, const char *backend, uint32_t index)
 {
-    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:b, s:o}",
-                     "backend", backend, "index", (json_int_t)index, "name",
-                     vendor_json_text(info->name), "vendor", vendor_json_text(info->vendor), "uuid",
-                     vendor_json_text(info->uuid), "type", device_type_name(info->type), "simulated",
-                     info->simulated, "memory_bytes", (json_int_t)info->memory_bytes,
-                     "max_allocation_bytes", (json_int_t)info->max_allocation_bytes,
-                     "compute_units", (json_int_t)info->compute_units, "last_level_cache_bytes",
-                     (json_int_t)info->last_level_cache_bytes, "unified_memory",
-                     info->unified_memory, "readings", reading_list_to_json(&info->readings));
+    return json_pack(
+        "{s:s, s:I, s:o, s:o, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:b, s:o}", "backend", backend,
+        "index", (json_int_t)index, "name", vendor_json_text(info->name), "vendor",
+        vendor_json_text(info->vendor), "uuid", vendor_json_text(info->uuid), "type",
+        device_type_name(info->type), "simulated", info->simulated || dynlib_any_simulated(),
+        "memory_bytes", (json_int_t)info->memory_bytes, "max_allocation_bytes",
+        (json_int_t)info->max_allocation_bytes, "compute_units", (json_int_t)info->compute_units,
+        "last_level_cache_bytes", (json_int_t)info->last_level_cache_bytes, "unified_memory",
+        info->unified_memory, "readings", reading_list_to_json(&info->readings));
 }

@@ -177,6 +177,21 @@ static enum status run_tuning(struct worker *worker, struct error *err)
     return status;
 }
 
+/*
+ * The first check also tells of the kernels, whatever comes of it: by then each was launched, so
+ * its registers are known, and what is compiled at the first use is there.
+ */
+static enum status verify_and_tell(struct worker *worker, struct error *err)
+{
+    const enum status status = verify(worker, "verify_before", err);
+
+    if (status != STATUS_OK) {
+        send_artifacts(worker, NULL);
+        return status;
+    }
+    return send_artifacts(worker, err);
+}
+
 static enum status run_trial(struct worker *worker, struct error *err)
 {
     int64_t begin_ns = clock_monotonic_ns();
@@ -190,9 +205,7 @@ static enum status run_trial(struct worker *worker, struct error *err)
     if (status == STATUS_OK)
         status = worker_send_phase(worker, "setup", begin_ns, err);
     if (status == STATUS_OK)
-        status = send_artifacts(worker, err);
-    if (status == STATUS_OK)
-        status = verify(worker, "verify_before", err);
+        status = verify_and_tell(worker, err);
     if (status == STATUS_OK)
         status = worker_calibrate(worker, err);
     if (status == STATUS_OK)

@@ -155,6 +155,43 @@ verify: {{{verify}}}
         self.assertIs(without[prefill]["fused"], False)
         self.assertIn("has no vendor attention", without[prefill]["reason"])
 
+    def test_overflow_calibration_and_registers_are_shown(self):
+        (training, prefill) = self.transformers()
+        with open(training, "a", encoding="utf-8") as file:
+            file.write("loss_scaling: {initial: 16777216}\n")
+        for path, precision in ((training, "fp16"), (prefill, "int8")):
+            with open(path, encoding="utf-8") as file:
+                text = file.read().replace("[bf16]", f"[{precision}]")
+            self.write(os.path.basename(path), text)
+        call = self.assay("run", training, prefill, "--arm", "vendor", "--device", BACKEND + ":0",
+                          "--protocol", self.fast(), "--db", self.db, timeout=500)
+        self.assertEqual(call.status, 0, call.err)
+        shown = [self.assay("show", f"last/{i}", "--db", self.db).out for i in (1, 2)]
+        words = [" ".join(page.split()) for page in shown]
+        self.assertRegex(words[0], r"loss scale 16777216 at first, \d+ at the end; \d+ of \d+ steps "
+                         "overflowed and were skipped, the first after 0")
+        # The step that overflowed was taken at the same weights, so its loss compares.
+        self.assertIn("nats from fp32 at the same step, over the first 1", words[0])
+        scale, = [json.loads(facts)["loss_scale"] for facts, in self.query(
+            "SELECT e.facts FROM trial_end e JOIN trial t ON t.id = e.trial JOIN cell c ON "
+            "c.id = t.cell WHERE c.workload_name = 'training_step' LIMIT 1")]
+        self.assertLess(scale["last"], scale["initial"])
+        self.assertGreater(scale["steps_skipped"], 0)
+        self.assertIn("calibration percentile 99.99 over 8 sequences in fp32; 9 inputs of products",
+                      words[1])
+        for page in words:
+            self.assertIn("Kernels as compiled for the device workloads/kernels/", page)
+            kernel = page[page.index("embedding_forward: "):][:90]
+            self.assertRegex(kernel, r": (\d+ registers|registers not told), \d+ bytes spilled, "
+                             r"\d+ bytes shared")
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)
+        with open(page, encoding="utf-8") as file:
+            page = file.read()
+        for word in ("Loss scale", "Calibration", "<li>embedding_forward: "):
+            self.assertIn(word, page)
+        self.assertRegex(page, r'<th scope="row" class="wrap">workloads/kernels/transformer')
+
     def test_a_failing_device_ends_its_trials_with_a_name(self):
         launch = {"cuda": "cuLaunchKernel", "hip": "hipModuleLaunchKernel"}[BACKEND]
         call = self.assay("run", self.memory("triad"), "--device", BACKEND + ":0", "--protocol",

@@ -1,11 +1,13 @@
 """`assay devices` with vendor libraries that are missing, broken, hang or lie.
 
-usage: test_probe.py BROKEN_DRIVER SHIM
+usage: test_probe.py BROKEN_DRIVER SHIM SHIM_OF_ONEDNN
 """
 
 import fcntl
+import hashlib
 import os
 import pty
+import shutil
 import struct
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ASSAY, CliTest, pocl_cache, run_tests  # noqa: E402
 
-BROKEN, SHIM = sys.argv[1:]
+BROKEN, SHIM, ONEDNN = sys.argv[1:]
 
 
 class Probe(CliTest):
@@ -179,6 +181,40 @@ class Probe(CliTest):
         run = self.assay("run", small, "--device", "cuda:0", "--protocol", self.fast(), "--db",
                          self.db, **refusing)
         self.assertEqual(run.status, 0, run.err)
+
+    def test_a_stand_in_for_any_library_marks_the_device(self):
+        real = self.assay("devices", "cpu", "--json").json()[0]
+        if not real["available"]:
+            self.skipTest(real["reason"])
+        self.assertFalse(real["devices"][0]["simulated"])
+        answer = self.assay("devices", "cpu", "--json", ASSAY_LIB_DNNL=ONEDNN).json()[0]
+        self.assertTrue(answer["devices"][0]["simulated"])
+        small = self.write("small.yaml", "workload: small\nversion: 1\nkind: memory_bound\n"
+                           "description: small\nmemory_bound: {kernel: copy, elements: 4099}\n")
+        run = self.assay("run", small, "--device", "cpu:0", "--protocol", self.fast(), "--db",
+                         self.db, ASSAY_LIB_DNNL=ONEDNN)
+        self.assertEqual(run.status, 0, run.err)
+        self.assertEqual(self.query("SELECT DISTINCT simulated FROM device"), [(1,)])
+        shown = self.assay("show", "last/1", "--db", self.db).out
+        self.assertIn("Simulated device: a test of the tool", shown)
+
+    def test_a_library_is_told_by_path_version_and_digest(self):
+        answer = self.assay("devices", "cpu", "--json")
+        for library in answer.json()[0]["libraries"]:
+            if library["path"]:
+                with open(library["path"], "rb") as file:
+                    self.assertEqual(library["sha256"], hashlib.sha256(file.read()).hexdigest())
+            else:
+                self.assertTrue(library["tried"])
+        compiler = answer.json()[0]["libraries"][0]
+        self.assertTrue(compiler["version"])
+        owner = subprocess.run(["dpkg", "-S", compiler["path"]], capture_output=True, text=True,
+                               check=False) if shutil.which("dpkg") else None
+        if owner and owner.returncode == 0:
+            self.assertEqual(compiler["package"]["name"].split(":")[0],
+                             owner.stdout.split(":")[0])
+            self.assertIn("package " + compiler["package"]["name"],
+                          self.assay("devices", "cpu", "-v").out)
 
     def columns_of(self, columns, *words):
         master, slave = pty.openpty()

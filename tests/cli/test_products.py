@@ -75,6 +75,20 @@ matmul:
         self.assertIn("unsupported", self.assay("report", "--db", self.db).out)
         self.assert_sound()
 
+    def test_a_library_that_lacks_a_precision_says_what_measures_it(self):
+        for device, precisions in self.devices().items():
+            vendor = {name: p["vendor"]["support"] for name, p in precisions.items()}
+            if vendor["fp32"] == "native" and vendor["fp8_e5m2"] == "absent":
+                break
+        else:
+            self.skipTest("no library here that lacks fp8_e5m2")
+        self.new_db()
+        self.run_small("--device", device, "--arm", "vendor", "--precision", "fp8_e5m2")
+        message, = {m for m, in self.query("SELECT message FROM trial_end")}
+        self.assertIn(precisions["fp8_e5m2"]["vendor"]["method"], message)
+        self.assertTrue(message.endswith("; --arm portable --emulate measures our own text, "
+                                         "labelled so"), message)
+
     def test_nothing_measured_is_no_success(self):
         device, _ = self.any_device()
         self.assertEqual(self.run_small("--device", device, "--precision", "fp8_e5m2").status, 1)

@@ -71,6 +71,8 @@ static void the_page_says_everything(void **state)
         "the device's own clock saw",
         "It ended before the first sample.",
         "3*n*sizeof(float)",
+        "<th scope=\"row\" class=\"wrap\">workloads/kernels/memory.h</th>",
+        "<li>triad: 24 registers, 16 bytes spilled, bytes shared not told</li>",
     };
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;

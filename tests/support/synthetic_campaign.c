@@ -204,13 +204,14 @@ static enum status add_checks(struct store *store, int64_t trial, const char *ph
 
 static enum status add_artifact(struct store *store, int64_t trial, struct error *err)
 {
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s}", "file", "workloads/kernels/memory.h",
-                  "source", "1f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f",
-                  "prelude", "2f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f",
-                  "binary", "3f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f",
-                  "options", "-cl-std=CL1.2 -DLANES=1 -DN=16777216", "compiler",
-                  "PoCL 3.1+debian, LLVM 14.0.6", "lanes", 1, "log", "");
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:{s:{s:i, s:i, s:n}}}", "file",
+        "workloads/kernels/memory.h", "source",
+        "1f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f", "prelude",
+        "2f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f", "binary",
+        "3f0c9d6f0b6a4f0d8a3f5c1b2e4d6a8090a1b2c3d4e5f60718293a4b5c6d7e8f", "options",
+        "-cl-std=CL1.2 -DLANES=1 -DN=16777216", "compiler", "PoCL 3.1+debian, LLVM 14.0.6", "lanes",
+        1, "log", "", "resources", "triad", "registers", 24, "spill_bytes", 16, "shared_bytes");
     enum status status = store_add_artifact(store, trial, json, err);
 
     json_decref(json);

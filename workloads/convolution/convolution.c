@@ -87,8 +87,10 @@ static enum status prepare_vendor(struct convolution_instance *instance,
                                   struct convolution_layer *layer, struct error *err)
 {
     const struct product_operand weights = {layer->weights, 0};
+    struct device *device = instance->base.device;
     enum status status =
-        device_convolution_create(instance->base.device, &layer->shape, &layer->vendor, err);
+        product_advise(device, layer->shape.precision,
+                       device_convolution_create(device, &layer->shape, &layer->vendor, err), err);
 
     if (status == STATUS_OK)
         status = check_support(instance, layer->vendor, err);

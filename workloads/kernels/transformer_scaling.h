@@ -5,7 +5,7 @@
  * gradients have an infinity or a NaN is skipped and halves the scale; after `interval` good steps
  * in a row the scale doubles. All of it stays on the device: no step waits for the host.
  *
- * One buffer of 8 words of 4 bytes is seen as f32 by `scaling`, as u32 by `counts`.
+ * One buffer of 9 words of 4 bytes is seen as f32 by `scaling`, as u32 by `counts`.
  */
 #define SCALING_SCALE 0   /* f32: of the next backward pass */
 #define SCALING_INVERSE 1 /* f32: of the gradients that the update reads */
@@ -15,6 +15,7 @@
 #define SCALING_GOOD 5    /* u32: good steps since the scale last changed */
 #define SCALING_TAKEN 6   /* u32: t */
 #define SCALING_SKIPPED 7
+#define SCALING_FIRST 8             /* u32: steps before the first that was skipped */
 #define SCALING_LARGEST 16777216.0f /* 2^24 */
 
 /* partial[g] is 0 when all of this group's gradients are finite, and NaN when one is not. */
@@ -57,6 +58,8 @@ KERNEL(scaling_step, GLOBAL f32 *scaling, GLOBAL u32 *counts, const GLOBAL f32 *
             }
         } else {
             scaling[SCALING_APPLY] = 0.0f;
+            if (counts[SCALING_SKIPPED] == 0)
+                counts[SCALING_FIRST] = counts[SCALING_TAKEN];
             counts[SCALING_SKIPPED] += 1;
             counts[SCALING_GOOD] = 0;
             scaling[SCALING_SCALE] = F_MAX(0.5f * scale, 1.0f);

@@ -1,6 +1,6 @@
 #include "workloads/ops/internal.h"
 
-_Static_assert(sizeof(struct op_scaling_state) == 8 * sizeof(uint32_t),
+_Static_assert(sizeof(struct op_scaling_state) == 9 * sizeof(uint32_t),
                "laid out as kernels/transformer_scaling.h says");
 
 enum status op_gradients_check(struct ops *ops, struct buffer *partial, struct buffer *gradients,

@@ -143,6 +143,7 @@ struct op_scaling_state {
     float apply;   /* 0: the latest step was skipped */
     float rest1, rest2;
     uint32_t good, taken, skipped;
+    uint32_t first_skipped; /* steps before the first that was skipped, where one was */
 };
 
 #define OP_SCALING_PARTIALS 8192 /* groups that a check of gradients never exceeds */

@@ -106,5 +106,11 @@ enum dtype product_sum_type(enum precision precision);
  */
 enum support product_portable_support(struct device *device, enum precision precision,
                                       const char **ret_method);
+/*
+ * Puts behind the vendor library's refusal (UNSUPPORTED) what measures the precision instead, our
+ * own text or another library; other errors, and NULL, stay as they are. Returns `status`.
+ */
+enum status product_advise(struct device *device, enum precision precision, enum status status,
+                           struct error *err);
 
 #endif

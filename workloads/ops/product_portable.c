@@ -162,6 +162,26 @@ static bool types_fit(enum precision precision, const struct product_types *type
     return types->c == DTYPE_F32 || types->c == DTYPE_BF16 || types->c == DTYPE_F16;
 }
 
+enum status product_advise(struct device *device, enum precision precision, enum status status,
+                           struct error *err)
+{
+    static const char *const advice[] = {
+        [SUPPORT_ABSENT] = "the portable arm has none, either: try another version of the library "
+                           "(--lib NAME=PATH) or another device",
+        [SUPPORT_EMULATED] = "--arm portable --emulate measures our own text, labelled so",
+        [SUPPORT_NATIVE] = "--arm portable measures our own text",
+    };
+    const char *method;
+    const enum support support = product_portable_support(device, precision, &method);
+    struct error whole = ERROR_INIT;
+
+    if (status != STATUS_UNSUPPORTED || !err || support == SUPPORT_UNKNOWN)
+        return status;
+    error_set(&whole, status, "%s; %s", err->message, advice[support]);
+    *err = whole;
+    return status;
+}
+
 /* Only what is asked for is emulated. */
 enum status product_portable_check(const struct products *products, enum precision precision,
                                    const struct product_types *types, struct error *err)

@@ -78,7 +78,8 @@ static enum status add_entry(struct products *products, const struct product_sha
     if (!grown)
         return error_set(err, STATUS_NO_MEMORY, "matrix product: out of memory");
     products->entries = grown;
-    status = device_product_create(products->device, shape, &product, err);
+    status = product_advise(products->device, shape->precision,
+                            device_product_create(products->device, shape, &product, err), err);
     if (status == STATUS_OK)
         status = check_support(products, product, err);
     entry.product = product;

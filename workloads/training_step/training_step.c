@@ -229,10 +229,11 @@ static json_t *scaling_json(const struct gpt2_device *model)
 
     if (gpt2_device_scaling(model, &state, NULL) != STATUS_OK)
         return json_null();
-    return json_pack("{s:f, s:f, s:I, s:I, s:I}", "initial", model->plan.scale, "last",
+    return json_pack("{s:f, s:f, s:I, s:I, s:I, s:o}", "initial", model->plan.scale, "last",
                      (double)state.scale, "growth_interval", (json_int_t)model->plan.scale_interval,
                      "steps_taken", (json_int_t)state.taken, "steps_skipped",
-                     (json_int_t)state.skipped);
+                     (json_int_t)state.skipped, "steps_before_first_skipped",
+                     state.skipped > 0 ? json_integer(state.first_skipped) : json_null());
 }
 
 static json_t *facts(struct workload_instance *base)

@@ -81,7 +81,7 @@ enum status training_verify(struct workload_instance *instance, workload_check_f
                             void *context, struct error *err);
 
 /* loss.c */
-/* Losses against those in fp32, over the first `steps`; none are compared after a skipped step. */
+/* Losses against those in fp32, over the first `steps`; up to the first skipped one. */
 struct training_difference {
     uint64_t steps, at;        /* how many were compared; where the largest difference is */
     double relative, absolute; /* the largest, of fp32's loss and in nats */

@@ -1,0 +1,42 @@
+/* What an artifact, a kernel text as compiled for a device, says of itself. */
+#include "reports/view.h"
+#include "reports/view_json.h"
+
+static void append_count(struct text *ret, const json_t *resources, const char *key,
+                         const char *what)
+{
+    const json_t *value = json_object_get(resources, key);
+
+    if (json_is_integer(value))
+        text_append_format(ret, "%s%lld %s", ret->length ? ", " : "",
+                           (long long)json_integer_value(value), what);
+    else
+        text_append_format(ret, "%s%s not told", ret->length ? ", " : "", what);
+}
+
+void view_kernel_words(const json_t *resources, struct text *ret)
+{
+    struct text words;
+
+    text_init(&words);
+    append_count(&words, resources, "registers", "registers");
+    append_count(&words, resources, "spill_bytes", "bytes spilled");
+    append_count(&words, resources, "shared_bytes", "bytes shared");
+    text_append(ret, text_ok(&words) ? words.data : "out of memory");
+    text_finish(&words);
+}
+
+void view_artifact_words(const json_t *artifact, struct text *ret)
+{
+    const char *compiler = view_json_string(artifact, "compiler");
+    const char *binary = view_json_string(artifact, "binary");
+    const long long lanes = json_integer_value(json_object_get(artifact, "lanes"));
+
+    text_append(ret, compiler ? compiler : "compiler not told");
+    if (lanes > 0)
+        text_append_format(ret, ", %lld lane%s", lanes, lanes == 1 ? "" : "s");
+    if (binary)
+        text_append_format(ret, ", binary sha256 %.12s", binary);
+    if (json_object_size(json_object_get(artifact, "resources")) == 0)
+        text_append(ret, "; registers and spills are not told");
+}
