@@ -170,21 +170,6 @@ static void add_part(struct strips *strips, struct store *store, int64_t trial, 
              "stopped by the cgroup's quota");
 }
 
-static const json_t *row_of(const struct view_trial *trial, const char *part, const char *channel)
-{
-    char name[256];
-    size_t i;
-    json_t *row;
-
-    snprintf(name, sizeof(name), "telemetry:%.32s.%.160s", part, channel);
-    json_array_foreach((json_t *)trial->series_rows, i, row)
-    {
-        if (strcmp(view_json_text(row, "name"), name) == 0)
-            return row;
-    }
-    return NULL;
-}
-
 /* Channels without values, each with its reason; the samplers' own cost. */
 static void append_missing(struct text *out, const struct view_trial *trial)
 {
@@ -217,7 +202,7 @@ static void append_missing(struct text *out, const struct view_trial *trial)
         {
             const char *reason = view_json_string(channel, "reason");
 
-            if (row_of(trial, name, view_json_text(channel, "name")))
+            if (view_telemetry_series(trial, name, view_json_text(channel, "name")))
                 continue;
             text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
             escape_html(out, view_json_text(channel, "name"));

@@ -7,27 +7,12 @@
 #include "reports/view.h"
 #include "reports/view_json.h"
 
-static const json_t *row_of(const struct view_trial *trial, const char *part, const char *channel)
-{
-    char name[256];
-    size_t i;
-    json_t *row;
-
-    snprintf(name, sizeof(name), "telemetry:%.32s.%.160s", part, channel);
-    json_array_foreach((json_t *)trial->series_rows, i, row)
-    {
-        if (strcmp(view_json_text(row, "name"), name) == 0)
-            return row;
-    }
-    return NULL;
-}
-
 static void append_channel(const struct terminal *terminal, const struct view_trial *trial,
                            const char *part, const json_t *channel)
 {
     const char *name = view_json_text(channel, "name"),
                *reason = view_json_string(channel, "reason");
-    const json_t *row = row_of(trial, part, name);
+    const json_t *row = view_telemetry_series(trial, part, name);
     struct view_count low = view_json_count(row, "minimum"), high = view_json_count(row, "maximum"),
                       samples = view_json_count(row, "samples");
     char a[NUMBER_SIZE], b[NUMBER_SIZE];

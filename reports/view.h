@@ -234,6 +234,13 @@ const char *view_no_headline_reason(const struct view_cell *cell);
 const char *view_verdict_words(const struct view_cell *cell);
 /* The same of a verdict's name; NULL for NULL. */
 const char *view_verdict_translate(const char *verdict);
+
+/*
+ * The entry of `series_rows` for a channel of a trial's telemetry ("device", "power_mw"); NULL: it has
+ * no values.
+ */
+const json_t *view_telemetry_series(const struct view_trial *trial, const char *part,
+                                    const char *channel);
 bool view_verdict_is_steady(const char *verdict);
 
 /*

@@ -2,6 +2,7 @@
 #include "reports/view_json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,4 +175,20 @@ void view_trial_finish(struct view_trial *trial)
     reading_list_finish(&trial->host);
     reading_list_finish(&trial->before);
     reading_list_finish(&trial->after);
+}
+
+const json_t *view_telemetry_series(const struct view_trial *trial, const char *part,
+                                    const char *channel)
+{
+    char name[256];
+    size_t i;
+    json_t *row;
+
+    snprintf(name, sizeof(name), "telemetry:%.32s.%.160s", part, channel);
+    json_array_foreach((json_t *)trial->series_rows, i, row)
+    {
+        if (strcmp(view_json_text(row, "name"), name) == 0)
+            return row;
+    }
+    return NULL;
 }
