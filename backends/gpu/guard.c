@@ -6,21 +6,25 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Handlers of others (LLVM's, a sanitizer's) come after ours. */
-static const int fatal_signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
-#define FATAL_SIGNALS (sizeof(fatal_signals) / sizeof(fatal_signals[0]))
-static struct sigaction others[FATAL_SIGNALS];
-static char last_words[512];
+/*
+ * Handlers of others (LLVM's, a sanitizer's) come after ours. SIGTERM is how a process is ended
+ * that has been silent too long: its compiler may hang.
+ */
+static const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTERM};
+#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
+static struct sigaction others[SIGNALS];
+static char last_words[512], words_when_stopped[512];
 
 void gpu_guard_end(void)
 {
-    for (size_t i = 0; i < FATAL_SIGNALS; i++)
-        sigaction(fatal_signals[i], &others[i], NULL);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &others[i], NULL);
 }
 
 static void say_last_words(int number)
 {
-    ssize_t told = write(STDERR_FILENO, last_words, strlen(last_words));
+    const char *words = number == SIGTERM ? words_when_stopped : last_words;
+    ssize_t told = write(STDERR_FILENO, words, strlen(words));
 
     (void)told;
     gpu_guard_end();
@@ -34,6 +38,8 @@ void gpu_guard_begin(const char *compiler, const char *file, const char *arch)
     snprintf(last_words, sizeof(last_words),
              "%s ended the process while it compiled %s for %s; does it know that arch?\n",
              compiler, file, arch);
-    for (size_t i = 0; i < FATAL_SIGNALS; i++)
-        sigaction(fatal_signals[i], &ours, &others[i]);
+    snprintf(words_when_stopped, sizeof(words_when_stopped),
+             "%s was still compiling %s for %s when it was stopped\n", compiler, file, arch);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &ours, &others[i]);
 }

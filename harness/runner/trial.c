@@ -207,6 +207,15 @@ static enum status handle(struct watch *watch, const struct message *message, st
     return status;
 }
 
+/* Ends it first, so that its last words, of where it was held up, are part of the reason. */
+static void stop_silent(struct watch *watch)
+{
+    process_stop(&watch->worker.process, STOP_GRACE_NS, &watch->exit);
+    watch->reaped = true;
+    fail(watch, STATUS_TIMEOUT, "no word from the worker for %.0f s",
+         (double)watch->request->silence_ns / 1e9);
+}
+
 /*
  * Reads until the worker ends, breaks the rules, or is silent too long. Messages that are there
  * already go into one transaction; it is committed before waiting.
@@ -236,8 +245,7 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
             if (watch->request->progress)
                 progress_tick(watch->request->progress);
             if (clock_monotonic_ns() - heard_ns > watch->request->silence_ns)
-                fail(watch, STATUS_TIMEOUT, "no word from the worker for %.0f s",
-                     (double)watch->request->silence_ns / 1e9);
+                stop_silent(watch);
             continue;
         }
         if (status == STATUS_NOT_FOUND)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backends/cuda/nvrtc.h"
 #include "tests/support/gpu_shim/core.h"
@@ -112,6 +113,9 @@ unsigned nvrtcCompileProgram(struct _nvrtcProgram *program, int option_count,
     SHIM_FAULT(unsigned, nvrtcCompileProgram);
     if (getenv("ASSAY_SHIM_COMPILER_ABORTS") != NULL)
         abort();
+    if (getenv("ASSAY_SHIM_COMPILER_HANGS") != NULL)
+        for (;;)
+            pause();
     if (!options_fit(option_count, options))
         return CUDA_NVRTC_ERROR_INVALID_OPTION;
     text = core_program_text(program->program);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backends/hip/rtc.h"
 #include "tests/support/gpu_shim/core.h"
@@ -82,6 +83,9 @@ unsigned hiprtcCompileProgram(struct _hiprtcProgram *program, int count, const c
     SHIM_FAULT(unsigned, hiprtcCompileProgram);
     if (getenv("ASSAY_SHIM_COMPILER_ABORTS") != NULL)
         abort(); /* as HIPRTC 5.2 does on an arch that it does not know */
+    if (getenv("ASSAY_SHIM_COMPILER_HANGS") != NULL)
+        for (;;)
+            pause();
     if (!options_fit(count, options))
         return HIP_RTC_ERROR_INVALID_OPTION;
     text = core_program_text(program->program);
