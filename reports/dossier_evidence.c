@@ -100,12 +100,35 @@ static enum status append_comparisons(struct text *out, struct store *store,
     return status;
 }
 
+enum status dossier_comparisons(struct text *out, struct store *store, const struct view *view,
+                                size_t *ret_rows, struct error *err)
+{
+    struct text table;
+    enum status status;
+
+    text_init(&table);
+    *ret_rows = 0;
+    status = append_comparisons(&table, store, view, ret_rows, err);
+    if (status == STATUS_OK && *ret_rows > 0) {
+        text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Every comparison "
+                         "in this database that one of these results takes part in; the ratio is "
+                         "of times, b to a</caption><thead><tr>"
+                         "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
+                         "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
+                         "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Ratio"
+                         "</th><th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
+        text_append_bytes(out, table.data, table.length);
+        text_append(out, "</tbody></table></div>\n");
+    }
+    text_finish(&table);
+    return status;
+}
+
 enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,
                               struct error *err)
 {
-    struct text table;
     size_t rows = 0;
-    enum status status = STATUS_OK;
+    enum status status;
 
     text_append(
         out,
@@ -119,23 +142,10 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
         "5 %. Both are measured on series whose truth is known (README, calibration). A gate "
         "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower by more than "
         "the margin, and decides nothing else.</p>\n");
-    text_init(&table);
-    status = append_comparisons(&table, store, view, &rows, err);
-    if (rows > 0) {
-        text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Every comparison "
-                         "in this database that one of these results takes part in; the ratio is "
-                         "of times, b to a</caption><thead><tr>"
-                         "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
-                         "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
-                         "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Ratio"
-                         "</th><th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
-        text_append_bytes(out, table.data, table.length);
-        text_append(out, "</tbody></table></div>\n");
-    } else {
+    status = dossier_comparisons(out, store, view, &rows, err);
+    if (rows == 0)
         text_append(out, "<p>No comparison with these results was made in this database, so no "
                          "decision is stated here.</p>\n");
-    }
-    text_finish(&table);
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include "harness/core/embed.h"
 #include "harness/core/file.h"
+#include "reports/dossier_internal.h"
 #include "reports/escape.h"
 #include "reports/html_internal.h"
 
@@ -273,6 +274,25 @@ static enum status write_cells(struct store *store, const struct view *view,
     return status;
 }
 
+/* What pairs and the like came to; nothing where nothing was compared. */
+static enum status append_comparisons(struct text *out, struct store *store,
+                                      const struct view *view, struct error *err)
+{
+    struct text table;
+    size_t rows = 0;
+    enum status status;
+
+    text_init(&table);
+    status = dossier_comparisons(&table, store, view, &rows, err);
+    if (rows > 0) {
+        text_append(out, "<h2 id=\"comparisons\">Comparisons</h2>\n");
+        text_append_bytes(out, table.data, table.length);
+    }
+    out->failed |= table.failed;
+    text_finish(&table);
+    return status;
+}
+
 enum status report_html(struct store *store, const int64_t *cells, size_t count, FILE *out,
                         struct error *err)
 {
@@ -292,7 +312,9 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
     append_masthead(&text, &view);
     text_append(&text, "<main>\n<h2 id=\"results\">Results</h2>\n");
     html_results(&text, &view);
-    status = write_cells(store, &view, &appendix, out, &text, err);
+    status = append_comparisons(&text, store, &view, err);
+    if (status == STATUS_OK)
+        status = write_cells(store, &view, &appendix, out, &text, err);
     if (status != STATUS_OK)
         goto cleanup;
     html_appendix_write(&text, &appendix);

@@ -204,6 +204,12 @@ class Compare(CliTest):
         self.assertIn(self.gate(campaign), (0, 3))
         self.assertEqual(self.assay("compare", campaign, "--record", "--db", self.db).status, 0)
         self.assertEqual([row[0] for row in self.stored()], ["ab", "gate"])
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)
+        with open(page, encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn('<h2 id="comparisons">Comparisons</h2>', page)
+        self.assertIn(f"<b>{self.stored()[0][1]}</b>", page)
         other = self.measure(workload=self.workload(1))
         self.assertEqual(self.gate(campaign + "/1", other), 2)
         self.assertEqual(self.stored()[-1][:2], ("gate", "not_comparable"))
