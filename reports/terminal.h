@@ -33,4 +33,11 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
 void report_terminal_cell(struct text *out, const struct view_campaign *campaign,
                           const struct view_cell *cell, size_t columns, bool colour);
 
+/*
+ * Every reading of the device and of one trial's surroundings with status, method and place. `cell` is
+ * loaded with VIEW_FULL.
+ */
+void report_terminal_readings(struct text *out, const struct view_cell *cell, size_t columns,
+                              bool colour);
+
 #endif

@@ -230,7 +230,7 @@ static void append_attempts(struct terminal *terminal, const struct view_cell *c
 
 static void append_checks(const struct terminal *terminal, const struct view_cell *cell)
 {
-    const struct view_trial *shown = NULL;
+    const struct view_trial *shown = terminal_shown_trial(cell);
 
     for (size_t i = 0; i < cell->trial_count; ++i)
         if (cell->trials[i].check_count && (!shown || (!shown->counted && cell->trials[i].counted)))
@@ -254,73 +254,8 @@ static void append_checks(const struct terminal *terminal, const struct view_cel
     }
 }
 
-#define VULNERABILITIES "host.cpu.vulnerabilities."
 
 /* The kernel lists each known flaw of processors; those that this one has not need no line each. */
-static bool is_not_affected(const struct reading *reading)
-{
-    return strncmp(reading->name, VULNERABILITIES, sizeof(VULNERABILITIES) - 1) == 0 &&
-           reading->status == READING_MEASURED && reading->type == READING_TEXT && reading->text &&
-           strcmp(reading->text, "Not affected") == 0;
-}
-
-static void append_not_affected(const struct terminal *terminal,
-                                const struct reading_list *readings)
-{
-    struct text line;
-
-    text_init(&line);
-    for (size_t i = 0; i < readings->count; ++i)
-        if (is_not_affected(&readings->items[i]))
-            text_append_format(&line, "%s%s", line.length ? ", " : "",
-                               readings->items[i].name + sizeof(VULNERABILITIES) - 1);
-    if (line.length)
-        terminal_fact(terminal, "host.cpu is not affected by", line.data);
-    text_finish(&line);
-}
-
-static void append_bytes(struct text *line, const struct reading *reading)
-{
-    char size[NUMBER_SIZE];
-
-    if (reading->type == READING_INTEGER && reading->unit && !strcmp(reading->unit, "bytes") &&
-        reading->integer >= 1024)
-        text_append_format(line, " (%s)", number_format_bytes((double)reading->integer, size));
-}
-
-static void append_readings(const struct terminal *terminal, const struct reading_list *readings)
-{
-    append_not_affected(terminal, readings);
-    for (size_t i = 0; i < readings->count; ++i) {
-        const struct reading *reading = &readings->items[i];
-        struct text line;
-
-        if (is_not_affected(reading))
-            continue;
-
-        text_init(&line);
-        if (reading->status != READING_MEASURED && reading->status != READING_DECLARED)
-            text_append_format(&line, "%s: %s",
-                               reading->status == READING_NOT_APPLICABLE
-                                   ? "not applicable"
-                                   : reading_status_name(reading->status),
-                               reading->reason ? reading->reason : "no reason given");
-        else if (reading->type == READING_TEXT)
-            text_append(&line, reading->text && *reading->text ? reading->text : "empty");
-        else if (reading->type == READING_INTEGER)
-            text_append_format(&line, "%lld", (long long)reading->integer);
-        else
-            text_append_format(&line, "%.6g", reading->real);
-        if (reading->unit && reading->status == READING_MEASURED)
-            text_append_format(&line, " %s", reading->unit);
-        append_bytes(&line, reading);
-        if (reading->status == READING_DECLARED)
-            text_append(&line, " (declared)");
-        terminal_fact(terminal, reading->name, line.data);
-        text_finish(&line);
-    }
-}
-
 static void append_components(const struct terminal *terminal, const struct view_trial *trial)
 {
     if (trial->component_count == 0)
@@ -442,7 +377,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
                           const struct view_cell *cell, size_t columns, bool colour)
 {
     struct terminal terminal = terminal_make(out, columns, colour);
-    const struct view_trial *shown = NULL;
+    const struct view_trial *shown = terminal_shown_trial(cell);
     struct text line;
 
     text_init(&line);
@@ -465,18 +400,15 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
         append_attempts(&terminal, cell);
     append_checks(&terminal, cell);
     append_identity(&terminal, campaign, cell);
-    append_readings(&terminal, &cell->device.readings);
-    for (size_t i = 0; i < cell->trial_count; ++i)
-        if (cell->trials[i].host.count && (!shown || (!shown->counted && cell->trials[i].counted)))
-            shown = &cell->trials[i];
+    terminal_readings(&terminal, &cell->device.readings, false);
     if (shown) {
         char heading[64];
 
         terminal_heading(&terminal, "Host");
-        append_readings(&terminal, &shown->host);
+        terminal_readings(&terminal, &shown->host, false);
         snprintf(heading, sizeof(heading), "Load before trial %lld", (long long)shown->number);
         terminal_heading(&terminal, heading);
-        append_readings(&terminal, &shown->before);
+        terminal_readings(&terminal, &shown->before, false);
         append_kernels(&terminal, shown);
         append_components(&terminal, shown);
     }

@@ -31,6 +31,12 @@ void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, con
 void terminal_fact(const struct terminal *terminal, const char *label, const char *value);
 void terminal_heading(const struct terminal *terminal, const char *heading);
 
+/* terminal_readings.c: each on a line; `sources`: with its status, method and place. */
+void terminal_readings(const struct terminal *terminal, const struct reading_list *readings,
+                       bool sources);
+/* The trial whose surroundings stand for the cell's; NULL: none told any. */
+const struct view_trial *terminal_shown_trial(const struct view_cell *cell);
+
 /* terminal_telemetry.c: what was sampled beside a trial, and what could not be had. */
 struct view_trial;
 void terminal_telemetry(const struct terminal *terminal, const struct view_trial *trial);

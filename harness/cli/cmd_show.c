@@ -11,7 +11,7 @@
 #include "results/ledger.h"
 #include "results/store.h"
 
-enum { KEY_SERIES = 's', KEY_DUMP = 'u' };
+enum { KEY_SERIES = 's', KEY_DUMP = 'u', KEY_READINGS = 'r' };
 
 /* The raw samples of every trial as CSV, the form that `assay analyze` reads. */
 static int show_series(struct store *store, int64_t cell)
@@ -65,8 +65,11 @@ static int show(const struct command_line *line, struct store *store, void *cont
     if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)
         return command_fail(&err);
     text_init(&out);
-    report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
-                         output_columns(), output_colour());
+    if (command_has(line, KEY_READINGS))
+        report_terminal_readings(&out, &view.cells[0], output_columns(), output_colour());
+    else
+        report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
+                             output_columns(), output_colour());
     view_finish(&view);
     return output_text(&out);
 }
@@ -78,6 +81,10 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"series", KEY_SERIES, NULL, 0, "the raw samples of all its trials, as CSV", 0},
+    {"readings", KEY_READINGS, NULL, 0,
+     "every reading of the device and of a trial's surroundings, with its status, and how and where it "
+     "was had",
+     0},
     {"dump", KEY_DUMP, "TOOL", 0,
      "what lscpu, clinfo, nvidia-smi ... said of the machine before its campaign, verbatim", 0},
     {0}};

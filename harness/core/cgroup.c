@@ -104,21 +104,22 @@ static void read_control(struct reading_list *list, const char *name, const char
 /* Version 1 has quota and period in two files; they are put together as version 2 writes them. */
 static void read_cpu_max(struct reading_list *list)
 {
-    char path[PATH_MAX], *quota = NULL, *period = NULL, *words = NULL;
+    char path[PATH_MAX], source[PATH_MAX] = "", *quota = NULL, *period = NULL, *words = NULL;
 
     if (cgroup_find(NULL, "cpu.max", NULL, path) ||
         !cgroup_find("cpu", NULL, "cpu.cfs_quota_us", path)) {
         read_control(list, "cgroup.cpu_max", NULL, "cpu.max", NULL);
         return;
     }
+    snprintf(source, sizeof(source), "%s", path);
     if (machine_read_line(path, &quota, NULL) == STATUS_OK &&
         cgroup_find("cpu", NULL, "cpu.cfs_period_us", path) &&
         machine_read_line(path, &period, NULL) == STATUS_OK)
         words = text_format("%s %s", quota[0] == '-' ? "max" : quota, period);
     if (words)
-        reading_add_text(list, "cgroup.cpu_max", words, "cpu.cfs_quota_us and cpu.cfs_period_us");
+        reading_add_text(list, "cgroup.cpu_max", words, source);
     else
-        reading_add_missing(list, "cgroup.cpu_max", READING_UNAVAILABLE, "cpu.cfs_quota_us",
+        reading_add_missing(list, "cgroup.cpu_max", READING_UNAVAILABLE, source,
                             "it cannot be read");
     free(words);
     free(quota);
@@ -161,7 +162,7 @@ void cgroup_read_usage(struct reading_list *list)
     read_control(list, "cgroup.memory_current", "memory", "memory.current",
                  "memory.usage_in_bytes");
     if (throttled >= 0)
-        reading_add_integer(list, "cgroup.throttled_periods", throttled, NULL, "cpu.stat");
+        reading_add_integer(list, "cgroup.throttled_periods", throttled, NULL, path);
     else
         reading_add_missing(list, "cgroup.throttled_periods", READING_UNAVAILABLE, "cpu.stat",
                             "no CPU controller in this group");

@@ -66,6 +66,16 @@ static struct reading *find(const struct reading_list *list, const char *name)
     return NULL;
 }
 
+const char *reading_method(const char *source)
+{
+    if (!source || !*source)
+        return "told by";
+    if (*source == '/')
+        return "read from";
+    return source[strspn(source, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] ? "told by"
+                                                                          : "environment variable";
+}
+
 const struct reading *reading_find(const struct reading_list *list, const char *name)
 {
     return find(list, name);

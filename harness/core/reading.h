@@ -38,7 +38,7 @@ struct reading {
     int64_t integer;
     double real;
     char *unit;   /* "bytes", "hz", "mw"; NULL when it has none */
-    char *source; /* where it was read: "/proc/cpuinfo", "clGetDeviceInfo" */
+    char *source; /* place and method in one: "/proc/cpuinfo", "clGetDeviceInfo"; reading_method */
     char *reason; /* why there is no value */
 };
 
@@ -64,6 +64,12 @@ void reading_add_missing(struct reading_list *list, const char *name, enum readi
 
 /* The reading with this name, or NULL. */
 const struct reading *reading_find(const struct reading_list *list, const char *name);
+
+/*
+ * How a source tells: "read from" a path, "environment variable" of that name, "told by" a call or
+ * whatever else it names. FORMAT.md has the forms.
+ */
+const char *reading_method(const char *source);
 
 const char *reading_status_name(enum reading_status status);
 bool reading_status_from_name(const char *name, enum reading_status *ret);

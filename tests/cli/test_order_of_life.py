@@ -323,6 +323,33 @@ class Interrupt(CliTest):
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(call.json()["trials_ok"], 0)
 
+    def test_every_reading_has_status_and_source(self):
+        """In the forms of results/FORMAT.md, and in words by show --readings."""
+        self.assertEqual(self.run_synthetic().status, 0)
+        result = self.query("SELECT result FROM results")[0][0]
+        record = self.assay("show", result, "--json", "--db", self.db).json()
+        environment = record["trials"][0]["environment"]
+        shown = self.assay("show", result, "--readings", "--db", self.db, COLUMNS="200")
+        self.assertEqual(shown.status, 0, shown.err)
+        lines = shown.out.splitlines()
+        read = 0
+        for readings in (record["device"]["readings"], *environment.values()):
+            self.assertTrue(readings)
+            for name, reading in readings.items():
+                with self.subTest(name):
+                    self.assertIn(reading["status"], ("measured", "declared", "unavailable", "denied",
+                                                      "not_applicable"))
+                    self.assertEqual("value" in reading, reading["status"] in ("measured", "declared"))
+                    self.assertEqual("reason" in reading, "value" not in reading)
+                    self.assertRegex(reading["source"], r"^(/\S+( [\w ]+)?|[A-Z0-9_]+|[\w().,:/ ]+)$")
+                    words = ("read from " if reading["source"].startswith("/") else "told by ") \
+                        if reading["source"] != "ASSAY_NULL" else "environment variable "
+                    at = next(i for i, line in enumerate(lines) if line.split()[:1] == [name])
+                    text = " ".join(lines[at:at + 4])
+                    self.assertIn((words + reading["source"])[:60], " ".join(text.split()))
+                    read += reading["source"].startswith("/")
+        self.assertGreater(read, 20)
+
     def assert_verify_is_stopped(self, path):
         """Ctrl-C in the midst of it: it has more findings to tell than the pipe takes, and waits."""
         read, write = os.pipe()
