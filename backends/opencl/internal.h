@@ -33,6 +33,7 @@ struct opencl_state {
     uint32_t platform_count;
     struct opencl_slot *slots;
     uint32_t slot_count;
+    uint32_t devices_left_out, platforms_left_out; /* beyond the bounds above */
 };
 
 struct opencl_device {
@@ -57,6 +58,12 @@ static inline struct opencl_device *opencl_device(struct device *device)
 {
     return (struct opencl_device *)device;
 }
+
+/*
+ * UNSUPPORTED, with how many are beyond the bounds. A device of its own stands for them, behind the
+ * last that is listed, so that people see it.
+ */
+enum status opencl_left_out(const struct opencl_state *state, struct error *err);
 
 /* info.c: what is asked: exactly one of platform and device is set. */
 struct opencl_object {

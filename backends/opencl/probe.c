@@ -30,6 +30,15 @@ static char *find_library(const struct opencl_api *api, struct _cl_platform_id *
     return path;
 }
 
+enum status opencl_left_out(const struct opencl_state *state, struct error *err)
+{
+    return error_set(err, STATUS_UNSUPPORTED,
+                     "%u more devices and %u more platforms are left out: assay lists at most %d "
+                     "devices of %d platforms; let the loader take fewer drivers (OCL_ICD_VENDORS)",
+                     state->devices_left_out, state->platforms_left_out, OPENCL_DEVICES_MAX,
+                     OPENCL_PLATFORMS_MAX);
+}
+
 static enum status add_devices(struct opencl_state *state, struct opencl_platform *platform,
                                struct error *err)
 {
@@ -48,10 +57,12 @@ static enum status add_devices(struct opencl_state *state, struct opencl_platfor
                              : "");
     if (code != OCL_SUCCESS)
         return opencl_fail(err, NULL, "clGetDeviceIDs", code);
-    if (count > OPENCL_DEVICES_MAX - state->slot_count)
+    if (count > OPENCL_DEVICES_MAX - state->slot_count) {
+        state->devices_left_out += count - (OPENCL_DEVICES_MAX - state->slot_count);
         count = OPENCL_DEVICES_MAX - state->slot_count;
+    }
     if (count == 0)
-        return error_set(err, STATUS_UNSUPPORTED, "more than %d devices", OPENCL_DEVICES_MAX);
+        return opencl_left_out(state, err);
     ids = calloc(count, sizeof(*ids));
     slots = realloc(state->slots, (state->slot_count + count) * sizeof(*slots));
     if (slots != NULL)
@@ -145,8 +156,10 @@ static enum status find_platforms(struct opencl_state *state, struct error *err)
         return no_platform(state, err);
     if (code != OCL_SUCCESS)
         return opencl_fail(err, state->lib.path, "clGetPlatformIDs", code);
-    if (count > OPENCL_PLATFORMS_MAX)
+    if (count > OPENCL_PLATFORMS_MAX) {
+        state->platforms_left_out = count - OPENCL_PLATFORMS_MAX;
         count = OPENCL_PLATFORMS_MAX;
+    }
     state->platforms = calloc(count, sizeof(*state->platforms));
     if (state->platforms == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
@@ -170,8 +183,36 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     if (status == STATUS_OK)
         opencl_clblast_open(&state->api, &state->clblast);
     if (status == STATUS_OK)
-        *ret_device_count = state->slot_count;
+        *ret_device_count =
+            state->slot_count + (state->devices_left_out > 0 || state->platforms_left_out > 0);
     return status;
+}
+
+/* The device behind the last one stands for those that are left out. */
+static bool is_listed(const struct backend *backend, uint32_t index)
+{
+    return index < ((const struct opencl_state *)backend->state)->slot_count;
+}
+
+static enum status device_info(struct backend *backend, uint32_t index, struct device_info *ret,
+                               struct error *err)
+{
+    return is_listed(backend, index) ? opencl_device_info(backend, index, ret, err)
+                                     : opencl_left_out(backend->state, err);
+}
+
+static enum status device_open(struct backend *backend, uint32_t index,
+                               const struct device_options *options, struct device **ret,
+                               struct error *err)
+{
+    return is_listed(backend, index) ? opencl_device_open(backend, index, options, ret, err)
+                                     : opencl_left_out(backend->state, err);
+}
+
+static void files(struct backend *backend, uint32_t index, struct backend_file_list *ret)
+{
+    if (is_listed(backend, index))
+        opencl_files(backend, index, ret);
 }
 
 static size_t libraries(struct backend *backend, struct backend_library *ret, size_t capacity)
@@ -203,8 +244,8 @@ const struct backend_ops opencl_backend_ops = {
     .name = "opencl",
     .description = "OpenCL through the ICD loader",
     .probe = probe,
-    .device_info = opencl_device_info,
-    .device_open = opencl_device_open,
+    .device_info = device_info,
+    .device_open = device_open,
     .libraries = libraries,
-    .files = opencl_files,
+    .files = files,
 };

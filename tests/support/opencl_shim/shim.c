@@ -31,6 +31,7 @@ static struct opencl_api real;
 static int calls[FUNCTION_COUNT];
 static int live;
 static int fail_function = -1, fail_n, fail_code;
+static unsigned pretended;
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -53,6 +54,11 @@ EXPORT int assay_shim_calls(const char *function)
         if (strcmp(names[i], function) == 0)
             return calls[i];
     return -1;
+}
+
+EXPORT void assay_shim_devices(unsigned count)
+{
+    pretended = count;
 }
 
 EXPORT int assay_shim_live(void)
@@ -141,10 +147,32 @@ QUERY(clGetPlatformInfo,
       (struct _cl_platform_id * platform, uint32_t what, size_t size, void *value,
        size_t *size_ret),
       (platform, what, size, value, size_ret))
-CALL(clGetDeviceIDs,
-     (struct _cl_platform_id * platform, uint64_t type, uint32_t count, struct _cl_device_id **ids,
-      uint32_t *ret),
-     (platform, type, count, ids, ret))
+static int32_t device_ids(struct _cl_platform_id *platform, uint64_t type, uint32_t count,
+                          struct _cl_device_id **ids, uint32_t *ret)
+{
+    struct _cl_device_id *first;
+    int32_t code;
+
+    if (pretended == 0)
+        return real.clGetDeviceIDs(platform, type, count, ids, ret);
+    code = real.clGetDeviceIDs(platform, type, 1, &first, NULL);
+    if (code != OCL_SUCCESS)
+        return code;
+    for (uint32_t i = 0; ids != NULL && i < count && i < pretended; i++)
+        ids[i] = first;
+    if (ret != NULL)
+        *ret = pretended;
+    return OCL_SUCCESS;
+}
+
+EXPORT int32_t clGetDeviceIDs(struct _cl_platform_id *platform, uint64_t type, uint32_t count,
+                              struct _cl_device_id **ids, uint32_t *ret);
+int32_t clGetDeviceIDs(struct _cl_platform_id *platform, uint64_t type, uint32_t count,
+                       struct _cl_device_id **ids, uint32_t *ret)
+{
+    return fails(FUNCTION_clGetDeviceIDs) ? fail_code
+                                          : device_ids(platform, type, count, ids, ret);
+}
 QUERY(clGetDeviceInfo,
       (struct _cl_device_id * device, uint32_t what, size_t size, void *value, size_t *size_ret),
       (device, what, size, value, size_ret))

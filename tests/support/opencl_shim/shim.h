@@ -12,6 +12,9 @@
 /* From now on; counting starts anew. NULL: nothing fails. */
 void assay_shim_fail(const char *function, int n, int code);
 
+/* From now on every platform says that it has so many devices; each is its first one. 0: the truth. */
+void assay_shim_devices(unsigned count);
+
 /* Calls of a function since the last assay_shim_fail. */
 int assay_shim_calls(const char *function);
 

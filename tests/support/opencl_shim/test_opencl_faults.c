@@ -20,6 +20,7 @@
 static __typeof__(&assay_shim_fail) shim_fail;
 static __typeof__(&assay_shim_calls) shim_calls;
 static __typeof__(&assay_shim_live) shim_live;
+static __typeof__(&assay_shim_devices) shim_devices;
 
 static const char text[] = "KERNEL(twice, GLOBAL u32 *out, u32 k, u64 n)\n"
                            "{\n"
@@ -238,6 +239,34 @@ static void test_no_platform(void **state)
     assert_non_null(strstr(outcome.err.message, "it offers no device"));
 }
 
+/* More devices than are listed: one behind the last stands for the others, and says so. */
+static void test_too_many_devices(void **state)
+{
+    struct backend *backend = &backends[backend_used++];
+    struct device_options options = {0};
+    struct device *device = NULL;
+    struct device_info info;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    backend->ops = &opencl_backend_ops;
+    shim_fail(NULL, 0, 0);
+    shim_devices(300);
+    assert_int_equal(backend_probe(backend, &err), STATUS_OK);
+    shim_devices(0);
+    assert_int_equal(backend->device_count, 257);
+    assert_int_equal(backend_device_info(backend, 255, &info, &err), STATUS_OK);
+    device_info_finish(&info);
+    assert_int_equal(backend_device_info(backend, 256, &info, &err), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "more devices"));
+    assert_non_null(strstr(err.message, "at most 256 devices"));
+    assert_true(atoi(err.message) >= 44);
+    assert_int_equal(backend_device_open(backend, 256, &options, &device, &err),
+                     STATUS_UNSUPPORTED);
+    assert_int_equal(backend_device_open(backend, 255, &options, &device, &err), STATUS_OK);
+    device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_lies),
         cmocka_unit_test(test_unknown_code),
         cmocka_unit_test(test_no_platform),
+        cmocka_unit_test(test_too_many_devices),
     };
     struct opencl_api api;
     struct dynlib lib = {0};
@@ -270,7 +300,8 @@ int main(void)
     *(void **)&shim_fail = dlsym(shim, "assay_shim_fail");
     *(void **)&shim_calls = dlsym(shim, "assay_shim_calls");
     *(void **)&shim_live = dlsym(shim, "assay_shim_live");
-    if (shim_fail == NULL || shim_calls == NULL || shim_live == NULL)
+    *(void **)&shim_devices = dlsym(shim, "assay_shim_devices");
+    if (shim_fail == NULL || shim_calls == NULL || shim_live == NULL || shim_devices == NULL)
         return 1;
     setenv("ASSAY_LIB_OPENCL", SHIM_PATH, 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
