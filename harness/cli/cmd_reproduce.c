@@ -56,6 +56,8 @@ static void append_headline(struct text *out, enum outcome outcome, const struct
     case NOT_REPRODUCED:
         text_append_format(out, "Not reproduced: %s takes %.4g times as long as %s.\n",
                            finding->again, numbers->ratio.value, finding->original);
+        text_append(out, "That interval holds how trials of one session differ, not how sessions do: "
+                         "where this machine drifts, reproduce it once more before you decide.\n");
         break;
     case NOT_REPRODUCIBLE:
         text_append_format(out, "Not reproducible here: %s\n", finding->reason);
@@ -234,6 +236,11 @@ const struct command command_reproduce = {
         "Workload, protocol, precision, batch, seed and the sizes chosen come out of the record, "
         "not from today's files. The new campaign names the old one in its plan; the "
         "comparison of both is stored.\n"
+        "\n"
+        "The interval rests on how the trials of each session differ. How far a machine drifts from "
+        "one session to the next cannot be told from two of them, so a small difference that is not "
+        "reproduced may be that: call it again, on an idle machine, and look at all of the "
+        "comparisons (a dossier lists them).\n"
         "\n"
         "Exit status 0: reproduced (equivalent within the margin); 1: not reproduced; 2: not "
         "reproducible here; 3: inconclusive. 4 and above: the command itself failed.",

@@ -64,6 +64,10 @@ class Reproduce(CliTest):
         call = self.assay("reproduce", told["again"], "--db", self.db, **self.KNOWN)
         self.assertEqual(call.status, 0, call.err)
         self.assertRegex(call.out, "^Reproduced: [0-9a-f]{8}/1 agrees with")
+        self.assertNotIn("sessions", call.out.splitlines()[1])
+        call = self.assay("reproduce", told["again"], "--db", self.db, **self.SLOWER)
+        self.assertEqual(call.status, 1, call.err)
+        self.assertRegex(call.out, r"^Not reproduced: .*\n.*not how sessions do")
 
     def test_worked_out_again(self):
         self.assertEqual(self.reproduce(self.measure(**self.KNOWN), **self.SLOWER).status, 1)
