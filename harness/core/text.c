@@ -34,7 +34,8 @@ bool text_ok(const struct text *text)
     return !text->failed;
 }
 
-bool text_reserve(struct text *text, size_t more)
+/* Room for `more` bytes and the final NUL. */
+static bool reserve(struct text *text, size_t more)
 {
     size_t needed, capacity;
     char *data;
@@ -64,7 +65,7 @@ bool text_reserve(struct text *text, size_t more)
 
 void text_append_bytes(struct text *text, const void *bytes, size_t length)
 {
-    if (length == 0 || !text_reserve(text, length))
+    if (length == 0 || !reserve(text, length))
         return;
     memcpy(text->data + text->length, bytes, length);
     text->length += length;
@@ -87,7 +88,7 @@ void text_append_formatv(struct text *text, const char *format, va_list args)
     size_t room;
     int length;
 
-    if (!text_reserve(text, 63))
+    if (!reserve(text, 63))
         return;
     room = text->capacity - text->length;
     va_copy(again, args);
@@ -99,7 +100,7 @@ void text_append_formatv(struct text *text, const char *format, va_list args)
         text->length += (size_t)length;
     } else {
         text->data[text->length] = '\0';
-        if (text_reserve(text, (size_t)length)) {
+        if (reserve(text, (size_t)length)) {
             vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
             text->length += (size_t)length;
         }
@@ -120,7 +121,7 @@ char *text_steal(struct text *text)
 {
     char *data = NULL;
 
-    if (text_reserve(text, 0)) {
+    if (reserve(text, 0)) {
         data = text->data;
         text_init(text);
     }

@@ -24,12 +24,6 @@ void text_finish(struct text *text);
 void text_clear(struct text *text);
 bool text_ok(const struct text *text);
 
-/*
- * Makes room for `more` bytes and the final NUL, so that the caller can write them behind
- * data[length]; whoever does sets the length and the NUL. False when it failed.
- */
-bool text_reserve(struct text *text, size_t more);
-
 void text_append(struct text *text, const char *string);
 void text_append_bytes(struct text *text, const void *bytes, size_t length);
 void text_append_char(struct text *text, char c);
