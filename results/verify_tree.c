@@ -30,7 +30,6 @@ struct verify_tree {
     int64_t expected_size; /* of the head that the user expects; -1: any */
     bool expects, head_seen;
     struct digest expected;
-    int64_t expected_at;
     bool failed;                     /* out of memory */
     struct verify_findings findings; /* of what was handed over */
 };
@@ -241,7 +240,6 @@ static void check_head(struct verify_tree *tree)
         return;
     root = merkle_root(&tree->merkle);
     tree->head_seen = digest_equal(&root, &tree->expected);
-    tree->expected_at = (int64_t)tree->merkle.size;
 }
 
 static enum status parse_head(struct verify_tree *tree, struct error *err)
