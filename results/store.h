@@ -55,7 +55,7 @@ enum status store_batch_end(struct store *store, bool commit, struct error *err)
 enum status store_put_json(struct store *store, const char *kind, const json_t *json,
                            struct digest *ret, struct error *err);
 enum status store_get_json(struct store *store, const struct digest *digest, json_t **ret,
-                           struct error *err);
+                           struct error *err); /* UNAVAILABLE: a bundle withheld it */
 /* Content-addressed text (kernel text, compiler log); idempotent. */
 enum status store_put_text(struct store *store, const char *kind, const char *text, size_t length,
                            struct digest *ret, struct error *err);
