@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/text.h"
@@ -92,41 +93,83 @@ enum status cuda_device_arch(const struct cuda_state *state, int device, int *re
     return STATUS_OK;
 }
 
-/* As NVML writes it; the slice's own with MIG. */
-static char *read_uuid(const struct cuda_driver_api *api, int device, struct reading_list *list)
+static char *uuid_text(const char *kind, const struct cuda_uuid *uuid)
 {
-    const char *source = "cuDeviceGetUuid_v2";
-    struct cuda_uuid uuid = {{0}};
     struct text text;
-    char *result;
+
+    text_init(&text);
+    text_append_format(&text, "%s-", kind);
+    for (size_t i = 0; i < sizeof(uuid->bytes); i++)
+        text_append_format(&text, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                           (unsigned char)uuid->bytes[i]);
+    return text_steal(&text);
+}
+
+/*
+ * A slice of MIG has a UUID of its own, not its board's: by NVML, and where NVML does not tell
+ * whether MIG is on, by the driver's older function. `whole` is the UUID's text, were it a board's.
+ */
+static bool is_slice(struct cuda_state *state, int device, const char *pci,
+                     const struct cuda_uuid *uuid, const char *whole)
+{
+    const struct nvml_api *nvml = &state->nvml;
+    struct nvmlDevice_st *board = NULL;
+    struct cuda_uuid other;
+    char told[96] = "";
+    unsigned mode = 0, pending = 0;
+
+    if (cuda_nvml_device(state, pci, &board, NULL) == STATUS_OK &&
+        nvml->nvmlDeviceGetMigMode != NULL && nvml->nvmlDeviceGetUUID != NULL &&
+        nvml->nvmlDeviceGetMigMode(board, &mode, &pending) == NVML_OUR_SUCCESS &&
+        nvml->nvmlDeviceGetUUID(board, told, sizeof(told) - 1) == NVML_OUR_SUCCESS)
+        return mode != 0 && strcmp(told, whole) != 0;
+    return state->driver.cuDeviceGetUuid_old != NULL &&
+           state->driver.cuDeviceGetUuid_old(&other, device) == CUDA_DRIVER_SUCCESS &&
+           memcmp(&other, uuid, sizeof(other)) != 0;
+}
+
+enum status cuda_device_uuid(struct cuda_state *state, int device, const char *pci, char **ret,
+                             const char **ret_source, struct error *err)
+{
+    const struct cuda_driver_api *api = &state->driver;
+    struct cuda_uuid uuid = {{0}};
+    char *text;
     unsigned code;
 
-    if (api->cuDeviceGetUuid != NULL) {
+    *ret_source = api->cuDeviceGetUuid != NULL || api->cuDeviceGetUuid_old == NULL
+                      ? "cuDeviceGetUuid_v2"
+                      : "cuDeviceGetUuid";
+    if (api->cuDeviceGetUuid != NULL)
         code = api->cuDeviceGetUuid(&uuid, device);
-    } else if (api->cuDeviceGetUuid_old != NULL) {
-        source = "cuDeviceGetUuid";
+    else if (api->cuDeviceGetUuid_old != NULL)
         code = api->cuDeviceGetUuid_old(&uuid, device);
-    } else {
-        reading_add_missing(list, "device.uuid", READING_UNAVAILABLE, source,
-                            "the driver has no such function");
-        return NULL;
+    else
+        return error_set(err, STATUS_UNAVAILABLE, "the driver has no such function");
+    if (code != CUDA_DRIVER_SUCCESS)
+        return cuda_fail(api, err, NULL, *ret_source, code);
+    text = uuid_text("GPU", &uuid);
+    if (text != NULL && api->cuDeviceGetUuid != NULL && is_slice(state, device, pci, &uuid, text)) {
+        free(text);
+        text = uuid_text("MIG", &uuid);
     }
-    if (code != CUDA_DRIVER_SUCCESS) {
-        struct error error = ERROR_INIT;
+    if (text == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    *ret = text;
+    return STATUS_OK;
+}
 
-        cuda_fail(api, &error, NULL, source, code);
+static char *read_uuid(struct cuda_state *state, int device, const char *pci,
+                       struct reading_list *list)
+{
+    struct error error = ERROR_INIT;
+    const char *source = NULL;
+    char *text = NULL;
+
+    if (cuda_device_uuid(state, device, pci, &text, &source, &error) == STATUS_OK)
+        reading_add_text(list, "device.uuid", text, source);
+    else
         reading_add_missing(list, "device.uuid", READING_UNAVAILABLE, source, error.message);
-        return NULL;
-    }
-    text_init(&text);
-    text_append(&text, "GPU-");
-    for (size_t i = 0; i < sizeof(uuid.bytes); i++)
-        text_append_format(&text, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                           (unsigned char)uuid.bytes[i]);
-    result = text_steal(&text);
-    if (result != NULL)
-        reading_add_text(list, "device.uuid", result, source);
-    return result;
+    return text;
 }
 
 static char *printable(const char *raw)
@@ -154,6 +197,7 @@ static enum status fill(struct cuda_state *state, int device, struct device_info
     struct reading_list *list = &info->readings;
     char raw[256] = "", pci[CUDA_PCI_SIZE] = "", capability[16];
     size_t memory = 0;
+    bool has_pci;
     int arch = 0;
     enum status status;
     unsigned code = api->cuDeviceGetName(raw, sizeof(raw) - 1, device);
@@ -166,10 +210,11 @@ static enum status fill(struct cuda_state *state, int device, struct device_info
     status = cuda_device_arch(state, device, &arch, err);
     if (status != STATUS_OK)
         return status;
+    has_pci = api->cuDeviceGetPCIBusId(pci, sizeof(pci), device) == CUDA_DRIVER_SUCCESS;
     info->name = printable(raw);
     info->vendor = strdup("NVIDIA");
     info->type = DEVICE_GPU;
-    info->uuid = read_uuid(api, device, list);
+    info->uuid = read_uuid(state, device, has_pci ? pci : NULL, list);
     reading_add_text(list, "device.name", info->name != NULL ? info->name : "", "cuDeviceGetName");
     reading_add_text(list, "device.vendor", "NVIDIA", "libcuda.so.1");
     if (memory > 0 && memory <= INT64_MAX) {
@@ -199,13 +244,12 @@ static enum status fill(struct cuda_state *state, int device, struct device_info
         else if (question->attribute == CUDA_DEVICE_INTEGRATED)
             info->unified_memory = value != 0;
     }
-    code = api->cuDeviceGetPCIBusId(pci, sizeof(pci), device);
-    if (code == CUDA_DRIVER_SUCCESS)
+    if (has_pci)
         reading_add_text(list, "device.pci_address", pci, "cuDeviceGetPCIBusId");
     else
         reading_add_missing(list, "device.pci_address", READING_UNAVAILABLE, "cuDeviceGetPCIBusId",
                             "the driver does not tell it");
-    cuda_add_identity(state, code == CUDA_DRIVER_SUCCESS ? pci : NULL, list);
+    cuda_add_identity(state, has_pci ? pci : NULL, list);
     gpu_add_arithmetic_readings(list, "CUDA C++ programming guide, floating-point standard");
     return STATUS_OK;
 }

@@ -59,6 +59,14 @@ enum status cuda_device_info(struct backend *backend, uint32_t index, struct dev
 enum status cuda_device_arch(const struct cuda_state *state, int device, int *ret,
                              struct error *err);
 
+/*
+ * "GPU-..." as NVML writes it, or "MIG-..." of a slice; heap. `ret_source`: the function asked,
+ * also on failure. `pci` is NULL where it is not known. UNAVAILABLE: the driver has no such
+ * function; else as cuda_fail.
+ */
+enum status cuda_device_uuid(struct cuda_state *state, int device, const char *pci, char **ret,
+                             const char **ret_source, struct error *err);
+
 /* identity.c: what NVML tells of the board, as readings "device.*". */
 void cuda_add_identity(struct cuda_state *state, const char *pci, struct reading_list *list);
 

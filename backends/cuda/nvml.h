@@ -37,7 +37,11 @@ struct nvml_memory {
     unsigned long long total, free, used;
 };
 
-/* nvmlProcessInfo_v2_t */
+/*
+ * nvmlProcessInfo_v2_t, which the function ending in _v2 always fills. The one in _v3 fills an
+ * array of it, too, but for the first drivers of 535 (CUDA 12.2), whose entries are 8 bytes longer:
+ * it is asked where the other is not there.
+ */
 struct nvml_process {
     unsigned pid;
     unsigned long long used_bytes;
@@ -62,6 +66,7 @@ struct nvml_process {
 
 /* Each may be missing in an old library, and unsupported on a device. */
 #define NVML_OPTIONAL_MAP(X)                                                                       \
+    X(unsigned, nvmlDeviceGetHandleByUUID, (const char *uuid, struct nvmlDevice_st **device))      \
     X(unsigned, nvmlSystemGetProcessName, (unsigned pid, char *text, unsigned length))             \
     X(unsigned, nvmlDeviceGetUUID, (struct nvmlDevice_st * device, char *text, unsigned length))   \
     X(unsigned, nvmlDeviceGetSerial, (struct nvmlDevice_st * device, char *text, unsigned length)) \

@@ -14,7 +14,9 @@
 struct cuda_telemetry {
     struct telemetry base;
     const struct nvml_api *api;
-    struct nvmlDevice_st *device;
+    struct nvmlDevice_st *device; /* the board */
+    /* Whose memory and processes count: a slice of MIG where it is one, else the board. */
+    struct nvmlDevice_st *slice;
 };
 
 /* One channel: how it is asked. NVML_OUR_SUCCESS and the value, or NVML's result. */
@@ -22,6 +24,7 @@ struct source {
     const char *name, *call;
     enum telemetry_kind kind;
     unsigned (*read)(const struct nvml_api *api, struct nvmlDevice_st *device, int64_t *ret);
+    bool of_slice;
 };
 
 /* As if the library said so itself. */
@@ -177,7 +180,7 @@ static const struct source sources[] = {
     {"busy_percent", "nvmlDeviceGetUtilizationRates.gpu", TELEMETRY_GAUGE, read_busy},
     {"memory_busy_percent", "nvmlDeviceGetUtilizationRates.memory", TELEMETRY_GAUGE,
      read_memory_busy},
-    {"memory_used_bytes", "nvmlDeviceGetMemoryInfo", TELEMETRY_GAUGE, read_memory_used},
+    {"memory_used_bytes", "nvmlDeviceGetMemoryInfo", TELEMETRY_GAUGE, read_memory_used, true},
     {"performance_state", "nvmlDeviceGetPerformanceState", TELEMETRY_GAUGE, read_state},
     {"fan_percent", "nvmlDeviceGetFanSpeed", TELEMETRY_GAUGE, read_fan},
     {"ecc_corrected", "nvmlDeviceGetTotalEccErrors(volatile, corrected)", TELEMETRY_COUNTER,
@@ -191,6 +194,12 @@ static const struct source sources[] = {
 };
 #define SOURCES (sizeof(sources) / sizeof(sources[0]))
 
+static unsigned ask_source(const struct cuda_telemetry *self, const struct source *source,
+                           int64_t *ret)
+{
+    return source->read(self->api, source->of_slice ? self->slice : self->device, ret);
+}
+
 static enum status read_all(struct telemetry *base, int64_t *values, struct error *err)
 {
     const struct cuda_telemetry *self = (const struct cuda_telemetry *)base;
@@ -201,7 +210,7 @@ static enum status read_all(struct telemetry *base, int64_t *values, struct erro
         values[i] = TELEMETRY_MISSING;
         if (base->channels[i].reason[0] != '\0')
             continue;
-        result = sources[i].read(self->api, self->device, &values[i]);
+        result = ask_source(self, &sources[i], &values[i]);
         if (result == NVML_OUR_GPU_IS_LOST)
             return error_set(err, STATUS_DEVICE_LOST, "%s: %s (%u)", sources[i].call,
                              self->api->nvmlErrorString(result), result);
@@ -281,10 +290,10 @@ static void add_processes(const struct cuda_telemetry *self, struct reading_list
         list->failed = true;
         return;
     }
-    if (api->nvmlDeviceGetComputeRunningProcesses_v3 != NULL)
-        result = api->nvmlDeviceGetComputeRunningProcesses_v3(self->device, &count, processes);
-    else if (api->nvmlDeviceGetComputeRunningProcesses_v2 != NULL)
-        result = api->nvmlDeviceGetComputeRunningProcesses_v2(self->device, &count, processes);
+    if (api->nvmlDeviceGetComputeRunningProcesses_v2 != NULL)
+        result = api->nvmlDeviceGetComputeRunningProcesses_v2(self->slice, &count, processes);
+    else if (api->nvmlDeviceGetComputeRunningProcesses_v3 != NULL)
+        result = api->nvmlDeviceGetComputeRunningProcesses_v3(self->slice, &count, processes);
     if (result != NVML_OUR_SUCCESS) {
         add_missing(api, list, name, call, result);
         free(processes);
@@ -347,7 +356,7 @@ static enum status dump(struct telemetry *base, char **ret, struct error *err)
         text_append_format(&text, "nvmlSystemGetNVMLVersion: %s\n", raw);
     for (size_t i = 0; i < SOURCES; i++) {
         int64_t value = 0;
-        const unsigned result = sources[i].read(api, self->device, &value);
+        const unsigned result = ask_source(self, &sources[i], &value);
 
         if (result == NVML_OUR_SUCCESS)
             text_append_format(&text, "%s: %s = %" PRId64 "\n", sources[i].call, sources[i].name,
@@ -395,7 +404,7 @@ static void fill_channels(const struct cuda_telemetry *self)
     for (size_t i = 0; i < SOURCES; i++) {
         struct telemetry_channel *channel = &self->base.channels[i];
         int64_t value = 0;
-        const unsigned result = sources[i].read(self->api, self->device, &value);
+        const unsigned result = ask_source(self, &sources[i], &value);
 
         snprintf(channel->name, sizeof(channel->name), "%s", sources[i].name);
         snprintf(channel->source, sizeof(channel->source), "%s", sources[i].call);
@@ -409,6 +418,23 @@ static void fill_channels(const struct cuda_telemetry *self)
             snprintf(channel->reason, sizeof(channel->reason), "%s (%u)",
                      self->api->nvmlErrorString(result), result);
     }
+}
+
+/* NVML's handle of the slice of MIG that a device is; of the board where it is none. */
+static struct nvmlDevice_st *find_slice(struct cuda_state *state, int device, const char *pci,
+                                        struct nvmlDevice_st *board)
+{
+    struct nvmlDevice_st *slice = NULL;
+    const char *source;
+    char *uuid = NULL;
+
+    if (state->nvml.nvmlDeviceGetHandleByUUID != NULL &&
+        cuda_device_uuid(state, device, pci, &uuid, &source, NULL) == STATUS_OK &&
+        strncmp(uuid, "MIG-", 4) == 0 &&
+        state->nvml.nvmlDeviceGetHandleByUUID(uuid, &slice) != NVML_OUR_SUCCESS)
+        slice = NULL;
+    free(uuid);
+    return slice != NULL ? slice : board;
 }
 
 enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,
@@ -441,6 +467,7 @@ enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct 
     self->base.channel_count = SOURCES;
     self->api = &state->nvml;
     self->device = device;
+    self->slice = find_slice(state, ordinal, pci, device);
     fill_channels(self);
     *ret = &self->base;
     return STATUS_OK;

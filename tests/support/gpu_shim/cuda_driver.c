@@ -188,10 +188,10 @@ unsigned cuDeviceTotalMem_v2(size_t *bytes, int device)
     return 0;
 }
 
-static unsigned fill_uuid(struct cuda_uuid *uuid)
+static unsigned fill_uuid(struct cuda_uuid *uuid, int first)
 {
     for (int i = 0; i < 16; i++)
-        uuid->bytes[i] = (char)(0xa0 + i);
+        uuid->bytes[i] = (char)(first + i);
     return 0;
 }
 
@@ -199,13 +199,13 @@ unsigned cuDeviceGetUuid_v2(struct cuda_uuid *uuid, int device)
 {
     (void)device;
     SHIM_FAULT(unsigned, cuDeviceGetUuid);
-    return fill_uuid(uuid);
+    return fill_uuid(uuid, getenv("ASSAY_SHIM_MIG") != NULL ? 0xb0 : 0xa0);
 }
 
 unsigned cuDeviceGetUuid(struct cuda_uuid *uuid, int device)
 {
     (void)device;
-    return fill_uuid(uuid);
+    return fill_uuid(uuid, 0xa0);
 }
 
 unsigned cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device)

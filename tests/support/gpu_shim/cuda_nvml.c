@@ -1,8 +1,11 @@
 /*
  * A stand-in for NVML, of a device that has some things and not others: no fan, no right to read
- * PCIe replays. Power, energy and clocks move as time goes by.
+ * PCIe replays. Power, energy and clocks move as time goes by. With ASSAY_SHIM_MIG set the device
+ * is a slice of MIG, whose user may not ask the board for memory and processes; with
+ * ASSAY_SHIM_NVML_535 entries of processes are as the first drivers of 535 had them.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -22,7 +25,12 @@ struct nvmlDevice_st {
     int unused;
 };
 
-static struct nvmlDevice_st board;
+static struct nvmlDevice_st board, slice;
+
+static bool has_mig(void)
+{
+    return getenv("ASSAY_SHIM_MIG") != NULL;
+}
 
 static unsigned long long now_ms(void)
 {
@@ -58,6 +66,15 @@ unsigned nvmlDeviceGetHandleByPciBusId_v2(const char *id, struct nvmlDevice_st *
     if (strcmp(id, SHIM_PCI) != 0)
         return 6; /* NVML_ERROR_NOT_FOUND */
     *device = &board;
+    return 0;
+}
+
+unsigned nvmlDeviceGetHandleByUUID(const char *uuid, struct nvmlDevice_st **device)
+{
+    SHIM_FAULT(unsigned, nvmlDeviceGetHandleByUUID);
+    if (!has_mig() || strcmp(uuid, "MIG-b0b1b2b3-b4b5-b6b7-b8b9-babbbcbdbebf") != 0)
+        return 6; /* NVML_ERROR_NOT_FOUND */
+    *device = &slice;
     return 0;
 }
 
@@ -126,7 +143,7 @@ NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, unsigned, 5)
 NUMBER(nvmlDeviceGetMaxPcieLinkWidth, unsigned, 16)
 REFUSED(nvmlDeviceGetPcieReplayCounter, unsigned, NVML_OUR_NO_PERMISSION)
 PAIR(nvmlDeviceGetEccMode, 1, 1)
-PAIR(nvmlDeviceGetMigMode, 0, 0)
+PAIR(nvmlDeviceGetMigMode, has_mig(), has_mig())
 PAIR(nvmlDeviceGetPowerManagementLimitConstraints, 100000, 400000)
 
 unsigned nvmlDeviceGetGspFirmwareVersion(struct nvmlDevice_st *device, char *text)
@@ -173,6 +190,8 @@ unsigned nvmlDeviceGetTemperatureThreshold(struct nvmlDevice_st *device, unsigne
 unsigned nvmlDeviceGetUtilizationRates(struct nvmlDevice_st *device, struct nvml_utilization *value)
 {
     SHIM_FAULT(unsigned, nvmlDeviceGetUtilizationRates);
+    if (has_mig())
+        return NVML_OUR_NOT_SUPPORTED;
     *value = (struct nvml_utilization){97, 41};
     return device == &board ? 0 : INVALID;
 }
@@ -180,10 +199,12 @@ unsigned nvmlDeviceGetUtilizationRates(struct nvmlDevice_st *device, struct nvml
 unsigned nvmlDeviceGetMemoryInfo(struct nvmlDevice_st *device, struct nvml_memory *value)
 {
     SHIM_FAULT(unsigned, nvmlDeviceGetMemoryInfo);
+    if (has_mig() && device == &board)
+        return NVML_OUR_NO_PERMISSION;
     value->total = SHIM_MEMORY_BYTES;
     value->free = core_memory_free();
     value->used = value->total - value->free;
-    return device == &board ? 0 : INVALID;
+    return device == (has_mig() ? &slice : &board) ? 0 : INVALID;
 }
 
 unsigned nvmlDeviceGetTotalEccErrors(struct nvmlDevice_st *device, unsigned error, unsigned counter,
@@ -221,28 +242,36 @@ unsigned nvmlDeviceGetFieldValues(struct nvmlDevice_st *device, int count,
     return device == &board ? 0 : INVALID;
 }
 
-static unsigned list_processes(unsigned *count, struct nvml_process *processes)
+/* Two of them, in entries of `size` bytes. */
+static unsigned list_processes(const struct nvmlDevice_st *device, unsigned *count, void *processes,
+                               size_t size)
 {
-    if (*count < 1) {
-        *count = 1;
+    const struct nvml_process all[] = {{4242, 512 << 20, ~0u, ~0u}, {4343, 256 << 20, ~0u, ~0u}};
+
+    if (has_mig() && device == &board)
+        return NVML_OUR_NO_PERMISSION;
+    if (*count < 2) {
+        *count = 2;
         return NVML_OUR_INSUFFICIENT_SIZE;
     }
-    *count = 1;
-    processes[0] = (struct nvml_process){4242, 512 << 20, ~0u, ~0u};
+    *count = 2;
+    memset(processes, 0, 2 * size);
+    for (size_t i = 0; i < 2; i++)
+        memcpy((char *)processes + i * size, &all[i], sizeof(all[i]));
     return 0;
 }
 
 unsigned nvmlDeviceGetComputeRunningProcesses_v3(struct nvmlDevice_st *device, unsigned *count,
                                                  struct nvml_process *processes)
 {
-    (void)device;
     SHIM_FAULT(unsigned, nvmlDeviceGetComputeRunningProcesses_v3);
-    return list_processes(count, processes);
+    return list_processes(device, count, processes,
+                          sizeof(*processes) + (getenv("ASSAY_SHIM_NVML_535") != NULL ? 8 : 0));
 }
 
 unsigned nvmlDeviceGetComputeRunningProcesses_v2(struct nvmlDevice_st *device, unsigned *count,
                                                  struct nvml_process *processes)
 {
-    (void)device;
-    return list_processes(count, processes);
+    SHIM_FAULT(unsigned, nvmlDeviceGetComputeRunningProcesses_v2);
+    return list_processes(device, count, processes, sizeof(*processes));
 }

@@ -1,0 +1,135 @@
+/*
+ * What NVML tells in the ways that differ between drivers and boards: a slice of MIG, which has a
+ * name, memory and processes of its own, and the longer entries of the first drivers of 535.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/telemetry.h"
+#include "tests/support/gpu_shim/journey.h"
+
+#define BOARD "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf"
+#define SLICE "MIG-b0b1b2b3-b4b5-b6b7-b8b9-babbbcbdbebf"
+
+static struct device *device;
+
+static void assert_uuid(const char *uuid)
+{
+    struct device_info info;
+    const struct reading *reading;
+    struct error err = ERROR_INIT;
+
+    assert_int_equal(backend_device_info(device->backend, 0, &info, &err), STATUS_OK);
+    assert_string_equal(info.uuid, uuid);
+    reading = reading_find(&info.readings, "device.uuid");
+    assert_non_null(reading);
+    assert_string_equal(reading->text, uuid);
+    reading = reading_find(&info.readings, "device.board_uuid");
+    assert_non_null(reading);
+    assert_string_equal(reading->text, BOARD);
+    device_info_finish(&info);
+}
+
+/* "" where the channel has a value, else why it has none. */
+static void assert_channel(const struct telemetry *telemetry, const char *name, const char *reason)
+{
+    for (size_t i = 0; i < telemetry->channel_count; i++)
+        if (strcmp(telemetry->channels[i].name, name) == 0) {
+            if (reason[0] == '\0')
+                assert_string_equal(telemetry->channels[i].reason, "");
+            else
+                assert_non_null(strstr(telemetry->channels[i].reason, reason));
+            return;
+        }
+    fail_msg("no channel %s", name);
+}
+
+static void assert_processes(struct telemetry *telemetry)
+{
+    const struct reading *reading;
+    struct reading_list list;
+
+    reading_list_init(&list);
+    assert_int_equal(telemetry_edges(telemetry, &list, NULL), STATUS_OK);
+    reading = reading_find(&list, "device.processes");
+    assert_non_null(reading);
+    assert_int_equal(reading->status, READING_MEASURED);
+    assert_string_equal(reading->text, "pid 4242, somebody, 536870912 bytes; "
+                                       "pid 4343, name not told, 268435456 bytes");
+    reading_list_finish(&list);
+}
+
+static struct telemetry *open_telemetry(void)
+{
+    struct telemetry *telemetry = NULL;
+    struct error err = ERROR_INIT;
+
+    if (backend_telemetry_open(device->backend, 0, &telemetry, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return telemetry;
+}
+
+static void test_board(void **state)
+{
+    struct telemetry *telemetry = open_telemetry();
+
+    (void)state;
+    assert_uuid(BOARD);
+    assert_channel(telemetry, "memory_used_bytes", "");
+    assert_channel(telemetry, "busy_percent", "");
+    assert_processes(telemetry);
+    telemetry_close(telemetry);
+}
+
+/* The board's power and clocks are the slice's, too; the rest is asked of the slice itself. */
+static void test_slice(void **state)
+{
+    struct telemetry *telemetry;
+
+    (void)state;
+    setenv("ASSAY_SHIM_MIG", "1", 1);
+    telemetry = open_telemetry();
+    assert_uuid(SLICE);
+    assert_channel(telemetry, "memory_used_bytes", "");
+    assert_channel(telemetry, "power_mw", "");
+    assert_channel(telemetry, "busy_percent", "Not Supported");
+    assert_processes(telemetry);
+    telemetry_close(telemetry);
+    unsetenv("ASSAY_SHIM_MIG");
+}
+
+static void test_longer_entries(void **state)
+{
+    struct telemetry *telemetry;
+
+    (void)state;
+    setenv("ASSAY_SHIM_NVML_535", "1", 1);
+    telemetry = open_telemetry();
+    assert_processes(telemetry);
+    telemetry_close(telemetry);
+    unsetenv("ASSAY_SHIM_NVML_535");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_board),
+        cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_longer_entries),
+    };
+    const int opened = journey_open(SHIM_PATH);
+    int failed;
+
+    if (opened != 0)
+        return opened;
+    device = journey_open_device("cuda", LIBRARIES, SHIM_PATH);
+    if (device == NULL)
+        return 1;
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    device_close(device);
+    return failed;
+}
