@@ -1,4 +1,5 @@
 /* blas - opening hipBLASLt and rocBLAS: those that belong to the HIP runtime that is mapped. */
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/hip/internal.h"
@@ -65,6 +66,11 @@ void hip_rocblas_open(struct hip_state *state)
     };
 
     open_once(&state->rocblas_lib, &spec, &state->rocblas);
+}
+
+void hipblaslt_version_text(int version, char *ret, size_t size)
+{
+    snprintf(ret, size, "%d.%d.%d", version / 100000, version / 100 % 1000, version % 100);
 }
 
 const char *hipblaslt_status_name(int status)

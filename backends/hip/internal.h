@@ -32,6 +32,7 @@ struct hip_state {
     struct hip_hipblaslt hipblaslt;
     uint32_t device_count;
     char runtime_version[HIP_WORD_MAX], rtc_version[2 * HIP_WORD_MAX];
+    char rocblas_version[HIP_WORD_MAX], hipblaslt_version[HIP_WORD_MAX]; /* for `libraries` */
 };
 
 struct hip_device {

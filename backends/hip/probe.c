@@ -83,6 +83,26 @@ static struct backend_library library(const char *name, const struct dynlib *lib
                                         version != NULL && version[0] != '\0' ? version : NULL};
 }
 
+/* hipBLASLt tells its version to a handle alone, and there is none without a device. */
+static void read_blas_versions(struct hip_state *state)
+{
+    void *handle = NULL;
+    int version = 0;
+
+    hip_rocblas_open(state);
+    if (state->rocblas_lib.status == STATUS_OK &&
+        state->rocblas.rocblas_get_version_string(
+            state->rocblas_version, sizeof(state->rocblas_version) - 1) != ROCBLAS_success)
+        state->rocblas_version[0] = '\0';
+    hip_hipblaslt_open(state);
+    if (state->hipblaslt_lib.status != STATUS_OK || state->device_count == 0 ||
+        state->hipblaslt.hipblasLtCreate(&handle) != HIPBLAS_SUCCESS || handle == NULL)
+        return;
+    if (state->hipblaslt.hipblasLtGetVersion(handle, &version) == HIPBLAS_SUCCESS)
+        hipblaslt_version_text(version, state->hipblaslt_version, sizeof(state->hipblaslt_version));
+    state->hipblaslt.hipblasLtDestroy(handle);
+}
+
 /* The optional ones are opened for this list, so that it is complete. */
 static size_t libraries(struct backend *backend, struct backend_library *ret, size_t capacity)
 {
@@ -95,14 +115,13 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
         ret[count++] = library("hip", &state->runtime_lib, state->runtime_version);
     if (state->runtime_lib.path == NULL)
         return count;
-    hip_rocblas_open(state);
-    hip_hipblaslt_open(state);
+    read_blas_versions(state);
     if (count < capacity)
         ret[count++] = library("hiprtc", &state->rtc_lib, state->rtc_version);
     if (count < capacity)
-        ret[count++] = library("hipblaslt", &state->hipblaslt_lib.lib, NULL);
+        ret[count++] = library("hipblaslt", &state->hipblaslt_lib.lib, state->hipblaslt_version);
     if (count < capacity)
-        ret[count++] = library("rocblas", &state->rocblas_lib.lib, NULL);
+        ret[count++] = library("rocblas", &state->rocblas_lib.lib, state->rocblas_version);
     if (count < capacity)
         ret[count++] = (struct backend_library){
             .name = "miopen",

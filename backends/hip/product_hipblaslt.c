@@ -294,8 +294,7 @@ static enum status create(struct hip_device *device, struct hip_product *product
         return status;
     }
     snprintf(product->info.library, sizeof(product->info.library), "hipBLASLt");
-    snprintf(product->info.version, sizeof(product->info.version), "%d.%d.%d", version / 100000,
-             version / 100 % 1000, version % 100);
+    hipblaslt_version_text(version, product->info.version, sizeof(product->info.version));
     product->info.algorithms = product->listed;
     product->info.support = SUPPORT_NATIVE;
     return STATUS_OK;

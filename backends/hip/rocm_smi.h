@@ -61,6 +61,10 @@ struct rocm_smi_frequencies_6 {
     uint32_t count, current;
     uint64_t hertz[33];
 };
+struct rocm_smi_version {
+    uint32_t major, minor, patch;
+    const char *build;
+};
 struct rocm_smi_errors {
     uint64_t corrected, uncorrected;
 };
@@ -90,6 +94,7 @@ struct rocm_smi_errors {
     X(rsmi_dev_unique_id_get, (uint32_t device, uint64_t * id))                                    \
     X(rsmi_dev_serial_number_get, (uint32_t device, char *text, uint32_t size))                    \
     X(rsmi_dev_vbios_version_get, (uint32_t device, char *text, uint32_t size))                    \
+    X(rsmi_version_get, (void *version))                                                           \
     X(rsmi_version_str_get, (unsigned component, char *text, uint32_t size))
 
 struct rocm_smi {

@@ -69,6 +69,9 @@ convolution:
         self.assertEqual(shown.status, 0, shown.err)
         for library in LIBRARIES:
             self.assertIn(f"library {library}: {SHIM}", shown.out)
+        for library in self.backend["libraries"]:
+            if library["name"] in LIBRARIES:
+                self.assertRegex(library["version"] or "", r"\d", library["name"])
         # A plain run leaves a simulated device out.
         call = self.assay("run", self.memory("copy"), "--protocol", self.fast(), "--db", self.db,
                           "--json", timeout=280)

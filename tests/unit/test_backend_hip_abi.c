@@ -184,6 +184,11 @@ static void check_rocm_smi(void)
           "rsmi_frequencies_t.current");
     check(offsetof(rsmi_frequencies_t, frequency) == offsetof(struct LAYOUT, hertz), "the offset",
           "rsmi_frequencies_t.frequency");
+    check(sizeof(rsmi_version_t) == sizeof(struct rocm_smi_version), "the size", "rsmi_version_t");
+    check(offsetof(rsmi_version_t, major) == offsetof(struct rocm_smi_version, major) &&
+              offsetof(rsmi_version_t, minor) == offsetof(struct rocm_smi_version, minor) &&
+              offsetof(rsmi_version_t, patch) == offsetof(struct rocm_smi_version, patch),
+          "the offsets", "rsmi_version_t");
     check(offsetof(rsmi_error_count_t, uncorrectable_err) ==
               offsetof(struct rocm_smi_errors, uncorrected),
           "the offset", "rsmi_error_count_t.uncorrectable_err");

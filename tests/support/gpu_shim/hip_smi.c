@@ -35,6 +35,7 @@ PROTOTYPE(rsmi_dev_pci_replay_counter_get, (uint32_t device, uint64_t *count))
 PROTOTYPE(rsmi_dev_unique_id_get, (uint32_t device, uint64_t *id))
 PROTOTYPE(rsmi_dev_serial_number_get, (uint32_t device, char *text, uint32_t size))
 PROTOTYPE(rsmi_dev_vbios_version_get, (uint32_t device, char *text, uint32_t size))
+PROTOTYPE(rsmi_version_get, (void *version))
 PROTOTYPE(rsmi_version_str_get, (unsigned component, char *text, uint32_t size))
 #undef PROTOTYPE
 
@@ -179,6 +180,13 @@ unsigned rsmi_dev_vbios_version_get(uint32_t device, char *text, uint32_t size)
 {
     ASKED(rsmi_dev_vbios_version_get);
     snprintf(text, size, "113-ASSAY-101");
+    return 0;
+}
+
+unsigned rsmi_version_get(void *version)
+{
+    SHIM_FAULT(unsigned, rsmi_version_get);
+    *(struct rocm_smi_version *)version = (struct rocm_smi_version){7, 3, 0, "stand-in"};
     return 0;
 }
 
