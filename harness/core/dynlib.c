@@ -1,11 +1,15 @@
 #include "harness/core/dynlib.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/core/text.h"
 
@@ -94,6 +98,56 @@ const char *dynlib_override_path(const char *name)
     return path && *path ? path : NULL;
 }
 
+static const char *machine_name(unsigned machine)
+{
+    switch (machine) {
+    case EM_386:
+        return "x86";
+    case EM_X86_64:
+        return "x86-64";
+    case EM_ARM:
+        return "Arm, 32 bits";
+    case EM_AARCH64:
+        return "AArch64";
+    case EM_PPC64:
+        return "POWER";
+    case EM_RISCV:
+        return "RISC-V";
+    default:
+        return "another processor";
+    }
+}
+
+static bool read_head(const char *path, ElfW(Ehdr) * ret)
+{
+    FILE *file = fopen(path, "rbe");
+    const bool whole = file && fread(ret, sizeof(*ret), 1, file) == 1;
+
+    if (file)
+        fclose(file);
+    return whole;
+}
+
+/* What the loader calls "not found" or "too short" though the file is there; heap, else NULL. */
+static char *explain_file(const char *path)
+{
+    ElfW(Ehdr) own, head = {{0}};
+
+    if (!strchr(path, '/') || !read_head("/proc/self/exe", &own))
+        return NULL;
+    if (!read_head(path, &head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
+        struct stat info;
+
+        return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, R_OK) == 0
+                   ? strdup("is no shared library (no ELF file)")
+                   : NULL;
+    }
+    if (head.e_machine == own.e_machine)
+        return NULL;
+    return text_format("is built for %s (ELF machine %u), this program for %s",
+                       machine_name(head.e_machine), head.e_machine, machine_name(own.e_machine));
+}
+
 /* Notes why a candidate was left, in few words. */
 static void note_failure(struct text *tried, const char *candidate, const char *reason)
 {
@@ -156,8 +210,11 @@ static enum status try_candidate(const struct dynlib_spec *spec, const char *can
     tell_step("while opening", candidate);
     handle = dlopen(candidate, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
+        char *explained = explain_file(candidate);
+
         reason = dlerror();
-        note_failure(tried, candidate, reason ? reason : "unknown reason");
+        note_failure(tried, candidate, explained ? explained : reason ? reason : "unknown reason");
+        free(explained);
         return STATUS_UNAVAILABLE;
     }
     path = mapped_path(handle, candidate);

@@ -41,7 +41,14 @@ class Probe(CliTest):
     def test_files_that_are_no_driver(self):
         text = self.write("libcuda.so.1", "I am a text file.\n" * 100)
         empty = self.write("empty.so", "")
-        for path, word in ((text, "invalid ELF header"), (empty, "file too short"),
+        foreign = os.path.join(self.folder, "foreign.so")
+        with open(BROKEN, "rb") as file:
+            content = bytearray(file.read())
+        content[18:20] = (8).to_bytes(2, sys.byteorder)  # e_machine: MIPS
+        with open(foreign, "wb") as file:
+            file.write(content)
+        for path, word in ((text, "no ELF file"), (empty, "no ELF file"),
+                           (foreign, "is built for another processor (ELF machine 8)"),
                            ("/dev/null", "file too short"), (self.folder, "directory"),
                            ("/nonexistent.so", "not found")):
             for how in ({"ASSAY_LIB_CUDA": path}, None):

@@ -108,7 +108,7 @@ static void test_unavailable(void **state)
                        "libassay-no.so.2: not found; libassay-no.so.1: not found");
     expect_unavailable("fixture", lacking,
                        DYNLIB_LACKING ": has no symbol fixture_required, which is required");
-    expect_unavailable("fixture", broken, "/etc/passwd: invalid ELF header");
+    expect_unavailable("fixture", broken, "/etc/passwd: is no shared library (no ELF file)");
     expect_unavailable("fixture", none, "");
 }
 
