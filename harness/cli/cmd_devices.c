@@ -60,7 +60,7 @@ static void append_reading(struct text *out, const char *name, const json_t *rea
     else
         text_append_format(&words, "%s: %s", member(reading, "status"), member(reading, "reason"));
     text_append_format(&words, "%s%s", unit[0] ? " " : "", unit);
-    snprintf(lead, sizeof(lead), "      %-34s ", name);
+    snprintf(lead, sizeof(lead), "      %-33s ", name);
     append_beside(out, lead, text_ok(&words) ? words.data : "", columns);
     text_finish(&words);
 }
