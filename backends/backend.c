@@ -1,11 +1,13 @@
 #include "backends/backend.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/threads.h"
 #include "backends/registry.h"
+#include "harness/core/text.h"
 
 enum status backend_probe(struct backend *backend, struct error *err)
 {
@@ -89,6 +91,56 @@ size_t backend_libraries(struct backend *backend, struct backend_library *ret, s
         return 0;
     backend_probe(backend, NULL);
     return backend->ops->libraries(backend, ret, capacity);
+}
+
+#define LIBRARY_NAMES_MAX 64
+
+static size_t library_names(const char **ret)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < backend_count(); i++) {
+        const struct backend_ops *ops = backend_at(i)->ops;
+
+        for (const char *const *name = ops != NULL ? ops->library_names : NULL;
+             name != NULL && *name != NULL && count < LIBRARY_NAMES_MAX; name++)
+            ret[count++] = *name;
+    }
+    return count;
+}
+
+enum status backend_check_variable(const char *variable, struct error *err)
+{
+    static const char prefix[] = "ASSAY_LIB_";
+    const char *known[LIBRARY_NAMES_MAX], *nearest;
+    const size_t count = library_names(known);
+    struct text name, list;
+    bool found = false;
+    enum status status = STATUS_OK;
+
+    if (strncmp(variable, prefix, strlen(prefix)) != 0)
+        return STATUS_OK;
+    text_init(&name);
+    text_init(&list);
+    for (const char *c = variable + strlen(prefix); *c != '\0' && *c != '='; c++)
+        text_append_char(&name, (char)tolower((unsigned char)*c));
+    for (size_t i = 0; i < count; i++) {
+        found = found || (text_ok(&name) && strcmp(known[i], name.data) == 0);
+        text_append_format(&list, "%s%s", i > 0 ? ", " : "", known[i]);
+    }
+    nearest = text_ok(&name) ? text_nearest(name.data, known, count) : NULL;
+    if (!text_ok(&name) || !text_ok(&list))
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    else if (!found)
+        status = error_set(err, STATUS_INVALID,
+                           "no backend opens a library \"%s\", so a file for it (--lib, "
+                           "%.*s) changes nothing%s%s%s; there is: %s",
+                           name.data, (int)strcspn(variable, "="), variable,
+                           nearest != NULL ? "; did you mean \"" : "",
+                           nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "", list.data);
+    text_finish(&name);
+    text_finish(&list);
+    return status;
 }
 
 enum status backend_files(struct backend *backend, uint32_t index, struct backend_file_list *ret,

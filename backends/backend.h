@@ -266,8 +266,7 @@ struct device_ops {
     enum status (*attention_forward)(struct device *device, struct attention *attention,
                                      const struct attention_operands *operands, struct error *err);
     enum status (*attention_backward)(struct device *device, struct attention *attention,
-                                      const struct attention_operands *operands,
-                                      struct error *err);
+                                      const struct attention_operands *operands, struct error *err);
     enum status (*attention_describe)(struct device *device, const struct attention *attention,
                                       struct attention_info *ret, struct error *err);
     /* Optional: takes another algorithm of a pass's list. NULL: the library lists none. */
@@ -324,6 +323,11 @@ struct backend_ops {
                                struct error *err);
     /* Optional: the vendor libraries, opened or not; at most `capacity`; NULL: it has none. */
     size_t (*libraries)(struct backend *backend, struct backend_library *ret, size_t capacity);
+    /*
+     * Optional: the names by which it opens libraries, for which --lib and ASSAY_LIB_<NAME> choose
+     * another file; NULL-terminated. NULL: it opens none.
+     */
+    const char *const *library_names;
     /* Optional: adds the device's files that take part besides mapped ones. NULL: there are none.
      */
     void (*files)(struct backend *backend, uint32_t index, struct backend_file_list *ret);
@@ -367,6 +371,11 @@ enum status backend_device_open(struct backend *backend, uint32_t index,
                                 const struct device_options *options, struct device **ret,
                                 struct error *err);
 size_t backend_libraries(struct backend *backend, struct backend_library *ret, size_t capacity);
+/*
+ * "ASSAY_LIB_CUDNN=/x/libcudnn.so.9" or another variable. INVALID, with the names there are, where
+ * it chooses a file for a library that no backend opens, and so would change nothing.
+ */
+enum status backend_check_variable(const char *variable, struct error *err);
 /* Adds to `ret`; a backend that does not tell adds nothing. An error is a bad index or no memory.
  */
 enum status backend_files(struct backend *backend, uint32_t index, struct backend_file_list *ret,

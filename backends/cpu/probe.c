@@ -71,12 +71,15 @@ static void files(struct backend *backend, uint32_t index, struct backend_file_l
         cpu_compiler_files(&state->compiler, ret);
 }
 
+static const char *const library_names[] = {"dnnl", NULL};
+
 const struct backend_ops cpu_backend_ops = {
     .name = "cpu",
     .description = "this processor, through the C compiler and oneDNN",
     .probe = probe,
     .device_info = cpu_device_info,
     .device_open = cpu_device_open,
+    .library_names = library_names,
     .libraries = libraries,
     .files = files,
     .environment = environment,

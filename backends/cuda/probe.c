@@ -162,12 +162,15 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
     return count;
 }
 
+static const char *const library_names[] = {"cuda", "nvrtc", "cublaslt", "cudnn", "nvml", NULL};
+
 const struct backend_ops cuda_backend_ops = {
     .name = "cuda",
     .description = "NVIDIA devices through the CUDA driver API",
     .probe = probe,
     .device_info = cuda_device_info,
     .device_open = cuda_device_open,
+    .library_names = library_names,
     .libraries = libraries,
     .telemetry_open = cuda_telemetry_open,
 };

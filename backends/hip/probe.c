@@ -129,12 +129,16 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
     return count + hip_telemetry_libraries(ret + count, capacity - count);
 }
 
+static const char *const library_names[] = {"hip",     "hiprtc",   "hipblaslt",
+                                            "rocblas", "rocm_smi", NULL};
+
 const struct backend_ops hip_backend_ops = {
     .name = "hip",
     .description = "AMD GPUs through HIP, compiled for by HIPRTC",
     .probe = probe,
     .device_info = hip_device_info,
     .device_open = hip_device_open,
+    .library_names = library_names,
     .libraries = libraries,
     .telemetry_open = hip_telemetry_open,
 };

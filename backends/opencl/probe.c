@@ -240,12 +240,15 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
     return count;
 }
 
+static const char *const library_names[] = {"opencl", "clblast", NULL};
+
 const struct backend_ops opencl_backend_ops = {
     .name = "opencl",
     .description = "OpenCL through the ICD loader",
     .probe = probe,
     .device_info = device_info,
     .device_open = device_open,
+    .library_names = library_names,
     .libraries = libraries,
     .files = files,
 };

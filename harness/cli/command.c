@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "backends/backend.h"
+#include "harness/cli/output.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 
@@ -34,6 +37,15 @@ const struct argp_option *command_group_options(enum command_group group)
         break;
     }
     return NULL;
+}
+
+static enum status check_variables(struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (char **variable = environ; *variable && status == STATUS_OK; variable++)
+        status = backend_check_variable(*variable, err);
+    return status;
 }
 
 /* Children see the choice through the environment (core/dynlib). */
@@ -208,11 +220,15 @@ int command_main(const struct command *command, int argc, char **argv)
     } else {
         char *program = argv[0];
 
+        struct error err = ERROR_INIT;
+
         argv[0] = name;
         argp_err_exit_status = ASSAY_EXIT_USAGE;
         if (argp_parse(&argp, argc, argv, 0, NULL, &line) == 0) {
             argv[0] = program;
-            result = command->run(&line);
+            result = command->groups & GROUP_STACK && check_variables(&err) != STATUS_OK
+                         ? command_fail(&err)
+                         : command->run(&line);
         } else {
             result = ASSAY_EXIT_USAGE;
         }
@@ -264,7 +280,8 @@ int command_fail_store(const struct error *err)
 {
     const int result = command_fail(err);
 
-    return err->code == STATUS_NO_SPACE || err->code == STATUS_NO_MEMORY ? result : ASSAY_EXIT_STORE;
+    return err->code == STATUS_NO_SPACE || err->code == STATUS_NO_MEMORY ? result
+                                                                         : ASSAY_EXIT_STORE;
 }
 
 int command_fail(const struct error *err)

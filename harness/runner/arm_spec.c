@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backends/backend.h"
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
 #include "harness/runner/environment.h"
@@ -27,8 +28,12 @@ static enum status set_string(char **member, const char *value, const char *sett
 /* Takes the change. */
 static enum status add_change(struct arm_spec *spec, char *change, struct error *err)
 {
-    if (!change)
-        return no_memory(err);
+    enum status status = change ? backend_check_variable(change, err) : no_memory(err);
+
+    if (status != STATUS_OK) {
+        free(change);
+        return status;
+    }
     if (spec->change_count == ARM_SPEC_CHANGES_MAX) {
         free(change);
         return error_set(err, STATUS_INVALID, "more than %d variables in one arm",

@@ -141,6 +141,16 @@ class Words(CliTest):
         self.assertIn("/nowhere/cc", call.err)
         self.assertEqual(self.assay("devices", "--lib", "nonsense").status, 2)
 
+    def test_a_library_that_nobody_opens_is_refused(self):
+        for call in (self.assay("devices", "--lib", "cublas=/nowhere/libcublas.so"),
+                     self.assay("run", "synthetic", "--db", self.db,
+                                ASSAY_LIB_CUBLAS="/nowhere/libcublas.so")):
+            self.assertEqual(call.status, 2, call.err)
+            self.assertIn('no backend opens a library "cublas"', call.err)
+            self.assertIn('did you mean "cublaslt"?', call.err)
+            self.assertIn("ASSAY_LIB_CUBLAS", call.err)
+        self.assertFalse(os.path.exists(self.db))
+
 
 class Run(CliTest):
     def test_whole_journey(self):

@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -208,6 +209,39 @@ static void test_probe(void **state)
     assert_non_null(backend_find("opencl"));
 }
 
+/* Every library that a backend lists can be chosen, but what another variable chooses, or nobody.
+ */
+static void test_library_names(void **state)
+{
+    struct error err = ERROR_INIT;
+    size_t checked = 0;
+
+    (void)state;
+    for (size_t i = 0; i < backend_count(); i++) {
+        struct backend_library libraries[16];
+        const size_t count = backend_libraries(backend_at(i), libraries, 16);
+
+        for (size_t j = 0; j < count; j++) {
+            const char *name = libraries[j].name;
+            char variable[96];
+
+            /* ASSAY_CC chooses the compiler; MIOpen is not built in; platforms are the loader's. */
+            if (strcmp(name, "cc") == 0 || strcmp(name, "miopen") == 0 || strchr(name, ' ') != NULL)
+                continue;
+            snprintf(variable, sizeof(variable), "ASSAY_LIB_%s=/x", name);
+            if (backend_check_variable(variable, &err) != STATUS_OK)
+                fail_msg("%s: %s", name, err.message);
+            checked++;
+        }
+    }
+    assert_true(checked >= 7);
+    assert_int_equal(backend_check_variable("ASSAY_LIB_CUDNN=/x", &err), STATUS_OK);
+    assert_int_equal(backend_check_variable("ASSAY_LIBRARY=/x", &err), STATUS_OK);
+    assert_int_equal(backend_check_variable("ASSAY_LIB_=/x", &err), STATUS_INVALID);
+    assert_int_equal(backend_check_variable("ASSAY_LIB_CC=/x", &err), STATUS_INVALID);
+    assert_non_null(strstr(err.message, "no backend opens a library \"cc\""));
+}
+
 /* A defective table stays visible, with the reason, and is never called. */
 static void test_defective(void **state)
 {
@@ -235,7 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compiled_in),      cmocka_unit_test(test_ops_check),
         cmocka_unit_test(test_device_ops_check), cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_defective),
+        cmocka_unit_test(test_library_names),    cmocka_unit_test(test_defective),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

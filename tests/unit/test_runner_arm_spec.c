@@ -71,6 +71,24 @@ static void test_wrong_settings(void **state)
     }
 }
 
+/* A file for a library that nobody opens would make both arms the same. */
+static void test_unknown_library(void **state)
+{
+    static const char *const wrong[] = {"lib:cublas=/x", "env:ASSAY_LIB_CUBLAS=/x"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct arm_spec spec = {0};
+        struct error err = ERROR_INIT;
+
+        assert_int_equal(arm_spec_add(&spec, wrong[i], &err), STATUS_INVALID);
+        assert_non_null(strstr(err.message, "no backend opens a library \"cublas\""));
+        assert_non_null(strstr(err.message, "did you mean \"cublaslt\"?"));
+        assert_int_equal(spec.change_count, 0);
+        arm_spec_finish(&spec);
+    }
+}
+
 static const char *factor(const json_t *varied, const char *pattern)
 {
     const char *text = json_string_value(json_object_get(varied, pattern));
@@ -176,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_wrong_settings),
+        cmocka_unit_test(test_unknown_library),
         cmocka_unit_test(test_varied),
         cmocka_unit_test(test_varied_is_what_comes_out_differently),
         cmocka_unit_test(test_environment),
