@@ -237,11 +237,13 @@ static enum status append_signers(struct text *out, struct store *store, const s
 /* What takes all weight from a figure stands before it. */
 static void append_stops(struct text *out, const struct view *view)
 {
-    size_t simulated = 0, looks = 0, imported = 0;
+    size_t simulated = 0, looks = 0, imported = 0, workers = 0, roots = 0;
 
     for (size_t i = 0; i < view->cell_count; i++) {
         simulated += view->cells[i].device.simulated;
         imported += view->cells[i].imported.present;
+        workers += view->cells[i].origin.worker != NULL;
+        roots += view->cells[i].origin.host_root != NULL;
         looks += !view->cells[i].evidence && !view->cells[i].imported.present;
     }
     if (simulated)
@@ -249,6 +251,18 @@ static void append_stops(struct text *out, const struct view *view)
                            "<div class=\"note stop\"><p><b>%zu of %zu results are of a simulated "
                            "device</b> and say nothing of any hardware.</p></div>\n",
                            simulated, view->cell_count);
+    if (workers)
+        text_append_format(out,
+                           "<div class=\"note stop\"><p><b>%zu of %zu results were measured by "
+                           "another worker than assay's own</b>: device, times and checks are that "
+                           "program's word alone.</p></div>\n",
+                           workers, view->cell_count);
+    if (roots)
+        text_append_format(out,
+                           "<div class=\"note stop\"><p><b>Of %zu of %zu results the host's "
+                           "readings were taken from a folder</b>, not from the machine that "
+                           "measured.</p></div>\n",
+                           roots, view->cell_count);
     if (looks)
         text_append_format(
             out,

@@ -1,5 +1,6 @@
 #include "reports/remarks.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,6 +251,45 @@ static void add_unfinished(struct remarks *remarks, size_t index, const struct v
     free(text);
 }
 
+void remarks_of_origin(const struct view_cell *cell, void (*say)(void *context, const char *text),
+                       void *context)
+{
+    static const struct {
+        size_t member;
+        const char *format;
+    } rows[] = {
+        {offsetof(struct view_origin, worker),
+         "Measured by another program than assay's own worker (ASSAY_WORKER=%s): what it says of "
+         "the device, its times and its checks are its word alone."},
+        {offsetof(struct view_origin, host_root),
+         "The host's readings, energy among them, were taken from the folder %s "
+         "(ASSAY_HOST_ROOT), not from the machine that measured."},
+        {offsetof(struct view_origin, libraries),
+         "Files were chosen for libraries (--lib, ASSAY_LIB_...): %s; the stack has their paths "
+         "and digests."},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *value = *(char *const *)((const char *)&cell->origin + rows[i].member);
+        struct text text;
+
+        if (!value)
+            continue;
+        text_init(&text);
+        text_append_format(&text, rows[i].format, value);
+        if (text_ok(&text))
+            say(context, text.data);
+        text_finish(&text);
+    }
+}
+
+static void add_plain(void *context, const char *text)
+{
+    const struct target *target = context;
+
+    remarks_add(target->remarks, target->index, text);
+}
+
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
     struct target target = {remarks, index};
@@ -258,6 +298,7 @@ void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_c
     if (cell->device.simulated)
         remarks_add(remarks, index,
                     "The device is simulated: a test of the tool, not a measurement of hardware.");
+    remarks_of_origin(cell, add_plain, &target);
     add_amendments(remarks, index, cell);
     add_failures(remarks, index, cell);
     if (!cell->estimate.present && cell->ok_count > 0 && !cell->imported.present)

@@ -46,6 +46,13 @@ void remarks_add(struct remarks *remarks, size_t index, const char *text);
 void remarks_of_estimate(const struct view_estimate *estimate,
                          void (*say)(void *context, const char *text), void *context);
 
+/*
+ * Calls `say` with one text for each thing of a result that is another's word: the worker that
+ * measured, where the host was read from, files chosen for libraries.
+ */
+void remarks_of_origin(const struct view_cell *cell, void (*say)(void *context, const char *text),
+                       void *context);
+
 /* True when two remarks differ in nothing but their figures. */
 bool remarks_alike(const char *a, const char *b);
 

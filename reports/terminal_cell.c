@@ -254,7 +254,6 @@ static void append_checks(const struct terminal *terminal, const struct view_cel
     }
 }
 
-
 /* The kernel lists each known flaw of processors; those that this one has not need no line each. */
 static void append_components(const struct terminal *terminal, const struct view_trial *trial)
 {
@@ -393,8 +392,9 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     append_verdict(&terminal, cell);
     append_amendments(&terminal, cell);
     append_numbers(&terminal, cell);
-    if (cell->estimate.warning_count)
+    if (cell->estimate.warning_count || view_origin_is_mixed(&cell->origin))
         terminal_heading(&terminal, "Remarks");
+    remarks_of_origin(cell, say_remark, &terminal);
     remarks_of_estimate(&cell->estimate, say_remark, &terminal);
     if (!cell->imported.present)
         append_attempts(&terminal, cell);

@@ -153,6 +153,7 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
     read_device(root, &cell);
     read_imported(root, &cell);
     if (!view_estimate_read(json_object_get(root, "estimate"), &cell.estimate) ||
+        !view_origin_read(json_object_get(root, "trials"), &cell.origin) ||
         !read_trials(json_object_get(root, "trials"), depth, &cell) ||
         !view_estimate_renumber(&cell)) {
         view_cell_finish(&cell);
@@ -192,6 +193,7 @@ void view_cell_finish(struct view_cell *cell)
         view_trial_finish(&cell->trials[i]);
     free(cell->trials);
     view_estimate_finish(&cell->estimate);
+    view_origin_finish(&cell->origin);
     reading_list_finish(&cell->device.readings);
     json_decref(cell->amendments);
     json_decref(cell->root);

@@ -135,6 +135,18 @@ struct view_imported {
     struct view_interval rate, iteration_ns; /* without intervals */
 };
 
+/* What did not come from assay and this machine; NULL where all did. Heap. */
+struct view_origin {
+    char *worker;    /* the program that measured in place of assay's own worker */
+    char *host_root; /* the folder that the host's readings were taken from */
+    char *libraries; /* "cuda, nvrtc": mapped files that were chosen (--lib) */
+};
+
+static inline bool view_origin_is_mixed(const struct view_origin *origin)
+{
+    return origin->worker || origin->host_root || origin->libraries;
+}
+
 struct view_cell {
     int64_t id;      /* row */
     char result[80]; /* "9f2c41aa/3" */
@@ -155,6 +167,7 @@ struct view_cell {
     size_t ok_count; /* planned trials that ended well */
     struct view_estimate estimate;
     struct view_imported imported;
+    struct view_origin origin;
     json_t *amendments; /* array, oldest first (view_amendment_words); NULL or empty: none */
     json_t *root; /* what the strings point into */
 };

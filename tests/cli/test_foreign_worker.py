@@ -47,7 +47,19 @@ class ForeignWorker(CliTest):
             self.assertEqual(call.json()["trials_ok"], 1)
             self.assertEqual(self.query("SELECT name FROM device"), [("a <b> & \u202e device",)])
             identifier = call.json()["results"][0]["id"]
-            self.assertEqual(self.assay("show", identifier, "--db", self.db).status, 0)
+            shown = self.assay("show", identifier, "--db", self.db)
+            self.assertEqual(shown.status, 0)
+            # Its word is told as its word, wherever a figure of it stands.
+            page, dossier = (os.path.join(self.folder, name) for name in ("r.html", "d.html"))
+            self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)
+            self.assertEqual(self.assay("report", "--db", self.db, "--dossier", dossier).status, 0)
+            for told in (shown.out, self.assay("results", "--db", self.db).out):
+                self.assertIn("Measured by another program than assay's own worker",
+                              " ".join(told.split()))
+            for path, words in ((page, "Measured by another program than assay"),
+                                (dossier, "1 of 1 results were measured by another worker")):
+                with open(path, encoding="utf-8") as file:
+                    self.assertIn(words, file.read())
             host = self.assay("show", identifier, "--db", self.db, "--json").json()
             self.assertEqual(host["trials"][0]["environment"]["host"]["variable.ASSAY_WORKER"]
                              ["value"], WORKER)

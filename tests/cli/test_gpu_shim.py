@@ -103,6 +103,8 @@ convolution:
         self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)
         with open(page, encoding="utf-8") as file:
             self.assertIn("Some devices are simulated", file.read())
+        self.assertRegex(self.assay("show", "last/1", "--db", self.db).out,
+                         r"Files were chosen for\s+libraries .--lib, ASSAY_LIB_\.\.\.\):[^;]*\b" + BACKEND)
         shown = self.assay("show", "last/1", "--db", self.db, "--json").json()
         for name, reading in shown["device"]["readings"].items():
             if reading["status"] not in ("measured", "declared"):

@@ -1,0 +1,113 @@
+/* What of a result does not come from assay and this machine, by the variables that were set. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+#include "reports/view_json.h"
+
+#define WORKER "variable.ASSAY_WORKER"
+#define HOST_ROOT "variable.ASSAY_HOST_ROOT"
+#define LIBRARY "variable.ASSAY_LIB_"
+
+/* False: out of memory. The first that is told stays. */
+static bool keep(const json_t *readings, const char *name, char **ret)
+{
+    const json_t *reading = json_object_get(readings, name);
+    const char *value = view_json_string(reading, "value");
+    struct text text;
+
+    if (*ret || !reading)
+        return true;
+    text_init(&text);
+    if (value)
+        text_append_printable(&text, value, strlen(value));
+    else
+        text_append(&text, "(withheld)");
+    *ret = text_ok(&text) ? text_steal(&text) : NULL;
+    text_finish(&text);
+    return *ret != NULL;
+}
+
+/* Length of "libcuda" in "/usr/lib/libcuda.so.1", which `ret_name` then begins with. */
+static size_t stem(const char *path, const char **ret_name)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *end = strstr(name, ".so");
+
+    *ret_name = name;
+    return end ? (size_t)(end - name) : strlen(name);
+}
+
+/* Chosen for a library that was not opened, a file counts for nothing. Links may have led on. */
+static bool was_mapped(const json_t *components, const char *path)
+{
+    const char *name, *other;
+    const size_t length = stem(path, &name);
+    size_t i;
+    json_t *component;
+
+    json_array_foreach((json_t *)components, i, component)
+    {
+        if (stem(view_json_text(component, "path"), &other) == length &&
+            strncmp(name, other, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "cuda, nvrtc": the mapped libraries for which a file was chosen. False: out of memory. */
+static bool keep_libraries(json_t *readings, const json_t *components, char **ret)
+{
+    struct text names;
+    const char *name;
+    json_t *reading;
+    bool told;
+
+    if (*ret)
+        return true;
+    text_init(&names);
+    json_object_foreach(readings, name, reading)
+    {
+        if (strncmp(name, LIBRARY, strlen(LIBRARY)) != 0 ||
+            !was_mapped(components, view_json_text(reading, "value")))
+            continue;
+        text_append(&names, names.length > 0 ? ", " : "");
+        for (const char *c = name + strlen(LIBRARY); *c; c++)
+            if (isalnum((unsigned char)*c) || *c == '_')
+                text_append_char(&names, (char)tolower((unsigned char)*c));
+    }
+    told = names.length == 0 || (text_ok(&names) && (*ret = text_steal(&names)) != NULL);
+    text_finish(&names);
+    return told;
+}
+
+bool view_origin_read(const json_t *trials, struct view_origin *ret)
+{
+    size_t i;
+    json_t *trial;
+
+    json_array_foreach((json_t *)trials, i, trial)
+    {
+        const char *at;
+        json_t *readings;
+
+        json_object_foreach(json_object_get(trial, "environment"), at, readings)
+        {
+            if (!keep(readings, WORKER, &ret->worker) ||
+                !keep(readings, HOST_ROOT, &ret->host_root) ||
+                !keep_libraries(readings, json_object_get(trial, "components"), &ret->libraries))
+                return false;
+        }
+    }
+    return true;
+}
+
+void view_origin_finish(struct view_origin *origin)
+{
+    free(origin->worker);
+    free(origin->host_root);
+    free(origin->libraries);
+    *origin = (struct view_origin){0};
+}
