@@ -39,10 +39,29 @@ const struct argp_option *command_group_options(enum command_group group)
     return NULL;
 }
 
+static enum status check_duration(const char *name, struct error *err)
+{
+    const char *value = getenv(name);
+    int64_t ns;
+
+    if (!value || !value[0] || (text_parse_duration_ns(value, &ns) && ns > 0))
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "%s=%s: write a time with its unit, such as 90s or 5min",
+                     name, value);
+}
+
+/*
+ * A variable that cannot be read would leave the default in force, and a file chosen for a library
+ * that nobody opens changes nothing: mistakes, not to be passed over.
+ */
 static enum status check_variables(struct error *err)
 {
+    static const char *const durations[] = {"ASSAY_PROBE_TIMEOUT", "ASSAY_CC_TIMEOUT",
+                                            "ASSAY_TOOL_TIMEOUT"};
     enum status status = STATUS_OK;
 
+    for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]) && status == STATUS_OK; i++)
+        status = check_duration(durations[i], err);
     for (char **variable = environ; *variable && status == STATUS_OK; variable++)
         status = backend_check_variable(*variable, err);
     return status;

@@ -141,6 +141,13 @@ class Words(CliTest):
         self.assertIn("/nowhere/cc", call.err)
         self.assertEqual(self.assay("devices", "--lib", "nonsense").status, 2)
 
+    def test_a_variable_that_cannot_be_read_is_refused(self):
+        for name in ("ASSAY_PROBE_TIMEOUT", "ASSAY_CC_TIMEOUT", "ASSAY_TOOL_TIMEOUT"):
+            for value in ("soon", "5", "-1s", "0s"):
+                call = self.assay("devices", "null", **{name: value})
+                self.assertEqual(call.status, 2, (name, value))
+                self.assertIn(f"{name}={value}: write a time with its unit", call.err)
+
     def test_a_library_that_nobody_opens_is_refused(self):
         for call in (self.assay("devices", "--lib", "cublas=/nowhere/libcublas.so"),
                      self.assay("run", "synthetic", "--db", self.db,
