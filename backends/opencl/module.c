@@ -27,9 +27,7 @@ struct opencl_module {
     uint32_t lanes;
     /* provenance */
     char *file, *options, *log;
-    struct digest source, binary;
-    bool has_binary;
-    uint64_t binary_bytes;
+    struct digest source;
     int64_t compile_ns;
 };
 
@@ -151,8 +149,12 @@ static enum status build(struct opencl_device *device, struct opencl_module *mod
     return status;
 }
 
-/* A driver that gives no binary still runs kernels: then there is no digest, and it is said. */
-static void read_binary(struct opencl_device *device, struct opencl_module *module)
+/*
+ * A driver that gives no binary still runs kernels: then there is no digest, and it is said. Asked
+ * for only when somebody wants it, since PoCL compiles every kernel once more to answer.
+ */
+static void read_binary(const struct opencl_device *device, const struct opencl_module *module,
+                        struct module_artifact *ret)
 {
     const struct opencl_api *api = device->api;
     unsigned char *bytes;
@@ -167,9 +169,9 @@ static void read_binary(struct opencl_device *device, struct opencl_module *modu
         return;
     if (api->clGetProgramInfo(module->program, OCL_PROGRAM_BINARIES, sizeof(bytes), &bytes, NULL) ==
         OCL_SUCCESS) {
-        module->binary = digest_bytes(bytes, size);
-        module->binary_bytes = size;
-        module->has_binary = true;
+        ret->binary = digest_bytes(bytes, size);
+        ret->binary_bytes = size;
+        ret->has_binary = true;
     }
     free(bytes);
 }
@@ -226,7 +228,6 @@ enum status opencl_module_load(struct device *base, const struct module_source *
     else
         status = build(device, module, source, err);
     if (status == STATUS_OK) {
-        read_binary(device, module);
         options = full_options(module->options, source);
         if (options == NULL)
             status = error_set(err, STATUS_NO_MEMORY, "out of memory");
@@ -251,15 +252,13 @@ enum status opencl_module_describe(struct device *base, const struct module *bas
         .file = strdup(module->file),
         .source = module->source,
         .prelude = prelude_digest(),
-        .binary = module->binary,
-        .has_binary = module->has_binary,
-        .binary_bytes = module->binary_bytes,
         .options = strdup(module->options),
         .compiler = strdup(opencl_device(base)->compiler),
         .log = strdup(module->log),
         .lanes = module->lanes,
         .compile_ns = module->compile_ns,
     };
+    read_binary(opencl_device(base), module, ret);
     return STATUS_OK;
 }
 
