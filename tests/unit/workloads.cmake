@@ -14,13 +14,16 @@ assay_add_test(NAME test_workload_synthetic SOURCES unit/test_workload_synthetic
 assay_add_test(NAME test_workload_element SOURCES unit/test_workload_element.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_matmul SOURCES unit/test_workload_matmul.c
-    unit/model_fixture.c unit/product_fixture.c LIBS assay_workloads LABELS unit TIMEOUT 600)
+    unit/model_fixture.c unit/product_fixture.c LIBS assay_workloads LABELS unit TIMEOUT 900)
 assay_add_test(NAME test_product_portable SOURCES unit/test_product_portable.c unit/model_fixture.c
     LIBS assay_workloads LABELS unit TIMEOUT 300)
 assay_add_test(NAME test_workload_storage SOURCES unit/test_workload_storage.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_convolution SOURCES unit/test_workload_convolution.c
-    unit/model_fixture.c unit/product_fixture.c LIBS assay_workloads LABELS unit TIMEOUT 600)
+    unit/model_fixture.c unit/product_fixture.c LIBS assay_workloads LABELS unit TIMEOUT 900)
+assay_same_kernels(memory test_workload_memory_device)
+assay_same_kernels(products test_workload_matmul test_product_portable)
+assay_same_kernels(convolutions test_workload_convolution)
 
 # All that computes, on the CPU backend as well as on OpenCL's device.
 foreach(name test_workload_memory_device test_workload_matmul test_product_portable

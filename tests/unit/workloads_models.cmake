@@ -12,6 +12,8 @@ assay_add_test(NAME test_model_precision SOURCES unit/test_model_precision.c uni
     LIBS assay_workloads LABELS unit TIMEOUT 300)
 assay_add_test(NAME test_model_int8 SOURCES unit/test_model_int8.c unit/model_fixture.c
     LIBS assay_workloads LABELS unit TIMEOUT 300)
+assay_same_kernels(models test_model_device test_model_workloads test_model_precision
+    test_model_int8)
 
 foreach(name test_model_device test_model_workloads test_model_precision test_model_int8)
     assay_test_on(${name} cpu)
