@@ -42,7 +42,7 @@ static const struct {
 };
 
 #define WIDE 104
-#define WORKLOAD_MIN 10
+#define WORKLOAD_MIN 8
 
 struct row {
     char *fields[COLUMN_COUNT]; /* heap */
@@ -137,8 +137,15 @@ static void fit_widths(const struct row *heading, const struct row *rows, size_t
                        size_t columns, bool wide, size_t widths[COLUMN_COUNT])
 {
     static const enum column elastic[] = {WORKLOAD, STEADY, RESULT};
-    static const size_t least[] = {WORKLOAD_MIN, 12, 10};
+    size_t least[] = {WORKLOAD_MIN, 12, 10};
     size_t total = 0;
+
+    /* Numbers of remarks can stand below the row, the verdict cannot. */
+    for (size_t i = 0; i < count; ++i) {
+        size_t width = rows[i].fields[STEADY] ? text_columns(rows[i].fields[STEADY]) : 0;
+
+        least[1] = width > least[1] ? width : least[1];
+    }
 
     for (int c = 0; c < COLUMN_COUNT; ++c) {
         widths[c] = text_columns(heading->fields[c]);
@@ -210,27 +217,46 @@ static bool append_long_name(const struct terminal *terminal, const struct row *
     return true;
 }
 
-/* The words, cut where need be, and behind them the numbers of the remarks, whole. */
-static void append_steady(const struct terminal *terminal, const struct row *row, size_t width,
+/* The words, and behind them the numbers of the remarks; false where these have no room. */
+static bool append_steady(const struct terminal *terminal, const struct row *row, size_t width,
                           const struct view_cell *cell)
 {
     const char *words = row->fields[STEADY] ? row->fields[STEADY] : "";
     const char *notes = row->fields[NOTES] ? row->fields[NOTES] : "";
-    size_t taken = *notes ? 1 + text_columns(notes) : 0, left = width > taken ? width - taken : 0;
+    const size_t left = text_columns(words);
 
-    if (taken > 0 && text_columns(words) < left)
-        left = text_columns(words);
-    terminal_field(terminal, tone_of(cell, STEADY), words, left, false);
-    if (taken > 0) {
-        terminal_pad(terminal, 1);
-        terminal_field(terminal, TONE_SOFT, notes, width - left - 1, false);
+    if (!*notes || left + 1 + text_columns(notes) > width) {
+        terminal_field(terminal, tone_of(cell, STEADY), words, width, false);
+        return !*notes;
     }
+    terminal_field(terminal, tone_of(cell, STEADY), words, left, false);
+    terminal_pad(terminal, 1);
+    terminal_field(terminal, TONE_SOFT, notes, width - left - 1, false);
+    return true;
+}
+
+/* Below the words where there is room to the right of that, else below the workload. */
+static void append_notes_below(const struct terminal *terminal, const struct row *row,
+                               const size_t widths[COLUMN_COUNT])
+{
+    const char *notes = row->fields[NOTES];
+    size_t from = 0;
+
+    for (int c = 0; c < STEADY; ++c)
+        from += widths[c] ? widths[c] + columns_of[c].gap : 0;
+    from += columns_of[STEADY].gap;
+    if (from + text_columns(notes) > terminal->columns)
+        from = columns_of[ID].gap + widths[ID] + columns_of[WORKLOAD].gap;
+    terminal_pad(terminal, from);
+    terminal_field(terminal, TONE_SOFT, notes,
+                   terminal->columns > from ? terminal->columns - from : 1, false);
+    trim_line(terminal);
 }
 
 static void append_row(const struct terminal *terminal, const struct row *row,
                        const size_t widths[COLUMN_COUNT], const struct view_cell *cell)
 {
-    bool named = append_long_name(terminal, row, widths);
+    bool named = append_long_name(terminal, row, widths), noted = true;
 
     for (int c = 0; c < COLUMN_COUNT; ++c) {
         const char *field = named && (c == ID || c == WORKLOAD) ? "" : row->fields[c];
@@ -239,12 +265,14 @@ static void append_row(const struct terminal *terminal, const struct row *row,
             continue;
         terminal_pad(terminal, columns_of[c].gap);
         if (c == STEADY && cell)
-            append_steady(terminal, row, widths[c], cell);
+            noted = append_steady(terminal, row, widths[c], cell);
         else
             terminal_field(terminal, cell ? tone_of(cell, (enum column)c) : TONE_SOFT,
                            field ? field : "", widths[c], columns_of[c].right);
     }
     trim_line(terminal);
+    if (!noted)
+        append_notes_below(terminal, row, widths);
 }
 
 static void append_campaign(const struct terminal *terminal, const struct view *view, size_t index)
@@ -343,7 +371,7 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
     for (size_t i = 0; i < view->cell_count; ++i)
         remarks_add_cell(&remarks, i, &view->cells[i]);
     for (size_t i = 0; i < view->cell_count; ++i) {
-        size_t refs[16], count = remarks_of(&remarks, i, refs, 16);
+        size_t refs[64], count = remarks_of(&remarks, i, refs, 64);
 
         fill_row(&rows[i], &view->cells[i], short_id, refs, count, out);
     }

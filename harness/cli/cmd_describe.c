@@ -100,7 +100,7 @@ static int describe_workload(const struct command_line *line, struct workload *w
         text_append_format(&out, "  bytes: %s\n",
                            json_string_value(json_object_get(cost, "bytes_formula")));
     json_decref(costs);
-    return output_text(&out);
+    return output_lines(&out);
 }
 
 static int describe_suite(const struct command_line *line, struct suite *suite)
@@ -128,7 +128,29 @@ static int describe_suite(const struct command_line *line, struct suite *suite)
             text_append_format(&out, "%s%lld", b ? ", " : " batch ", (long long)entry->batches[b]);
         text_append_char(&out, '\n');
     }
-    return output_text(&out);
+    return output_lines(&out);
+}
+
+/* [0.5, 0.9]: the elements apart, so that a line can break between them. */
+static void append_value(struct text *out, const json_t *value)
+{
+    char *plain = NULL;
+    size_t i;
+    json_t *element;
+
+    if (json_is_array(value)) {
+        text_append_char(out, '[');
+        json_array_foreach((json_t *)value, i, element)
+        {
+            text_append(out, i > 0 ? ", " : "");
+            append_value(out, element);
+        }
+        text_append_char(out, ']');
+        return;
+    }
+    canonical_dump(value, &plain, NULL);
+    text_append(out, plain ? plain : "?");
+    free(plain);
 }
 
 static void append_clauses(struct text *out, const json_t *json, int indent)
@@ -138,8 +160,6 @@ static void append_clauses(struct text *out, const json_t *json, int indent)
 
     json_object_foreach((json_t *)json, key, value)
     {
-        char *plain;
-
         if (!strcmp(key, "description"))
             continue;
         if (json_is_object(value)) {
@@ -147,10 +167,9 @@ static void append_clauses(struct text *out, const json_t *json, int indent)
             append_clauses(out, value, indent + 2);
             continue;
         }
-        plain = NULL;
-        canonical_dump(value, &plain, NULL);
-        text_append_format(out, "%*s%-*s %s\n", indent, "", 32 - indent, key, plain ? plain : "?");
-        free(plain);
+        text_append_format(out, "%*s%-*s ", indent, "", 32 - indent, key);
+        append_value(out, value);
+        text_append_char(out, '\n');
     }
 }
 
@@ -171,7 +190,7 @@ static int describe_protocol(const struct command_line *line, struct protocol *p
         text_append_format(&out, "%s\n", protocol->description);
     text_append_format(&out, "identity %s\n\nClauses\n", hex);
     append_clauses(&out, protocol->json, 2);
-    return output_text(&out);
+    return output_lines(&out);
 }
 
 /* Of three failures to read it, the one of what the file means to be. */

@@ -104,8 +104,12 @@ static int run(const struct command_line *line)
             text_append_format(&out, "%s\n", json_string_value(json_object_get(row, "name")));
     } else {
         append_rows(&out, rows, output_columns());
-        text_append(&out, "\n`assay describe NAME` shows one of them; `assay run NAME` measures a workload or a\n"
-                          "suite; a file of your own (./NAME.yaml) serves as NAME in both.\n");
+        text_append_char(&out, '\n');
+        output_wrapped(&out,
+                       "`assay describe NAME` shows one of them; `assay run NAME` measures a "
+                       "workload or a suite; a file of your own (./NAME.yaml) serves as NAME in "
+                       "both.",
+                       0, output_columns());
     }
     json_decref(rows);
     return output_text(&out);

@@ -81,6 +81,33 @@ static void append_words(struct text *out, const char *string, size_t column, si
     text_append_char(out, '\n');
 }
 
+int output_lines(struct text *text)
+{
+    const size_t columns = output_terminal_columns();
+    struct text wrapped;
+
+    if (columns == SIZE_MAX || !text_ok(text))
+        return output_text(text);
+    text_init(&wrapped);
+    for (const char *line = text->data; *line;) {
+        const size_t length = strcspn(line, "\n"), indent = strspn(line, " ");
+        char *own = strndup(line, length);
+
+        if (!own)
+            wrapped.failed = true;
+        else if (text_columns(own) <= columns)
+            text_append_format(&wrapped, "%s\n", own);
+        else
+            text_append_format(&wrapped, "%*s", (int)indent, "");
+        if (own && text_columns(own) > columns)
+            append_words(&wrapped, own + indent, indent, indent + 4, columns);
+        free(own);
+        line += length + (line[length] == '\n');
+    }
+    text_finish(text);
+    return output_text(&wrapped);
+}
+
 void output_wrapped(struct text *out, const char *string, size_t from, size_t to)
 {
     append_words(out, string, from, from, to);

@@ -14,6 +14,9 @@ int output_json(json_t *json);
 /* Writes and frees the text. Returns an exit status: a full disk or closed pipe is not silent. */
 int output_text(struct text *text);
 
+/* As output_text; on a terminal, lines that are too long for it go on below, indented by 4 more. */
+int output_lines(struct text *text);
+
 /*
  * Appends words, broken between columns `from` (where the text stands now, and where new lines are
  * indented to) and `to`, and a newline.

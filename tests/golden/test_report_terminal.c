@@ -153,6 +153,34 @@ static void one_result_in_full(void **state)
     unload(&loaded);
 }
 
+/* Their numbers stand below the row where it has no room for them. */
+static void many_remarks_leave_the_verdict_whole(void **state)
+{
+    struct synthetic_options options = options_of("standard");
+    struct loaded loaded = {0};
+    struct text out;
+
+    (void)state;
+    options.simulated = true;
+    load(&loaded, &options);
+    for (size_t i = 0; i < loaded.view.cell_count; ++i) {
+        struct view_origin *origin = &loaded.view.cells[i].origin;
+
+        origin->worker = text_format("/worker-%zu", i);
+        origin->host_root = text_format("/root-%zu", i);
+        origin->libraries = text_format("library_%zu", i);
+    }
+    text_init(&out);
+    report_terminal_table(&out, &loaded.view, 72, false);
+    assert_true(text_ok(&out));
+    assert_lines_fit(out.data, 72);
+    assert_null(strstr(out.data, "…"));
+    assert_non_null(strstr(out.data, "after warmup        5/5\n"));
+    assert_non_null(strstr(out.data, "      [1,9-11]\n"));
+    text_finish(&out);
+    unload(&loaded);
+}
+
 static void every_width_holds_its_lines(void **state)
 {
     struct synthetic_options options = options_of("standard");
@@ -227,9 +255,13 @@ static void colours_are_closed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_at_80_columns),         cmocka_unit_test(table_at_120_columns),
-        cmocka_unit_test(quick_says_what_it_is),       cmocka_unit_test(one_result_in_full),
-        cmocka_unit_test(every_width_holds_its_lines), cmocka_unit_test(hostile_names_stay_text),
+        cmocka_unit_test(many_remarks_leave_the_verdict_whole),
+        cmocka_unit_test(table_at_80_columns),
+        cmocka_unit_test(table_at_120_columns),
+        cmocka_unit_test(quick_says_what_it_is),
+        cmocka_unit_test(one_result_in_full),
+        cmocka_unit_test(every_width_holds_its_lines),
+        cmocka_unit_test(hostile_names_stay_text),
         cmocka_unit_test(colours_are_closed),
     };
 
