@@ -48,15 +48,61 @@ enum status backend_ops_check(const struct backend_ops *ops, struct error *err)
     return STATUS_OK;
 }
 
+/* Hooks of one kind: all of them or none, and none to select among what is not there. */
+struct hook_group {
+    const char *name;
+    int present, count;
+    bool selects;
+};
+
+static enum status check_group(const struct hook_group *group, struct error *err)
+{
+    if (group->present != 0 && group->present != group->count)
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has %d of the %d %s hooks; all or none are needed",
+                         group->present, group->count, group->name);
+    if (group->selects && group->present == 0)
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has the hook \"%s_select\" and no other %s hook", group->name,
+                         group->name);
+    return STATUS_OK;
+}
+
+#define HAS(hook) (ops->hook != NULL)
+
+static enum status check_groups(const struct device_ops *ops, struct error *err)
+{
+    const struct hook_group groups[] = {
+        {"event",
+         HAS(event_create) + HAS(event_destroy) + HAS(event_record) + HAS(event_elapsed_ns), 4,
+         false},
+        {"product",
+         HAS(product_create) + HAS(product_destroy) + HAS(product_run) + HAS(product_describe), 4,
+         HAS(product_select)},
+        {"convolution",
+         HAS(convolution_create) + HAS(convolution_destroy) + HAS(convolution_set_weights) +
+             HAS(convolution_run) + HAS(convolution_describe),
+         5, HAS(convolution_select)},
+        {"attention",
+         HAS(attention_create) + HAS(attention_destroy) + HAS(attention_forward) +
+             HAS(attention_backward) + HAS(attention_describe),
+         5, HAS(attention_select)},
+    };
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]) && status == STATUS_OK; i++)
+        status = check_group(&groups[i], err);
+    return status;
+}
+
 enum status device_ops_check(const struct device_ops *ops, struct error *err)
 {
     const char *missing = NULL;
-    int events, products, convolutions, attention;
 
     if (ops == NULL)
         return error_set(err, STATUS_INTERNAL, "a device has no table of functions");
 #define NEED(hook)                                                                                 \
-    if (missing == NULL && ops->hook == NULL)                                                      \
+    if (missing == NULL && !HAS(hook))                                                             \
     missing = #hook
     NEED(buffer_alloc);
     NEED(buffer_free);
@@ -71,42 +117,10 @@ enum status device_ops_check(const struct device_ops *ops, struct error *err)
 #undef NEED
     if (missing != NULL)
         return error_set(err, STATUS_INTERNAL, "a device lacks the hook \"%s\"", missing);
-    events = (ops->event_create != NULL) + (ops->event_destroy != NULL) +
-             (ops->event_record != NULL) + (ops->event_elapsed_ns != NULL);
-    if (events != 0 && events != 4)
-        return error_set(err, STATUS_INTERNAL,
-                         "a device has %d of the 4 event hooks; all or none are needed", events);
-    products = (ops->product_create != NULL) + (ops->product_destroy != NULL) +
-               (ops->product_run != NULL) + (ops->product_describe != NULL);
-    if (products != 0 && products != 4)
-        return error_set(err, STATUS_INTERNAL,
-                         "a device has %d of the 4 product hooks; all or none are needed",
-                         products);
-    convolutions = (ops->convolution_create != NULL) + (ops->convolution_destroy != NULL) +
-                   (ops->convolution_set_weights != NULL) + (ops->convolution_run != NULL) +
-                   (ops->convolution_describe != NULL);
-    if (convolutions != 0 && convolutions != 5)
-        return error_set(err, STATUS_INTERNAL,
-                         "a device has %d of the 5 convolution hooks; all or none are needed",
-                         convolutions);
-    attention = (ops->attention_create != NULL) + (ops->attention_destroy != NULL) +
-                (ops->attention_forward != NULL) + (ops->attention_backward != NULL) +
-                (ops->attention_describe != NULL);
-    if (attention != 0 && attention != 5)
-        return error_set(err, STATUS_INTERNAL,
-                         "a device has %d of the 5 attention hooks; all or none are needed",
-                         attention);
-    if (ops->product_select != NULL && products == 0)
-        return error_set(err, STATUS_INTERNAL,
-                         "a device has the hook \"product_select\" and no products");
-    if (ops->convolution_select != NULL && convolutions == 0)
-        return error_set(err, STATUS_INTERNAL,
-                         "a device has the hook \"convolution_select\" and no convolutions");
-    if (ops->attention_select != NULL && attention == 0)
-        return error_set(err, STATUS_INTERNAL,
-                         "a device has the hook \"attention_select\" and no attention");
-    return STATUS_OK;
+    return check_groups(ops, err);
 }
+
+#undef HAS
 
 /* A defective table stays in the list, as a backend that is not available and says why. */
 static void check_table(void)
