@@ -38,6 +38,17 @@ enum status store_add_estimate(struct store *store, int64_t cell, int64_t versio
     return status;
 }
 
+/* What a comparison is known by, as ?1 to ?5. */
+static void bind_comparison(struct statement *statement, const char *kind, int64_t a, int64_t b,
+                            int64_t version, const char *body)
+{
+    statement_text(statement, kind);
+    statement_i64(statement, a);
+    statement_i64(statement, b);
+    statement_i64(statement, version);
+    statement_text(statement, body);
+}
+
 static enum status insert_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
                                      int64_t version, const char *verdict, const char *body,
                                      struct error *err)
@@ -45,18 +56,14 @@ static enum status insert_comparison(struct store *store, const char *kind, int6
     struct statement statement;
     enum status status = statement_begin(
         store,
-        "INSERT INTO comparison (kind, a, b, version, verdict, body, created_utc_ns)"
+        "INSERT INTO comparison (kind, a, b, version, body, verdict, created_utc_ns)"
         " VALUES (?1, nullif(?2, 0), nullif(?3, 0), ?4, ?5, ?6, ?7)",
         &statement, err);
 
     if (status != STATUS_OK)
         return status;
-    statement_text(&statement, kind);
-    statement_i64(&statement, a);
-    statement_i64(&statement, b);
-    statement_i64(&statement, version);
+    bind_comparison(&statement, kind, a, b, version, body);
     statement_text(&statement, verdict);
-    statement_text(&statement, body);
     statement_i64(&statement, clock_utc_ns());
     return statement_run(&statement, NULL, err);
 }
@@ -120,11 +127,7 @@ static enum status is_newest(struct store *store, const char *kind, int64_t a, i
 
     if (status != STATUS_OK)
         return status;
-    statement_text(&statement, kind);
-    statement_i64(&statement, a);
-    statement_i64(&statement, b);
-    statement_i64(&statement, version);
-    statement_text(&statement, body);
+    bind_comparison(&statement, kind, a, b, version, body);
     return statement_single(&statement, ret, err);
 }
 
