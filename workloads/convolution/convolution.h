@@ -34,10 +34,10 @@ struct convolution_layer_shape {
 
 /* The declaration's section. */
 struct convolution_parameters {
-    struct convolution_layer_shape *shapes; /* heap */
-    size_t shape_count;
     enum matmul_distribution distribution;
     enum matmul_result result; /* the output in the operands' type, or as it is summed */
+    size_t shape_count;
+    struct convolution_layer_shape shapes[];
 };
 
 /* One convolution on the device. */

@@ -201,6 +201,7 @@ static enum status check_declaration(const struct declaration *declaration,
 {
     struct convolution_declaration *data = declaration->data;
     struct section *section = &data->convolution;
+    const size_t shapes_size = section->shapes_count * sizeof(*section->shapes);
     struct convolution_parameters *parameters;
     enum status status = STATUS_OK;
 
@@ -211,15 +212,10 @@ static enum status check_declaration(const struct declaration *declaration,
         status = check_common(declaration, &data->common, section, err);
     if (status != STATUS_OK)
         return status;
-    parameters = calloc(1, sizeof(*parameters));
-    if (parameters)
-        parameters->shapes = calloc(section->shapes_count, sizeof(*parameters->shapes));
-    if (!parameters || !parameters->shapes) {
-        free(parameters);
+    parameters = calloc(1, sizeof(*parameters) + shapes_size);
+    if (!parameters)
         return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
-    }
-    memcpy(parameters->shapes, section->shapes,
-           section->shapes_count * sizeof(*parameters->shapes));
+    memcpy(parameters->shapes, section->shapes, shapes_size);
     parameters->shape_count = section->shapes_count;
     parameters->distribution = (enum matmul_distribution)section->distribution;
     parameters->result = (enum matmul_result)section->result;
@@ -236,11 +232,7 @@ enum status convolution_load(struct workload *workload, const char *origin, cons
 
 void convolution_unload(struct workload *workload)
 {
-    struct convolution_parameters *parameters = workload->parameters;
-
-    if (parameters)
-        free(parameters->shapes);
-    free(parameters);
+    free(workload->parameters);
     workload->parameters = NULL;
 }
 

@@ -110,6 +110,7 @@ static enum status check_declaration(const struct declaration *declaration,
 {
     const struct matmul_declaration *data = declaration->data;
     const struct section *section = &data->matmul;
+    const size_t shapes_size = section->shapes_count * sizeof(*section->shapes);
     struct matmul_parameters *parameters;
     enum status status = STATUS_OK;
 
@@ -119,15 +120,10 @@ static enum status check_declaration(const struct declaration *declaration,
         status = check_common(declaration, &data->common, section, err);
     if (status != STATUS_OK)
         return status;
-    parameters = calloc(1, sizeof(*parameters));
-    if (parameters)
-        parameters->shapes = calloc(section->shapes_count, sizeof(*parameters->shapes));
-    if (!parameters || !parameters->shapes) {
-        free(parameters);
+    parameters = calloc(1, sizeof(*parameters) + shapes_size);
+    if (!parameters)
         return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
-    }
-    memcpy(parameters->shapes, section->shapes,
-           section->shapes_count * sizeof(*parameters->shapes));
+    memcpy(parameters->shapes, section->shapes, shapes_size);
     parameters->shape_count = section->shapes_count;
     parameters->distribution = (enum matmul_distribution)section->distribution;
     parameters->weights = (enum matmul_weights)section->weights;
@@ -145,11 +141,7 @@ enum status matmul_load(struct workload *workload, const char *origin, const cha
 
 void matmul_unload(struct workload *workload)
 {
-    struct matmul_parameters *parameters = workload->parameters;
-
-    if (parameters)
-        free(parameters->shapes);
-    free(parameters);
+    free(workload->parameters);
     workload->parameters = NULL;
 }
 

@@ -29,11 +29,11 @@ struct matmul_shape {
 
 /* The declaration's section. */
 struct matmul_parameters {
-    struct matmul_shape *shapes; /* heap */
-    size_t shape_count;
     enum matmul_distribution distribution;
     enum matmul_weights weights;
     enum matmul_result result;
+    size_t shape_count;
+    struct matmul_shape shapes[];
 };
 
 enum matmul_operand { MATMUL_A, MATMUL_B };
