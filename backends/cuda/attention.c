@@ -32,9 +32,9 @@ struct pass {
 struct cuda_attention {
     struct attention base;
     struct pass forward, backward;
-    float scale, masked, one; /* read by executions */
-    uint64_t scratch;         /* device address: workspace, row sums, sums of dQ */
-    uint64_t scratch_bytes, row_sums, d_q_sums; /* the last two as offsets */
+    float scale, masked, one;     /* read by executions */
+    struct gpu_workspace scratch; /* the plans' workspace, row sums, sums of dQ */
+    uint64_t row_sums, d_q_sums;  /* offsets into it */
 };
 
 static uint64_t rounded(uint64_t bytes)
@@ -67,21 +67,15 @@ static enum status allocate(struct cuda_device *device, struct cuda_attention *s
     const uint64_t d_q_sums = row_sums + (shape->training ? rounded(rows * sizeof(float)) : 0);
     const uint64_t bytes =
         d_q_sums + (shape->training ? rounded(rows * shape->head_size * sizeof(float)) : 0);
-    uint64_t scratch = 0;
-    enum status status = STATUS_OK;
+    enum status status;
 
-    if (bytes == self->scratch_bytes)
+    if (bytes == self->scratch.bytes)
         return STATUS_OK;
-    if (bytes > 0)
-        status = device->base.driver->memory_alloc(&device->base, bytes, &scratch, err);
+    status = gpu_workspace_resize(&device->base, &self->scratch, bytes, err);
     if (status != STATUS_OK)
         return status;
     drop_packs(&self->forward);
     drop_packs(&self->backward);
-    if (self->scratch != 0)
-        device->base.driver->memory_free(&device->base, self->scratch);
-    self->scratch = scratch;
-    self->scratch_bytes = bytes;
     self->row_sums = row_sums;
     self->d_q_sums = d_q_sums;
     return STATUS_OK;
@@ -118,8 +112,8 @@ void cuda_attention_destroy(struct device *base, struct attention *attention)
     struct cuda_device *device = cuda_device(gpu_device(base));
     struct cuda_attention *self = (struct cuda_attention *)attention;
 
-    if (gpu_bind(&device->base, NULL) == STATUS_OK && self->scratch != 0)
-        device->base.driver->memory_free(&device->base, self->scratch);
+    if (gpu_bind(&device->base, NULL) == STATUS_OK)
+        gpu_workspace_free(&device->base, &self->scratch);
     cudnn_graph_finish(&self->backward.graph);
     cudnn_graph_finish(&self->forward.graph);
     free(self);
@@ -221,8 +215,8 @@ static void find(struct cuda_attention *self, const struct attention_operands *o
     ret[ATTENTION_D_Q] = address_of(&operands->d_q, 16);
     ret[ATTENTION_D_K] = address_of(&operands->d_k, 16);
     ret[ATTENTION_D_V] = address_of(&operands->d_v, 16);
-    ret[ATTENTION_ROW_SUMS] = (void *)(uintptr_t)(self->scratch + self->row_sums);
-    ret[ATTENTION_D_Q_SUMS] = (void *)(uintptr_t)(self->scratch + self->d_q_sums);
+    ret[ATTENTION_ROW_SUMS] = (void *)(uintptr_t)(self->scratch.address + self->row_sums);
+    ret[ATTENTION_D_Q_SUMS] = (void *)(uintptr_t)(self->scratch.address + self->d_q_sums);
     ret[ATTENTION_ONE] = &self->one;
 }
 
@@ -306,7 +300,8 @@ static enum status run(struct cuda_attention *self, struct cuda_device *device, 
         status = check_alignment(pointers, err);
         if (status != STATUS_OK)
             return status;
-        pack = make_pack(pass, ids, id_count, pointers, (void *)(uintptr_t)self->scratch, err);
+        pack =
+            make_pack(pass, ids, id_count, pointers, (void *)(uintptr_t)self->scratch.address, err);
         if (pack == NULL)
             return pass->graph.status;
     }
@@ -342,7 +337,7 @@ static void describe(const struct cuda_device *device, const struct cuda_attenti
     snprintf(ret->library, sizeof(ret->library), "cuDNN");
     snprintf(ret->version, sizeof(ret->version), "%s", device->state->cudnn_version);
     snprintf(ret->algorithm, sizeof(ret->algorithm), "%s", plan->name);
-    ret->workspace_bytes = self->scratch_bytes;
+    ret->workspace_bytes = self->scratch.bytes;
     ret->support = plan->notes >> DNN_NOTE_TENSOR_CORE & 1 ? SUPPORT_NATIVE : SUPPORT_UNKNOWN;
     snprintf(ret->method, sizeof(ret->method), "engine's numerical notes: %s%s", notes,
              plan->compiled_at_run ? "; compiled at run time" : "");

@@ -25,7 +25,8 @@ struct cuda_convolution {
     unsigned set_math; /* as the descriptor has it */
     struct candidate list[CANDIDATES];
     uint32_t count, selected; /* of the list */
-    uint64_t workspace, workspace_bytes, weights;
+    struct gpu_workspace workspace;
+    uint64_t weights; /* device address */
 };
 
 #define DNN(function, ...)                                                                         \
@@ -253,23 +254,18 @@ static enum status take(struct cuda_device *device, struct cuda_convolution *sel
                         struct error *err)
 {
     const struct candidate *candidate = &self->list[index];
-    uint64_t workspace = 0;
-    enum status status = STATUS_OK;
+    struct gpu_workspace workspace = {0};
+    enum status status =
+        gpu_workspace_resize(&device->base, &workspace, candidate->workspace_bytes, err);
 
-    if (candidate->workspace_bytes > 0)
-        status = device->base.driver->memory_alloc(&device->base, candidate->workspace_bytes,
-                                                   &workspace, err);
     if (status == STATUS_OK)
         status = set_math(&device->state->cudnn, self, candidate->math, err);
     if (status != STATUS_OK) {
-        if (workspace != 0)
-            device->base.driver->memory_free(&device->base, workspace);
+        gpu_workspace_free(&device->base, &workspace);
         return status;
     }
-    if (self->workspace != 0)
-        device->base.driver->memory_free(&device->base, self->workspace);
+    gpu_workspace_free(&device->base, &self->workspace);
     self->workspace = workspace;
-    self->workspace_bytes = candidate->workspace_bytes;
     self->selected = index;
     return STATUS_OK;
 }
@@ -280,8 +276,8 @@ void cuda_convolution_destroy(struct device *base, struct convolution *convoluti
     struct cuda_convolution *self = (struct cuda_convolution *)convolution;
     const struct cudnn_api *api = &device->state->cudnn;
 
-    if (gpu_bind(&device->base, NULL) == STATUS_OK && self->workspace != 0)
-        device->base.driver->memory_free(&device->base, self->workspace);
+    if (gpu_bind(&device->base, NULL) == STATUS_OK)
+        gpu_workspace_free(&device->base, &self->workspace);
     if (self->desc != NULL)
         api->cudnnDestroyConvolutionDescriptor(self->desc);
     if (self->filter != NULL)
@@ -364,9 +360,9 @@ enum status cuda_convolution_run(struct device *base, struct convolution *convol
         return status;
     DNN(cudnnConvolutionForward, device->cudnn, wide ? (const void *)&one64 : &one32, self->input,
         (const void *)(uintptr_t)x, self->filter, (const void *)(uintptr_t)self->weights,
-        self->desc, self->list[self->selected].algorithm, (void *)(uintptr_t)self->workspace,
-        self->workspace_bytes, wide ? (const void *)&zero64 : &zero32, self->output,
-        (void *)(uintptr_t)y);
+        self->desc, self->list[self->selected].algorithm,
+        (void *)(uintptr_t)self->workspace.address, self->workspace.bytes,
+        wide ? (const void *)&zero64 : &zero32, self->output, (void *)(uintptr_t)y);
     return STATUS_OK;
 }
 
@@ -406,7 +402,7 @@ enum status cuda_convolution_describe(struct device *base, const struct convolut
              device->state->cudnn_version);
     snprintf(ret->library.algorithm, sizeof(ret->library.algorithm), "%s, %s",
              names[chosen->algorithm], math_name(chosen->math));
-    ret->library.workspace_bytes = self->workspace_bytes;
+    ret->library.workspace_bytes = self->workspace.bytes;
     ret->library.support = support_of(convolution->shape.precision, chosen->math);
     snprintf(ret->library.method, sizeof(ret->library.method),
              "cudnnGetConvolutionForwardAlgorithm_v7: mathType %s", math_name(chosen->math));

@@ -176,22 +176,9 @@ static enum status make_desc(const struct cublaslt_api *api, const struct produc
 static enum status alloc_workspace(struct cuda_device *device, struct cuda_product *product,
                                    uint64_t bytes, struct error *err)
 {
-    enum status status = STATUS_OK;
-    uint64_t address = 0;
-
     if (product->has_unaligned && product->unaligned.workspace_bytes > bytes)
         bytes = product->unaligned.workspace_bytes;
-    if (bytes == product->workspace_bytes)
-        return STATUS_OK;
-    if (bytes > 0)
-        status = device->base.driver->memory_alloc(&device->base, bytes, &address, err);
-    if (status != STATUS_OK)
-        return status;
-    if (product->workspace != 0)
-        device->base.driver->memory_free(&device->base, product->workspace);
-    product->workspace = address;
-    product->workspace_bytes = bytes;
-    return STATUS_OK;
+    return gpu_workspace_resize(&device->base, &product->workspace, bytes, err);
 }
 
 void cuda_product_destroy(struct device *base, struct product *base_product)
@@ -200,8 +187,8 @@ void cuda_product_destroy(struct device *base, struct product *base_product)
     struct cuda_product *product = (struct cuda_product *)base_product;
     const struct cublaslt_api *api = &device->state->cublaslt;
 
-    if (gpu_bind(&device->base, NULL) == STATUS_OK && product->workspace != 0)
-        device->base.driver->memory_free(&device->base, product->workspace);
+    if (gpu_bind(&device->base, NULL) == STATUS_OK)
+        gpu_workspace_free(&device->base, &product->workspace);
     if (product->c != NULL)
         api->cublasLtMatrixLayoutDestroy(product->c);
     if (product->b != NULL)
@@ -356,7 +343,7 @@ enum status cuda_product_run(struct device *base, struct product *base_product,
            (const void *)(uintptr_t)(a + i * product->a_step), product->a, beta,
            (const void *)(uintptr_t)(d + i * product->c_step), product->c,
            (void *)(uintptr_t)(c + i * product->c_step), product->c, algorithm,
-           (void *)(uintptr_t)product->workspace, product->workspace_bytes, device->stream);
+           (void *)(uintptr_t)product->workspace.address, product->workspace.bytes, device->stream);
     return STATUS_OK;
 }
 
@@ -370,7 +357,7 @@ enum status cuda_product_describe(struct device *base, const struct product *bas
     snprintf(ret->library, sizeof(ret->library), "cublasLt");
     snprintf(ret->version, sizeof(ret->version), "%s", device->state->cublaslt_version);
     snprintf(ret->algorithm, sizeof(ret->algorithm), "%s", product->algorithm_text);
-    ret->workspace_bytes = product->workspace_bytes;
+    ret->workspace_bytes = product->workspace.bytes;
     ret->algorithms = product->list.count;
     ret->support = product->support;
     snprintf(ret->method, sizeof(ret->method), "%s", product->method);

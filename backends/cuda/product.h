@@ -30,7 +30,7 @@ struct cuda_product {
     struct cuda_algorithm unaligned;
     bool has_unaligned;
     uint32_t unaligned_to; /* bytes, for which `unaligned` was found */
-    uint64_t workspace, workspace_bytes;
+    struct gpu_workspace workspace;
     uint64_t bias;                          /* address that `desc` has */
     uint64_t loops, a_step, b_step, c_step; /* what is not merged into the strided batch; bytes */
     double alpha;

@@ -25,6 +25,30 @@ enum status gpu_bind(struct gpu_device *device, struct error *err)
     return status;
 }
 
+enum status gpu_workspace_resize(struct gpu_device *device, struct gpu_workspace *workspace,
+                                 uint64_t bytes, struct error *err)
+{
+    struct gpu_workspace next = {.bytes = bytes};
+    enum status status = STATUS_OK;
+
+    if (bytes == workspace->bytes)
+        return STATUS_OK;
+    if (bytes > 0)
+        status = device->driver->memory_alloc(device, bytes, &next.address, err);
+    if (status != STATUS_OK)
+        return status;
+    gpu_workspace_free(device, workspace);
+    *workspace = next;
+    return STATUS_OK;
+}
+
+void gpu_workspace_free(struct gpu_device *device, struct gpu_workspace *workspace)
+{
+    if (workspace->address != 0)
+        device->driver->memory_free(device, workspace->address);
+    *workspace = (struct gpu_workspace){0};
+}
+
 enum status gpu_buffer_alloc(struct device *base, uint64_t bytes, enum buffer_flags flags,
                              struct buffer **ret, struct error *err)
 {

@@ -117,6 +117,15 @@ static inline uint64_t gpu_operand_address(const struct product_operand *operand
 /* Makes the device the thread's own; cheap when it already is. */
 enum status gpu_bind(struct gpu_device *device, struct error *err);
 
+/* ---- device.c: memory that a library's call works in; zeroed: none ---- */
+struct gpu_workspace {
+    uint64_t address, bytes;
+};
+/* Just so many bytes, or none. On failure it is as it was. The device is bound, for both. */
+enum status gpu_workspace_resize(struct gpu_device *device, struct gpu_workspace *workspace,
+                                 uint64_t bytes, struct error *err);
+void gpu_workspace_free(struct gpu_device *device, struct gpu_workspace *workspace);
+
 /* ---- device.c, kernel.c, module.c: the hooks ---- */
 
 enum status gpu_buffer_alloc(struct device *device, uint64_t bytes, enum buffer_flags flags,

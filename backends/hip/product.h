@@ -29,8 +29,7 @@ struct hip_product {
     void *desc, *layout_a, *layout_b, *layout_c; /* as the library names them: a is our B */
     struct hipblaslt_result list[HIP_PRODUCT_ALGORITHMS]; /* in the library's order */
     uint32_t listed, selected;
-    uint64_t workspace;
-    size_t workspace_bytes;
+    struct gpu_workspace workspace;
     uint64_t bias; /* address that the description holds */
 };
 

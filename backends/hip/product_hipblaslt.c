@@ -231,20 +231,11 @@ static enum status take(struct hip_device *device, struct hip_product *product, 
                         struct error *err)
 {
     const size_t bytes = product->list[index].workspace_bytes;
-    uint64_t address = 0;
+    const enum status status = gpu_workspace_resize(&device->base, &product->workspace, bytes, err);
     int solution = 0;
-    enum status status = STATUS_OK;
 
-    if (bytes != product->workspace_bytes) {
-        if (bytes > 0)
-            status = device->base.driver->memory_alloc(&device->base, bytes, &address, err);
-        if (status != STATUS_OK)
-            return status;
-        if (product->workspace != 0)
-            device->base.driver->memory_free(&device->base, product->workspace);
-        product->workspace = address;
-        product->workspace_bytes = bytes;
-    }
+    if (status != STATUS_OK)
+        return status;
     product->selected = index;
     memcpy(&solution, product->list[index].algo.data, sizeof(solution));
     snprintf(product->info.algorithm, sizeof(product->info.algorithm), "solution %d", solution);
@@ -270,8 +261,7 @@ static void destroy(struct hip_device *device, struct hip_product *product)
             api->hipblasLtMatrixLayoutDestroy(layouts[i]);
     if (product->desc != NULL)
         api->hipblasLtMatmulDescDestroy(product->desc);
-    if (product->workspace != 0)
-        device->base.driver->memory_free(&device->base, product->workspace);
+    gpu_workspace_free(&device->base, &product->workspace);
 }
 
 static enum status create(struct hip_device *device, struct hip_product *product, struct error *err)
@@ -322,8 +312,8 @@ static enum status run(struct hip_device *device, struct hip_product *product,
         (const void *)(uintptr_t)call->b, product->layout_a, (const void *)(uintptr_t)call->a,
         product->layout_b, integer ? (const void *)&zero : &beta, (const void *)(uintptr_t)call->d,
         product->layout_c, (void *)(uintptr_t)call->c, product->layout_c,
-        &product->list[product->selected].algo, (void *)(uintptr_t)product->workspace,
-        product->workspace_bytes, device->stream);
+        &product->list[product->selected].algo, (void *)(uintptr_t)product->workspace.address,
+        product->workspace.bytes, device->stream);
     return code == HIPBLAS_SUCCESS ? STATUS_OK : fail(err, "hipblasLtMatmul", code);
 }
 
