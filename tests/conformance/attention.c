@@ -1,285 +1,10 @@
-/*
- * The vendor library's attention, wherever a device has one, against fp64.
- *
- * Bounds, u the type's unit roundoff (2^-8 for bf16, 2^-11 for fp16), v = 2^-24 (Higham, "Accuracy
- * and Stability of Numerical Algorithms", 3.1): a score is a sum of head_size products in f32, off by
- * (head_size + 4) v of its terms' absolute sum, and P is off by that much of itself (exp), by twice that
- * for the row's sum, and by a few v (the exponential, the running sums of Dao et al. 2022, length v).
- * P and dS are rounded to the type before they enter a product, and so is each result: u each. What is
- * added up carries these on linearly. What is small has an absolute bound: half of fp16's smallest
- * number, and for bf16 the smallest that f32 has as a normal one.
- */
-#include "tests/conformance/conformance.h"
-
+/* The vendor library's attention, wherever a device has one, against fp64. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "harness/core/random.h"
-#include "tests/conformance/reference.h"
+#include "tests/conformance/attention_task.h"
 
-#define ROUNDING 0x1p-24
-#define SMALLEST_BF16 0x1p-126 /* below this a device may give 0 */
-#define SMALLEST_FP16 0x1p-25
-#define EXPONENTIAL 16 /* roundings that stand for exp, log, and the scale before and behind them */
-
-enum { Q, K, V, O, D_O, D_Q, D_K, D_V, ARRAYS };
-
-/* One of the arrays: (batch, heads, length, head_size) in fp64, and where it lies on the device. */
-struct heads {
-    struct attention_strides strides;
-    uint64_t offset, count; /* of the buffer, in elements */
-    double *values, *bound; /* by (b, h, t, i); bound: what the device's may be off */
-    uint16_t *bits;
-    struct buffer *buffer;
-};
-
-struct task {
-    struct attention_shape shape;
-    struct heads arrays[ARRAYS];
-    double *p, *p_bound, *ds, *ds_bound; /* one head's */
-    double *statistics, *statistics_bound;
-    struct buffer *statistics_buffer;
-};
-
-static const struct small_float *format_of(const struct task *task)
-{
-    return task->shape.precision == PRECISION_BF16 ? &reference_bf16 : &reference_f16;
-}
-
-static double roundoff(const struct task *task)
-{
-    return task->shape.precision == PRECISION_BF16 ? 0x1p-8 : 0x1p-11;
-}
-
-static double smallest(const struct task *task)
-{
-    return task->shape.precision == PRECISION_BF16 ? SMALLEST_BF16 : SMALLEST_FP16;
-}
-
-static uint64_t place(const struct task *task, const struct heads *array, uint64_t index)
-{
-    const struct attention_shape *s = &task->shape;
-    const uint64_t i = index % s->head_size, t = index / s->head_size % s->length;
-    const uint64_t h = index / s->head_size / s->length % s->heads;
-    const uint64_t b = index / s->head_size / s->length / s->heads;
-
-    return array->offset + b * array->strides.batch + h * array->strides.head +
-           t * array->strides.row + i;
-}
-
-static uint64_t elements(const struct task *task)
-{
-    const struct attention_shape *s = &task->shape;
-
-    return s->batch * s->heads * s->length * s->head_size;
-}
-
-/* Draws what goes in, N(0, 1) as scores of sharp rows need; all else is a pattern. */
-static void make_array(struct conformance *c, struct task *task, int which, uint64_t offset,
-                       struct attention_strides strides)
-{
-    struct heads *array = &task->arrays[which];
-    const bool input = which <= V || which == D_O;
-    struct random random;
-
-    array->strides = strides;
-    array->offset = offset;
-    array->count = offset + place(task, array, elements(task) - 1) - offset + 1 + 8;
-    array->values = calloc(elements(task), sizeof(double));
-    array->bound = calloc(elements(task), sizeof(double));
-    array->bits = malloc(array->count * sizeof(uint16_t));
-    assert_true(array->values && array->bound && array->bits);
-    memset(array->bits, 0x2a, array->count * sizeof(uint16_t));
-    random_init(&random, 41, (uint64_t)which);
-    for (uint64_t i = 0; i < elements(task) && input; i++) {
-        const uint64_t at = place(task, array, i);
-        double sum = -6.0;
-
-        for (int n = 0; n < 12; n++)
-            sum += random_next_unit(&random);
-        array->bits[at] = reference_encode(format_of(task), sum);
-        array->values[i] = reference_decode(format_of(task), array->bits[at]);
-    }
-    array->buffer = conformance_buffer(c, array->bits, array->count * sizeof(uint16_t));
-}
-
-/* Heads inside the rows of a common projection, as transformers have them, or each by itself. */
-static struct task make_task(struct conformance *c, const struct attention_shape *shape,
-                             bool projection)
-{
-    const uint64_t size = shape->head_size, width = shape->heads * size, t = shape->length;
-    const struct attention_strides inside = {t * 3 * width, size, 3 * width};
-    const struct attention_strides own = {shape->heads * t * size, t * size, size};
-    const struct attention_strides rows = {t * width, size, width};
-    struct task task = {.shape = *shape};
-
-    for (int which = 0; which < ARRAYS; which++) {
-        const bool output = which == O || which == D_O;
-        const uint64_t part = which <= V ? (uint64_t)which : (uint64_t)(which - D_Q);
-
-        make_array(c, &task, which, projection && !output ? part * width : 8,
-                   !projection ? own
-                   : output    ? rows
-                               : inside);
-    }
-    task.shape.q = task.arrays[Q].strides;
-    task.shape.k = task.arrays[K].strides;
-    task.shape.v = task.arrays[V].strides;
-    task.shape.o = task.arrays[O].strides;
-    task.p = calloc(t * t, sizeof(double));
-    task.p_bound = calloc(t * t, sizeof(double));
-    task.ds = calloc(t * t, sizeof(double));
-    task.ds_bound = calloc(t * t, sizeof(double));
-    task.statistics = calloc(shape->batch * shape->heads * t, sizeof(double));
-    task.statistics_bound = calloc(shape->batch * shape->heads * t, sizeof(double));
-    assert_true(task.p && task.p_bound && task.ds && task.ds_bound && task.statistics &&
-                task.statistics_bound);
-    task.statistics_buffer =
-        conformance_buffer(c, NULL, shape->batch * shape->heads * t * sizeof(float));
-    return task;
-}
-
-static void free_task(struct task *task)
-{
-    for (int which = 0; which < ARRAYS; which++) {
-        free(task->arrays[which].values);
-        free(task->arrays[which].bound);
-        free(task->arrays[which].bits);
-        device_buffer_free(task->arrays[which].buffer);
-    }
-    free(task->p);
-    free(task->p_bound);
-    free(task->ds);
-    free(task->ds_bound);
-    free(task->statistics);
-    free(task->statistics_bound);
-    device_buffer_free(task->statistics_buffer);
-}
-
-/* ---- the reference, a head at a time ---- */
-
-/* Row t of P, its bound, and the row's statistics. */
-static void reference_row(struct task *task, uint64_t head, uint64_t t)
-{
-    const struct attention_shape *s = &task->shape;
-    const uint64_t n = s->length, d = s->head_size, end = s->causal ? t + 1 : n;
-    const double *q = task->arrays[Q].values + (head * n + t) * d;
-    double *p = task->p + t * n, *bound = task->p_bound + t * n;
-    double top = -(double)INFINITY, sum = 0.0, error = 0.0;
-
-    for (uint64_t j = 0; j < end; j++) {
-        const double *k = task->arrays[K].values + (head * n + j) * d;
-        double score = 0.0, terms = 0.0;
-
-        for (uint64_t i = 0; i < d; i++) {
-            score += q[i] * k[i];
-            terms += fabs(q[i] * k[i]);
-        }
-        p[j] = score * s->scale;
-        top = fmax(top, p[j]);
-        error = fmax(error, terms * s->scale * (double)(d + 4) * ROUNDING);
-    }
-    for (uint64_t j = 0; j < end; j++)
-        sum += exp(p[j] - top);
-    for (uint64_t j = 0; j < end; j++) {
-        /* The argument of exp, a difference of two f32, is rounded too. */
-        const double own = error + fabs(p[j] - top) * 2.0 * ROUNDING;
-
-        p[j] = exp(p[j] - top) / sum;
-        bound[j] = p[j] * (own + error + (double)(EXPONENTIAL + n) * ROUNDING);
-    }
-    task->statistics[head * n + t] = top + log(sum);
-    task->statistics_bound[head * n + t] =
-        error + (fabs(top) + fabs(log(sum)) + (double)(EXPONENTIAL + n)) * ROUNDING;
-}
-
-/* result[r] += sum of left[r, j] right[j] over j of one head; `turned`: left[j, r]. */
-static void add_product(struct task *task, uint64_t head, const double *left, const double *bound,
-                        bool turned, int right, double factor, int result)
-{
-    const uint64_t n = task->shape.length, d = task->shape.head_size;
-    const double u = roundoff(task), tiny = smallest(task);
-    double *out = task->arrays[result].values + head * n * d;
-    double *out_bound = task->arrays[result].bound + head * n * d;
-    const double *b = task->arrays[right].values + head * n * d;
-
-    for (uint64_t r = 0; r < n; r++)
-        for (uint64_t i = 0; i < d; i++) {
-            double sum = 0.0, error = 0.0;
-
-            for (uint64_t j = 0; j < n; j++) {
-                const uint64_t at = turned ? j * n + r : r * n + j;
-
-                sum += left[at] * b[j * d + i];
-                error += (bound[at] + fabs(left[at]) * (u + (double)(n + 4) * ROUNDING) + tiny) *
-                         fabs(b[j * d + i]);
-            }
-            out[r * d + i] = factor * sum;
-            out_bound[r * d + i] = fabs(factor) * error * (1.0 + u) + u * fabs(factor * sum) + tiny;
-        }
-}
-
-/* dS without the scale, and its bound; D is the row's sum of dO O, with the O that the device has. */
-static void reference_ds(struct task *task, uint64_t head)
-{
-    const uint64_t n = task->shape.length, d = task->shape.head_size;
-    const double *o = task->arrays[O].values + head * n * d;
-    const double *o_bound = task->arrays[O].bound + head * n * d;
-    const double *d_o = task->arrays[D_O].values + head * n * d;
-    const double *v = task->arrays[V].values + head * n * d;
-
-    for (uint64_t t = 0; t < n; t++) {
-        double sum = 0.0, sum_bound = 0.0;
-
-        for (uint64_t i = 0; i < d; i++) {
-            sum += d_o[t * d + i] * o[t * d + i];
-            sum_bound += fabs(d_o[t * d + i]) *
-                         (o_bound[t * d + i] + fabs(o[t * d + i]) * (double)(d + 4) * ROUNDING);
-        }
-        for (uint64_t j = 0; j < n; j++) {
-            const uint64_t at = t * n + j;
-            double dp = 0.0, terms = 0.0;
-
-            for (uint64_t i = 0; i < d; i++) {
-                dp += d_o[t * d + i] * v[j * d + i];
-                terms += fabs(d_o[t * d + i] * v[j * d + i]);
-            }
-            task->ds[at] = task->p[at] * (dp - sum);
-            task->ds_bound[at] =
-                /* P comes again out of the statistics, so their error is in it, too. */
-                (2.0 * task->p_bound[at] + task->p[at] * task->statistics_bound[head * n + t]) *
-                    fabs(dp - sum) +
-                task->p[at] * (terms * (double)(d + 4) * ROUNDING + sum_bound) +
-                4.0 * fabs(task->ds[at]) * ROUNDING;
-        }
-    }
-}
-
-static void reference(struct task *task)
-{
-    const struct attention_shape *s = &task->shape;
-
-    for (uint64_t head = 0; head < s->batch * s->heads; head++) {
-        memset(task->p, 0, s->length * s->length * sizeof(double));
-        memset(task->p_bound, 0, s->length * s->length * sizeof(double));
-        for (uint64_t t = 0; t < s->length; t++)
-            reference_row(task, head, t);
-        add_product(task, head, task->p, task->p_bound, false, V, 1.0, O);
-        if (!s->training)
-            continue;
-        reference_ds(task, head);
-        for (uint64_t i = 0; i < s->length * s->length; i++)
-            task->p_bound[i] *= 2.0;
-        add_product(task, head, task->p, task->p_bound, true, D_O, 1.0, D_V);
-        add_product(task, head, task->ds, task->ds_bound, false, K, s->scale, D_Q);
-        add_product(task, head, task->ds, task->ds_bound, true, Q, s->scale, D_K);
-    }
-}
-
-/* ---- the device ---- */
-
-static struct attention_operands operands_of(const struct task *task)
+static struct attention_operands operands_of(const struct attention_task *task)
 {
 #define OPERAND(which) {task->arrays[which].buffer, task->arrays[which].offset}
     return (struct attention_operands){
@@ -297,16 +22,17 @@ static struct attention_operands operands_of(const struct task *task)
 }
 
 /* Every element within its bound, and nothing between them written. */
-static void check_array(struct conformance *c, struct task *task, int which, const char *name)
+static void check_array(struct conformance *c, struct attention_task *task, int which,
+                        const char *name)
 {
-    struct heads *array = &task->arrays[which];
+    struct attention_heads *array = &task->arrays[which];
     uint16_t *got = malloc(array->count * sizeof(*got));
 
     assert_non_null(got);
     expect_ok(c, device_download(array->buffer, 0, got, array->count * sizeof(*got), &c->err));
-    for (uint64_t i = 0; i < elements(task); i++) {
-        const uint64_t at = place(task, array, i);
-        const double value = reference_decode(format_of(task), got[at]);
+    for (uint64_t i = 0; i < attention_task_elements(task); i++) {
+        const uint64_t at = attention_task_place(task, array, i);
+        const double value = reference_decode(attention_task_format(task), got[at]);
 
         if (!(fabs(value - array->values[i]) <= array->bound[i]))
             fail_msg("%s[%llu] is %g, not %g +- %g", name, (unsigned long long)i, value,
@@ -317,7 +43,7 @@ static void check_array(struct conformance *c, struct task *task, int which, con
     free(got);
 }
 
-static void check_statistics(struct conformance *c, const struct task *task)
+static void check_statistics(struct conformance *c, const struct attention_task *task)
 {
     const uint64_t count = task->shape.batch * task->shape.heads * task->shape.length;
     float *got = malloc(count * sizeof(*got));
@@ -331,7 +57,8 @@ static void check_statistics(struct conformance *c, const struct task *task)
     free(got);
 }
 
-static void check_task(struct conformance *c, struct task *task, struct attention *attention)
+static void check_task(struct conformance *c, struct attention_task *task,
+                       struct attention *attention)
 {
     const struct attention_operands operands = operands_of(task);
 
@@ -349,7 +76,8 @@ static void check_task(struct conformance *c, struct task *task, struct attentio
 }
 
 /* The same by every algorithm that the library lists for a pass, unless it refuses it. */
-static void check_algorithms(struct conformance *c, struct task *task, struct attention *attention)
+static void check_algorithms(struct conformance *c, struct attention_task *task,
+                             struct attention *attention)
 {
     const struct attention_operands operands = operands_of(task);
     struct attention_info info;
@@ -423,18 +151,18 @@ static void test_shapes(void **state)
                                               .causal = row->causal,
                                               .training = row->training,
                                               .scale = row->scale};
-        struct task task = make_task(c, &shape, row->projection);
+        struct attention_task task = attention_task_make(c, &shape, row->projection);
         struct attention *attention = create(c, &task.shape);
 
         if (attention != NULL) {
             task.shape.scale = attention->shape.scale;
-            reference(&task);
+            attention_task_reference(&task);
             check_task(c, &task, attention);
             check_task(c, &task, attention); /* from a binding that is kept */
             check_algorithms(c, &task, attention);
         }
         device_attention_destroy(attention);
-        free_task(&task);
+        attention_task_finish(&task);
     }
 }
 
@@ -450,12 +178,12 @@ static void test_sharp(void **state)
                                           .causal = true,
                                           .training = true,
                                           .scale = 8.0f};
-    struct task task;
+    struct attention_task task;
     struct attention *attention;
 
     if (!device_has_attention(c->device))
         skip();
-    task = make_task(c, &shape, false);
+    task = attention_task_make(c, &shape, false);
     for (uint64_t i = 0; i < 20 * 64; i++) { /* the first rows score 0 everywhere */
         task.arrays[Q].values[i] = 0.0;
         task.arrays[Q].bits[task.arrays[Q].offset + i] = 0;
@@ -464,11 +192,11 @@ static void test_sharp(void **state)
                                task.arrays[Q].count * 2, &c->err));
     attention = create(c, &task.shape);
     if (attention != NULL) {
-        reference(&task);
+        attention_task_reference(&task);
         check_task(c, &task, attention);
     }
     device_attention_destroy(attention);
-    free_task(&task);
+    attention_task_finish(&task);
 }
 
 /* More bindings than are kept: each still reads and writes its own. */
@@ -483,16 +211,16 @@ static void test_many_bindings(void **state)
                                           .causal = true};
     struct attention_operands operands;
     struct attention *attention;
-    struct task task;
+    struct attention_task task;
     struct buffer *many;
 
     if (!device_has_attention(c->device))
         skip();
-    task = make_task(c, &shape, false);
+    task = attention_task_make(c, &shape, false);
     attention = create(c, &task.shape);
     if (attention != NULL) {
         task.shape.scale = attention->shape.scale;
-        reference(&task);
+        attention_task_reference(&task);
         operands = operands_of(&task);
         many = conformance_buffer(c, NULL, 200 * 64);
         for (int round = 0; round < 2; round++)
@@ -504,7 +232,7 @@ static void test_many_bindings(void **state)
         device_buffer_free(many);
     }
     device_attention_destroy(attention);
-    free_task(&task);
+    attention_task_finish(&task);
 }
 
 static void test_support(void **state)
@@ -538,12 +266,12 @@ static void test_refused(void **state)
     struct attention *attention = NULL;
     struct attention_operands operands;
     struct attention_shape bad[8];
-    struct task task;
+    struct attention_task task;
     struct buffer *small;
 
     if (!device_has_attention(c->device))
         skip();
-    task = make_task(c, &good, true);
+    task = attention_task_make(c, &good, true);
     for (size_t i = 0; i < 8; i++)
         bad[i] = task.shape;
     bad[0].batch = 0;
@@ -568,8 +296,7 @@ static void test_refused(void **state)
     attention = create(c, &task.shape);
     if (attention != NULL) {
         operands = operands_of(&task);
-        expect_status(c, STATUS_INTERNAL,
-                      device_attention_backward(attention, &operands, &c->err));
+        expect_status(c, STATUS_INTERNAL, device_attention_backward(attention, &operands, &c->err));
         operands.k.offset += task.arrays[K].count;
         expect_status(c, STATUS_INVALID, device_attention_forward(attention, &operands, &c->err));
         operands = operands_of(&task);
@@ -586,7 +313,7 @@ static void test_refused(void **state)
     }
     device_attention_destroy(attention);
     device_attention_destroy(NULL);
-    free_task(&task);
+    attention_task_finish(&task);
 }
 
 CONFORMANCE_AREA(conformance_attention, {"every precision is answered", test_support, true},
