@@ -49,11 +49,14 @@ endif()
 add_library(fixture_dnnl MODULE unit/fixture_dnnl.c)
 set_target_properties(fixture_dnnl PROPERTIES PREFIX "lib"
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-assay_add_test(NAME test_backend_cpu SOURCES unit/test_backend_cpu.c LIBS assay_backends
-    LABELS unit)
-target_compile_definitions(test_backend_cpu PRIVATE FAKE_DNNL_PATH="$<TARGET_FILE:fixture_dnnl>")
-target_link_libraries(test_backend_cpu PRIVATE OpenMP::OpenMP_C)
-add_dependencies(test_backend_cpu fixture_dnnl)
+assay_add_test(NAME test_backend_cpu SOURCES unit/test_backend_cpu.c unit/cpu_fixture.c
+    LIBS assay_backends LABELS unit)
+assay_add_test(NAME test_backend_cpu_threads
+    SOURCES unit/test_backend_cpu_threads.c unit/cpu_fixture.c
+    LIBS assay_backends OpenMP::OpenMP_C LABELS unit)
+target_compile_definitions(test_backend_cpu_threads
+    PRIVATE FAKE_DNNL_PATH="$<TARGET_FILE:fixture_dnnl>")
+add_dependencies(test_backend_cpu_threads fixture_dnnl)
 # Skips itself where oneDNN's headers are not installed.
 assay_add_test(NAME test_backend_cpu_dnnl_abi SOURCES unit/test_backend_cpu_dnnl_abi.c
     LIBS assay_backends LABELS unit)

@@ -1,0 +1,213 @@
+/*
+ * The CPU backend's threads, and the oneDNN that runs in them: bound, flushing where a product
+ * does, and a library that is absent or not what it says.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "backends/cpu/dnnl_api.h"
+#include "backends/cpu/threads.h"
+#include "harness/core/text.h"
+#include "tests/unit/cpu_fixture.h"
+
+static const char *program;
+
+static void expect_no_dnnl(const char *mode, const char *words)
+{
+    struct error err = ERROR_INIT;
+    struct onednn dnnl;
+
+    setenv("FAKE_DNNL", mode, 1);
+    assert_int_equal(onednn_open(&dnnl, &err), STATUS_UNAVAILABLE);
+    if (strstr(err.message, words) == NULL || strchr(err.message, '\033') != NULL)
+        fail_msg("expected \"%s\" in: %s", words, err.message);
+    dynlib_finish(&dnnl.lib);
+}
+
+static void test_other_dnnl(void **state)
+{
+    struct backend_library libraries[4];
+    struct product_info info;
+    struct device *device;
+
+    (void)state;
+    setenv("ASSAY_LIB_DNNL", FAKE_DNNL_PATH, 1);
+    expect_no_dnnl("null", "dnnl_version gives nothing");
+    expect_no_dnnl("nine", "9.0.1");
+    expect_no_dnnl("three", "has no symbol dnnl_memory_desc_create_with_strides");
+    expect_no_dnnl("two", "dnnl_engine_create: runtime_error (5)");
+    setenv("ASSAY_LIB_DNNL", "/nowhere/libdnnl.so.2", 1);
+    device = cpu_fixture_open();
+    assert_false(device_has_products(device));
+    device_product_support(device, PRECISION_FP32, &info);
+    assert_int_equal(info.support, SUPPORT_ABSENT);
+    assert_int_equal(backend_libraries(device->backend, libraries, 4), 2);
+    assert_string_equal(libraries[1].name, "dnnl");
+    assert_null(libraries[1].path);
+    assert_non_null(strstr(libraries[1].tried, "/nowhere/libdnnl.so.2"));
+    device_close(device);
+    unsetenv("ASSAY_LIB_DNNL");
+}
+
+/* Run again with OMP_PROC_BIND set, as workers are: as many threads as without it, each on its
+ * core. */
+static int bound_child(void)
+{
+    struct error err = ERROR_INIT;
+    struct device_info info;
+    struct backend *backend = cpu_fixture_backend();
+    const struct reading *pinned;
+    int code = 1;
+
+    if (backend_probe(backend, &err) == STATUS_OK &&
+        backend_device_info(backend, 0, &info, &err) == STATUS_OK) {
+        pinned = reading_find(&info.readings, "device.threads.pinned");
+        if (pinned != NULL && pinned->status == READING_MEASURED &&
+            strcmp(pinned->text, "yes") == 0)
+            code = 10 + (int)info.compute_units;
+        device_info_finish(&info);
+    }
+    return code;
+}
+
+static void test_bound(void **state)
+{
+    const char *variables[8];
+    size_t count = backend_environment("cpu:0", variables, 8);
+    struct device *device;
+    struct text command;
+    int code;
+
+    (void)state;
+    assert_true(count > 0);
+    assert_int_equal(backend_environment("null:0", variables + count, 1), 0);
+    assert_int_equal(backend_environment("nothing", variables + count, 1), 0);
+    device = cpu_fixture_open();
+    text_init(&command);
+    for (size_t i = 0; i < count; i++)
+        text_append_format(&command, "%s ", variables[i]);
+    text_append_format(&command, "%s --bound", program);
+    assert_true(text_ok(&command));
+    code = system(command.data);
+    text_finish(&command);
+    assert_true(WIFEXITED(code));
+    if (device->info.compute_units <= 200)
+        assert_int_equal(WEXITSTATUS(code), 10 + device->info.compute_units);
+    device_close(device);
+}
+
+/* How many of three threads take a denormal for zero. */
+static int flushing_threads(void)
+{
+    int count = 0;
+
+#pragma omp parallel num_threads(3) reduction(+ : count)
+    {
+        volatile float denormal = 0x1p-140f;
+
+        count += denormal * 2.0f == 0.0f;
+    }
+    return count;
+}
+
+static void run_flushed(struct product *product, const struct product_operands *operands)
+{
+    const float denormal = 0x1p-140f;
+    float got;
+
+    for (uint64_t i = 0; i < 64 * 64; i++)
+        assert_int_equal(device_upload(operands->a.buffer, i * 4, &denormal, 4, NULL), STATUS_OK);
+    assert_int_equal(device_product_run(product, operands, NULL), STATUS_OK);
+    assert_int_equal(device_product_run(product, operands, NULL), STATUS_OK);
+    for (uint64_t i = 0; i < 64 * 64; i++) {
+        assert_int_equal(device_download(operands->c.buffer, i * 4, &got, 4, NULL), STATUS_OK);
+        if (got != 0.0f)
+            fail_msg("element %d: %a, not flushed", (int)i, (double)got);
+    }
+}
+
+/* A product flushes in every thread; the host's own threads do not, unless the caller does. */
+static void test_product_flush(void **state)
+{
+    const struct device_options options = {.flush_denormals = true};
+    const struct product_matrix plain = {.type = DTYPE_F32, .stride = 64};
+    const struct product_shape shape = {
+        .precision = PRECISION_FP32, .m = 64, .n = 64, .k = 64, .a = plain, .b = plain, .c = plain};
+    struct product_operands operands = {0};
+    struct product *product = NULL;
+    struct backend *backend = cpu_fixture_backend();
+    struct device *device = NULL;
+    float ones[64 * 64];
+
+    (void)state;
+    setenv("OMP_NUM_THREADS", "3", 1);
+    assert_int_equal(backend_probe(backend, NULL), STATUS_OK);
+    assert_int_equal(backend_device_open(backend, 0, &options, &device, NULL), STATUS_OK);
+    unsetenv("OMP_NUM_THREADS");
+    if (!cpu_threads_can_flush() || !device_has_products(device)) {
+        device_close(device);
+        skip();
+    }
+    for (size_t i = 0; i < 64 * 64; i++)
+        ones[i] = 1.0f;
+    assert_int_equal(device_product_create(device, &shape, &product, NULL), STATUS_OK);
+    assert_int_equal(
+        device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &operands.a.buffer, NULL),
+        STATUS_OK);
+    assert_int_equal(
+        device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &operands.b.buffer, NULL),
+        STATUS_OK);
+    assert_int_equal(
+        device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &operands.c.buffer, NULL),
+        STATUS_OK);
+    assert_int_equal(device_upload(operands.b.buffer, 0, ones, sizeof(ones), NULL), STATUS_OK);
+    assert_int_equal(flushing_threads(), 0);
+    run_flushed(product, &operands);
+    assert_int_equal(flushing_threads(), 0);
+    assert_int_equal(device_product_run(product, &operands, NULL), STATUS_OK);
+    assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
+    assert_int_equal(flushing_threads(), 0);
+    /* As in a trial, which flushes itself: the threads are told once and stay so. */
+    cpu_threads_switch_flush(true);
+    assert_int_equal(device_product_run(product, &operands, NULL), STATUS_OK);
+    assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
+    assert_int_equal(flushing_threads(), 3);
+    cpu_threads_switch_flush(false);
+    device_product_destroy(product);
+    device_buffer_free(operands.a.buffer);
+    device_buffer_free(operands.b.buffer);
+    device_buffer_free(operands.c.buffer);
+    device_close(device);
+    assert_int_equal(flushing_threads(), 0);
+}
+
+static int setup(void **state)
+{
+    if (cpu_fixture_setup(state) != 0)
+        return -1;
+    cpu_fixture_set_cache("cache");
+    return setenv("ASSAY_CC", "cc", 1);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_other_dnnl),
+        cmocka_unit_test(test_product_flush),
+        cmocka_unit_test(test_bound),
+    };
+
+    if (argc == 2 && strcmp(argv[1], "--bound") == 0)
+        return bound_child();
+    program = argv[0];
+    if (!cpu_fixture_has_compiler())
+        return 77;
+    return cmocka_run_group_tests(tests, setup, cpu_fixture_teardown);
+}
