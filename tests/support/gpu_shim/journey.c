@@ -36,7 +36,19 @@ static const char text[] = "KERNEL(twice, GLOBAL u32 *out, u32 k, u64 n)\n"
                            "        out[i] = out[i] * 2 + k;\n"
                            "}\n";
 
-int journey_open(const char *path)
+static void name_libraries(const char *libraries, const char *path)
+{
+    for (const char *name = libraries; *name != '\0'; name += strspn(name, ",")) {
+        const int length = (int)strcspn(name, ",");
+        char variable[64];
+
+        snprintf(variable, sizeof(variable), "ASSAY_LIB_%.*s", length, name);
+        setenv(variable, path, 1);
+        name += length;
+    }
+}
+
+int journey_open(const char *libraries, const char *path)
 {
     static struct backend opencl = {.ops = &opencl_backend_ops};
     struct error err = ERROR_INIT;
@@ -46,6 +58,7 @@ int journey_open(const char *path)
         printf("SKIP: the stand-in runs on OpenCL: %s\n", err.message);
         return 77;
     }
+    name_libraries(libraries, path);
     shim = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (shim == NULL) {
         printf("FAIL: %s\n", dlerror());
@@ -54,7 +67,10 @@ int journey_open(const char *path)
     *(void **)&shim_fail = dlsym(shim, "assay_shim_fail");
     *(void **)&shim_calls = dlsym(shim, "assay_shim_calls");
     *(void **)&shim_live = dlsym(shim, "assay_shim_live");
-    return shim_fail != NULL && shim_calls != NULL && shim_live != NULL ? 0 : 1;
+    if (shim_fail != NULL && shim_calls != NULL && shim_live != NULL)
+        return 0;
+    printf("FAIL: %s is no stand-in\n", path);
+    return 1;
 }
 
 int journey_calls(const char *function)
@@ -62,23 +78,22 @@ int journey_calls(const char *function)
     return shim_calls(function);
 }
 
-struct device *journey_open_device(const char *backend, const char *libraries, const char *path)
+struct device *journey_open_device(const char *backend)
 {
     const struct device_options options = {.profile = true};
     struct device *device = NULL;
     struct error err = ERROR_INIT;
 
-    for (const char *name = libraries; *name != '\0'; name += strspn(name, ",")) {
-        const int length = (int)strcspn(name, ",");
-        char variable[64];
-
-        snprintf(variable, sizeof(variable), "ASSAY_LIB_%.*s", length, name);
-        setenv(variable, path, 1);
-        name += length;
-    }
     if (backend_device_open(backend_find(backend), 0, &options, &device, &err) != STATUS_OK)
         printf("FAIL: %s\n", err.message);
     return device;
+}
+
+struct backend *journey_backend(const struct backend_ops *ops)
+{
+    assert_true(backend_used < RUNS_MAX);
+    backends[backend_used].ops = ops;
+    return &backends[backend_used++];
 }
 
 #define NEXT(call)                                                                                 \
@@ -291,7 +306,7 @@ void journey_for_attention(bool alone)
     attention_alone = alone;
 }
 
-static enum status use(struct device *device, struct journey_outcome *outcome)
+static enum status use_all(struct device *device, struct journey_outcome *outcome)
 {
     struct buffer *buffer = NULL, *other = NULL;
     enum status status =
@@ -316,30 +331,35 @@ static enum status use(struct device *device, struct journey_outcome *outcome)
     return status;
 }
 
-struct journey_outcome journey_run(const struct backend_ops *ops, const char *function, int n,
-                                   int code)
+struct journey_outcome journey_run_use(const struct backend_ops *ops, journey_use_fn *use,
+                                       const char *function, int n, int code)
 {
     const struct device_options options = {.profile = true};
     struct journey_outcome outcome = {.err = ERROR_INIT};
     struct backend_library libraries[16];
+    struct backend *backend = journey_backend(ops);
     struct device *device = NULL;
-    struct backend *backend;
-    int before = shim_live();
+    const int before = shim_live();
 
-    assert_true(backend_used < RUNS_MAX);
-    backend = &backends[backend_used++];
-    backend->ops = ops;
     shim_fail(function, n, code);
     outcome.status = backend_device_open(backend, 0, &options, &device, &outcome.err);
     if (outcome.status == STATUS_OK)
         outcome.status = use(device, &outcome);
-    if (function == NULL && outcome.has_products)
-        products_expected = true;
     device_close(device);
     backend_libraries(backend, libraries, 16);
     if (shim_live() != before)
         fail_msg("%s@%d:%d leaves %d objects in the driver", function != NULL ? function : "-", n,
                  code, shim_live() - before);
+    return outcome;
+}
+
+struct journey_outcome journey_run(const struct backend_ops *ops, const char *function, int n,
+                                   int code)
+{
+    const struct journey_outcome outcome = journey_run_use(ops, use_all, function, n, code);
+
+    if (function == NULL && outcome.has_products)
+        products_expected = true;
     return outcome;
 }
 

@@ -16,21 +16,23 @@ struct journey_outcome {
 };
 
 /*
- * Opens the stand-in `path`, whose functions are counted and fail. 77: no OpenCL device for it to
- * run on; 1 with a word on stdout: it cannot be opened.
+ * Makes the stand-in `path`, whose functions are counted and fail, this program's `libraries`
+ * ("CUDA,NVRTC": what follows ASSAY_LIB_). 77: no OpenCL device for it to run on; 1 with a word on
+ * stdout: it cannot be opened.
  */
-int journey_open(const char *path);
+int journey_open(const char *libraries, const char *path);
 
+/* Since the latest journey began. */
 int journey_calls(const char *function);
 
 /* From now on a journey opens the device for attention alone, which has a thousand calls. */
 void journey_for_attention(bool alone);
 
-/*
- * Opens device 0 of the backend, its `libraries` ("CUDA,NVRTC": what follows ASSAY_LIB_) being the
- * stand-in `path`. NULL with a word on stdout: it cannot be opened.
- */
-struct device *journey_open_device(const char *backend, const char *libraries, const char *path);
+/* Device 0 of the backend. NULL with a word on stdout: it cannot be opened. */
+struct device *journey_open_device(const char *backend);
+
+/* A fresh one, which lives as long as the process does. */
+struct backend *journey_backend(const struct backend_ops *ops);
 
 /*
  * Fresh backend with these ops: open device 0; memory, copies, a module and its description, a
@@ -40,6 +42,11 @@ struct device *journey_open_device(const char *backend, const char *libraries, c
  */
 struct journey_outcome journey_run(const struct backend_ops *ops, const char *function, int n,
                                    int code);
+
+/* The same with another use of the opened device. */
+typedef enum status journey_use_fn(struct device *device, struct journey_outcome *outcome);
+struct journey_outcome journey_run_use(const struct backend_ops *ops, journey_use_fn *use,
+                                       const char *function, int n, int code);
 
 /*
  * The one entry among `choices` of an operation ("gemm", "convolution"), and its algorithm's name;

@@ -308,14 +308,15 @@ static void test_a_long_list(void **state)
     json_decref(choices);
 }
 
-static int open_device(void)
+static int open_device(void **state)
 {
     struct error err = ERROR_INIT;
     uint16_t bits[SIDE * SIDE];
 
-    device = journey_open_device(BACKEND, LIBRARIES, SHIM_PATH);
+    (void)state;
+    device = journey_open_device(BACKEND);
     if (device == NULL)
-        return 1;
+        return -1;
     for (size_t i = 0; i < SIDE * SIDE; i++)
         bits[i] = ONE;
     if (device_buffer_alloc(device, sizeof(bits), BUFFER_READ_WRITE, &ones, &err) != STATUS_OK ||
@@ -323,8 +324,17 @@ static int open_device(void)
             STATUS_OK ||
         device_upload(ones, 0, bits, sizeof(bits), &err) != STATUS_OK) {
         printf("FAIL: %s\n", err.message);
-        return 1;
+        return -1;
     }
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_buffer_free(ones);
+    device_buffer_free(result);
+    device_close(device);
     return 0;
 }
 
@@ -343,16 +353,9 @@ int main(void)
         cmocka_unit_test(test_fp4),
         cmocka_unit_test(test_fp8_kinds),
     };
-    const int opened = journey_open(SHIM_PATH);
-    int failed;
+    const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    if (open_device() != 0)
-        return 1;
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    device_buffer_free(ones);
-    device_buffer_free(result);
-    device_close(device);
-    return failed;
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -211,6 +211,20 @@ static void test_a_check_takes_what_is_timed(void **state)
     json_decref(attention);
 }
 
+static int open_device(void **state)
+{
+    (void)state;
+    device = journey_open_device("cuda");
+    return device != NULL ? 0 : -1;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_close(device);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,15 +235,9 @@ int main(void)
         cmocka_unit_test(test_what_fails_is_skipped),
         cmocka_unit_test(test_a_check_takes_what_is_timed),
     };
-    const int opened = journey_open(SHIM_PATH);
-    int failed;
+    const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    device = journey_open_device("cuda", LIBRARIES, SHIM_PATH);
-    if (device == NULL)
-        return 1;
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    device_close(device);
-    return failed;
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -2,95 +2,54 @@
  * Of the algorithms that a library lists for a convolution, the fastest is taken, by measurement
  * and once, as with products (test_algorithms.c); with the times that the stand-in is told.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "harness/core/text.h"
 #include "tests/support/gpu_shim/journey.h"
-#include "workloads/convolution/convolution.h"
+#include "tests/unit/product_fixture.h"
 
 #define ONE_SHAPE "{height: 5, width: 6, channels: 4, filters: 8, kernel: 3, padding: 1}"
 
 static struct device *device;
 
-struct running {
-    struct workload workload;
-    struct workload_instance *instance;
-};
-
-static enum status start(struct running *running, const char *shapes, const char *times,
-                         const json_t *choices, struct error *err)
+/* Among algorithms of these times. */
+static struct product_plan plan(const char *times, const json_t *choices)
 {
-    char *yaml = text_format("workload: mine\nversion: 1\nkind: convolution\ndescription: d\n"
-                             "precisions: [bf16]\nconvolution:\n  shapes: [%s]\n",
-                             shapes);
-    struct workload_case work = {.workload = &running->workload,
-                                 .precision = PRECISION_BF16,
-                                 .batch = 1,
-                                 .scenario = SCENARIO_OFFLINE,
-                                 .arm = ARM_VENDOR,
-                                 .seed = 99,
-                                 .choices = choices};
-
     setenv("ASSAY_SHIM_ALGORITHMS", times, 1);
-    assert_non_null(yaml);
-    assert_int_equal(workload_parse("mine.yaml", yaml, strlen(yaml), &running->workload, NULL),
-                     STATUS_OK);
-    free(yaml);
-    running->instance = NULL;
-    return running->workload.kind->create(&work, device, &running->instance, err);
+    return (struct product_plan){.kind = "convolution",
+                                 .section = "shapes: [" ONE_SHAPE "]",
+                                 .precision = PRECISION_BF16,
+                                 .arm = ARM_VENDOR,
+                                 .choices = choices};
 }
 
-static void start_ok(struct running *running, const char *shapes, const char *times,
-                     const json_t *choices)
+static enum status start(struct product_running *running, const char *times, const json_t *choices,
+                         struct error *err)
 {
-    struct error err = ERROR_INIT;
+    const struct product_plan planned = plan(times, choices);
 
-    if (start(running, shapes, times, choices, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    return product_try_start(running, device, &planned, err);
 }
 
-static void count_check(void *context, const struct workload_check *check)
+static void start_ok(struct product_running *running, const char *times, const json_t *choices)
 {
-    assert_true(check->passed);
-    ++*(size_t *)context;
-}
+    const struct product_plan planned = plan(times, choices);
 
-static void verify(struct running *running, size_t checks)
-{
-    size_t reported = 0;
-    struct error err = ERROR_INIT;
-
-    if (running->workload.kind->verify(running->instance, count_check, &reported, &err) !=
-        STATUS_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(reported, checks);
-}
-
-static void stop(struct running *running)
-{
-    if (running->instance != NULL)
-        running->workload.kind->destroy(running->instance);
-    workload_finish(&running->workload);
+    product_start(running, device, &planned);
 }
 
 /* The choices of a convolution settled by measurement among algorithms of these times. */
 static json_t *settle(const char *times, json_t **ret_facts)
 {
-    struct running running;
+    struct product_running running;
     json_t *choices;
 
-    start_ok(&running, ONE_SHAPE, times, NULL);
-    verify(&running, 2);
+    start_ok(&running, times, NULL);
+    product_verify_ok(&running, 2);
     choices = running.workload.kind->choices(running.instance);
     if (ret_facts != NULL)
         *ret_facts = running.workload.kind->facts(running.instance);
-    stop(&running);
+    product_stop(&running);
     assert_non_null(choices);
     return choices;
 }
@@ -138,31 +97,31 @@ static void test_what_fails_is_skipped(void **state)
 
 static void test_none_that_runs(void **state)
 {
-    struct running running;
+    struct product_running running;
     struct error err = ERROR_INIT;
 
     (void)state;
-    assert_int_equal(start(&running, ONE_SHAPE, "fail,fail", NULL, &err), STATUS_DEVICE);
+    assert_int_equal(start(&running, "fail,fail", NULL, &err), STATUS_DEVICE);
     assert_non_null(strstr(err.message, "none of the library's 2 algorithms runs"));
     assert_non_null(strstr(err.message, "cudnnConvolutionForward"));
-    stop(&running);
+    product_stop(&running);
 }
 
 /* As a trial does: it takes what was chosen, though another is faster now, and measures nothing. */
 static void test_a_choice_is_kept_to(void **state)
 {
     json_t *choices = settle("30000000,9000000", NULL), *again;
-    struct running running;
+    struct product_running running;
     int before;
 
     (void)state;
     before = journey_calls("cudnnConvolutionForward");
-    start_ok(&running, ONE_SHAPE, "1000,9000000", choices);
+    start_ok(&running, "1000,9000000", choices);
     assert_int_equal(journey_calls("cudnnConvolutionForward") - before, 1);
-    verify(&running, 2);
+    product_verify_ok(&running, 2);
     again = running.workload.kind->choices(running.instance);
     assert_true(json_equal(choices, again));
-    stop(&running);
+    product_stop(&running);
     json_decref(again);
     json_decref(choices);
 }
@@ -170,34 +129,33 @@ static void test_a_choice_is_kept_to(void **state)
 static void test_what_is_not_offered_any_more(void **state)
 {
     json_t *choices = settle("30000000,9000000,2000", NULL);
-    struct running running;
+    struct product_running running;
     struct error err = ERROR_INIT;
 
     (void)state;
-    assert_int_equal(start(&running, ONE_SHAPE, "30000000,9000000", choices, &err),
-                     STATUS_UNSUPPORTED);
+    assert_int_equal(start(&running, "30000000,9000000", choices, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "does not offer the algorithm"));
     assert_non_null(strstr(err.message, journey_algorithm(choices, "convolution")));
     assert_true(journey_names_stack(choices, err.message));
-    stop(&running);
+    product_stop(&running);
     json_object_set_new(journey_choice(choices, "convolution"), "algorithm", json_integer(3));
-    assert_int_equal(start(&running, ONE_SHAPE, "30000000,9000000", choices, NULL), STATUS_INVALID);
-    stop(&running);
+    assert_int_equal(start(&running, "30000000,9000000", choices, NULL), STATUS_INVALID);
+    product_stop(&running);
     json_decref(choices);
 }
 
 /* Two layers of one shape are measured once and run by one algorithm; another shape has its own. */
 static void test_equal_layers_have_one_choice(void **state)
 {
-    static const char shapes[] =
-        ONE_SHAPE ", " ONE_SHAPE ", {height: 5, width: 6, channels: 4, filters: 8, "
-                  "kernel: 1}";
-    struct running running;
+    struct product_plan planned = plan("30000000,9000000,2000", NULL);
+    struct product_running running;
     json_t *facts, *choices, *products;
 
     (void)state;
-    start_ok(&running, shapes, "30000000,9000000,2000", NULL);
-    verify(&running, 6);
+    planned.section = "shapes: [" ONE_SHAPE ", " ONE_SHAPE
+                      ", {height: 5, width: 6, channels: 4, filters: 8, kernel: 1}]";
+    product_start(&running, device, &planned);
+    product_verify_ok(&running, 6);
     facts = running.workload.kind->facts(running.instance);
     choices = running.workload.kind->choices(running.instance);
     products = json_object_get(facts, "products");
@@ -215,20 +173,20 @@ static void test_equal_layers_have_one_choice(void **state)
     }
     json_decref(facts);
     json_decref(choices);
-    stop(&running);
+    product_stop(&running);
 }
 
 /* The choice never takes other arithmetic than was asked about, however fast. */
 static void test_arithmetic_is_not_mixed(void **state)
 {
-    struct running running;
+    struct product_running running;
     struct error err = ERROR_INIT;
     json_t *facts;
     const json_t *product;
 
     (void)state;
     setenv("ASSAY_SHIM_NO_TENSOR", "1", 1);
-    start_ok(&running, ONE_SHAPE, "1000,9000000,80000", NULL);
+    start_ok(&running, "1000,9000000,80000", NULL);
     facts = running.workload.kind->facts(running.instance);
     product = json_array_get(json_object_get(facts, "products"), 0);
     assert_string_equal(json_string_value(json_object_get(product, "algorithm")),
@@ -236,12 +194,26 @@ static void test_arithmetic_is_not_mixed(void **state)
     assert_string_equal(json_string_value(json_object_get(product, "support")), "unknown");
     assert_int_equal(json_integer_value(json_object_get(product, "algorithms")), 2);
     json_decref(facts);
-    stop(&running);
+    product_stop(&running);
     /* Where there is nothing but FMA, it is emulation, which was not asked for. */
-    assert_int_equal(start(&running, ONE_SHAPE, "1000", NULL, &err), STATUS_UNSUPPORTED);
+    assert_int_equal(start(&running, "1000", NULL, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "emulates bf16"));
-    stop(&running);
+    product_stop(&running);
     unsetenv("ASSAY_SHIM_NO_TENSOR");
+}
+
+static int open_device(void **state)
+{
+    (void)state;
+    device = journey_open_device("cuda");
+    return device != NULL ? 0 : -1;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_close(device);
+    return 0;
 }
 
 int main(void)
@@ -255,15 +227,9 @@ int main(void)
         cmocka_unit_test(test_equal_layers_have_one_choice),
         cmocka_unit_test(test_arithmetic_is_not_mixed),
     };
-    const int opened = journey_open(SHIM_PATH);
-    int failed;
+    const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    device = journey_open_device("cuda", LIBRARIES, SHIM_PATH);
-    if (device == NULL)
-        return 1;
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    device_close(device);
-    return failed;
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -3,7 +3,6 @@
  * error that names the function, or be one that we can live with (listed below); no object may be
  * left in the library, and under a sanitizer nothing in our memory.
  */
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,8 +18,7 @@
 #include "backends/hip/rtc.h"
 #include "backends/hip/runtime.h"
 #include "backends/telemetry.h"
-#include "tests/support/gpu_shim/journey.h"
-#include "tests/support/gpu_shim/shim.h"
+#include "tests/support/gpu_shim/journey_faults.h"
 
 #define NAME(name, parameters) #name,
 static const char *const runtime_functions[] = {HIP_RUNTIME_REQUIRED_MAP(NAME)
@@ -33,47 +31,37 @@ static const char *const smi_functions[] = {ROCM_SMI_REQUIRED_MAP(NAME)
 #undef NAME
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static __typeof__(&assay_shim_fail) shim_fail;
-static __typeof__(&assay_shim_calls) shim_calls;
-static __typeof__(&assay_shim_live) shim_live;
-
-static bool is_one_of(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
+/* Only a library without the newer function of the two calls it: conformance_hip5_shim. */
+static const char *const uncounted[] = {"hipGetDeviceProperties", NULL};
 
 /* A reading or resource that is missing, no log, no version, a release that fails. */
+static const char *const tolerated[] = {
+    "hipDeviceGetName",
+    "hipDeviceTotalMem",
+    "hipDeviceGetAttribute",
+    "hipDeviceGetPCIBusId",
+    "hipDriverGetVersion",
+    "hipRuntimeGetVersion",
+    "hipDeviceGetUuid",
+    "hipFree",
+    "hipStreamDestroy",
+    "hipEventDestroy",
+    "hipModuleUnload",
+    "hiprtcVersion",
+    "hiprtcDestroyProgram",
+    "hiprtcGetProgramLogSize",
+    "hiprtcGetProgramLog",
+    "hipblasLtDestroy",
+    "hipblasLtMatrixLayoutDestroy",
+    "hipblasLtMatmulDescDestroy",
+    "hipblasLtMatmulPreferenceDestroy",
+    "rocblas_destroy_handle",
+    "rocblas_get_version_string",
+    NULL,
+};
+
 static bool tolerable(const char *function, int n, int calls)
 {
-    static const char *const names[] = {
-        "hipDeviceGetName",
-        "hipDeviceTotalMem",
-        "hipDeviceGetAttribute",
-        "hipDeviceGetPCIBusId",
-        "hipDriverGetVersion",
-        "hipRuntimeGetVersion",
-        "hipDeviceGetUuid",
-        "hipFree",
-        "hipStreamDestroy",
-        "hipEventDestroy",
-        "hipModuleUnload",
-        "hiprtcVersion",
-        "hiprtcDestroyProgram",
-        "hiprtcGetProgramLogSize",
-        "hiprtcGetProgramLog",
-        "hipblasLtDestroy",
-        "hipblasLtMatrixLayoutDestroy",
-        "hipblasLtMatmulDescDestroy",
-        "hipblasLtMatmulPreferenceDestroy",
-        "rocblas_destroy_handle",
-        "rocblas_get_version_string",
-    };
-
-    if (is_one_of(function, names, COUNT(names)))
-        return true;
     /* Once for a reading, once to open; registers are asked of the runtime where they are. */
     if (strcmp(function, "hipGetDevicePropertiesR0600") == 0)
         return n == 1;
@@ -93,60 +81,21 @@ static struct journey_outcome run(const char *function, int n, int code)
     return journey_run(&hip_backend_ops, function, n, code);
 }
 
-typedef struct journey_outcome run_fn(const char *function, int n, int code);
-
-static int errors, lived_with;
-
-/* `codes` with the words that the message must have beside the function's name. */
-static void fail_all(run_fn *journey, const char *const *functions, size_t count, const int *codes,
-                     const char *const *words, size_t code_count)
-{
-    for (size_t f = 0; f < count; f++) {
-        const char *name = functions[f];
-        struct journey_outcome outcome;
-        int calls;
-
-        /* Only a library without the newer function of the two calls it: conformance_hip5_shim. */
-        if (strcmp(name, "hipGetDeviceProperties") == 0)
-            continue;
-        outcome = journey(NULL, 0, 0);
-        if (outcome.status != STATUS_OK)
-            fail_msg("without a fault: %s", outcome.err.message);
-        calls = shim_calls(name);
-        if (calls == 0)
-            fail_msg("the journey never calls %s", name);
-        for (int n = 1; n <= calls; n++)
-            for (size_t k = 0; k < (calls > 12 ? 1 : code_count); k++) {
-                outcome = journey(name, n, codes[k]);
-                if (outcome.status == STATUS_OK) {
-                    if (!tolerable(name, n, calls))
-                        fail_msg("%s@%d:%d goes unnoticed", name, n, codes[k]);
-                    lived_with++;
-                    continue;
-                }
-                errors++;
-                if (strstr(outcome.err.message, name) == NULL ||
-                    strstr(outcome.err.message, words[k]) == NULL)
-                    fail_msg("%s@%d:%d gives %s: %s", name, n, codes[k],
-                             status_name(outcome.status), outcome.err.message);
-            }
-    }
-    print_message("  %d failures named, %d lived with\n", errors, lived_with);
-}
+static const struct journey_faults faults = {run, uncounted, tolerated, tolerable};
 
 static void test_runtime(void **state)
 {
-    static const int codes[] = {2, 719, 1};
-    static const char *const words[] = {"hipErrorOutOfMemory (2)", "hipErrorLaunchFailure",
-                                        "hipErrorInvalidValue"};
+    static const struct journey_code codes[] = {{2, "hipErrorOutOfMemory (2)"},
+                                                {719, "hipErrorLaunchFailure"},
+                                                {1, "hipErrorInvalidValue"}};
     const struct journey_outcome outcome = run(NULL, 0, 0);
 
     (void)state;
     if (outcome.status != STATUS_OK)
         fail_msg("without a fault: %s", outcome.err.message);
     assert_true(outcome.has_products);
-    fail_all(run, runtime_functions, COUNT(runtime_functions), codes, words, 3);
-    assert_true(errors > 60);
+    assert_true(journey_fail_each(&faults, runtime_functions, COUNT(runtime_functions), codes,
+                                  COUNT(codes)) > 60);
     assert_int_equal(run("hipMalloc", 1, 2).status, STATUS_DEVICE_MEMORY);
     assert_int_equal(run("hipModuleLaunchKernel", 1, 719).status, STATUS_DEVICE_LOST);
     assert_int_equal(run("hipInit", 1, 100).status, STATUS_UNAVAILABLE);
@@ -155,27 +104,23 @@ static void test_runtime(void **state)
 
 static void test_rtc(void **state)
 {
-    static const int codes[] = {11, 1};
-    static const char *const words[] = {"HIPRTC_ERROR_INTERNAL_ERROR",
-                                        "HIPRTC_ERROR_OUT_OF_MEMORY"};
+    static const struct journey_code codes[] = {{11, "HIPRTC_ERROR_INTERNAL_ERROR"},
+                                                {1, "HIPRTC_ERROR_OUT_OF_MEMORY"}};
 
     (void)state;
-    errors = lived_with = 0;
-    fail_all(run, rtc_functions, COUNT(rtc_functions), codes, words, 2);
-    assert_true(errors >= 8);
+    assert_true(
+        journey_fail_each(&faults, rtc_functions, COUNT(rtc_functions), codes, COUNT(codes)) >= 8);
     assert_int_equal(run("hiprtcCompileProgram", 1, 6).status, STATUS_COMPILE);
 }
 
 static void test_hipblaslt(void **state)
 {
-    static const int codes[] = {6, 2};
-    static const char *const words[] = {"HIPBLAS_STATUS_INTERNAL_ERROR",
-                                        "HIPBLAS_STATUS_ALLOC_FAILED"};
+    static const struct journey_code codes[] = {{6, "HIPBLAS_STATUS_INTERNAL_ERROR"},
+                                                {2, "HIPBLAS_STATUS_ALLOC_FAILED"}};
 
     (void)state;
-    errors = lived_with = 0;
-    fail_all(run, hipblaslt_functions, COUNT(hipblaslt_functions), codes, words, 2);
-    assert_true(errors > 20);
+    assert_true(journey_fail_each(&faults, hipblaslt_functions, COUNT(hipblaslt_functions), codes,
+                                  COUNT(codes)) > 20);
     /* What hipBLASLt does not do, rocBLAS is asked; it has no bias, and both answers are told. */
     {
         const struct journey_outcome outcome = run("hipblasLtMatmulAlgoGetHeuristic", 1, 7);
@@ -186,22 +131,11 @@ static void test_hipblaslt(void **state)
     }
 }
 
-/* Backends keep their state for the life of the process: so must the tests', for LeakSanitizer. */
-#define RUNS_MAX 400
-static struct backend backends[RUNS_MAX];
-static size_t backend_used;
-
-static struct backend *fresh_backend(void)
-{
-    assert_true(backend_used < RUNS_MAX);
-    backends[backend_used].ops = &hip_backend_ops;
-    return &backends[backend_used++];
-}
-
 #define SIDE 4
 
-static enum status multiply_f64(struct device *device, struct error *err)
+static enum status multiply_f64(struct device *device, struct journey_outcome *outcome)
 {
+    struct error *err = &outcome->err;
     const struct product_matrix matrix = {.type = DTYPE_F64, .stride = SIDE};
     const struct product_shape shape = {.precision = PRECISION_FP64,
                                         .m = SIDE,
@@ -244,31 +178,19 @@ static enum status multiply_f64(struct device *device, struct error *err)
 /* fp64 goes to rocBLAS. */
 static struct journey_outcome run_rocblas(const char *function, int n, int code)
 {
-    struct journey_outcome outcome = {.err = ERROR_INIT};
-    struct device *device = NULL;
-    const int before = shim_live();
-
-    shim_fail(function, n, code);
-    outcome.status = backend_device_open(fresh_backend(), 0, NULL, &device, &outcome.err);
-    if (outcome.status == STATUS_OK)
-        outcome.status = multiply_f64(device, &outcome.err);
-    device_close(device);
-    if (shim_live() != before)
-        fail_msg("%s@%d:%d leaves %d objects in the library", function != NULL ? function : "-", n,
-                 code, shim_live() - before);
-    return outcome;
+    return journey_run_use(&hip_backend_ops, multiply_f64, function, n, code);
 }
+
+static const struct journey_faults rocblas_faults = {run_rocblas, uncounted, tolerated, tolerable};
 
 static void test_rocblas(void **state)
 {
-    static const int codes[] = {6, 5};
-    static const char *const words[] = {"rocblas_status_internal_error",
-                                        "rocblas_status_memory_error"};
+    static const struct journey_code codes[] = {{6, "rocblas_status_internal_error"},
+                                                {5, "rocblas_status_memory_error"}};
 
     (void)state;
-    errors = lived_with = 0;
-    fail_all(run_rocblas, rocblas_functions, COUNT(rocblas_functions), codes, words, 2);
-    assert_true(errors >= 8);
+    assert_true(journey_fail_each(&rocblas_faults, rocblas_functions, COUNT(rocblas_functions),
+                                  codes, COUNT(codes)) >= 8);
     assert_int_equal(run_rocblas("rocblas_gemm_strided_batched_ex", 1, 2).status,
                      STATUS_UNSUPPORTED);
 }
@@ -277,18 +199,7 @@ static void test_rocblas(void **state)
 static void test_smi(void **state)
 {
     (void)state;
-    for (size_t f = 0; f < COUNT(smi_functions); f++) {
-        int calls;
-
-        run(NULL, 0, 0);
-        calls = shim_calls(smi_functions[f]);
-        for (int n = 1; n <= calls; n++) {
-            const struct journey_outcome outcome = run(smi_functions[f], n, 3);
-
-            if (outcome.status != STATUS_OK)
-                fail_msg("%s@%d:3 stops it: %s", smi_functions[f], n, outcome.err.message);
-        }
-    }
+    journey_ignore_each(&faults, smi_functions, COUNT(smi_functions), 3);
 }
 
 static int64_t value_of(const struct telemetry *telemetry, const int64_t *values, const char *name,
@@ -314,8 +225,8 @@ static void test_telemetry(void **state)
     char *dump = NULL;
 
     (void)state;
-    shim_fail(NULL, 0, 0);
-    if (backend_telemetry_open(fresh_backend(), 0, &telemetry, &err) != STATUS_OK)
+    run(NULL, 0, 0);
+    if (backend_telemetry_open(journey_backend(&hip_backend_ops), 0, &telemetry, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     assert_true(telemetry->channel_count <= 64);
     assert_int_equal(telemetry_read(telemetry, values, &err), STATUS_OK);
@@ -369,13 +280,7 @@ static void test_lies(void **state)
                                            "hipblasLtMatmulAlgoGetHeuristic"};
 
     (void)state;
-    for (size_t i = 0; i < COUNT(creators); i++) {
-        const struct journey_outcome outcome = run(creators[i], 1, 0);
-
-        if (outcome.status == STATUS_OK)
-            fail_msg("%s gives nothing and it goes unnoticed", creators[i]);
-        assert_true(outcome.err.message[0] != '\0');
-    }
+    journey_lie_each(&faults, creators, COUNT(creators));
     assert_int_not_equal(run("hipGetDevicePropertiesR0600", 2, 0).status, STATUS_OK);
     assert_int_not_equal(run_rocblas("rocblas_create_handle", 1, 0).status, STATUS_OK);
 }
@@ -389,15 +294,6 @@ static void test_unknown_code(void **state)
     assert_non_null(strstr(outcome.err.message, "hipMemcpyHtoDAsync: unknown code (98765)"));
 }
 
-static void *find(void *library, const char *name)
-{
-    void *found = dlsym(library, name);
-
-    if (found == NULL)
-        printf("FAIL: %s\n", dlerror());
-    return found;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,20 +302,9 @@ int main(void)
         cmocka_unit_test(test_smi),       cmocka_unit_test(test_telemetry),
         cmocka_unit_test(test_lies),      cmocka_unit_test(test_unknown_code),
     };
-    static const char *const variables[] = {"ASSAY_LIB_HIP", "ASSAY_LIB_HIPRTC",
-                                            "ASSAY_LIB_HIPBLASLT", "ASSAY_LIB_ROCBLAS",
-                                            "ASSAY_LIB_ROCM_SMI"};
-    const int opened = journey_open(SHIM_PATH);
-    void *shim = dlopen(SHIM_PATH, RTLD_NOW | RTLD_LOCAL);
+    const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    *(void **)&shim_fail = find(shim, "assay_shim_fail");
-    *(void **)&shim_calls = find(shim, "assay_shim_calls");
-    *(void **)&shim_live = find(shim, "assay_shim_live");
-    if (shim_fail == NULL || shim_calls == NULL || shim_live == NULL)
-        return 1;
-    for (size_t i = 0; i < COUNT(variables); i++)
-        setenv(variables[i], SHIM_PATH, 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

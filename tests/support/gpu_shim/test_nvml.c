@@ -114,6 +114,20 @@ static void test_longer_entries(void **state)
     unsetenv("ASSAY_SHIM_NVML_535");
 }
 
+static int open_device(void **state)
+{
+    (void)state;
+    device = journey_open_device("cuda");
+    return device != NULL ? 0 : -1;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_close(device);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,15 +135,9 @@ int main(void)
         cmocka_unit_test(test_slice),
         cmocka_unit_test(test_longer_entries),
     };
-    const int opened = journey_open(SHIM_PATH);
-    int failed;
+    const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    device = journey_open_device("cuda", LIBRARIES, SHIM_PATH);
-    if (device == NULL)
-        return 1;
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    device_close(device);
-    return failed;
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }
