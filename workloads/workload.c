@@ -72,6 +72,34 @@ void workload_finish(struct workload *workload)
     memset(workload, 0, sizeof(*workload));
 }
 
+enum status workload_instance_create(const struct workload_case *work, struct device *device,
+                                     struct workload_instance **ret, struct error *err)
+{
+    const struct workload_kind *kind = work->workload->kind;
+    struct workload_instance *instance = calloc(1, kind->instance_size);
+    enum status status;
+
+    if (instance == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kind->name);
+    instance->kind = kind;
+    instance->work = *work;
+    instance->device = device;
+    status = kind->init(instance, err);
+    if (status != STATUS_OK) {
+        workload_instance_destroy(instance);
+        return status;
+    }
+    *ret = instance;
+    return STATUS_OK;
+}
+
+void workload_instance_destroy(struct workload_instance *instance)
+{
+    if (instance != NULL)
+        instance->kind->finish(instance);
+    free(instance);
+}
+
 json_t *workload_choices_stacks(const json_t *choices)
 {
     json_t *stacks = json_array();

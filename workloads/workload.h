@@ -60,7 +60,7 @@ struct workload_case {
     uint64_t seed; /* of all generated data */
     /*
      * Group sizes, numbers of groups and tiles to use, as the kind's `choices` told them for the
-     * same case on the same device before; NULL: create measures and chooses. Borrowed.
+     * same case on the same device before; NULL: `init` measures and chooses. Borrowed.
      */
     const json_t *choices;
     /* A precision that the device does not have natively may be emulated, and is labelled so. */
@@ -120,13 +120,14 @@ struct workload_kind {
                         struct error *err);
     /* Lines for `assay describe`: shapes and the like, appended to `ret`. */
     void (*describe)(const struct workload *workload, struct text *ret);
+    size_t instance_size; /* of the kind's struct, whose first member is a workload_instance */
     /*
-     * Allocates, compiles, uploads. UNSUPPORTED when the device cannot do the precision or arm;
-     * DEVICE_MEMORY when it does not fit. Takes the case's choices, or chooses by measurement.
-     * INVALID: choices that are not of this kind.
+     * Into an instance of zeros but for its base: allocates, compiles, uploads. UNSUPPORTED when
+     * the device cannot do the precision or arm; DEVICE_MEMORY when it does not fit. Takes the
+     * case's choices, or chooses by measurement. INVALID: choices that are not of this kind.
+     * `finish` follows, on failure, too.
      */
-    enum status (*create)(const struct workload_case *work, struct device *device,
-                          struct workload_instance **ret, struct error *err);
+    enum status (*init)(struct workload_instance *instance, struct error *err);
     /*
      * Enqueues one iteration; may wait for the device only where the work itself must (a real
      * training loop's own waits). The caller synchronises around samples.
@@ -147,14 +148,15 @@ struct workload_kind {
     size_t (*artifacts)(struct workload_instance *instance, struct module_artifact *ret,
                         size_t capacity);
     /*
-     * What `create` chose by measurement, in the form that workload_case.choices takes, as a new
+     * What `init` chose by measurement, in the form that workload_case.choices takes, as a new
      * JSON object; the same again when it was given. Optional; NULL: there is nothing to choose.
      */
     json_t *(*choices)(struct workload_instance *instance);
     /* What was chosen or learned while running, as a new JSON object: {"lanes": {"triad": 1},
        "loss": {...}, "last_level_cache_bytes": ...}. Optional. */
     json_t *(*facts)(struct workload_instance *instance);
-    void (*destroy)(struct workload_instance *instance);
+    /* Gives back what `init` made, as far as it came, not the instance itself. */
+    void (*finish)(struct workload_instance *instance);
 };
 
 /* Kinds embed this as their first member. */
@@ -163,6 +165,14 @@ struct workload_instance {
     struct workload_case work;
     struct device *device;
 };
+
+/*
+ * An instance of a case of its workload's kind, prepared. NO_MEMORY, or what the kind says, with
+ * nothing left.
+ */
+enum status workload_instance_create(const struct workload_case *work, struct device *device,
+                                     struct workload_instance **ret, struct error *err);
+void workload_instance_destroy(struct workload_instance *instance); /* takes NULL */
 
 /*
  * Beside what was chosen among the algorithms of a library, the choices say of which ("cublasLt

@@ -168,8 +168,7 @@ static enum status run_tuning(struct worker *worker, struct error *err)
     enum status status = open_device(worker, err);
 
     if (status == STATUS_OK)
-        status =
-            worker->workload.kind->create(&worker->work, worker->device, &worker->instance, err);
+        status = workload_instance_create(&worker->work, worker->device, &worker->instance, err);
     if (status == STATUS_OK)
         status = worker_calibrate(worker, err);
     if (status == STATUS_OK)
@@ -198,8 +197,7 @@ static enum status run_trial(struct worker *worker, struct error *err)
     enum status status = open_device(worker, err);
 
     if (status == STATUS_OK)
-        status =
-            worker->workload.kind->create(&worker->work, worker->device, &worker->instance, err);
+        status = workload_instance_create(&worker->work, worker->device, &worker->instance, err);
     if (status == STATUS_OK)
         status = worker_prepare_series(worker, err);
     if (status == STATUS_OK)
@@ -237,8 +235,7 @@ static void send_end(struct worker *worker, enum status code, const char *messag
 
 static void finish(struct worker *worker)
 {
-    if (worker->instance)
-        worker->workload.kind->destroy(worker->instance);
+    workload_instance_destroy(worker->instance);
     device_buffer_free(worker->flush_buffer);
     if (worker->device) {
         device_event_destroy(worker->device, worker->start_event);

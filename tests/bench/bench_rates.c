@@ -47,7 +47,7 @@ static enum status rated_init(struct rated *arm, const char *name, struct device
                                   .seed = 1};
     status = arm->workload.kind->cost(&work, &cost, err);
     if (status == STATUS_OK)
-        status = arm->workload.kind->create(&work, device, &arm->instance, err);
+        status = workload_instance_create(&work, device, &arm->instance, err);
     if (status != STATUS_OK)
         return status;
     arm->bytes = cost.bytes;
@@ -110,8 +110,7 @@ int main(int argc, char **argv)
     if (status == STATUS_OK)
         status = take_turns(arms, count, iterations, turns, &err);
     for (int i = 0; i < made; i++) {
-        if (arms[i].instance != NULL)
-            arms[i].workload.kind->destroy(arms[i].instance);
+        workload_instance_destroy(arms[i].instance);
         workload_finish(&arms[i].workload);
     }
     device_close(device);

@@ -71,11 +71,10 @@ static enum status run(char **argv, struct error *err)
                                   .seed = 1};
     status = backend_device_open(backend, index, &options, &device, err);
     if (!status)
-        status = workload.kind->create(&work, device, &instance, err);
+        status = workload_instance_create(&work, device, &instance, err);
     if (!status)
         status = measure(instance, atol(argv[3]), atol(argv[4]), err);
-    if (instance)
-        workload.kind->destroy(instance);
+    workload_instance_destroy(instance);
     device_close(device);
     workload_finish(&workload);
     return status;

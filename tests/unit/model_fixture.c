@@ -46,7 +46,7 @@ void model_running_start(struct model_running *running, struct device *device, c
 
     ASSERT_OK(workload_parse("test.yaml", yaml, strlen(yaml), &running->workload, err));
     work.batch = running->workload.batches[0];
-    ASSERT_OK(running->workload.kind->create(&work, device, &running->base, err));
+    ASSERT_OK(workload_instance_create(&work, device, &running->base, err));
     if (!choices)
         choices = running->workload.kind->choices(running->base);
     running->gpt2 = (struct gpt2_instance *)running->base;
@@ -54,7 +54,7 @@ void model_running_start(struct model_running *running, struct device *device, c
 
 void model_running_stop(struct model_running *running)
 {
-    running->workload.kind->destroy(running->base);
+    workload_instance_destroy(running->base);
     workload_finish(&running->workload);
 }
 

@@ -47,7 +47,7 @@ enum status product_try_start(struct product_running *running, struct device *de
                                            .choices = plan->choices,
                                            .emulate = plan->emulate};
     running->instance = NULL;
-    return running->workload.kind->create(&running->work, device, &running->instance, err);
+    return workload_instance_create(&running->work, device, &running->instance, err);
 }
 
 void product_start(struct product_running *running, struct device *device,
@@ -61,8 +61,7 @@ void product_start(struct product_running *running, struct device *device,
 
 void product_stop(struct product_running *running)
 {
-    if (running->instance)
-        running->workload.kind->destroy(running->instance);
+    workload_instance_destroy(running->instance);
     workload_finish(&running->workload);
 }
 

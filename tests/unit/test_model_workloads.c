@@ -65,7 +65,7 @@ static struct workload_instance *create(const struct workload *workload, uint64_
                                        .seed = seed};
     struct workload_instance *instance = NULL;
 
-    ASSERT_OK(workload->kind->create(&work, device, &instance, err));
+    ASSERT_OK(workload_instance_create(&work, device, &instance, err));
     return instance;
 }
 
@@ -124,7 +124,7 @@ static void test_training_learns(void **state)
                 real_at(facts, "data", "entropy_rate_nats") - 0.2);
     assert_int_equal(json_array_size(json_object_get(json_object_get(facts, "loss"), "curve")), 64);
     json_decref(facts);
-    workload.kind->destroy(instance);
+    workload_instance_destroy(instance);
     workload_finish(&workload);
 }
 
@@ -142,7 +142,7 @@ static void losses_of(const struct workload *workload, uint64_t seed, char **ret
     assert_non_null(*ret_losses);
     assert_non_null(*ret_lanes);
     json_decref(facts);
-    workload->kind->destroy(instance);
+    workload_instance_destroy(instance);
 }
 
 /* The choice of group sizes is a measurement, which a busy machine may disturb: then once more. */
@@ -197,7 +197,7 @@ static void check_break(const char *from, const char *to, const char *wanted)
     if (strncmp(checks.first_failed, wanted, strlen(wanted)) != 0)
         fail_msg("\"%s\" for \"%s\": caught by %s", to, from, checks.first_failed);
     assert_non_null(strstr(failure.message, checks.first_failed));
-    workload.kind->destroy(instance);
+    workload_instance_destroy(instance);
     workload_finish(&workload);
 }
 
@@ -244,7 +244,7 @@ static void test_inference(void **state)
     facts = workload.kind->facts(instance);
     assert_true(json_integer_value(json_object_get(facts, "parameters")) > 0);
     json_decref(facts);
-    workload.kind->destroy(instance);
+    workload_instance_destroy(instance);
     workload_finish(&workload);
 }
 
@@ -273,7 +273,7 @@ static void test_stages_without_events(void **state)
             assert_true(stages.host[s]);
             assert_true(stages.ns[s] > 0);
         }
-        workload.kind->destroy(instance);
+        workload_instance_destroy(instance);
         workload_finish(&workload);
     }
     device->ops = kept;
@@ -298,7 +298,7 @@ static void test_cost_is_what_is_allocated(void **state)
     assert_int_equal(cost.device_memory_bytes, bytes);
     assert_int_equal(cost.items, 60);
     assert_int_equal(cost.flops, 3 * gpt2_forward_flops(&model->plan.shape, 3, 20));
-    workload.kind->destroy(instance);
+    workload_instance_destroy(instance);
     workload_finish(&workload);
 }
 
@@ -312,16 +312,17 @@ static void test_unsupported(void **state)
     (void)state;
     if (!device)
         skip();
-    assert_int_equal(workload.kind->create(&work, device, &instance, &failure), STATUS_UNSUPPORTED);
+    assert_int_equal(workload_instance_create(&work, device, &instance, &failure),
+                     STATUS_UNSUPPORTED);
     assert_non_null(strstr(failure.message, "bf16"));
     work.precision = PRECISION_FP32;
     work.arm = ARM_VENDOR;
     if (!device_has_products(device))
-        assert_int_equal(workload.kind->create(&work, device, &instance, &failure),
+        assert_int_equal(workload_instance_create(&work, device, &instance, &failure),
                          STATUS_UNSUPPORTED);
     work.arm = ARM_PORTABLE;
     work.batch = 1 << 20;
-    assert_int_equal(workload.kind->create(&work, device, &instance, &failure),
+    assert_int_equal(workload_instance_create(&work, device, &instance, &failure),
                      STATUS_DEVICE_MEMORY);
     assert_null(instance);
     workload_finish(&workload);
@@ -391,7 +392,7 @@ static void test_text_source(void **state)
         assert_string_equal(
             json_string_value(json_object_get(json_object_get(facts, "data"), "source")), "text");
         json_decref(facts);
-        again.kind->destroy(instance);
+        workload_instance_destroy(instance);
     }
     workload_finish(&again);
     file = fopen(text, "a");

@@ -36,14 +36,13 @@ static void start(struct running *running, const char *kernel, const char *shape
         .scenario = SCENARIO_OFFLINE,
         .seed = 12345,
     };
-    if (running->workload.kind->create(&running->work, device, &running->instance, &err) !=
-        STATUS_OK)
+    if (workload_instance_create(&running->work, device, &running->instance, &err) != STATUS_OK)
         fail_msg("%s, %s: %s", kernel, shape, err.message);
 }
 
 static void stop(struct running *running)
 {
-    running->workload.kind->destroy(running->instance);
+    workload_instance_destroy(running->instance);
     workload_finish(&running->workload);
 }
 
@@ -284,21 +283,20 @@ static void test_choices(void **state)
     (void)state;
     start(&running, "gelu", "elements: 100003", 1, PRECISION_FP32);
     running.work.choices = given;
-    assert_int_equal(running.workload.kind->create(&running.work, device, &instance, &err),
-                     STATUS_OK);
+    assert_int_equal(workload_instance_create(&running.work, device, &instance, &err), STATUS_OK);
     told = running.workload.kind->choices(instance);
     assert_true(json_equal(given, told));
     facts = running.workload.kind->facts(instance);
     assert_null(json_object_get(facts, "tuning"));
     assert_int_equal(running.workload.kind->verify(instance, count_check, &tally, &err), STATUS_OK);
-    running.workload.kind->destroy(instance);
+    workload_instance_destroy(instance);
     json_decref(facts);
     json_decref(told);
     json_decref(given);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
         given = json_loads(others[i], 0, NULL);
         running.work.choices = given;
-        assert_int_equal(running.workload.kind->create(&running.work, device, &instance, &err),
+        assert_int_equal(workload_instance_create(&running.work, device, &instance, &err),
                          STATUS_INVALID);
         json_decref(given);
     }
@@ -314,11 +312,11 @@ static void test_unsupported(void **state)
     (void)state;
     start(&running, "adamw", "elements: 100", 1, PRECISION_FP32);
     running.work.precision = PRECISION_BF16;
-    assert_int_equal(running.workload.kind->create(&running.work, device, &instance, &err),
+    assert_int_equal(workload_instance_create(&running.work, device, &instance, &err),
                      STATUS_UNSUPPORTED);
     running.work.precision = PRECISION_FP32;
     running.work.arm = ARM_VENDOR;
-    assert_int_equal(running.workload.kind->create(&running.work, device, &instance, &err),
+    assert_int_equal(workload_instance_create(&running.work, device, &instance, &err),
                      STATUS_UNSUPPORTED);
     stop(&running);
 }

@@ -37,13 +37,13 @@ static enum status run(const char *plan, struct workload_check *ret_check)
         const struct workload_case work = {
             .workload = &workload, .precision = PRECISION_FP32, .batch = 1, .seed = 3};
 
-        status = workload.kind->create(&work, device, &instance, &err);
+        status = workload_instance_create(&work, device, &instance, &err);
         for (int i = 0; i < 2 && status == STATUS_OK; ++i) {
             status = workload.kind->verify(instance, note_check, ret_check, &err);
             for (int k = 0; k < 10 && status == STATUS_OK; ++k)
                 status = workload.kind->iterate(instance, &err);
         }
-        workload.kind->destroy(instance);
+        workload_instance_destroy(instance);
         workload_finish(&workload);
     }
     device_close(device);

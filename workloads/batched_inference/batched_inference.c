@@ -206,19 +206,16 @@ static void describe(const struct workload *workload, struct text *ret)
     }
 }
 
-static void destroy(struct workload_instance *base)
+static void finish(struct workload_instance *base)
 {
     struct inference_instance *instance = (struct inference_instance *)base;
 
-    if (!instance)
-        return;
     gpt2_instance_finish(&instance->gpt2);
     json_decref(instance->source);
     free(instance->inputs);
     free(instance->input_scales);
     free(instance->weight_noise);
     free(instance->pool);
-    free(instance);
 }
 
 int32_t *inference_batch(const struct inference_instance *instance, uint64_t index)
@@ -249,13 +246,17 @@ static enum status fill_pool(struct inference_instance *instance, struct error *
     return status;
 }
 
-static enum status build(struct inference_instance *instance, struct error *err)
+static enum status init(struct workload_instance *base, struct error *err)
 {
-    const struct workload_case *work = &instance->gpt2.base.work;
+    const struct workload_case *work = &base->work;
+    struct inference_instance *instance = (struct inference_instance *)base;
     struct gpt2_device_plan plan = plan_of(work);
-    struct device *device = instance->gpt2.base.device;
-    enum status status = ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
+    struct device *device = base->device;
+    enum status status;
 
+    gpt2_instance_init(&instance->gpt2, &stages);
+    instance->parameters = work->workload->parameters;
+    status = ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
     if (status == STATUS_OK && plan.quantised)
         status = inference_calibrate(instance, err);
     if (status == STATUS_OK)
@@ -267,25 +268,6 @@ static enum status build(struct inference_instance *instance, struct error *err)
     if (status == STATUS_OK)
         status = fill_pool(instance, err);
     return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
-}
-
-static enum status create(const struct workload_case *work, struct device *device,
-                          struct workload_instance **ret, struct error *err)
-{
-    struct inference_instance *instance;
-    enum status status = gpt2_instance_create(&workload_batched_inference, work, device, &stages,
-                                              sizeof(*instance), &instance, err);
-
-    if (status != STATUS_OK)
-        return status;
-    instance->parameters = work->workload->parameters;
-    status = build(instance, err);
-    if (status != STATUS_OK) {
-        destroy(&instance->gpt2.base);
-        return status;
-    }
-    *ret = &instance->gpt2.base;
-    return STATUS_OK;
 }
 
 enum status inference_iterate(struct workload_instance *base, struct error *err)
@@ -340,12 +322,13 @@ const struct workload_kind workload_batched_inference = {
     .unload = unload,
     .cost = cost,
     .describe = describe,
-    .create = create,
+    .instance_size = sizeof(struct inference_instance),
+    .init = init,
     .iterate = inference_iterate,
     .stages = gpt2_instance_stages,
     .verify = inference_verify,
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,
     .facts = facts,
-    .destroy = destroy,
+    .finish = finish,
 };

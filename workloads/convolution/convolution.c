@@ -19,19 +19,16 @@ static void free_layers(struct convolution_instance *instance)
     }
 }
 
-static void destroy(struct workload_instance *base)
+static void finish(struct workload_instance *base)
 {
     struct convolution_instance *instance = (struct convolution_instance *)base;
 
-    if (!instance)
-        return;
     free_layers(instance);
     convolution_portable_destroy(instance->portable);
     json_decref(instance->given);
     json_decref(instance->algorithms);
     json_decref(instance->candidates);
     free(instance->layers);
-    free(instance);
 }
 
 struct matmul_data convolution_data_of(const struct convolution_instance *instance, size_t layer)
@@ -175,32 +172,23 @@ static enum status prepare_any(struct convolution_instance *instance, struct err
     return status;
 }
 
-static enum status create(const struct workload_case *work, struct device *device,
-                          struct workload_instance **ret, struct error *err)
+static enum status init(struct workload_instance *base, struct error *err)
 {
+    const struct workload_case *work = &base->work;
     const struct convolution_parameters *parameters = work->workload->parameters;
-    struct convolution_instance *instance;
-    enum status status;
+    struct convolution_instance *instance = (struct convolution_instance *)base;
 
-    if (work->arm == ARM_VENDOR && !device_has_convolutions(device))
+    if (work->arm == ARM_VENDOR && !device_has_convolutions(base->device))
         return error_set(err, STATUS_UNSUPPORTED,
                          "%s has no vendor convolution, so no vendor arm: `assay devices -v` tells "
                          "which libraries were tried",
-                         device->info.name);
-    instance = calloc(1, sizeof(*instance));
-    if (!instance)
-        return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
+                         base->device->info.name);
     instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
     instance->given = json_incref(json_object_get(work->choices, "convolution"));
     instance->algorithms = json_object();
     instance->candidates = json_array();
-    if (!instance->layers || !instance->algorithms || !instance->candidates) {
-        destroy(&instance->base);
+    if (!instance->layers || !instance->algorithms || !instance->candidates)
         return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
-    }
-    instance->base.kind = &workload_convolution;
-    instance->base.work = *work;
-    instance->base.device = device;
     instance->parameters = parameters;
     instance->layer_count = parameters->shape_count;
     instance->operand_type = precision_dtype(work->precision);
@@ -208,13 +196,7 @@ static enum status create(const struct workload_case *work, struct device *devic
         parameters->result == MATMUL_RESULT_SUM || work->precision == PRECISION_INT8
             ? product_sum_type(work->precision)
             : instance->operand_type;
-    status = prepare_any(instance, err);
-    if (status != STATUS_OK) {
-        destroy(&instance->base);
-        return status;
-    }
-    *ret = &instance->base;
-    return STATUS_OK;
+    return prepare_any(instance, err);
 }
 
 enum status convolution_iterate(struct workload_instance *base, struct error *err)
@@ -257,11 +239,12 @@ const struct workload_kind workload_convolution = {
     .unload = convolution_unload,
     .cost = convolution_cost,
     .describe = convolution_describe,
-    .create = create,
+    .instance_size = sizeof(struct convolution_instance),
+    .init = init,
     .iterate = convolution_iterate,
     .verify = convolution_verify,
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,
-    .destroy = destroy,
+    .finish = finish,
 };

@@ -16,16 +16,13 @@ static void free_layers(struct matmul_instance *instance)
     }
 }
 
-static void destroy(struct workload_instance *base)
+static void finish(struct workload_instance *base)
 {
     struct matmul_instance *instance = (struct matmul_instance *)base;
 
-    if (!instance)
-        return;
     products_destroy(instance->products);
     free_layers(instance);
     free(instance->layers);
-    free(instance);
 }
 
 struct matmul_data matmul_data_of(const struct matmul_instance *instance, size_t layer)
@@ -157,32 +154,23 @@ static enum status lay_out(struct matmul_instance *instance, struct error *err)
     return STATUS_OK;
 }
 
-static enum status create(const struct workload_case *work, struct device *device,
-                          struct workload_instance **ret, struct error *err)
+static enum status init(struct workload_instance *base, struct error *err)
 {
-    struct matmul_instance *instance = calloc(1, sizeof(*instance));
+    const struct workload_case *work = &base->work;
+    struct matmul_instance *instance = (struct matmul_instance *)base;
     enum status status;
 
-    if (!instance)
-        return error_set(err, STATUS_NO_MEMORY, "matmul: out of memory");
-    instance->base.kind = &workload_matmul;
-    instance->base.work = *work;
-    instance->base.device = device;
     instance->parameters = work->workload->parameters;
     instance->operand_type = precision_dtype(work->precision);
     instance->result_type = matmul_result_type(instance->parameters, work->precision);
     status = lay_out(instance, err);
     if (status == STATUS_OK)
-        status = products_create(device, work, &instance->products, err);
+        status = products_create(base->device, work, &instance->products, err);
     if (status == STATUS_OK)
         status = prepare_any(instance, err);
-    if (status != STATUS_OK) {
-        destroy(&instance->base);
-        return status;
-    }
-    products_seal(instance->products);
-    *ret = &instance->base;
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        products_seal(instance->products);
+    return status;
 }
 
 enum status matmul_iterate(struct workload_instance *base, struct error *err)
@@ -219,11 +207,12 @@ const struct workload_kind workload_matmul = {
     .unload = matmul_unload,
     .cost = matmul_cost,
     .describe = matmul_describe,
-    .create = create,
+    .instance_size = sizeof(struct matmul_instance),
+    .init = init,
     .iterate = matmul_iterate,
     .verify = matmul_verify,
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,
-    .destroy = destroy,
+    .finish = finish,
 };

@@ -9,17 +9,14 @@
 
 #define CACHE_INDICES 8
 
-static void destroy(struct workload_instance *base)
+static void finish(struct workload_instance *base)
 {
     struct memory_instance *instance = (struct memory_instance *)base;
 
-    if (instance == NULL)
-        return;
     device_module_unload(base->device, instance->module);
     for (size_t i = 0; i < MEMORY_ARRAYS_MAX; ++i)
         device_buffer_free(instance->arrays[i]);
     free(instance->text);
-    free(instance);
 }
 
 static enum status allocate(struct memory_instance *instance, struct error *err)
@@ -74,23 +71,16 @@ static size_t file_count(const struct memory_kernel *kernel)
     return count;
 }
 
-static enum status create(const struct workload_case *work, struct device *device,
-                          struct workload_instance **ret, struct error *err)
+static enum status init(struct workload_instance *base, struct error *err)
 {
+    const struct workload_case *work = &base->work;
     const struct memory_parameters *parameters = work->workload->parameters;
     const struct memory_kernel *kernel = memory_kernel_at((size_t)parameters->kernel);
-    struct memory_instance *instance;
-    enum status status;
+    struct memory_instance *instance = (struct memory_instance *)base;
+    enum status status = check_support(work, kernel, err);
 
-    status = check_support(work, kernel, err);
     if (status != STATUS_OK)
         return status;
-    instance = calloc(1, sizeof(*instance));
-    if (instance == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kernel->name);
-    instance->base.kind = &workload_memory_bound;
-    instance->base.work = *work;
-    instance->base.device = device;
     instance->data = (struct memory_data){
         .kernel = kernel,
         .sizes = memory_sizes_of(parameters),
@@ -104,12 +94,7 @@ static enum status create(const struct workload_case *work, struct device *devic
         status = memory_tune(instance, err);
     if (status == STATUS_OK)
         status = restore(instance, err);
-    if (status != STATUS_OK) {
-        destroy(&instance->base);
-        return status;
-    }
-    *ret = &instance->base;
-    return STATUS_OK;
+    return status;
 }
 
 enum status memory_launch(struct memory_instance *instance, struct error *err)
@@ -243,11 +228,12 @@ const struct workload_kind workload_memory_bound = {
     .unload = memory_unload,
     .cost = memory_cost,
     .describe = memory_describe,
-    .create = create,
+    .instance_size = sizeof(struct memory_instance),
+    .init = init,
     .iterate = memory_iterate,
     .verify = memory_verify,
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,
-    .destroy = destroy,
+    .finish = finish,
 };

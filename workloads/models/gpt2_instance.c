@@ -1,25 +1,12 @@
 #include "workloads/models/gpt2_instance.h"
 
-#include <stdlib.h>
-
 #include "harness/core/clock.h"
 
-enum status gpt2_instance_create(const struct workload_kind *kind, const struct workload_case *work,
-                                 struct device *device, const struct gpt2_stages *stages,
-                                 size_t size, void *ret, struct error *err)
+void gpt2_instance_init(struct gpt2_instance *instance, const struct gpt2_stages *stages)
 {
-    struct gpt2_instance *instance = calloc(1, size);
-
-    if (!instance)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kind->name);
-    instance->base.kind = kind;
-    instance->base.work = *work;
-    instance->base.device = device;
     instance->stages = stages;
     for (size_t i = 0; i < stages->count; i++)
         instance->host_ns[i] = -1;
-    *(void **)ret = instance;
-    return STATUS_OK;
 }
 
 enum status gpt2_instance_add_events(struct gpt2_instance *instance, struct error *err)

@@ -30,13 +30,8 @@ struct gpt2_instance {
     int64_t mark_ns;                      /* of the latest mark, by the host's clock */
 };
 
-/*
- * A zeroed instance of `size` bytes for a case; NO_MEMORY. gpt2_instance_finish frees what the
- * struct above holds, the caller the rest and the instance.
- */
-enum status gpt2_instance_create(const struct workload_kind *kind, const struct workload_case *work,
-                                 struct device *device, const struct gpt2_stages *stages,
-                                 size_t size, void *ret, struct error *err);
+/* First in a kind's `init`; gpt2_instance_finish, in its `finish`, frees what the struct holds. */
+void gpt2_instance_init(struct gpt2_instance *instance, const struct gpt2_stages *stages);
 /* Events for the marks, where the device has any. */
 enum status gpt2_instance_add_events(struct gpt2_instance *instance, struct error *err);
 void gpt2_instance_finish(struct gpt2_instance *instance);

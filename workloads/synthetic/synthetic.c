@@ -115,18 +115,15 @@ static void describe(const struct workload *workload, struct text *ret)
                        (long long)parameters->launches, (long long)parameters->elements);
 }
 
-static void destroy(struct workload_instance *base)
+static void finish(struct workload_instance *base)
 {
     struct synthetic_instance *instance = (struct synthetic_instance *)base;
 
-    if (instance == NULL)
-        return;
     device_module_unload(base->device, instance->module);
     device_buffer_free(instance->target);
     device_buffer_free(instance->source);
     free(instance->received);
     free(instance->pattern);
-    free(instance);
 }
 
 static enum status allocate(struct synthetic_instance *instance, struct error *err)
@@ -167,11 +164,11 @@ static enum status compile(struct synthetic_instance *instance, struct error *er
     return status;
 }
 
-static enum status create(const struct workload_case *work, struct device *device,
-                          struct workload_instance **ret, struct error *err)
+static enum status init(struct workload_instance *base, struct error *err)
 {
+    const struct workload_case *work = &base->work;
     const struct synthetic_parameters *parameters = work->workload->parameters;
-    struct synthetic_instance *instance;
+    struct synthetic_instance *instance = (struct synthetic_instance *)base;
     enum status status;
 
     if (work->arm != ARM_PORTABLE)
@@ -179,23 +176,10 @@ static enum status create(const struct workload_case *work, struct device *devic
     if (work->precision != PRECISION_FP32)
         return error_set(err, STATUS_UNSUPPORTED, "synthetic runs in fp32, not in %s",
                          precision_name(work->precision));
-    instance = calloc(1, sizeof(*instance));
-    if (instance == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "synthetic: out of memory");
-    instance->base.kind = &workload_synthetic;
-    instance->base.work = *work;
-    instance->base.device = device;
     instance->launches = parameters->launches;
     instance->elements = (uint64_t)parameters->elements;
     status = allocate(instance, err);
-    if (status == STATUS_OK)
-        status = compile(instance, err);
-    if (status != STATUS_OK) {
-        destroy(&instance->base);
-        return status;
-    }
-    *ret = &instance->base;
-    return STATUS_OK;
+    return status == STATUS_OK ? compile(instance, err) : status;
 }
 
 static enum status iterate(struct workload_instance *base, struct error *err)
@@ -286,9 +270,10 @@ const struct workload_kind workload_synthetic = {
     .unload = unload,
     .cost = cost,
     .describe = describe,
-    .create = create,
+    .instance_size = sizeof(struct synthetic_instance),
+    .init = init,
     .iterate = iterate,
     .verify = verify,
     .artifacts = artifacts,
-    .destroy = destroy,
+    .finish = finish,
 };

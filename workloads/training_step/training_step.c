@@ -90,17 +90,14 @@ static void describe(const struct workload *workload, struct text *ret)
     }
 }
 
-static void destroy(struct workload_instance *base)
+static void finish(struct workload_instance *base)
 {
     struct training_instance *instance = (struct training_instance *)base;
 
-    if (!instance)
-        return;
     gpt2_instance_finish(&instance->gpt2);
     token_source_destroy(instance->source);
     free(instance->fp32_missing);
     free(instance->indices);
-    free(instance);
 }
 
 /*
@@ -122,13 +119,16 @@ static enum status prepare_products(struct training_instance *instance, struct e
     return status == STATUS_OK ? device_synchronize(instance->gpt2.base.device, err) : status;
 }
 
-static enum status build(struct training_instance *instance, struct error *err)
+static enum status init(struct workload_instance *base, struct error *err)
 {
-    const struct workload_case *work = &instance->gpt2.base.work;
+    const struct workload_case *work = &base->work;
+    struct training_instance *instance = (struct training_instance *)base;
     struct gpt2_device_plan plan = training_plan(work);
-    struct device *device = instance->gpt2.base.device;
+    struct device *device = base->device;
     enum status status;
 
+    gpt2_instance_init(&instance->gpt2, &stages);
+    instance->parameters = work->workload->parameters;
     instance->sequences = plan.sequences;
     instance->indices =
         calloc(OP_TOKENS_LENGTH(plan.sequences * plan.length), sizeof(*instance->indices));
@@ -147,25 +147,6 @@ static enum status build(struct training_instance *instance, struct error *err)
     if (status == STATUS_OK)
         status = prepare_products(instance, err);
     return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
-}
-
-static enum status create(const struct workload_case *work, struct device *device,
-                          struct workload_instance **ret, struct error *err)
-{
-    struct training_instance *instance;
-    enum status status = gpt2_instance_create(&workload_training_step, work, device, &stages,
-                                              sizeof(*instance), &instance, err);
-
-    if (status != STATUS_OK)
-        return status;
-    instance->parameters = work->workload->parameters;
-    status = build(instance, err);
-    if (status != STATUS_OK) {
-        destroy(&instance->gpt2.base);
-        return status;
-    }
-    *ret = &instance->gpt2.base;
-    return STATUS_OK;
 }
 
 enum status training_next_batch(struct training_instance *instance, struct error *err)
@@ -259,12 +240,13 @@ const struct workload_kind workload_training_step = {
     .unload = training_unload,
     .cost = cost,
     .describe = describe,
-    .create = create,
+    .instance_size = sizeof(struct training_instance),
+    .init = init,
     .iterate = iterate,
     .stages = gpt2_instance_stages,
     .verify = training_verify,
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,
     .facts = facts,
-    .destroy = destroy,
+    .finish = finish,
 };

@@ -58,7 +58,7 @@ static enum status start(struct running *running, const char *times, const json_
         workload_parse("mine.yaml", TRAINING, strlen(TRAINING), &running->workload, NULL),
         STATUS_OK);
     kind = running->workload.kind;
-    status = kind->create(&work, device, &running->instance, err);
+    status = workload_instance_create(&work, device, &running->instance, err);
     if (status == STATUS_OK)
         status = kind->verify(running->instance, count_check, &checks, err);
     if (status == STATUS_OK)
@@ -68,8 +68,7 @@ static enum status start(struct running *running, const char *times, const json_
 
 static void stop(struct running *running)
 {
-    if (running->instance != NULL)
-        running->workload.kind->destroy(running->instance);
+    workload_instance_destroy(running->instance);
     workload_finish(&running->workload);
 }
 

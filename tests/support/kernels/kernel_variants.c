@@ -290,13 +290,13 @@ static enum status listen(const struct small_case *item, struct kernel_variants 
     const struct workload_kind *kind = item->workload->kind;
     struct listener device = make_listener(lanes, variants);
     struct workload_instance *instance = NULL;
-    enum status status = kind->create(&work, &device.base, &instance, err);
+    enum status status = workload_instance_create(&work, &device.base, &instance, err);
 
     if (status != STATUS_OK)
         return status;
     if (ret_choices != NULL)
         *ret_choices = kind->choices != NULL ? kind->choices(instance) : NULL;
-    kind->destroy(instance);
+    workload_instance_destroy(instance);
     return STATUS_OK;
 }
 

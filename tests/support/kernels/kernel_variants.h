@@ -34,7 +34,7 @@ void kernel_variants_finish(struct kernel_variants *variants);
 
 /*
  * What the workload chooses where only this group size is offered, as workload_case.choices takes
- * it: new JSON, or NULL when the kind has nothing to choose. UNSUPPORTED as the kind's create.
+ * it: new JSON, or NULL when the kind has nothing to choose. UNSUPPORTED as the kind's init.
  */
 enum status kernel_variants_choices(const struct small_case *item, uint32_t lanes, json_t **ret,
                                     struct error *err);

@@ -63,7 +63,7 @@ static enum status run_case(const struct small_case *item, struct device *device
 
     work.choices = choices;
     if (status == STATUS_OK)
-        status = kind->create(&work, device, &instance, err);
+        status = workload_instance_create(&work, device, &instance, err);
     if (status == STATUS_OK)
         status = kind->verify(instance, count_check, tally, err);
     if (status == STATUS_OK)
@@ -74,8 +74,7 @@ static enum status run_case(const struct small_case *item, struct device *device
         status = kind->verify(instance, count_check, tally, err);
     if (status == STATUS_OK)
         status = check_errors(item, tally, checks_before, err);
-    if (instance != NULL)
-        kind->destroy(instance);
+    workload_instance_destroy(instance);
     json_decref(choices);
     return status;
 }
