@@ -1,5 +1,6 @@
 #include "tests/bench/bare_onednn.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,8 @@ void bare_finish(struct bare *bare)
     free(bare->own);
 }
 
-double bare_block(const struct bare *bare, int count)
+/* Nanoseconds of one of `count` runs, one behind the other. */
+static double bare_block(const struct bare *bare, int count)
 {
     const int64_t begin_ns = clock_monotonic_ns();
 
@@ -52,9 +54,39 @@ double bare_block(const struct bare *bare, int count)
     return (double)(clock_monotonic_ns() - begin_ns) / count;
 }
 
-int bare_block_count(double flops)
+static enum status our_block(const struct bare_rival *rival, int count, double *ret_ns,
+                             struct error *err)
 {
-    return flops < BARE_BLOCK_FLOPS ? (int)(BARE_BLOCK_FLOPS / flops) : 1;
+    const int64_t begin_ns = clock_monotonic_ns();
+    enum status status = STATUS_OK;
+
+    for (int i = 0; i < count && status == STATUS_OK; i++)
+        status = rival->run(rival->operation, err);
+    *ret_ns = (double)(clock_monotonic_ns() - begin_ns) / count;
+    return status;
+}
+
+enum status bare_take_turns(const struct bare *bare, const struct bare_rival *rival, long pairs,
+                            struct error *err)
+{
+    const int count = rival->flops < BARE_BLOCK_FLOPS ? (int)(BARE_BLOCK_FLOPS / rival->flops) : 1;
+    double ours = 0, direct;
+    enum status status = our_block(rival, 1, &ours, err);
+
+    bare_block(bare, 1);
+    for (long p = 0; p < pairs && status == STATUS_OK; p++) {
+        if (p % 2 == 0)
+            status = our_block(rival, count, &ours, err);
+        direct = bare_block(bare, count);
+        if (p % 2 != 0)
+            status = our_block(rival, count, &ours, err);
+        if (status != STATUS_OK)
+            return status;
+        printf("%s %s %s %.0f %.0f\n", rival->name, precision_name(rival->precision),
+               rival->algorithm, ours, direct);
+        fflush(stdout);
+    }
+    return status;
 }
 
 enum status bare_fill(struct device *device, enum dtype type, uint64_t count, struct buffer **ret,
@@ -84,4 +116,24 @@ enum status bare_fill(struct device *device, enum dtype type, uint64_t count, st
         status = device_upload(*ret, 0, content, bytes, err);
     free(content);
     return status;
+}
+
+int bare_main(const char *program,
+              enum status (*run)(struct device *device, const void *arguments, struct error *err),
+              const void *arguments)
+{
+    struct error err = ERROR_INIT;
+    struct backend *backend = NULL;
+    struct device *device = NULL;
+    uint32_t index = 0;
+    enum status status = backend_resolve("cpu:0", &backend, &index, &err);
+
+    if (status == STATUS_OK)
+        status = backend_device_open(backend, index, NULL, &device, &err);
+    if (status == STATUS_OK)
+        status = run(device, arguments, &err);
+    device_close(device);
+    if (status != STATUS_OK)
+        fprintf(stderr, "%s: %s\n", program, err.message);
+    return status == STATUS_OK ? 0 : 1;
 }

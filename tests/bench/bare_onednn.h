@@ -30,10 +30,21 @@ enum status bare_primitive(struct bare *bare, const struct dnnl_primitive_desc *
                            struct error *err);
 void bare_finish(struct bare *bare);
 
-/* Nanoseconds of one of `count` executions one behind the other. */
-double bare_block(const struct bare *bare, int count);
-/* How many executions of so many FLOPs make a block. */
-int bare_block_count(double flops);
+/* What is compared with a bare primitive: the same operation through us. */
+struct bare_rival {
+    const char *name, *algorithm; /* as printed */
+    enum precision precision;
+    double flops; /* of one run */
+    enum status (*run)(void *operation, struct error *err);
+    void *operation;
+};
+
+/*
+ * Runs either side once, then blocks of each in turns, and prints a line a pair: name, precision,
+ * algorithm, nanoseconds of one run through us, and of a bare one.
+ */
+enum status bare_take_turns(const struct bare *bare, const struct bare_rival *rival, long pairs,
+                            struct error *err);
 
 static inline void *bare_bytes(const struct product_operand *operand)
 {
@@ -46,5 +57,10 @@ static inline void *bare_bytes(const struct product_operand *operand)
  */
 enum status bare_fill(struct device *device, enum dtype type, uint64_t count, struct buffer **ret,
                       struct error *err);
+
+/* A program's main behind its arguments: `run` on cpu:0. Its exit status, a failure said. */
+int bare_main(const char *program,
+              enum status (*run)(struct device *device, const void *arguments, struct error *err),
+              const void *arguments);
 
 #endif

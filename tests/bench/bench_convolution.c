@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/core/clock.h"
 #include "tests/bench/bare_onednn.h"
 
 static const struct {
@@ -141,40 +140,17 @@ static enum status bare_init(struct bare *bare, struct device *device,
     return status;
 }
 
-static double our_block(struct convolution *convolution, const struct operands *operands, int count)
+struct ours {
+    struct convolution *convolution;
+    struct operands operands;
+};
+
+static enum status run(void *operation, struct error *err)
 {
-    const int64_t begin_ns = clock_monotonic_ns();
+    const struct ours *ours = operation;
 
-    for (int i = 0; i < count; i++)
-        if (device_convolution_run(convolution, &operands->input, &operands->output, NULL) !=
-            STATUS_OK)
-            return -1;
-    return (double)(clock_monotonic_ns() - begin_ns) / count;
-}
-
-static void take_turns(struct convolution *convolution, const struct operands *operands,
-                       const struct bare *bare, const char *name, const char *algorithm, long pairs)
-{
-    const struct convolution_shape *s = &convolution->shape;
-    const double flops =
-        2.0 *
-        (double)(s->batch * convolution_out_height(s) * convolution_out_width(s) * s->filters) *
-        (double)(s->kernel_height * s->kernel_width * s->channels);
-    const int count = bare_block_count(flops);
-
-    our_block(convolution, operands, 1);
-    bare_block(bare, 1);
-    for (long p = 0; p < pairs; p++) {
-        double ours = 0, direct;
-
-        if (p % 2 == 0)
-            ours = our_block(convolution, operands, count);
-        direct = bare_block(bare, count);
-        if (p % 2 != 0)
-            ours = our_block(convolution, operands, count);
-        printf("%s %s %s %.0f %.0f\n", name, precision_name(s->precision), algorithm, ours, direct);
-        fflush(stdout);
-    }
+    return device_convolution_run(ours->convolution, &ours->operands.input, &ours->operands.output,
+                                  err);
 }
 
 static enum status compare(struct device *device, size_t layer, enum precision precision,
@@ -198,61 +174,73 @@ static enum status compare(struct device *device, size_t layer, enum precision p
         .pad_x = layers[layer].pad,
     };
     const uint64_t pixels = convolution_out_height(&shape) * convolution_out_width(&shape);
-    struct operands operands = {0};
-    struct convolution *convolution = NULL;
+    struct ours ours = {0};
     struct convolution_info info;
     struct bare bare = {0};
-    enum status status = device_convolution_create(device, &shape, &convolution, err);
+    enum status status = device_convolution_create(device, &shape, &ours.convolution, err);
 
     if (status == STATUS_OK)
         status = bare_fill(device, type, images * shape.height * shape.width * shape.channels,
-                           &operands.input.buffer, err);
+                           &ours.operands.input.buffer, err);
     if (status == STATUS_OK)
         status = bare_fill(
             device, type, shape.filters * shape.kernel_height * shape.kernel_width * shape.channels,
-            &operands.weights.buffer, err);
+            &ours.operands.weights.buffer, err);
     if (status == STATUS_OK)
         status = bare_fill(device, shape.result_type, images * pixels * shape.filters,
-                           &operands.output.buffer, err);
+                           &ours.operands.output.buffer, err);
     if (status == STATUS_OK)
-        status = device_convolution_set_weights(convolution, &operands.weights, err);
+        status = device_convolution_set_weights(ours.convolution, &ours.operands.weights, err);
     if (status == STATUS_OK)
-        status = device_convolution_describe(convolution, &info, err);
+        status = device_convolution_describe(ours.convolution, &info, err);
     if (status == STATUS_OK)
-        status = bare_init(&bare, device, &shape, &operands, err);
-    if (status == STATUS_OK)
-        take_turns(convolution, &operands, &bare, layers[layer].name, info.library.algorithm,
-                   pairs);
+        status = bare_init(&bare, device, &shape, &ours.operands, err);
+    if (status == STATUS_OK) {
+        const struct bare_rival rival = {
+            .name = layers[layer].name,
+            .algorithm = info.library.algorithm,
+            .precision = precision,
+            .flops = 2.0 * (double)(images * pixels * shape.filters) *
+                     (double)(shape.kernel_height * shape.kernel_width * shape.channels),
+            .run = run,
+            .operation = &ours,
+        };
+
+        status = bare_take_turns(&bare, &rival, pairs, err);
+    }
     if (bare.dnnl != NULL)
         bare_finish(&bare);
-    device_convolution_destroy(convolution);
-    device_buffer_free(operands.input.buffer);
-    device_buffer_free(operands.weights.buffer);
-    device_buffer_free(operands.output.buffer);
+    device_convolution_destroy(ours.convolution);
+    device_buffer_free(ours.operands.input.buffer);
+    device_buffer_free(ours.operands.weights.buffer);
+    device_buffer_free(ours.operands.output.buffer);
+    return status;
+}
+
+struct arguments {
+    long pairs, images;
+};
+
+static enum status compare_all(struct device *device, const void *context, struct error *err)
+{
+    const struct arguments *arguments = context;
+    enum status status = STATUS_OK;
+
+    for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++)
+        for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]) && status == STATUS_OK; i++)
+            status = compare(device, i, precisions[p], (uint64_t)arguments->images,
+                             arguments->pairs, err);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    const long pairs = argc == 3 ? atol(argv[1]) : 0, images = argc == 3 ? atol(argv[2]) : 0;
-    struct error err = ERROR_INIT;
-    struct backend *backend = NULL;
-    struct device *device = NULL;
-    uint32_t index = 0;
-    enum status status;
+    const struct arguments arguments = {.pairs = argc == 3 ? atol(argv[1]) : 0,
+                                        .images = argc == 3 ? atol(argv[2]) : 0};
 
-    if (pairs <= 0 || images <= 0) {
+    if (arguments.pairs <= 0 || arguments.images <= 0) {
         fprintf(stderr, "usage: bench_convolution PAIRS IMAGES\n");
         return 2;
     }
-    status = backend_resolve("cpu:0", &backend, &index, &err);
-    if (status == STATUS_OK)
-        status = backend_device_open(backend, index, NULL, &device, &err);
-    for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++)
-        for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]) && status == STATUS_OK; i++)
-            status = compare(device, i, precisions[p], (uint64_t)images, pairs, &err);
-    device_close(device);
-    if (status != STATUS_OK)
-        fprintf(stderr, "bench_convolution: %s\n", err.message);
-    return status == STATUS_OK ? 0 : 1;
+    return bare_main("bench_convolution", compare_all, &arguments);
 }

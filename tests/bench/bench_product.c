@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/core/clock.h"
 #include "tests/bench/bare_onednn.h"
 
 static const struct {
@@ -59,14 +58,16 @@ static enum status bare_init(struct bare *bare, struct device *device,
     return status;
 }
 
-static double our_block(struct product *product, const struct product_operands *operands, int count)
-{
-    const int64_t begin_ns = clock_monotonic_ns();
+struct ours {
+    struct product *product;
+    struct product_operands operands;
+};
 
-    for (int i = 0; i < count; i++)
-        if (device_product_run(product, operands, NULL) != STATUS_OK)
-            return -1;
-    return (double)(clock_monotonic_ns() - begin_ns) / count;
+static enum status run(void *operation, struct error *err)
+{
+    const struct ours *ours = operation;
+
+    return device_product_run(ours->product, &ours->operands, err);
 }
 
 static enum status compare(struct device *device, size_t size, enum precision precision, long pairs,
@@ -75,8 +76,6 @@ static enum status compare(struct device *device, size_t size, enum precision pr
     const enum dtype type = precision_dtype(precision);
     const enum dtype sum = precision == PRECISION_INT8 ? DTYPE_I32 : DTYPE_F32;
     const uint64_t m = sizes[size].m, n = sizes[size].n, k = sizes[size].k;
-    const double flops = 2.0 * (double)m * (double)n * (double)k;
-    const int count = bare_block_count(flops);
     const struct product_shape shape = {
         .precision = precision,
         .m = m,
@@ -86,72 +85,66 @@ static enum status compare(struct device *device, size_t size, enum precision pr
         .b = {.type = type, .stride = k, .transpose = true},
         .c = {.type = sum, .stride = n},
     };
-    struct product_operands operands = {0};
-    struct product *product = NULL;
+    struct ours ours = {0};
     struct product_info info;
     struct bare bare = {0};
-    enum status status = device_product_create(device, &shape, &product, err);
+    enum status status = device_product_create(device, &shape, &ours.product, err);
 
     if (status == STATUS_OK)
-        status = bare_fill(device, type, m * k, &operands.a.buffer, err);
+        status = bare_fill(device, type, m * k, &ours.operands.a.buffer, err);
     if (status == STATUS_OK)
-        status = bare_fill(device, type, k * n, &operands.b.buffer, err);
+        status = bare_fill(device, type, k * n, &ours.operands.b.buffer, err);
     if (status == STATUS_OK)
-        status = bare_fill(device, sum, m * n, &operands.c.buffer, err);
+        status = bare_fill(device, sum, m * n, &ours.operands.c.buffer, err);
     if (status == STATUS_OK)
-        status = bare_init(&bare, device, &shape, &operands, err);
+        status = bare_init(&bare, device, &shape, &ours.operands, err);
     if (status == STATUS_OK)
-        status = device_product_run(product, &operands, err);
-    if (status == STATUS_OK)
-        status = device_product_describe(product, &info, err);
+        status = device_product_describe(ours.product, &info, err);
     if (status == STATUS_OK) {
-        bare_block(&bare, 1);
-        for (long p = 0; p < pairs; p++) {
-            double ours = 0, direct;
+        const struct bare_rival rival = {.name = sizes[size].name,
+                                         .algorithm = info.algorithm,
+                                         .precision = precision,
+                                         .flops = 2.0 * (double)m * (double)n * (double)k,
+                                         .run = run,
+                                         .operation = &ours};
 
-            if (p % 2 == 0)
-                ours = our_block(product, &operands, count);
-            direct = bare_block(&bare, count);
-            if (p % 2 != 0)
-                ours = our_block(product, &operands, count);
-            printf("%s %s %s %.0f %.0f\n", sizes[size].name, precision_name(precision),
-                   info.algorithm, ours, direct);
-            fflush(stdout);
-        }
+        status = bare_take_turns(&bare, &rival, pairs, err);
     }
     if (bare.dnnl != NULL)
         bare_finish(&bare);
-    device_product_destroy(product);
-    device_buffer_free(operands.a.buffer);
-    device_buffer_free(operands.b.buffer);
-    device_buffer_free(operands.c.buffer);
+    device_product_destroy(ours.product);
+    device_buffer_free(ours.operands.a.buffer);
+    device_buffer_free(ours.operands.b.buffer);
+    device_buffer_free(ours.operands.c.buffer);
+    return status;
+}
+
+struct arguments {
+    long pairs;
+    double largest;
+};
+
+static enum status compare_all(struct device *device, const void *context, struct error *err)
+{
+    const struct arguments *arguments = context;
+    const double most = arguments->largest * arguments->largest * arguments->largest;
+    enum status status = STATUS_OK;
+
+    for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && status == STATUS_OK; i++)
+            if ((double)sizes[i].m * (double)sizes[i].n * (double)sizes[i].k <= most)
+                status = compare(device, i, precisions[p], arguments->pairs, err);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    const long pairs = argc == 3 ? atol(argv[1]) : 0;
-    const double largest = argc == 3 ? atof(argv[2]) : 0;
-    struct error err = ERROR_INIT;
-    struct backend *backend = NULL;
-    struct device *device = NULL;
-    uint32_t index = 0;
-    enum status status;
+    const struct arguments arguments = {.pairs = argc == 3 ? atol(argv[1]) : 0,
+                                        .largest = argc == 3 ? atof(argv[2]) : 0};
 
-    if (pairs <= 0 || largest < 512) {
+    if (arguments.pairs <= 0 || arguments.largest < 512) {
         fprintf(stderr, "usage: bench_product PAIRS LARGEST\n");
         return 2;
     }
-    status = backend_resolve("cpu:0", &backend, &index, &err);
-    if (status == STATUS_OK)
-        status = backend_device_open(backend, index, NULL, &device, &err);
-    for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++)
-        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && status == STATUS_OK; i++)
-            if ((double)sizes[i].m * (double)sizes[i].n * (double)sizes[i].k <=
-                largest * largest * largest)
-                status = compare(device, i, precisions[p], pairs, &err);
-    device_close(device);
-    if (status != STATUS_OK)
-        fprintf(stderr, "bench_product: %s\n", err.message);
-    return status == STATUS_OK ? 0 : 1;
+    return bare_main("bench_product", compare_all, &arguments);
 }
