@@ -1,10 +1,10 @@
 #include "backends/cpu/internal.h"
 
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/compile.h"
 #include "backends/cpu/threads.h"
 #include "harness/core/clock.h"
 #include "harness/core/embed.h"
@@ -57,20 +57,11 @@ static struct digest key_of(const struct cpu_state *state, const struct text *jo
 
 static enum status refuse(const char *file, enum status status, struct error *err)
 {
-    const char *message = err != NULL ? err->message : "", *begin = message;
     char copy[ERROR_MESSAGE_MAX];
 
     if (status != STATUS_COMPILE)
         return status;
-    /* A long log begins at its first error, which is what a person needs. */
-    if (strlen(message) > ERROR_MESSAGE_MAX - 256) {
-        const char *found = strstr(message, "error:");
-
-        while (found != NULL && found > message && found[-1] != '\n')
-            found--;
-        begin = found != NULL ? found : message;
-    }
-    snprintf(copy, sizeof(copy), "%s", begin);
+    snprintf(copy, sizeof(copy), "%s", compile_log_head(err->message, "error:"));
     return error_set(err, status, "%s does not compile:\n%s", file, copy);
 }
 
@@ -138,19 +129,6 @@ static enum status provide(struct cpu_state *state, struct cpu_module *module,
     return STATUS_OK;
 }
 
-/* What the compiler was given, defines included: they stand in the text, which equals -D. */
-static char *full_options(const struct cpu_state *state, const struct module_source *source)
-{
-    struct text text;
-
-    text_init(&text);
-    text_append_format(&text, "%s -DLANES=%" PRIu32, cpu_compiler_options(&state->compiler),
-                       source->lanes);
-    for (size_t i = 0; i < source->define_count; i++)
-        text_append_format(&text, " -D%s=%s", source->defines[i].name, source->defines[i].value);
-    return text_steal(&text);
-}
-
 void cpu_module_unload(struct device *device, struct module *base)
 {
     struct cpu_module *module = (struct cpu_module *)base;
@@ -183,7 +161,7 @@ enum status cpu_module_load(struct device *base, const struct module_source *sou
     module->lanes = source->lanes;
     module->source = digest_bytes(source->text, strlen(source->text));
     module->file = strdup(source->file);
-    module->options = full_options(state, source);
+    module->options = compile_options(cpu_compiler_options(&state->compiler), source);
     if (module->file == NULL || module->options == NULL)
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     else

@@ -1,9 +1,10 @@
 #include "backends/cpu/source.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "backends/compile.h"
 
 static const char head[] = "assay_kernel";
 
@@ -21,10 +22,8 @@ void cpu_source_join(const struct module_source *source, const char *prelude, si
                      struct text *ret)
 {
     text_init(ret);
-    text_append_format(ret, "#line 1 \"defines\"\n#define LANES %" PRIu32 "\n", source->lanes);
-    for (size_t i = 0; i < source->define_count; i++)
-        text_append_format(ret, "#define %s %s\n", source->defines[i].name,
-                           source->defines[i].value);
+    text_append(ret, "#line 1 \"defines\"\n");
+    compile_append_defines(ret, source);
     text_append(ret, "#line 1 \"" CPU_PRELUDE_FILE "\"\n");
     text_append_bytes(ret, prelude, prelude_length);
     text_append_format(ret, "\n#line 1 \"%s\"\n", source->file);

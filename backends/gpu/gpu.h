@@ -173,9 +173,6 @@ struct digest gpu_prelude_digest(void);
  */
 char *gpu_program(const struct module_source *source);
 
-/* " -DLANES=64 -DX=1": the source's defines as provenance lists them, heap. NULL: out of memory. */
-char *gpu_defines(const struct module_source *source);
-
 /*
  * A compiler's log for people, heap: printable, "file(6): error" as "file:6: error", no line break
  * at the end. Takes NULL (""). NULL: out of memory.

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/compile.h"
 #include "harness/core/clock.h"
-#include "harness/core/text.h"
 
 #define NAMES_MAX 256
 
@@ -71,8 +71,8 @@ static enum status compile(struct gpu_device *device, struct gpu_module *module,
                            const struct module_source *source, struct error *err)
 {
     struct gpu_binary binary = {0};
-    char *program = gpu_program(source), *defines = gpu_defines(source);
-    enum status status = program != NULL && defines != NULL ? STATUS_OK : no_memory(err);
+    char *program = gpu_program(source);
+    enum status status = program != NULL ? STATUS_OK : no_memory(err);
     const int64_t begin_ns = clock_monotonic_ns();
 
     if (status == STATUS_OK)
@@ -82,8 +82,7 @@ static enum status compile(struct gpu_device *device, struct gpu_module *module,
         module->binary = digest_bytes(binary.bytes, binary.size);
         module->binary_bytes = binary.size;
         module->log = gpu_log_rewrite(binary.log);
-        module->options =
-            text_format("%s%s", binary.options != NULL ? binary.options : "", defines);
+        module->options = compile_options(binary.options != NULL ? binary.options : "", source);
         module->compiler = binary.compiler;
         binary.compiler = NULL;
         if (module->log == NULL || module->options == NULL || module->compiler == NULL)
@@ -98,7 +97,6 @@ static enum status compile(struct gpu_device *device, struct gpu_module *module,
     }
     gpu_binary_finish(&binary);
     free(program);
-    free(defines);
     return status;
 }
 

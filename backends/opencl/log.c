@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/text.h"
+#include "backends/compile.h"
 
 /* "<kernel>", "input.cl": how compilers call a text that came without a name. */
 static bool is_placeholder(const char *name, size_t length, const struct opencl_log_map *map)
@@ -38,9 +38,9 @@ static bool find_place(const char *line, size_t length, size_t *ret_begin, size_
     return false;
 }
 
-static void append_line(struct text *text, const char *line, size_t length,
-                        const struct opencl_log_map *map)
+static void append_line(struct text *text, const char *line, size_t length, const void *context)
 {
+    const struct opencl_log_map *map = context;
     size_t begin, colon, end;
     uint64_t number;
 
@@ -64,19 +64,5 @@ static void append_line(struct text *text, const char *line, size_t length,
 
 char *opencl_log_rewrite(const char *log, const struct opencl_log_map *map)
 {
-    struct text text;
-    size_t length;
-    char *result;
-
-    text_init(&text);
-    for (; *log != '\0'; log += length + (log[length] == '\n')) {
-        length = strcspn(log, "\n");
-        append_line(&text, log, length > 0 && log[length - 1] == '\r' ? length - 1 : length, map);
-        text_append_char(&text, '\n');
-    }
-    while (text_ok(&text) && text.length > 0 && text.data[text.length - 1] == '\n')
-        text.data[--text.length] = '\0';
-    result = text_ok(&text) && text.length == 0 ? strdup("") : text_steal(&text);
-    text_finish(&text);
-    return result;
+    return compile_log_rewrite(log, append_line, map);
 }

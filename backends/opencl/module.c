@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/compile.h"
 #include "backends/opencl/log.h"
 #include "harness/core/clock.h"
 #include "harness/core/embed.h"
@@ -41,13 +42,9 @@ static void build_text(const struct module_source *source, struct text *ret,
                        struct opencl_log_map *ret_map)
 {
     const char *c;
-    size_t i;
 
     text_init(ret);
-    text_append_format(ret, "#define LANES %" PRIu32 "\n", source->lanes);
-    for (i = 0; i < source->define_count; i++)
-        text_append_format(ret, "#define %s %s\n", source->defines[i].name,
-                           source->defines[i].value);
+    compile_append_defines(ret, source);
     text_append(ret, "#line 1 \"" OPENCL_PRELUDE_FILE "\"\n");
     ret_map->file = source->file;
     ret_map->prelude_line = source->define_count + 3;
@@ -91,20 +88,11 @@ static char *read_log(const struct opencl_device *device, struct _cl_program *pr
     return log;
 }
 
-/* A long log begins at its first error, which is what a person needs. */
 static enum status refuse(const struct module_source *source, const char *log, int32_t code,
                           struct error *err)
 {
-    const char *begin = log;
+    const char *begin = compile_log_head(log, "error:");
 
-    if (strlen(log) > ERROR_MESSAGE_MAX - 256) {
-        const char *found = strstr(log, "error:");
-
-        while (found != NULL && found > log && found[-1] != '\n')
-            found--;
-        if (found != NULL)
-            begin = found;
-    }
     return error_set(err, STATUS_COMPILE, "%s does not compile (clBuildProgram: %s (%d)):\n%s",
                      source->file, opencl_error_name(code), (int)code,
                      begin[0] != '\0' ? begin : "(the compiler gives no message)");
@@ -176,19 +164,6 @@ static void read_binary(const struct opencl_device *device, const struct opencl_
     free(bytes);
 }
 
-/* What the compiler was given, defines included: they stand in the text, which equals -D. */
-static char *full_options(const char *options, const struct module_source *source)
-{
-    struct text text;
-    size_t i;
-
-    text_init(&text);
-    text_append_format(&text, "%s -DLANES=%" PRIu32, options, source->lanes);
-    for (i = 0; i < source->define_count; i++)
-        text_append_format(&text, " -D%s=%s", source->defines[i].name, source->defines[i].value);
-    return text_steal(&text);
-}
-
 void opencl_module_unload(struct device *base, struct module *base_module)
 {
     struct opencl_module *module = (struct opencl_module *)base_module;
@@ -228,7 +203,7 @@ enum status opencl_module_load(struct device *base, const struct module_source *
     else
         status = build(device, module, source, err);
     if (status == STATUS_OK) {
-        options = full_options(module->options, source);
+        options = compile_options(module->options, source);
         if (options == NULL)
             status = error_set(err, STATUS_NO_MEMORY, "out of memory");
         free(module->options);

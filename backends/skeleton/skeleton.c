@@ -79,7 +79,8 @@ static enum status download(struct device *device, struct buffer *buffer, uint64
 /*
  * Put "#define LANES n", the defines, the prelude and a #line in front of the text; compile for the
  * very device with contraction pinned off; COMPILE with the compiler's log when it refuses. Keep
- * options, log, digests and the time for module_describe.
+ * options, log, digests and the time for module_describe. backends/compile.h has the parts that
+ * stacks share.
  */
 static enum status module_load(struct device *device, const struct module_source *source,
                                struct module **ret, struct error *err)

@@ -9,6 +9,7 @@
 
 #include <elf.h>
 
+#include "backends/compile.h"
 #include "backends/cuda/internal.h"
 #include "harness/core/random.h"
 
@@ -42,7 +43,7 @@ static void test_program(void **state)
                                          .lanes = 33,
                                          .defines = defines,
                                          .define_count = 2};
-    char *program = gpu_program(&source), *options = gpu_defines(&source);
+    char *program = gpu_program(&source), *options = compile_options("-O3", &source);
     const char *end;
 
     (void)state;
@@ -54,7 +55,7 @@ static void test_program(void **state)
     assert_non_null(end);
     assert_string_equal(end + strlen(GPU_PRELUDE_END),
                         "\n#line 1 \"kernels/x.h\"\nKERNEL(x)\n{\n}\n");
-    assert_string_equal(options, " -DLANES=33 -DSTORAGE=BF16 -DN=(1 + 2)");
+    assert_string_equal(options, "-O3 -DLANES=33 -DSTORAGE=BF16 -DN=(1 + 2)");
     free(program);
     free(options);
 }
