@@ -51,12 +51,7 @@ static void append_masthead(struct text *out, const struct view *view)
         html_fact_begin(out, "Nonce of the client");
         html_known(out, campaign->nonce ? campaign->nonce : "none was given");
         html_fact_end(out);
-        html_fact_begin(out, "Measured by");
-        text_append(out, "assay ");
-        html_known(out, campaign->tool_version);
-        text_append_char(out, ' ');
-        html_digest(out, campaign->tool_digest);
-        html_fact_end(out);
+        html_tool(out, "Measured by", campaign);
         text_append(out, "</dl>\n");
     }
     text_append(out, "</header>\n<main>\n");

@@ -118,12 +118,7 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     html_fact_begin(out, "Plan");
     html_digest(out, campaign->plan_digest);
     html_fact_end(out);
-    html_fact_begin(out, "Measured by");
-    text_append(out, "assay ");
-    html_known(out, campaign->tool_version);
-    text_append_char(out, ' ');
-    html_digest(out, campaign->tool_digest);
-    html_fact_end(out);
+    html_tool(out, "Measured by", campaign);
     text_append(out, "</dl>\n<code class=\"command wrap\">");
     html_known(out, campaign->command);
     text_append(out, "</code>\n");

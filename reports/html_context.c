@@ -181,8 +181,17 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
     text_append(out, "</dl></section>\n");
 }
 
-void html_context(struct text *out, const struct view_cell *cell,
-                  const struct view_campaign *campaign, const struct html_appendix *appendix)
+static size_t changed_files(const struct view_cell *cell)
+{
+    size_t changed = 0;
+
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        changed += cell->trials[i].changed_count;
+    return changed;
+}
+
+static void append_device(struct text *out, const struct view_cell *cell,
+                          const struct html_appendix *appendix)
 {
     static const struct shown device[] = {
         {"device.driver_version", "Driver", false},
@@ -193,27 +202,9 @@ void html_context(struct text *out, const struct view_cell *cell,
         {"device.threads", "Threads", true},
         {"device.clock_max", "Clock, declared by the driver", true},
     };
-    static const struct shown host[] = {
-        {"host.cpu.model", "Processor", false},
-        {"host.cpu.usable", "Usable CPUs", false},
-        {"host.memory.total", "Memory", false},
-        {"host.kernel.release", "Kernel", false},
-        {"host.os", "System", false},
-        {"host.cpu.governor", "Governor", false},
-        {"host.virtualised", "Virtualised", false},
-        {"cgroup.cpu_max", "CPU limit", false},
-    };
-    const struct reading_list *surroundings = NULL;
-    size_t changed = 0;
+    const size_t changed = changed_files(cell);
 
-    for (size_t i = 0; i < cell->trial_count; ++i) {
-        if (!surroundings && cell->trials[i].host.count)
-            surroundings = &cell->trials[i].host;
-        changed += cell->trials[i].changed_count;
-    }
-    text_append(
-        out, "<aside class=\"context\" aria-label=\"Context of this result\"><div class=\"sheets\">"
-             "<section><h4>On what</h4><dl>\n");
+    text_append(out, "<section><h4>On what</h4><dl>\n");
     html_fact_begin(out, "Device");
     if (cell->device.name)
         escape_html_short(out, cell->device.name, 160);
@@ -238,33 +229,68 @@ void html_context(struct text *out, const struct view_cell *cell,
                            changed);
     append_link(out, appendix, HTML_APPENDIX_KERNELS, cell, "Kernels as compiled");
     text_append(out, "</dl></section>\n");
-    append_protocol(out, cell, appendix);
+}
+
+/* The host as the first trial that recorded it found it. */
+static const struct reading_list *surroundings_of(const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (cell->trials[i].host.count)
+            return &cell->trials[i].host;
+    return NULL;
+}
+
+static void append_import(struct text *out, const struct view_imported *imported)
+{
+    html_fact_begin(out, "Measured by");
+    html_known(out, imported->program);
+    text_append_char(out, ' ');
+    html_known(out, imported->program_version);
+    html_fact_end(out);
+    html_fact_begin(out, "File");
+    html_known(out, imported->file);
+    text_append_char(out, ' ');
+    html_digest(out, imported->sha256);
+    html_fact_end(out);
+}
+
+static void append_surroundings(struct text *out, const struct view_cell *cell,
+                                const struct view_campaign *campaign,
+                                const struct html_appendix *appendix)
+{
+    static const struct shown host[] = {
+        {"host.cpu.model", "Processor", false},
+        {"host.cpu.usable", "Usable CPUs", false},
+        {"host.memory.total", "Memory", false},
+        {"host.kernel.release", "Kernel", false},
+        {"host.os", "System", false},
+        {"host.cpu.governor", "Governor", false},
+        {"host.virtualised", "Virtualised", false},
+        {"cgroup.cpu_max", "CPU limit", false},
+    };
+
     text_append(out, "<section><h4>Around it</h4><dl>\n");
-    append_readings(out, surroundings, host, sizeof(host) / sizeof(host[0]));
+    append_readings(out, surroundings_of(cell), host, sizeof(host) / sizeof(host[0]));
     append_extent(out, cell, "load.average_1min", "Load, 1 min, over the trials");
     append_extent(out, cell, "load.memory_available", "Memory available");
     append_extent(out, cell, "load.temperature", "Temperature");
     append_extent(out, cell, "load.steal", "Time stolen by the hypervisor");
     append_link(out, appendix, HTML_APPENDIX_HOST, cell, "Everything recorded");
-    if (cell->imported.present) {
-        html_fact_begin(out, "Measured by");
-        html_known(out, cell->imported.program);
-        text_append_char(out, ' ');
-        html_known(out, cell->imported.program_version);
-        html_fact_end(out);
-        html_fact_begin(out, "File");
-        html_known(out, cell->imported.file);
-        text_append_char(out, ' ');
-        html_digest(out, cell->imported.sha256);
-        html_fact_end(out);
-    }
-    html_fact_begin(out, cell->imported.present ? "Imported by" : "Measured by");
-    text_append(out, "assay ");
-    html_known(out, campaign->tool_version);
-    text_append_char(out, ' ');
-    html_digest(out, campaign->tool_digest);
-    html_fact_end(out);
+    if (cell->imported.present)
+        append_import(out, &cell->imported);
+    html_tool(out, cell->imported.present ? "Imported by" : "Measured by", campaign);
     text_append(out, "</dl>");
     append_moving(out, cell);
-    text_append(out, "</section></div></aside>\n");
+    text_append(out, "</section>");
+}
+
+void html_context(struct text *out, const struct view_cell *cell,
+                  const struct view_campaign *campaign, const struct html_appendix *appendix)
+{
+    text_append(out, "<aside class=\"context\" aria-label=\"Context of this result\">"
+                     "<div class=\"sheets\">");
+    append_device(out, cell, appendix);
+    append_protocol(out, cell, appendix);
+    append_surroundings(out, cell, campaign, appendix);
+    text_append(out, "</div></aside>\n");
 }

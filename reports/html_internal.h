@@ -30,6 +30,8 @@ void html_known(struct text *out, const char *string);
 /* <div><dt>label</dt><dd> ... the caller adds the value and html_fact_end. */
 void html_fact_begin(struct text *out, const char *label);
 void html_fact_end(struct text *out);
+/* A fact: assay, its version and digest. */
+void html_tool(struct text *out, const char *label, const struct view_campaign *campaign);
 /* Same status and value (text, number, reason); source and method do not count. */
 bool html_reading_equal(const struct reading *a, const struct reading *b);
 /* Declared JSON, indented, in a closed <details>. */

@@ -152,6 +152,16 @@ void html_fact_end(struct text *out)
     text_append(out, "</dd></div>\n");
 }
 
+void html_tool(struct text *out, const char *label, const struct view_campaign *campaign)
+{
+    html_fact_begin(out, label);
+    text_append(out, "assay ");
+    html_known(out, campaign->tool_version);
+    text_append_char(out, ' ');
+    html_digest(out, campaign->tool_digest);
+    html_fact_end(out);
+}
+
 void html_json_details(struct text *out, const char *class_name, const char *summary,
                        const json_t *json)
 {
