@@ -49,13 +49,6 @@ static const struct protocol_builtin *find_builtin(const char *name)
     return NULL;
 }
 
-static bool is_path(const char *name)
-{
-    size_t length = strlen(name);
-
-    return strchr(name, '/') || (length > 5 && !strcmp(name + length - 5, ".yaml"));
-}
-
 /* "; did you mean "quick"? There are quick, standard, soak" */
 static void append_suggestion(struct text *text, const char *name)
 {
@@ -192,7 +185,7 @@ static enum status read_base(const struct declaration *declaration, const struct
                                  "more than %d protocols extend one another; write the clauses "
                                  "out in one of them",
                                  CHAIN_MAX);
-    if (is_path(base))
+    if (declaration_is_path(base))
         return read_base_file(declaration, base, chain, ret, err);
     if (builtin)
         return read_builtin(builtin, chain, ret, err);
@@ -279,7 +272,7 @@ enum status protocol_find(const char *name_or_path, struct protocol *ret, struct
 
     if (builtin)
         return read_builtin(builtin, NULL, ret, err);
-    if (is_path(name_or_path))
+    if (declaration_is_path(name_or_path))
         return protocol_load(name_or_path, ret, err);
     text_init(&list);
     append_suggestion(&list, name_or_path);

@@ -119,14 +119,6 @@ static enum status not_found(const struct catalog_entry *entries, size_t count, 
                      what, name);
 }
 
-bool catalog_is_path(const char *name_or_path)
-{
-    size_t length = strlen(name_or_path);
-
-    return strchr(name_or_path, '/') != NULL ||
-           (length > 5 && strcmp(name_or_path + length - 5, ".yaml") == 0);
-}
-
 /* ---- which kind a text declares, before its schema is known ---- */
 
 struct heading {
@@ -278,7 +270,7 @@ enum status catalog_read(const char *name_or_path, const struct catalog_entry *e
     struct catalog_text text = {.origin = name_or_path};
     enum status status;
 
-    if (catalog_is_path(name_or_path)) {
+    if (declaration_is_path(name_or_path)) {
         status = file_read(name_or_path, DECLARATION_SIZE_MAX, &text.heap, &text.length, err);
         if (status != STATUS_OK)
             return status;

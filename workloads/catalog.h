@@ -4,9 +4,6 @@
 
 #include "workloads/workload.h"
 
-/* True when it has '/' or ends in ".yaml", so that it names a file. */
-bool catalog_is_path(const char *name_or_path);
-
 /* Where a declaration's text is: `heap` is the caller's to free, NULL for a built-in one. */
 struct catalog_text {
     const char *origin; /* "built-in", or the path */

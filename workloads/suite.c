@@ -62,7 +62,7 @@ static char *resolve_path(const char *origin, const char *name)
 {
     const char *slash = strrchr(origin, '/');
 
-    if (!catalog_is_path(name) || name[0] == '/' || slash == NULL)
+    if (!declaration_is_path(name) || name[0] == '/' || slash == NULL)
         return strdup(name);
     return text_format("%.*s/%s", (int)(slash - origin), origin, name);
 }

@@ -12,6 +12,13 @@
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 
+bool declaration_is_path(const char *name)
+{
+    const size_t length = strlen(name);
+
+    return strchr(name, '/') || (length > 5 && !strcmp(name + length - 5, ".yaml"));
+}
+
 /* Keeps the first of libcyaml's messages; the others are its way out through the levels. */
 __attribute__((format(printf, 3, 0))) static void on_cyaml_log(cyaml_log_t level, void *context,
                                                                const char *format, va_list args)

@@ -34,6 +34,9 @@
 #define DECLARATION_DURATION (1 << 28)
 #define DECLARATION_BYTES (1 << 29)
 
+/* Whether a name is a file's: it has a / or ends in .yaml. */
+bool declaration_is_path(const char *name);
+
 struct declaration_node;
 
 struct declaration {

@@ -10,29 +10,15 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "harness/core/text.h"
 #include "harness/core/machine_root.h"
+#include "harness/core/text.h"
+#include "harness/runner/host_details.h"
 
 #define CPU_FOLDER "/sys/devices/system/cpu"
 
 static enum reading_status missing_status(const struct error *err)
 {
     return err->code == STATUS_DENIED ? READING_DENIED : READING_UNAVAILABLE;
-}
-
-/* First line of a file as text, or why not. */
-static void read_line(struct reading_list *list, const char *name, const char *path,
-                      const char *reason)
-{
-    struct error err = ERROR_INIT;
-    char *line = NULL;
-
-    if (machine_read_line(path, &line, &err) == STATUS_OK && line[0])
-        reading_add_text(list, name, line, path);
-    else
-        reading_add_missing(list, name, missing_status(&err), path,
-                            err.code == STATUS_DENIED ? "permission is missing" : reason);
-    free(line);
 }
 
 static void read_integer(struct reading_list *list, const char *name, const char *path,
@@ -107,8 +93,8 @@ static void read_hypervisor(struct reading_list *list, const char *cpuinfo)
     else
         reading_add_text(list, "host.virtualised", found && (!end || found < end) ? "yes" : "no",
                          "/proc/cpuinfo flag hypervisor");
-    read_line(list, "host.machine.vendor", "/sys/class/dmi/id/sys_vendor", "no DMI tables");
-    read_line(list, "host.machine.product", "/sys/class/dmi/id/product_name", "no DMI tables");
+    host_add_line(list, "host.machine.vendor", "/sys/class/dmi/id/sys_vendor", "no DMI tables");
+    host_add_line(list, "host.machine.product", "/sys/class/dmi/id/product_name", "no DMI tables");
 }
 
 static void read_cpus(struct reading_list *list, const char *cpuinfo)
@@ -127,8 +113,9 @@ static void read_cpus(struct reading_list *list, const char *cpuinfo)
                             strerror(errno));
     read_integer(list, "host.cpu.max_hz", CPU_FOLDER "/cpu0/cpufreq/cpuinfo_max_freq", 1000, "hz",
                  "the kernel shows no frequency control (a virtual machine hides it)");
-    read_line(list, "host.cpu.smt", CPU_FOLDER "/smt/active", "the kernel does not tell");
-    read_line(list, "host.numa.nodes", "/sys/devices/system/node/online", "no NUMA information");
+    host_add_line(list, "host.cpu.smt", CPU_FOLDER "/smt/active", "the kernel does not tell");
+    host_add_line(list, "host.numa.nodes", "/sys/devices/system/node/online",
+                  "no NUMA information");
 }
 
 void host_read_fixed(struct reading_list *list)
@@ -144,23 +131,23 @@ void host_read_fixed(struct reading_list *list)
     read_hypervisor(list, cpuinfo);
     read_meminfo(list, "host.memory.total", meminfo, "MemTotal");
     read_meminfo(list, "host.memory.swap_total", meminfo, "SwapTotal");
-    read_line(list, "host.memory.transparent_hugepages",
-              "/sys/kernel/mm/transparent_hugepage/enabled", "the kernel does not tell");
+    host_add_line(list, "host.memory.transparent_hugepages",
+                  "/sys/kernel/mm/transparent_hugepage/enabled", "the kernel does not tell");
     if (uname(&system) == 0) {
         reading_add_text(list, "host.kernel.release", system.release, "uname");
         reading_add_text(list, "host.kernel.version", system.version, "uname");
         reading_add_text(list, "host.architecture", system.machine, "uname");
     }
-    read_line(list, "host.kernel.command_line", "/proc/cmdline", "the kernel does not tell");
+    host_add_line(list, "host.kernel.command_line", "/proc/cmdline", "the kernel does not tell");
     read_key(list, "host.os", release, "PRETTY_NAME", "/etc/os-release");
     reading_add_text(list, "host.libc", gnu_get_libc_version(), "gnu_get_libc_version");
     if (gethostname(name, sizeof(name) - 1) == 0 && name[0])
         reading_add_text(list, "host.name", name, "gethostname");
     else
         reading_add_missing(list, "host.name", READING_UNAVAILABLE, "gethostname", "it is empty");
-    read_line(list, "host.clocksource",
-              "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-              "the kernel does not tell");
+    host_add_line(list, "host.clocksource",
+                  "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                  "the kernel does not tell");
     free(cpuinfo);
     free(meminfo);
     free(release);
@@ -207,8 +194,8 @@ void host_read_moving(struct reading_list *list)
     read_meminfo(list, "load.swap_free", meminfo, "SwapFree");
     read_integer(list, "load.cpu0_hz", CPU_FOLDER "/cpu0/cpufreq/scaling_cur_freq", 1000, "hz",
                  "the kernel shows no frequency (a virtual machine hides it)");
-    read_line(list, "load.cpu_pressure", "/proc/pressure/cpu",
-              "the kernel was built without pressure stall information");
+    host_add_line(list, "load.cpu_pressure", "/proc/pressure/cpu",
+                  "the kernel was built without pressure stall information");
     read_integer(list, "load.temperature", "/sys/class/thermal/thermal_zone0/temp", 1, "mC",
                  "no thermal zone (a virtual machine hides it)");
     free(meminfo);

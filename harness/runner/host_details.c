@@ -15,8 +15,8 @@
 
 #define CPU_FOLDER "/sys/devices/system/cpu"
 
-static void add_line(struct reading_list *list, const char *name, const char *path,
-                     const char *reason)
+void host_add_line(struct reading_list *list, const char *name, const char *path,
+                   const char *reason)
 {
     struct error err = ERROR_INIT;
     char *line = NULL;
@@ -81,15 +81,15 @@ static void read_clocks(struct reading_list *list)
     add_of_all_cpus(list, "host.cpu.scaling_max_khz", "cpufreq/scaling_max_freq", hidden);
     add_of_all_cpus(list, "host.cpu.energy_preference", "cpufreq/energy_performance_preference",
                     "no driver with such a preference");
-    add_line(list, "host.cpu.idle_driver", CPU_FOLDER "/cpuidle/current_driver",
-             "the kernel does not tell");
+    host_add_line(list, "host.cpu.idle_driver", CPU_FOLDER "/cpuidle/current_driver",
+                  "the kernel does not tell");
     /* Two files of opposite sense; "1" is: it may go above its base clock. */
     if (machine_read_line(CPU_FOLDER "/intel_pstate/no_turbo", &line, NULL) == STATUS_OK)
         reading_add_text(list, "host.cpu.boost", line[0] == '0' ? "1" : "0",
                          CPU_FOLDER "/intel_pstate/no_turbo");
     else
-        add_line(list, "host.cpu.boost", CPU_FOLDER "/cpufreq/boost",
-                 "the kernel shows no boost control");
+        host_add_line(list, "host.cpu.boost", CPU_FOLDER "/cpufreq/boost",
+                      "the kernel shows no boost control");
     free(line);
 }
 
@@ -103,7 +103,7 @@ static void read_vulnerabilities(struct reading_list *list)
 
         snprintf(name, sizeof(name), "host.cpu.vulnerabilities.%.64s", files[i]);
         snprintf(path, sizeof(path), CPU_FOLDER "/vulnerabilities/%.64s", files[i]);
-        add_line(list, name, path, "the kernel does not tell");
+        host_add_line(list, name, path, "the kernel does not tell");
     }
     machine_list_free(files);
 }
@@ -116,7 +116,8 @@ static void read_isolated(struct reading_list *list)
     if (machine_read_line(CPU_FOLDER "/isolated", &line, NULL) == STATUS_OK && !line[0])
         reading_add_text(list, "host.cpu.isolated", "none", CPU_FOLDER "/isolated");
     else
-        add_line(list, "host.cpu.isolated", CPU_FOLDER "/isolated", "the kernel does not tell");
+        host_add_line(list, "host.cpu.isolated", CPU_FOLDER "/isolated",
+                      "the kernel does not tell");
     free(line);
 }
 
@@ -140,10 +141,11 @@ static void read_placement(struct reading_list *list)
                 "no NUMA information");
     text_finish(&map);
     machine_list_free(nodes);
-    add_line(list, "host.numa.balancing", "/proc/sys/kernel/numa_balancing",
-             "the kernel was built without it");
+    host_add_line(list, "host.numa.balancing", "/proc/sys/kernel/numa_balancing",
+                  "the kernel was built without it");
     read_isolated(list);
-    add_line(list, "host.cpu.smt_control", CPU_FOLDER "/smt/control", "the kernel does not tell");
+    host_add_line(list, "host.cpu.smt_control", CPU_FOLDER "/smt/control",
+                  "the kernel does not tell");
 }
 
 static void add_meminfo(struct reading_list *list, const char *text, const char *name,
@@ -168,10 +170,12 @@ static void read_memory(struct reading_list *list)
     add_meminfo(list, meminfo, "host.memory.hugepages", "HugePages_Total:", 1, NULL);
     add_meminfo(list, meminfo, "host.memory.hugepage_size", "Hugepagesize:", 1024, "bytes");
     free(meminfo);
-    add_line(list, "host.memory.transparent_hugepages_defrag",
-             "/sys/kernel/mm/transparent_hugepage/defrag", "the kernel does not tell");
-    add_line(list, "host.memory.swappiness", "/proc/sys/vm/swappiness", "the kernel does not tell");
-    add_line(list, "host.aslr", "/proc/sys/kernel/randomize_va_space", "the kernel does not tell");
+    host_add_line(list, "host.memory.transparent_hugepages_defrag",
+                  "/sys/kernel/mm/transparent_hugepage/defrag", "the kernel does not tell");
+    host_add_line(list, "host.memory.swappiness", "/proc/sys/vm/swappiness",
+                  "the kernel does not tell");
+    host_add_line(list, "host.aslr", "/proc/sys/kernel/randomize_va_space",
+                  "the kernel does not tell");
 }
 
 /* Leaf 0x40000000 of cpuid holds the hypervisor's own name (Intel SDM and AMD APM reserve it). */
@@ -192,7 +196,7 @@ static void read_hypervisor(struct reading_list *list)
         return;
     }
 #endif
-    add_line(list, "host.hypervisor", "/sys/hypervisor/type", "nothing tells of one");
+    host_add_line(list, "host.hypervisor", "/sys/hypervisor/type", "nothing tells of one");
 }
 
 static void read_container(struct reading_list *list)
@@ -326,10 +330,10 @@ void host_read_details(struct reading_list *list)
     read_drivers(list);
     read_firmware(list);
     read_icds(list);
-    add_line(list, "host.machine.firmware", "/sys/class/dmi/id/bios_version", "no DMI tables");
-    add_line(list, "host.clocksource_available",
-             "/sys/devices/system/clocksource/clocksource0/available_clocksource",
-             "the kernel does not tell");
+    host_add_line(list, "host.machine.firmware", "/sys/class/dmi/id/bios_version", "no DMI tables");
+    host_add_line(list, "host.clocksource_available",
+                  "/sys/devices/system/clocksource/clocksource0/available_clocksource",
+                  "the kernel does not tell");
 }
 
 /* What keeps the clock, by the traces that each leaves. */

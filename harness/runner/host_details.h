@@ -4,6 +4,10 @@
 
 #include "harness/core/reading.h"
 
+/* The first line of a file of the machine that is read; `reason`: why it may be missing. */
+void host_add_line(struct reading_list *list, const char *name, const char *path,
+                   const char *reason);
+
 /* What stands still; names "host.*". Every one is there, with a value or with the reason. */
 void host_read_details(struct reading_list *list);
 

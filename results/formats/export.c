@@ -2,11 +2,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/canonical.h"
 #include "harness/core/text.h"
 #include "results/csv_export.h"
+#include "results/formats/format_name.h"
 
 static const struct export_format formats[] = {
     {"csv", "a row a result, with its context", false, export_csv},
@@ -28,28 +28,17 @@ const struct export_format *export_formats(size_t *ret_count)
 enum status export_format_find(const char *name, const struct export_format **ret,
                                struct error *err)
 {
+    const char *names[sizeof(formats) / sizeof(formats[0])];
     const size_t count = sizeof(formats) / sizeof(formats[0]);
-    const char *names[sizeof(formats) / sizeof(formats[0])], *nearest;
-    struct text all;
+    size_t index = 0;
+    enum status status;
 
-    text_init(&all);
-    for (size_t i = 0; i < count; i++) {
-        if (!strcmp(formats[i].name, name)) {
-            text_finish(&all);
-            *ret = &formats[i];
-            return STATUS_OK;
-        }
+    for (size_t i = 0; i < count; i++)
         names[i] = formats[i].name;
-        text_append_format(&all, "%s%s", i ? ", " : "", names[i]);
-    }
-    nearest = text_nearest(name, names, count);
-    if (nearest)
-        error_set(err, STATUS_INVALID, "there is no format \"%s\"; did you mean \"%s\"?", name,
-                  nearest);
-    else
-        error_set(err, STATUS_INVALID, "there is no format \"%s\"; there are %s", name, all.data);
-    text_finish(&all);
-    return STATUS_INVALID;
+    status = format_name_find(name, names, count, &index, err);
+    if (status == STATUS_OK)
+        *ret = &formats[index];
+    return status;
 }
 
 enum status export_check(FILE *file, struct error *err)

@@ -10,6 +10,7 @@
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 #include "results/bundle.h"
+#include "results/formats/format_name.h"
 
 static bool holds(const char *head, size_t length, const char *word)
 {
@@ -234,27 +235,17 @@ const struct import_format *import_formats(size_t *ret_count)
 enum status import_format_find(const char *name, const struct import_format **ret,
                                struct error *err)
 {
-    const char *names[sizeof(formats) / sizeof(formats[0])], *nearest;
-    struct text all;
+    const char *names[sizeof(formats) / sizeof(formats[0])];
+    const size_t count = sizeof(formats) / sizeof(formats[0]);
+    size_t index = 0;
+    enum status status;
 
-    text_init(&all);
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-        if (!strcmp(formats[i].name, name)) {
-            text_finish(&all);
-            *ret = &formats[i];
-            return STATUS_OK;
-        }
+    for (size_t i = 0; i < count; i++)
         names[i] = formats[i].name;
-        text_append_format(&all, "%s%s", i ? ", " : "", names[i]);
-    }
-    nearest = text_nearest(name, names, sizeof(formats) / sizeof(formats[0]));
-    if (nearest)
-        error_set(err, STATUS_INVALID, "there is no format \"%s\"; did you mean \"%s\"?", name,
-                  nearest);
-    else
-        error_set(err, STATUS_INVALID, "there is no format \"%s\"; there are %s", name, all.data);
-    text_finish(&all);
-    return STATUS_INVALID;
+    status = format_name_find(name, names, count, &index, err);
+    if (status == STATUS_OK)
+        *ret = &formats[index];
+    return status;
 }
 
 static enum status recognise(const char *path, const struct import_format **ret, struct error *err)

@@ -60,24 +60,8 @@ static const cyaml_schema_field_t fields[] = {
 static const cyaml_schema_value_t schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct inference_declaration, fields)};
 
-static enum status check_precisions(const struct declaration *declaration,
-                                    const struct workload_declaration *common, struct error *err)
-{
-    for (uint32_t i = 0; i < common->precisions_count; i++) {
-        const enum precision precision = common->precisions[i];
-        char path[32];
-
-        snprintf(path, sizeof(path), "precisions[%u]", i);
-        if (precision != PRECISION_FP32 && precision != PRECISION_TF32 &&
-            precision != PRECISION_BF16 && precision != PRECISION_FP16 &&
-            precision != PRECISION_INT8)
-            return declaration_error(declaration, path, err,
-                                     "batched_inference does not run in %s; write fp32, tf32, "
-                                     "bf16, fp16 or int8",
-                                     precision_name(precision));
-    }
-    return STATUS_OK;
-}
+static const enum precision precisions[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16,
+                                            PRECISION_FP16, PRECISION_INT8};
 
 static enum status check_int8(const struct declaration *declaration, struct int8_section *int8,
                               struct error *err)
@@ -109,7 +93,8 @@ static enum status check(const struct declaration *declaration, struct workload 
     status = workload_declaration_check_count(declaration, "verify.sequences",
                                               data->verify.sequences, 1 << 20, "sequences", err);
     if (status == STATUS_OK)
-        status = check_precisions(declaration, &data->common, err);
+        status = gpt2_declaration_check_precisions(declaration, &data->common, precisions,
+                                                   sizeof(precisions) / sizeof(precisions[0]), err);
     if (status == STATUS_OK)
         status = check_int8(declaration, &data->int8, err);
     if (status != STATUS_OK)

@@ -147,30 +147,16 @@ static enum status check_counts(const struct declaration *declaration,
     return status;
 }
 
-static enum status check_precisions(const struct declaration *declaration,
-                                    const struct workload_declaration *common, struct error *err)
-{
-    for (uint32_t i = 0; i < common->precisions_count; i++) {
-        const enum precision precision = common->precisions[i];
-        char path[32];
-
-        snprintf(path, sizeof(path), "precisions[%u]", i);
-        if (precision != PRECISION_FP32 && precision != PRECISION_TF32 &&
-            precision != PRECISION_BF16 && precision != PRECISION_FP16)
-            return declaration_error(declaration, path, err,
-                                     "training_step does not run in %s; write fp32, tf32, bf16 or "
-                                     "fp16",
-                                     precision_name(precision));
-    }
-    return STATUS_OK;
-}
+static const enum precision precisions[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16,
+                                            PRECISION_FP16};
 
 static enum status check(const struct declaration *declaration, struct workload *workload,
                          struct error *err)
 {
     struct training_declaration *data = declaration->data;
     struct training_parameters *parameters;
-    enum status status = check_precisions(declaration, &data->common, err);
+    enum status status = gpt2_declaration_check_precisions(
+        declaration, &data->common, precisions, sizeof(precisions) / sizeof(precisions[0]), err);
 
     if (status == STATUS_OK)
         status = check_reals(declaration, data, err);

@@ -1,0 +1,29 @@
+#include "results/formats/format_name.h"
+
+#include <string.h>
+
+#include "harness/core/text.h"
+
+enum status format_name_find(const char *name, const char *const *names, size_t count, size_t *ret,
+                             struct error *err)
+{
+    const char *nearest;
+    struct text all;
+
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(names[i], name)) {
+            *ret = i;
+            return STATUS_OK;
+        }
+    nearest = text_nearest(name, names, count);
+    if (nearest)
+        return error_set(err, STATUS_INVALID, "there is no format \"%s\"; did you mean \"%s\"?",
+                         name, nearest);
+    text_init(&all);
+    for (size_t i = 0; i < count; i++)
+        text_append_format(&all, "%s%s", i ? ", " : "", names[i]);
+    error_set(err, STATUS_INVALID, "there is no format \"%s\"; there are %s", name,
+              text_ok(&all) ? all.data : "others");
+    text_finish(&all);
+    return STATUS_INVALID;
+}

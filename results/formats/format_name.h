@@ -1,0 +1,13 @@
+/* format_name - a format by its name, in either direction. */
+#ifndef ASSAY_RESULTS_FORMATS_FORMAT_NAME_H
+#define ASSAY_RESULTS_FORMATS_FORMAT_NAME_H
+
+#include <stddef.h>
+
+#include "harness/core/status.h"
+
+/* Its number among `names`. INVALID, with the nearest name, or all of them where none is near. */
+enum status format_name_find(const char *name, const char *const *names, size_t count, size_t *ret,
+                             struct error *err);
+
+#endif
