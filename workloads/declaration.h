@@ -62,7 +62,7 @@ extern const cyaml_schema_value_t workload_batch_entry;
 
 /*
  * Checks the kind's own part of declaration->data (a struct of the kind's) by declaration_error,
- * writes defaults into it, and sets workload->parameters to a heap object that the kind's `unload`
+ * writes defaults into it, and sets workload->parameters to a heap object, which workload_finish
  * frees. Common members of `workload` are filled already. On failure it leaves parameters NULL.
  */
 typedef enum status workload_declaration_check_fn(const struct declaration *declaration,

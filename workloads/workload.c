@@ -64,6 +64,7 @@ void workload_finish(struct workload *workload)
 {
     if (workload->kind != NULL && workload->kind->unload != NULL)
         workload->kind->unload(workload);
+    free(workload->parameters);
     free(workload->description);
     free(workload->origin);
     free(workload->precisions);

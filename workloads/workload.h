@@ -40,7 +40,7 @@ struct workload {
     char *description; /* heap */
     char *origin;      /* heap: file it came from, or "built-in" */
     const struct workload_kind *kind;
-    void *parameters;           /* the kind's own, validated */
+    void *parameters;           /* the kind's own, validated; heap */
     enum precision *precisions; /* those declared, heap */
     size_t precision_count;
     int64_t *batches; /* those declared, heap; {1} where batch has no meaning */
@@ -114,6 +114,7 @@ struct workload_kind {
      */
     enum status (*load)(struct workload *workload, const char *origin, const char *yaml,
                         size_t length, struct error *err);
+    /* Gives back what the parameters hold; their own memory is one block. Optional. */
     void (*unload)(struct workload *workload);
     /* Cost of a case, from the declaration alone. */
     enum status (*cost)(const struct workload_case *work, struct workload_cost *ret,

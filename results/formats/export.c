@@ -28,14 +28,10 @@ const struct export_format *export_formats(size_t *ret_count)
 enum status export_format_find(const char *name, const struct export_format **ret,
                                struct error *err)
 {
-    const char *names[sizeof(formats) / sizeof(formats[0])];
-    const size_t count = sizeof(formats) / sizeof(formats[0]);
     size_t index = 0;
-    enum status status;
+    const enum status status = format_name_find(name, formats, sizeof(formats) / sizeof(formats[0]),
+                                                sizeof(formats[0]), &index, err);
 
-    for (size_t i = 0; i < count; i++)
-        names[i] = formats[i].name;
-    status = format_name_find(name, names, count, &index, err);
     if (status == STATUS_OK)
         *ret = &formats[index];
     return status;

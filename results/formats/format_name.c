@@ -4,18 +4,14 @@
 
 #include "harness/core/text.h"
 
-enum status format_name_find(const char *name, const char *const *names, size_t count, size_t *ret,
-                             struct error *err)
+#define FORMATS_MAX 32
+
+static enum status unknown(const char *name, const char *const *names, size_t count,
+                           struct error *err)
 {
-    const char *nearest;
+    const char *nearest = text_nearest(name, names, count);
     struct text all;
 
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(names[i], name)) {
-            *ret = i;
-            return STATUS_OK;
-        }
-    nearest = text_nearest(name, names, count);
     if (nearest)
         return error_set(err, STATUS_INVALID, "there is no format \"%s\"; did you mean \"%s\"?",
                          name, nearest);
@@ -26,4 +22,19 @@ enum status format_name_find(const char *name, const char *const *names, size_t 
               text_ok(&all) ? all.data : "others");
     text_finish(&all);
     return STATUS_INVALID;
+}
+
+enum status format_name_find(const char *name, const void *table, size_t count, size_t size,
+                             size_t *ret, struct error *err)
+{
+    const char *names[FORMATS_MAX] = {0};
+
+    for (size_t i = 0; i < count && i < FORMATS_MAX; i++) {
+        memcpy(&names[i], (const char *)table + i * size, sizeof(names[i]));
+        if (!strcmp(names[i], name)) {
+            *ret = i;
+            return STATUS_OK;
+        }
+    }
+    return unknown(name, names, count < FORMATS_MAX ? count : FORMATS_MAX, err);
 }

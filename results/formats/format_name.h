@@ -6,8 +6,11 @@
 
 #include "harness/core/status.h"
 
-/* Its number among `names`. INVALID, with the nearest name, or all of them where none is near. */
-enum status format_name_find(const char *name, const char *const *names, size_t count, size_t *ret,
-                             struct error *err);
+/*
+ * Which of `count` entries of `size` bytes, each beginning with its name, is called so. INVALID,
+ * with the nearest name, or all of them where none is near.
+ */
+enum status format_name_find(const char *name, const void *table, size_t count, size_t size,
+                             size_t *ret, struct error *err);
 
 #endif

@@ -121,16 +121,6 @@ static enum status load(struct workload *workload, const char *origin, const cha
     return workload_declaration_load(workload, origin, yaml, length, &schema, check, err);
 }
 
-static void unload(struct workload *workload)
-{
-    struct inference_parameters *parameters = workload->parameters;
-
-    if (parameters)
-        gpt2_task_finish(&parameters->task);
-    free(parameters);
-    workload->parameters = NULL;
-}
-
 static struct gpt2_device_plan plan_of(const struct workload_case *work)
 {
     const struct inference_parameters *parameters = work->workload->parameters;
@@ -304,7 +294,7 @@ const struct workload_kind workload_batched_inference = {
     .name = "batched_inference",
     .summary = "prefill of GPT-2 over a batch of sequences",
     .load = load,
-    .unload = unload,
+    .unload = gpt2_task_unload,
     .cost = cost,
     .describe = describe,
     .instance_size = sizeof(struct inference_instance),

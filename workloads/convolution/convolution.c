@@ -236,7 +236,6 @@ const struct workload_kind workload_convolution = {
     .name = "convolution",
     .summary = "2-D convolutions, channels last, in the vendor's library or our own text",
     .load = convolution_load,
-    .unload = convolution_unload,
     .cost = convolution_cost,
     .describe = convolution_describe,
     .instance_size = sizeof(struct convolution_instance),

@@ -69,7 +69,6 @@ struct convolution_instance {
 /* ---- declare.c ---- */
 enum status convolution_load(struct workload *workload, const char *origin, const char *yaml,
                              size_t length, struct error *err);
-void convolution_unload(struct workload *workload);
 enum status convolution_cost(const struct workload_case *work, struct workload_cost *ret,
                              struct error *err);
 void convolution_describe(const struct workload *workload, struct text *ret);

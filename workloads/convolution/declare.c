@@ -230,12 +230,6 @@ enum status convolution_load(struct workload *workload, const char *origin, cons
                                      err);
 }
 
-void convolution_unload(struct workload *workload)
-{
-    free(workload->parameters);
-    workload->parameters = NULL;
-}
-
 enum status convolution_cost(const struct workload_case *work, struct workload_cost *ret,
                              struct error *err)
 {

@@ -139,12 +139,6 @@ enum status matmul_load(struct workload *workload, const char *origin, const cha
                                      err);
 }
 
-void matmul_unload(struct workload *workload)
-{
-    free(workload->parameters);
-    workload->parameters = NULL;
-}
-
 enum dtype matmul_result_type(const struct matmul_parameters *parameters, enum precision precision)
 {
     if (parameters->result == MATMUL_RESULT_SUM)

@@ -204,7 +204,6 @@ const struct workload_kind workload_matmul = {
     .name = "matmul",
     .summary = "matrix products of a linear layer's kind, in the vendor's library or our own text",
     .load = matmul_load,
-    .unload = matmul_unload,
     .cost = matmul_cost,
     .describe = matmul_describe,
     .instance_size = sizeof(struct matmul_instance),

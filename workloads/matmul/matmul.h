@@ -67,7 +67,6 @@ struct matmul_instance {
 /* ---- declare.c ---- */
 enum status matmul_load(struct workload *workload, const char *origin, const char *yaml,
                         size_t length, struct error *err);
-void matmul_unload(struct workload *workload);
 enum status matmul_cost(const struct workload_case *work, struct workload_cost *ret,
                         struct error *err);
 void matmul_describe(const struct workload *workload, struct text *ret);

@@ -226,12 +226,6 @@ enum status memory_load(struct workload *workload, const char *origin, const cha
                                      err);
 }
 
-void memory_unload(struct workload *workload)
-{
-    free(workload->parameters);
-    workload->parameters = NULL;
-}
-
 struct memory_sizes memory_sizes_of(const struct memory_parameters *parameters)
 {
     switch (memory_kernel_at((size_t)parameters->kernel)->shape) {

@@ -225,7 +225,6 @@ const struct workload_kind workload_memory_bound = {
     .summary = "kernels bound by memory: BabelStream's, layer norm, softmax, GELU, gather, "
                "transpose, AdamW",
     .load = memory_load,
-    .unload = memory_unload,
     .cost = memory_cost,
     .describe = memory_describe,
     .instance_size = sizeof(struct memory_instance),

@@ -135,7 +135,6 @@ struct memory_instance {
 /* ---- declare.c ---- */
 enum status memory_load(struct workload *workload, const char *origin, const char *yaml,
                         size_t length, struct error *err);
-void memory_unload(struct workload *workload);
 enum status memory_cost(const struct workload_case *work, struct workload_cost *ret,
                         struct error *err);
 void memory_describe(const struct workload *workload, struct text *ret);

@@ -205,6 +205,12 @@ void gpt2_task_finish(struct gpt2_task *task)
     task->path = NULL;
 }
 
+void gpt2_task_unload(struct workload *workload)
+{
+    if (workload->parameters)
+        gpt2_task_finish(workload->parameters);
+}
+
 static bool runs_in(enum precision precision, const enum precision *runs, size_t count)
 {
     size_t i = 0;

@@ -58,6 +58,8 @@ enum status gpt2_declaration_check(const struct declaration *declaration,
                                    struct gpt2_declaration *written, struct gpt2_task *ret,
                                    struct error *err);
 void gpt2_task_finish(struct gpt2_task *task);
+/* A kind's `unload` where the parameters begin with their struct gpt2_task. */
+void gpt2_task_unload(struct workload *workload);
 
 /* Every declared precision must be one of those, two at least, in which the kind runs. */
 enum status gpt2_declaration_check_precisions(const struct declaration *declaration,

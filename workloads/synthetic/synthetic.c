@@ -84,12 +84,6 @@ static enum status load(struct workload *workload, const char *origin, const cha
                                      err);
 }
 
-static void unload(struct workload *workload)
-{
-    free(workload->parameters);
-    workload->parameters = NULL;
-}
-
 static enum status cost(const struct workload_case *work, struct workload_cost *ret,
                         struct error *err)
 {
@@ -267,7 +261,6 @@ const struct workload_kind workload_synthetic = {
     .name = "synthetic",
     .summary = "launches without meaning, to try the tool itself on the null backend",
     .load = load,
-    .unload = unload,
     .cost = cost,
     .describe = describe,
     .instance_size = sizeof(struct synthetic_instance),

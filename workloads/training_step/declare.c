@@ -191,13 +191,3 @@ enum status training_load(struct workload *workload, const char *origin, const c
 {
     return workload_declaration_load(workload, origin, yaml, length, &schema, check, err);
 }
-
-void training_unload(struct workload *workload)
-{
-    struct training_parameters *parameters = workload->parameters;
-
-    if (parameters)
-        gpt2_task_finish(&parameters->task);
-    free(parameters);
-    workload->parameters = NULL;
-}
