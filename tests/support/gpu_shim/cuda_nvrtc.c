@@ -1,20 +1,13 @@
 /* A stand-in for NVRTC: OpenCL's compiler looks at the text, which then is the binary. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backends/cuda/nvrtc.h"
-#include "tests/support/gpu_shim/core.h"
 #include "tests/support/gpu_shim/cuda.h"
+#include "tests/support/gpu_shim/program.h"
 
 #define PROTOTYPE(result, name, parameters) SHIM_EXPORT result name parameters;
 NVRTC_REQUIRED_MAP(PROTOTYPE)
 #undef PROTOTYPE
-
-struct _nvrtcProgram {
-    char *program, *image, *log;
-};
 
 unsigned nvrtcVersion(int *major, int *minor)
 {
@@ -57,20 +50,17 @@ unsigned nvrtcCreateProgram(struct _nvrtcProgram **program, const char *text, co
                             int header_count, const char *const *headers,
                             const char *const *header_names)
 {
-    struct _nvrtcProgram *made;
+    struct shim_program *made;
 
     (void)headers;
     (void)header_names;
     SHIM_FAULT(unsigned, nvrtcCreateProgram);
     if (name == NULL || header_count != 0)
         return CUDA_NVRTC_ERROR_INVALID_INPUT;
-    made = calloc(1, sizeof(*made));
-    if (made == NULL || (made->program = strdup(text)) == NULL) {
-        free(made);
+    made = shim_program_create(text);
+    if (made == NULL)
         return CUDA_NVRTC_ERROR_OUT_OF_MEMORY;
-    }
-    shim_live_add(1);
-    *program = made;
+    *program = (struct _nvrtcProgram *)made;
     return 0;
 }
 
@@ -79,12 +69,8 @@ unsigned nvrtcDestroyProgram(struct _nvrtcProgram **program)
     int code;
     const bool failing = shim_fails("nvrtcDestroyProgram", &code);
 
-    free((*program)->program);
-    free((*program)->image);
-    free((*program)->log);
-    free(*program);
+    shim_program_destroy((struct shim_program *)*program);
     *program = NULL;
-    shim_live_add(-1);
     return failing ? (unsigned)code : 0;
 }
 
@@ -105,58 +91,45 @@ static bool options_fit(int count, const char *const *options)
 unsigned nvrtcCompileProgram(struct _nvrtcProgram *program, int option_count,
                              const char *const *options)
 {
-    struct core_module *module = NULL;
-    enum core_result result;
-    char *text;
-    size_t size;
-
     SHIM_FAULT(unsigned, nvrtcCompileProgram);
-    if (getenv("ASSAY_SHIM_COMPILER_ABORTS") != NULL)
-        abort();
-    if (getenv("ASSAY_SHIM_COMPILER_HANGS") != NULL)
-        for (;;)
-            pause();
+    shim_compiler_misbehave();
     if (!options_fit(option_count, options))
         return CUDA_NVRTC_ERROR_INVALID_OPTION;
-    text = core_program_text(program->program);
-    if (text == NULL || core_open() != CORE_OK) {
-        free(text);
+    switch (shim_program_compile((struct shim_program *)program, SHIM_IMAGE)) {
+    case CORE_OK:
+        return 0;
+    case CORE_INVALID:
         return CUDA_NVRTC_ERROR_INVALID_PROGRAM;
-    }
-    result = core_module_create(text, &module, &program->log);
-    if (result == CORE_OK) {
-        core_module_destroy(module);
-        program->log = strdup("compiled by the stand-in\n");
-        size = strlen(SHIM_IMAGE) + strlen(text) + 1;
-        program->image = malloc(size);
-        if (program->image != NULL)
-            snprintf(program->image, size, "%s%s", SHIM_IMAGE, text);
-    }
-    free(text);
-    if (result == CORE_NOT_COMPILED)
+    case CORE_NOT_COMPILED:
         return CUDA_NVRTC_ERROR_COMPILATION;
-    return program->image != NULL ? 0 : CUDA_NVRTC_ERROR_OUT_OF_MEMORY;
+    default:
+        return CUDA_NVRTC_ERROR_OUT_OF_MEMORY;
+    }
 }
 
 unsigned nvrtcGetProgramLogSize(struct _nvrtcProgram *program, size_t *size)
 {
     SHIM_FAULT(unsigned, nvrtcGetProgramLogSize);
-    *size = program->log != NULL ? strlen(program->log) + 1 : 1;
+    shim_program_log((const struct shim_program *)program, size);
     return 0;
 }
 
 unsigned nvrtcGetProgramLog(struct _nvrtcProgram *program, char *log)
 {
+    size_t size;
+
     SHIM_FAULT(unsigned, nvrtcGetProgramLog);
-    strcpy(log, program->log != NULL ? program->log : "");
+    strcpy(log, shim_program_log((const struct shim_program *)program, &size));
     return 0;
 }
 
 static unsigned image_size(const struct _nvrtcProgram *program, size_t *size)
 {
-    if (program->image == NULL)
+    const char *image = ((const struct shim_program *)program)->image;
+
+    if (image == NULL)
         return CUDA_NVRTC_ERROR_INVALID_PROGRAM;
-    *size = strlen(program->image) + 1;
+    *size = strlen(image) + 1;
     return 0;
 }
 
@@ -169,7 +142,7 @@ unsigned nvrtcGetCUBINSize(struct _nvrtcProgram *program, size_t *size)
 unsigned nvrtcGetCUBIN(struct _nvrtcProgram *program, char *bytes)
 {
     SHIM_FAULT(unsigned, nvrtcGetCUBIN);
-    strcpy(bytes, program->image);
+    strcpy(bytes, ((const struct shim_program *)program)->image);
     return 0;
 }
 
@@ -182,6 +155,6 @@ unsigned nvrtcGetPTXSize(struct _nvrtcProgram *program, size_t *size)
 unsigned nvrtcGetPTX(struct _nvrtcProgram *program, char *bytes)
 {
     SHIM_FAULT(unsigned, nvrtcGetPTX);
-    strcpy(bytes, program->image);
+    strcpy(bytes, ((const struct shim_program *)program)->image);
     return 0;
 }
