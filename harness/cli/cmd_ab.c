@@ -145,10 +145,9 @@ const struct command command_ab = {
     .summary = "Measure two arms side by side and say whether they differ",
     .text =
         "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
-        "on both. A SPEC is one of device=D, backend=B, precision=P, workload=W, "
-        "lib:NAME=PATH, env:NAME=VALUE, root=DIR (another root directory's loader, libraries and "
-        "drivers; "
-        "needs privilege).\n"
+        "on both. A SPEC is one of device=D, backend=B, precision=P, arm=A (portable or vendor), "
+        "emulate, workload=W, lib:NAME=PATH, env:NAME=VALUE, root=DIR (another root directory's "
+        "loader, libraries and drivers; needs privilege).\n"
         "\n"
         "  assay ab triad --b root=/srv/trixie --pairs 10\n"
         "  assay ab triad --a env:POCL_MAX_PTHREAD_COUNT=1 --b env:POCL_MAX_PTHREAD_COUNT=2",

@@ -274,16 +274,21 @@ static void append_fields(struct text *out, const json_t *judgement)
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
     {
         const char *state = member(field, "state");
+        struct text words;
+        char lead[64];
 
-        text_append_format(out, "  %-10s %-8s %s", member(field, "class"), state,
-                           member(field, "field"));
+        snprintf(lead, sizeof(lead), "  %-10s %-8s ", member(field, "class"), state);
+        text_init(&words);
+        text_append(&words, member(field, "field"));
         if (strcmp(state, "same")) {
-            text_append(out, ": ");
-            append_value(out, json_object_get(field, "a"));
-            text_append(out, " | ");
-            append_value(out, json_object_get(field, "b"));
+            text_append(&words, ": ");
+            append_value(&words, json_object_get(field, "a"));
+            text_append(&words, " | ");
+            append_value(&words, json_object_get(field, "b"));
         }
-        text_append_char(out, '\n');
+        output_hanging(out, lead, text_ok(&words) ? words.data : "", text_columns(lead) + 2,
+                       output_terminal_columns());
+        text_finish(&words);
     }
 }
 
