@@ -163,8 +163,9 @@ static int show_plan(const struct command_line *line, const struct plan *plan)
     if (command_has(line, KEY_JSON))
         return output_json(json_incref(plan->json));
     text_init(&out);
-    text_append_format(&out, "%zu cells, %zu trials under protocol %s; nothing was run\n\n",
-                       plan->cell_count, plan->order_count, plan->protocol.name);
+    text_append_format(&out, "%zu cell%s, %zu trial%s under protocol %s; nothing was run\n\n",
+                       plan->cell_count, plan->cell_count == 1 ? "" : "s", plan->order_count,
+                       plan->order_count == 1 ? "" : "s", plan->protocol.name);
     for (size_t i = 0; i < plan->cell_count; i++) {
         char *label = plan_cell_label(&plan->cells[i]);
 

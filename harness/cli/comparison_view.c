@@ -292,7 +292,7 @@ static void append_fields(struct text *out, const json_t *judgement)
     }
 }
 
-void comparison_view_append(struct text *out, const struct comparison_view *view, bool explain)
+static void append_view(struct text *out, const struct comparison_view *view, bool explain)
 {
     const char *verdict = member(view->judgement, "verdict");
 
@@ -315,4 +315,17 @@ void comparison_view_append(struct text *out, const struct comparison_view *view
     }
     if (explain)
         append_fields(out, view->judgement);
+}
+
+void comparison_view_append(struct text *out, const struct comparison_view *view, bool explain)
+{
+    struct text lines;
+
+    text_init(&lines);
+    append_view(&lines, view, explain);
+    if (text_ok(&lines))
+        output_append_lines(out, lines.data);
+    else
+        out->failed = true;
+    text_finish(&lines);
 }

@@ -1,8 +1,10 @@
 #include "harness/cli/manual.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/output.h"
 #include "harness/core/version.h"
 
 static const char purpose[] =
@@ -11,14 +13,15 @@ static const char purpose[] =
 
 static const char *const environment[][2] = {
     {"ASSAY_CC", "C compiler for the cpu backend's kernels (cc, gcc or clang when it is not set)."},
-    {"ASSAY_CC_TIMEOUT", "Seconds that it may take for one text (120)."},
+    {"ASSAY_CC_TIMEOUT", "Time that it may take for one text (120s)."},
     {"ASSAY_DB", "Database when --db is not given."},
     {"ASSAY_DB_WAIT",
      "Seconds to wait for a database that another process holds (10 to read, 60 to write)."},
     {"ASSAY_KEY", "Secret key that signs plans and ends when --key is not given."},
     {"ASSAY_LIB_NAME", "File to open as the vendor library NAME (ASSAY_LIB_OPENCL, ...)."},
     {"ASSAY_NULL", "What the null backend, which tests the tool, pretends and breaks."},
-    {"ASSAY_PROBE_TIMEOUT", "Seconds that a backend may take to list its devices (60)."},
+    {"ASSAY_PROBE_TIMEOUT", "Time that a backend may take to list its devices (60s)."},
+    {"ASSAY_TOOL_TIMEOUT", "Time that a vendor's tool may take to tell what it knows (15s)."},
     {"ASSAY_WORKER", "Program to start in place of assay's own worker; it speaks the worker protocol."},
     {"NO_COLOR", "When set, no colour is written."},
 };
@@ -213,17 +216,24 @@ void manual_append_completion(struct text *out)
 
 void manual_append_overview(struct text *out)
 {
+    const size_t columns = output_terminal_columns();
     size_t count;
     const struct command *const *commands = commands_all(&count);
+    char lead[32];
 
     text_append(out, "Usage: assay COMMAND [OPTION]... [ARGUMENT]...\n\n");
     text_append(out, "Measures AI workloads on devices under a declared protocol, and keeps every\n"
                      "result with its provenance in an SQLite database.\n\nCommands:\n");
-    for (size_t i = 0; i < count; i++)
-        if (!commands[i]->hidden)
-            text_append_format(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
+    for (size_t i = 0; i < count; i++) {
+        if (commands[i]->hidden)
+            continue;
+        snprintf(lead, sizeof(lead), "  %-11s ", commands[i]->name);
+        output_hanging(out, lead, commands[i]->summary, text_columns(lead), columns);
+    }
     text_append(out, "\nExit status:\n");
-    for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++)
-        text_append_format(out, "  %3d  %s\n", exits[i].value, exits[i].meaning);
+    for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++) {
+        snprintf(lead, sizeof(lead), "  %3d  ", exits[i].value);
+        output_hanging(out, lead, exits[i].meaning, text_columns(lead), columns);
+    }
     text_append(out, "\n`assay COMMAND --help` tells about one; the manual page is assay(1).\n");
 }

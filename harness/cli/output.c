@@ -81,29 +81,40 @@ static void append_words(struct text *out, const char *string, size_t column, si
     text_append_char(out, '\n');
 }
 
-int output_lines(struct text *text)
+void output_append_lines(struct text *out, const char *string)
 {
     const size_t columns = output_terminal_columns();
+
+    if (columns == SIZE_MAX) {
+        text_append(out, string);
+        return;
+    }
+    while (*string) {
+        const size_t length = strcspn(string, "\n"), indent = strspn(string, " ");
+        char *line = strndup(string, length);
+
+        if (!line) {
+            out->failed = true;
+        } else if (text_columns(line) <= columns || indent >= length) {
+            text_append_format(out, "%s\n", line);
+        } else {
+            text_append_format(out, "%*s", (int)indent, "");
+            append_words(out, line + indent, indent, indent + 4, columns);
+        }
+        free(line);
+        string += length + (string[length] == '\n');
+    }
+}
+
+int output_lines(struct text *text)
+{
     struct text wrapped;
 
-    if (columns == SIZE_MAX || !text_ok(text))
-        return output_text(text);
     text_init(&wrapped);
-    for (const char *line = text->data; *line;) {
-        const size_t length = strcspn(line, "\n"), indent = strspn(line, " ");
-        char *own = strndup(line, length);
-
-        if (!own)
-            wrapped.failed = true;
-        else if (text_columns(own) <= columns)
-            text_append_format(&wrapped, "%s\n", own);
-        else
-            text_append_format(&wrapped, "%*s", (int)indent, "");
-        if (own && text_columns(own) > columns)
-            append_words(&wrapped, own + indent, indent, indent + 4, columns);
-        free(own);
-        line += length + (line[length] == '\n');
-    }
+    if (text_ok(text))
+        output_append_lines(&wrapped, text->data);
+    else
+        wrapped.failed = true;
     text_finish(text);
     return output_text(&wrapped);
 }

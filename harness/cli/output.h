@@ -14,7 +14,13 @@ int output_json(json_t *json);
 /* Writes and frees the text. Returns an exit status: a full disk or closed pipe is not silent. */
 int output_text(struct text *text);
 
-/* As output_text; on a terminal, lines that are too long for it go on below, indented by 4 more. */
+/*
+ * Appends lines; where standard output is a terminal, those that are too long for it go on below,
+ * indented by 4 more.
+ */
+void output_append_lines(struct text *out, const char *string);
+
+/* As output_text, through output_append_lines. */
 int output_lines(struct text *text);
 
 /*
