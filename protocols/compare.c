@@ -229,12 +229,42 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
     return STATUS_OK;
 }
 
+/* Half of the wider of an interval around exp(mean), and of one that is known otherwise. */
+static double widened(const struct estimate_interval *i, double mean, double half)
+{
+    return i->has_interval ? fmax(half, fmax(log(i->hi) - mean, mean - log(i->lo))) : half;
+}
+
+void comparison_widen(struct comparison *c, double sd_log, double df)
+{
+    double error = sqrt(2) * sd_log, mean, half, half_equivalence;
+
+    if (!c->ratio.has_interval || !(sd_log > 0) || !(df > 0))
+        return;
+    mean = log(c->ratio.value);
+    half = widened(&c->ratio, mean, student_quantile(0.5 + 0.5 * c->confidence, df) * error);
+    half_equivalence = widened(&c->equivalence, mean, student_quantile(c->confidence, df) * error);
+    if (!isfinite(exp(half) * exp(fabs(mean))))
+        return;
+    c->ratio = interval(mean, half);
+    c->equivalence = interval(mean, half_equivalence);
+    c->p_difference = fmax(c->p_difference, 2 * student_cdf(-fabs(mean) / error, df));
+    c->p_equivalence =
+        fmax(c->p_equivalence, student_cdf((fabs(mean) - log1p(c->margin)) / error, df));
+    c->differs = fabs(mean) > half;
+    c->needed_pairs = 0; /* trials of one sitting settle nothing of this */
+    c->verdict = fabs(mean) + half_equivalence < log1p(c->margin) ? COMPARE_EQUIVALENT
+                 : !c->differs                                    ? COMPARE_INCONCLUSIVE
+                 : mean < 0                                       ? COMPARE_FASTER
+                                                                  : COMPARE_SLOWER;
+}
+
 static json_t *real_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *interval_to_json(const struct estimate_interval *i)
+json_t *comparison_interval_json(const struct estimate_interval *i)
 {
     json_t *object = json_object();
 
@@ -260,13 +290,13 @@ json_t *comparison_to_json(const struct comparison *c)
     if (c->centre != ESTIMATE_MEAN)
         json_object_set_new(object, "compare_by", json_string(estimate_centre_name(c->centre)));
     json_object_set_new(object, "verdict", json_string(compare_verdict_name(c->verdict)));
-    json_object_set_new(object, "ratio", interval_to_json(&c->ratio));
+    json_object_set_new(object, "ratio", comparison_interval_json(&c->ratio));
     json_object_set_new(object, "margin", json_real(c->margin));
     json_object_set_new(object, "needed_pairs",
                         c->needed_pairs ? json_integer((json_int_t)c->needed_pairs) : json_null());
     json_object_set_new(object, "differs", json_boolean(c->differs));
     json_object_set_new(object, "confidence", json_real(c->confidence));
-    json_object_set_new(object, "equivalence_interval", interval_to_json(&c->equivalence));
+    json_object_set_new(object, "equivalence_interval", comparison_interval_json(&c->equivalence));
     json_object_set_new(object, "p_difference", real_or_null(c->p_difference));
     json_object_set_new(object, "p_equivalence", real_or_null(c->p_equivalence));
     json_object_set_new(object, "sd_log", real_or_null(c->sd));

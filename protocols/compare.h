@@ -84,10 +84,22 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
                              struct error *err);
 
 /*
+ * What is added to an unpaired comparison where it is known how far results of the same thing lie
+ * apart from one sitting to the next: `sd_log`, the standard deviation of their log times on `df`
+ * degrees of freedom. Two of them differ by no more than t sqrt(2) sd_log (ISO 5725-6, the limit of
+ * intermediate precision; what trials of one sitting differ by is in it). Each interval becomes the
+ * wider of both, and the rule above is applied to these. Unchanged where the comparison has no
+ * interval, or sd_log or df is not a number above 0.
+ */
+void comparison_widen(struct comparison *comparison, double sd_log, double df);
+
+/*
  * New JSON object as `assay analyze --paired` prints it (without "series"): pairs (or trials),
  * verdict, ratio, margin, needed_pairs and what they rest on.
  */
 json_t *comparison_to_json(const struct comparison *comparison);
+/* New object {value, lo, hi}, null where there is none. */
+json_t *comparison_interval_json(const struct estimate_interval *interval);
 
 /* Power of the two-sided paired t test at `confidence` for a true log difference (noncentral t). */
 double paired_power(double pairs, double sd_difference, double difference, double confidence);

@@ -54,7 +54,8 @@ static void append_comparison(struct text *out, sqlite3_stmt *row)
     const struct view_count at = {true, sqlite3_column_int64(row, 0)};
     json_t *body = dossier_column(row, 5) ? json_loads(dossier_column(row, 5), 0, NULL) : NULL;
     const json_t *numbers = json_object_get(body, "comparison");
-    const json_t *ratio = json_object_get(numbers, "ratio");
+    const json_t *reproduce = json_object_get(body, "reproduce");
+    const json_t *ratio = json_object_get(reproduce ? reproduce : numbers, "ratio");
 
     text_append(out, "<tr><td class=\"when\">");
     html_time(out, &at, " UTC");
@@ -73,7 +74,11 @@ static void append_comparison(struct text *out, sqlite3_stmt *row)
     text_append(out, ", ");
     append_number(out, ratio, "hi");
     text_append(out, "]</td><td class=\"num\">");
-    append_number(out, numbers ? numbers : json_object_get(body, "gate"), "margin");
+    append_number(out,
+                  reproduce                 ? reproduce
+                  : json_is_object(numbers) ? numbers
+                                            : json_object_get(body, "gate"),
+                  "margin");
     text_append(out, "</td></tr>\n");
     json_decref(body);
 }
@@ -141,7 +146,9 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
         "different is 5 %; that of calling things equivalent which differ by the margin is at most "
         "5 %. Both are measured on series whose truth is known (README, calibration). A gate "
         "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower by more than "
-        "the margin, and decides nothing else.</p>\n");
+        "the margin, and decides nothing else. A reproduction is <b>reproduced</b> when equivalent "
+        "and <b>not reproduced</b> when faster or slower, by an interval widened by the spread between "
+        "campaigns where three or more of the same result were stored before it.</p>\n");
     status = dossier_comparisons(out, store, view, &rows, err);
     if (rows == 0)
         text_append(out, "<p>No comparison with these results was made in this database, so no "

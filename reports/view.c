@@ -86,7 +86,7 @@ static void read_declarations(const json_t *root, struct view_cell *ret)
     ret->protocol_version = view_json_count(ret->protocol_json, "version");
     ret->workload_description = view_json_string(ret->workload_json, "description");
     ret->protocol_description = view_json_string(ret->protocol_json, "description");
-    ret->evidence = json_is_true(json_object_get(ret->protocol_json, "evidence"));
+    ret->evidence = !json_is_false(json_object_get(ret->protocol_json, "evidence"));
 }
 
 static void read_device(const json_t *root, struct view_cell *ret)

@@ -156,7 +156,7 @@ struct view_cell {
     const char *workload_digest, *protocol, *protocol_digest;
     struct view_count workload_version, protocol_version;
     const char *workload_description, *protocol_description, *seed;
-    bool evidence; /* false: the protocol says "a first look" (or does not say) */
+    bool evidence; /* false: the protocol says "a first look" */
     const json_t *workload_json, *protocol_json;
     struct view_count batch, device_index, planned;
     struct view_count flops, bytes, items, device_memory_bytes, working_set_bytes;

@@ -261,6 +261,11 @@ const char *store_path(const struct store *store)
     return store->path;
 }
 
+int store_carried_from(const struct store *store)
+{
+    return store->carried_from;
+}
+
 struct sqlite3 *store_connection(struct store *store)
 {
     return store->db;

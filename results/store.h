@@ -37,6 +37,11 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
                        struct store **ret, struct error *err);
 void store_close(struct store *store); /* takes NULL */
 const char *store_path(const struct store *store);
+/*
+ * The schema version that opening for writing took the file forward from; an assay of that time can no
+ * longer read it. 0: it was of today's version, or new, or is open for reading.
+ */
+int store_carried_from(const struct store *store);
 /* The connection, for reports that ask their own SELECTs. Never write through it. */
 struct sqlite3 *store_connection(struct store *store);
 
@@ -50,7 +55,7 @@ enum status store_batch_end(struct store *store, bool commit, struct error *err)
 enum status store_put_json(struct store *store, const char *kind, const json_t *json,
                            struct digest *ret, struct error *err);
 enum status store_get_json(struct store *store, const struct digest *digest, json_t **ret,
-                           struct error *err);
+                           struct error *err); /* UNAVAILABLE: a bundle withheld it */
 /* Content-addressed text (kernel text, compiler log); idempotent. */
 enum status store_put_text(struct store *store, const char *kind, const char *text, size_t length,
                            struct digest *ret, struct error *err);

@@ -79,6 +79,20 @@ enum status store_put_text(struct store *store, const char *kind, const char *te
     return status;
 }
 
+/* Whether a bundle left this text out, so that a stand-in is here. */
+static bool is_withheld(struct store *store, const char *hex)
+{
+    struct statement statement;
+    int64_t count = 0;
+
+    if (statement_begin(store,
+                        "SELECT count(*) FROM withheld WHERE table_name = 'content' AND key = ?1",
+                        &statement, NULL) != STATUS_OK)
+        return false;
+    statement_text(&statement, hex);
+    return statement_single(&statement, &count, NULL) == STATUS_OK && count > 0;
+}
+
 enum status store_get_json(struct store *store, const struct digest *digest, json_t **ret,
                            struct error *err)
 {
@@ -102,12 +116,14 @@ enum status store_get_json(struct store *store, const struct digest *digest, jso
         body = sqlite3_column_blob(statement.handle, 0);
         length = (size_t)sqlite3_column_bytes(statement.handle, 0);
         found = digest_bytes(body, body ? length : 0);
-        if (!digest_equal(&found, digest))
-            status =
-                error_set(err, STATUS_CORRUPT, "%s: the content with digest %s has been changed",
-                          store->path, digest_hex(digest, hex));
-        else
+        if (digest_equal(&found, digest))
             status = canonical_parse(body ? body : "", length, store->path, ret, err);
+        else if (is_withheld(store, digest_hex(digest, hex)))
+            status = error_set(err, STATUS_UNAVAILABLE,
+                               "content %s was withheld by who made the bundle", hex);
+        else
+            status = error_set(err, STATUS_CORRUPT,
+                               "%s: the content with digest %s has been changed", store->path, hex);
     }
     statement_end(&statement);
     return status;

@@ -30,6 +30,7 @@ struct store {
     int64_t busy_timeout_ns;
     int64_t busy_since_ns; /* of the wait going on */
     bool made; /* by this call of store_open: nothing is stored yet */
+    int carried_from; /* schema version that it had before this call; 0: today's, or none */
     bool in_batch;
     bool batch_lost; /* SQLite rolled the whole batch back after a failure */
     struct store_slot slots[STORE_STATEMENTS_MAX];

@@ -152,6 +152,8 @@ static enum status migrate(struct store *store, const struct embed_file *migrati
     }
     if (status == STATUS_OK)
         status = run(store, "COMMIT", "preparing the schema", err);
+    if (status == STATUS_OK && version < count && store->mode != STORE_READ)
+        store->carried_from = (int)version;
     if (status != STATUS_OK && !sqlite3_get_autocommit(store->db))
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     return status;

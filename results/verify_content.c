@@ -21,7 +21,7 @@ static const char *key_of(sqlite3_stmt *row, char ret[24])
 }
 
 /* What a bundle withheld has a stand-in here, which is the digest of nothing. */
-static bool is_withheld(struct verify *verify, const char *table, const char *key)
+bool verify_is_withheld(struct verify *verify, const char *table, const char *key)
 {
     sqlite3_stmt *select = NULL;
     bool known = false;
@@ -39,7 +39,7 @@ static bool is_withheld(struct verify *verify, const char *table, const char *ke
 
 static void tell(struct verify *verify, const char *table, const char *key, const char *message)
 {
-    if (!is_withheld(verify, table, key))
+    if (!verify_is_withheld(verify, table, key))
         verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, table, key, "%s", message);
 }
 

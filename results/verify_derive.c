@@ -168,6 +168,7 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
     int64_t cell = sqlite3_column_int64(row, 1);
     struct error err = ERROR_INIT;
     enum likeness likeness = DIFFERENT;
+    enum status status = STATUS_OK;
     json_t *again = NULL;
     bool all = sqlite3_column_int(row, 5) != 0;
     char key[24];
@@ -184,17 +185,21 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
             (long long)sqlite3_column_int64(row, 2), ESTIMATE_VERSION);
         return;
     }
-    if (all && analysis_estimate_cell(worker->store, cell, &again, &err) == STATUS_OK)
+    if (all && (status = analysis_estimate_cell(worker->store, cell, &again, &err)) == STATUS_OK)
         likeness = compare(body, length, again, &err);
     if (likeness == DIFFERENT && (!all || !sqlite3_column_int(row, 6))) {
         json_decref(again);
         again = NULL;
-        if (analysis_estimate_until(worker->store, cell, last_trial(body, length), &again, &err) ==
-            STATUS_OK)
+        status =
+            analysis_estimate_until(worker->store, cell, last_trial(body, length), &again, &err);
+        if (status == STATUS_OK)
             likeness = compare(body, length, again, &err);
     }
     json_decref(again);
-    if (likeness == DIFFERENT)
+    if (likeness == DIFFERENT && status == STATUS_UNAVAILABLE)
+        verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
+                            "cannot be worked out again: %s", err.message);
+    else if (likeness == DIFFERENT)
         verify_findings_add(findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", key,
                             "does not follow from the samples of cell %lld%s%s", (long long)cell,
                             err.message[0] ? ": " : "", err.message);
@@ -247,39 +252,136 @@ enum status verify_estimates(struct verify *verify, struct error *err)
 
 /* ---- comparisons ---- */
 
-/* columns: 0 id, 1 kind, 2 a, 3 b, 4 version, 5 body */
+/* Of two that do not compare, or whose numbers are missing, what the judgement says. */
+static const char *said_in(const json_t *body)
+{
+    const char *verdict = json_string_value(json_object_get(body, "verdict"));
+
+    return verdict ? verdict
+                   : json_string_value(
+                         json_object_get(json_object_get(body, "comparability"), "verdict"));
+}
+
+static const char *reproduced_by(const json_t *body)
+{
+    const json_t *told = json_object_get(body, "reproduce"); /* from version 8 on */
+    const char *said = said_in(body);
+
+    if (told)
+        return json_string_value(json_object_get(told, "verdict"));
+    if (!said || !strcmp(said, "not_comparable"))
+        return said ? "not_reproducible_here" : NULL;
+    if (!strcmp(said, "equivalent"))
+        return "reproduced";
+    return !strcmp(said, "faster") || !strcmp(said, "slower") ? "not_reproduced" : "inconclusive";
+}
+
+/* Whether the column's verdict is the one in the body (FORMAT.md); `why`: what is wrong. */
+static bool verdict_stands(const char *kind, const char *verdict, const json_t *body,
+                           const char **why)
+{
+    const char *said = said_in(body);
+
+    *why = "its verdict is not the one in its body";
+    if (!strcmp(kind, "calibration"))
+        return !strcmp(verdict, "done") || !strcmp(verdict, "interrupted");
+    if (!strcmp(kind, "gate"))
+        said = json_string_value(json_object_get(json_object_get(body, "gate"), "decision"));
+    else if (!strcmp(kind, "reproduce"))
+        said = reproduced_by(body);
+    else if (!strcmp(kind, "ab") && !json_is_string(json_object_get(body, "verdict")) &&
+             !strcmp(verdict, "none"))
+        return said != NULL;
+    else if (strcmp(kind, "ab") != 0 && strcmp(kind, "compare") != 0)
+        *why = "is of no kind that assay makes";
+    return said && !strcmp(said, verdict);
+}
+
+/* A body names "<first 8 of uid>/<ordinal>"; a calibration none. */
+static bool cells_stand(sqlite3_stmt *row, const char *kind, const json_t *body)
+{
+    static const char *const names[] = {"a", "b"};
+    bool stand = true;
+
+    for (int i = 0; i < 2; i++) {
+        const char *told = json_string_value(json_object_get(body, names[i]));
+        const char *cell = text_at(row, 6 + i);
+
+        if (!strcmp(kind, "calibration"))
+            stand &= !told && sqlite3_column_type(row, 2 + i) == SQLITE_NULL;
+        else
+            stand &= told && !strcmp(told, cell);
+    }
+    return stand;
+}
+
+static bool holds_withheld(struct verify *verify)
+{
+    return verify->summary->schema_version >= 5 &&
+           verify_ask(verify, "SELECT count(*) FROM withheld", 0, 0, VERIFY_COMPARISON) > 0;
+}
+
+/* Numbers stand on samples, which are never withheld. */
+static bool numbers_differ(const json_t *stored, const json_t *again)
+{
+    const json_t *a = json_object_get(stored, "comparison"),
+                 *b = json_object_get(again, "comparison");
+
+    return json_is_object(a) && json_is_object(b) && !close_enough(a, b);
+}
+
+/* columns: 0 id, 1 kind, 2 a, 3 b, 4 version, 5 body, 6 and 7 the ids of a and b, 8 verdict */
 static void check_comparison(struct verify *verify, sqlite3_stmt *row)
 {
     struct error err = ERROR_INIT;
     json_t *body = NULL, *again = NULL;
     enum status status;
     enum likeness likeness = DIFFERENT;
+    const char *kind = text_at(row, 1), *why;
     char key[24];
 
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
+    if (verify_is_withheld(verify, "comparison", key)) {
+        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
+                    "is withheld, so it was not worked out again");
+        return;
+    }
     status = canonical_parse(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), "comparison",
                              &body, &err);
+    if (status == STATUS_OK && !verdict_stands(kind, text_at(row, 8), body, &why))
+        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key, "%s", why);
+    if (status == STATUS_OK && !cells_stand(row, kind, body))
+        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
+                    "is not of the results in its body");
     if (status == STATUS_OK && sqlite3_column_int64(row, 4) != COMPARISON_VERSION)
         status = error_set(&err, STATUS_UNSUPPORTED, "was made by another version of the rules");
     else if (status == STATUS_OK && !verify->options->compare)
         status = error_set(&err, STATUS_UNSUPPORTED, "was not worked out again");
     else if (status == STATUS_OK)
-        status = verify->options->compare(verify->options->context, verify->store, text_at(row, 1),
+        status = verify->options->compare(verify->options->context, verify->store, kind,
                                           sqlite3_column_int64(row, 2),
                                           sqlite3_column_int64(row, 3), body, &again, &err);
     if (status == STATUS_OK)
         likeness = compare(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again, &err);
     if (status == STATUS_UNSUPPORTED)
         verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key, "%s", err.message);
-    else if (likeness == DIFFERENT)
+    else if (likeness != DIFFERENT)
+        verify->summary->comparisons++;
+    else if (body && !numbers_differ(body, again) && holds_withheld(verify))
+        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
+                    "cannot be worked out again without what is withheld%s%s",
+                    err.message[0] ? ": " : "", err.message);
+    else
         verify_tell(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
                     "does not follow from what is stored%s%s", err.message[0] ? ": " : "",
                     err.message);
-    else
-        verify->summary->comparisons++;
     json_decref(body);
     json_decref(again);
 }
+
+#define ID_OF(cell)                                                                                \
+    "(SELECT substr(g.uid, 1, 8) || '/' || l.ordinal FROM cell l JOIN campaign g"                  \
+    " ON g.id = l.campaign WHERE l.id = c." cell ")"
 
 enum status verify_comparisons(struct verify *verify, struct error *err)
 {
@@ -289,8 +391,8 @@ enum status verify_comparisons(struct verify *verify, struct error *err)
     if (verify->options->skip_estimates)
         return STATUS_OK;
     row = verify_prepare(verify, verify->db,
-                         "SELECT id, kind, coalesce(a, 0), coalesce(b, 0), version, body"
-                         " FROM comparison ORDER BY id",
+                         "SELECT id, kind, a, b, version, body, " ID_OF("a") ", " ID_OF(
+                             "b") ", verdict FROM comparison c ORDER BY id",
                          VERIFY_COMPARISON, "comparison");
     while (row && !verify_stopped(verify) &&
            verify_step(verify, row, VERIFY_COMPARISON, "comparison"))

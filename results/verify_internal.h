@@ -184,6 +184,9 @@ enum status verify_complete(struct verify *verify, struct error *err);
 enum status verify_estimates(struct verify *verify, struct error *err);
 enum status verify_comparisons(struct verify *verify, struct error *err);
 
+/* verify_content.c: whether a bundle withheld something of this row. Asks the main connection. */
+bool verify_is_withheld(struct verify *verify, const char *table, const char *key);
+
 /* Prepares on a connection; NULL after telling the damage. */
 sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql,
                              enum verify_check check, const char *table);

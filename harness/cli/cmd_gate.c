@@ -6,78 +6,74 @@
 
 enum { KEY_MARGIN = 0x100, KEY_NO_RECORD };
 
-struct gate_call {
-    struct compare_options options;
-    bool record;
-};
+/* Who may only read a database may still judge by it. */
+static void record(const struct command_line *line, enum gate_decision decision,
+                   const struct stored_comparison *comparison, const json_t *object)
+{
+    struct store *store = NULL;
+    struct error err = ERROR_INIT;
+
+    if (database_open(command_database(line), STORE_WRITE, database_wait_ns(STORE_READ), &store,
+                      &err) != STATUS_OK ||
+        stored_comparison_record(store, "gate", gate_decision_name(decision), comparison, object,
+                                 &err) != STATUS_OK)
+        log_warning("the decision is not recorded: %s", err.message);
+    store_close(store);
+}
 
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
 {
-    const struct gate_call *call = context;
+    const struct compare_options *options = context;
     struct stored_comparison comparison;
     struct error err = ERROR_INIT;
     enum gate_decision decision;
     json_t *object;
 
     if (stored_comparison_make(store, line->arguments[0],
-                               line->argument_count > 1 ? line->arguments[1] : NULL, &call->options,
+                               line->argument_count > 1 ? line->arguments[1] : NULL, options,
                                &comparison, &err) != STATUS_OK)
         return command_fail_store(&err);
     decision = gate_decide(&comparison);
-    object = gate_json(&comparison, call->options.margin);
-    if (call->record &&
-        stored_comparison_record(store, "gate", gate_decision_name(decision), &comparison, object,
-                                 &err) != STATUS_OK)
-        log_warning("the decision is not recorded: %s", err.message);
+    object = gate_json(&comparison, options->margin);
+    if (!command_has(line, KEY_NO_RECORD))
+        record(line, decision, &comparison, object);
     stored_comparison_show(&comparison, object, command_has(line, KEY_JSON), false);
     log_info("gate %s", gate_decision_meaning(decision));
     stored_comparison_finish(&comparison);
     return (int)decision;
 }
 
-/* Who may only read a database may still judge by it. */
-static bool can_write(const char *path)
-{
-    struct store *store;
-    struct error err = ERROR_INIT;
-
-    if (store_open(path, STORE_WRITE, database_wait_ns(STORE_READ), &store, &err) == STATUS_OK) {
-        store_close(store);
-        return true;
-    }
-    if (err.code == STATUS_DENIED || err.code == STATUS_BUSY || err.code == STATUS_NO_SPACE)
-        log_warning("the decision is not recorded: %s", err.message);
-    return false;
-}
-
 static int run(const struct command_line *line)
 {
-    struct gate_call call;
+    struct compare_options options;
     struct error err = ERROR_INIT;
 
-    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &call.options, &err) != STATUS_OK)
+    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
         return command_fail(&err);
-    call.record = !command_has(line, KEY_NO_RECORD) && can_write(command_database(line));
-    return with_store(line, call.record ? STORE_WRITE : STORE_READ, pass_or_fail, &call);
+    return with_store(line, STORE_READ, pass_or_fail, &options);
 }
 
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "slower by no more than this passes (default: 0.01)", 0},
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing", 0},
+    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0},
     {0}};
 
 const struct command command_gate = {
     .name = "gate",
     .arguments = "BASELINE CANDIDATE | CAMPAIGN",
     .summary = "Pass or fail a candidate against a baseline, for CI",
-    .text = "A decision that can be used is evidence, whichever way it went: it is stored, enters the "
-            "ledger, is worked out again by `assay verify` and listed in a dossier. Where the "
-            "database cannot be written, a warning says that it is not recorded; the exit status is "
-            "the decision's all the same.\n"
-            "\n"
-            "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
-            "compare; 3: inconclusive. 4 and above: the command itself failed. A single CAMPAIGN is "
-            "one that `assay ab` made: a is the baseline, b the candidate.",
+    .text =
+        "A decision that can be used is evidence, whichever way it went: it is stored, enters the "
+        "ledger, is worked out again by `assay verify` and listed in a dossier. Where the "
+        "database cannot be written, a warning says that it is not recorded; the exit status is "
+        "the decision's all the same. Being written to takes a file of an older assay forward, "
+        "which "
+        "is said; --no-record leaves the file as it is.\n"
+        "\n"
+        "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
+        "compare, or wrong arguments; 3: inconclusive. 4 and above: the command itself failed. A "
+        "single CAMPAIGN is "
+        "one that `assay ab` made: a is the baseline, b the candidate.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,

@@ -4,6 +4,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
+#include "harness/cli/reproduction.h"
 #include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
@@ -12,86 +13,74 @@
 
 enum { KEY_MARGIN = 0x100, KEY_DEVICE = 'd', KEY_EXPLAIN = 'e' };
 
-enum outcome { REPRODUCED = 0, NOT_REPRODUCED = 1, NOT_REPRODUCIBLE = 2, INCONCLUSIVE = 3 };
-
-static const char *const outcome_names[] = {"reproduced", "not_reproduced", "not_reproducible_here",
-                                            "inconclusive"};
-
-/* What a verdict stands on; any of them may be missing. */
-struct finding {
-    const char *original, *again;               /* result ids */
-    const struct stored_comparison *comparison; /* NULL: it never came to one */
-    const char *reason;                         /* when it is not reproducible here */
-};
-
-static enum outcome judge(const struct stored_comparison *comparison)
-{
-    if (!strcmp(json_string_value(json_object_get(comparison->judgement, "verdict")),
-                "not_comparable"))
-        return NOT_REPRODUCIBLE;
-    if (!comparison->has_numbers)
-        return INCONCLUSIVE;
-    switch (comparison->numbers.verdict) {
-    case COMPARE_EQUIVALENT:
-        return REPRODUCED;
-    case COMPARE_FASTER:
-    case COMPARE_SLOWER:
-        return NOT_REPRODUCED;
-    default:
-        return INCONCLUSIVE;
-    }
-}
-
-static void append_headline(struct text *out, enum outcome outcome, const struct finding *finding)
-{
-    const struct comparison *numbers = finding->comparison && finding->comparison->has_numbers
-                                           ? &finding->comparison->numbers
-                                           : NULL;
-
-    switch (outcome) {
-    case REPRODUCED:
-        text_append_format(out, "Reproduced: %s agrees with %s within %.3g %%.\n", finding->again,
-                           finding->original, numbers->margin * 100);
-        break;
-    case NOT_REPRODUCED:
-        text_append_format(out, "Not reproduced: %s takes %.4g times as long as %s.\n",
-                           finding->again, numbers->ratio.value, finding->original);
-        text_append(out, "That interval holds how trials of one session differ, not how sessions do: "
-                         "where this machine drifts, reproduce it once more before you decide.\n");
-        break;
-    case NOT_REPRODUCIBLE:
-        text_append_format(out, "Not reproducible here: %s\n", finding->reason);
-        break;
-    case INCONCLUSIVE:
-        text_append_format(out,
-                           "Inconclusive: these trials neither show that %s agrees with %s nor "
-                           "that it does not.\n",
-                           finding->again, finding->original);
-        break;
-    }
-}
-
-static int tell(const struct command_line *line, enum outcome outcome,
-                const struct finding *finding)
+/* The machine, the record or every trial is in the way: there is nothing to compare. */
+static int tell_why_not(const struct command_line *line, const char *original, const char *again,
+                        const char *reason)
 {
     struct text out;
     int shown;
 
     if (command_has(line, KEY_JSON)) {
-        shown = output_json(json_pack(
-            "{s:s, s:s, s:s?, s:s?, s:o}", "verdict", outcome_names[outcome], "original",
-            finding->original, "again", finding->again, "reason", finding->reason, "comparison",
-            finding->comparison ? stored_comparison_json(finding->comparison) : json_null()));
+        shown = output_json(json_pack("{s:s, s:s, s:s?, s:s, s:n, s:n}", "verdict",
+                                      reproduction_verdict_name(REPRODUCTION_NOT_HERE), "original",
+                                      original, "again", again, "reason", reason, "comparison",
+                                      "reproduce"));
     } else {
         text_init(&out);
-        append_headline(&out, outcome, finding);
-        if (finding->comparison) {
-            text_append_char(&out, '\n');
-            stored_comparison_append(&out, finding->comparison, command_has(line, KEY_EXPLAIN));
-        }
+        text_append_format(&out, "Not reproducible here: %s\n", reason);
         shown = output_text(&out);
     }
-    return shown == ASSAY_EXIT_OK ? (int)outcome : shown;
+    return shown == ASSAY_EXIT_OK ? REPRODUCTION_NOT_HERE : shown;
+}
+
+static int tell(const struct command_line *line, const struct reproduction *reproduction,
+                const json_t *object)
+{
+    const struct stored_comparison *comparison = reproduction->comparison;
+    const bool not_here = reproduction->verdict == REPRODUCTION_NOT_HERE;
+    struct text out;
+    int shown;
+
+    if (command_has(line, KEY_JSON)) {
+        json_t *body = json_copy((json_t *)(uintptr_t)object);
+
+        json_object_del(body, "reproduce");
+        shown = output_json(
+            json_pack("{s:s, s:s, s:s, s:s?, s:o, s:O}", "verdict",
+                      reproduction_verdict_name(reproduction->verdict), "original", comparison->a,
+                      "again", comparison->b, "reason",
+                      not_here ? "the two do not compare; the comparison's reasons say why" : NULL,
+                      "comparison", body, "reproduce", json_object_get(object, "reproduce")));
+    } else {
+        text_init(&out);
+        reproduction_append(&out, reproduction);
+        text_append_char(&out, '\n');
+        stored_comparison_append(&out, comparison, command_has(line, KEY_EXPLAIN));
+        shown = output_text(&out);
+    }
+    return shown == ASSAY_EXIT_OK ? (int)reproduction->verdict : shown;
+}
+
+static int decide(const struct command_line *line, struct store *store,
+                  const struct stored_comparison *comparison, double margin)
+{
+    struct reproduction reproduction;
+    struct error err = ERROR_INIT;
+    json_t *object;
+    int shown;
+
+    if (reproduction_make(store, comparison, margin, NULL, &reproduction, &err) != STATUS_OK)
+        return command_fail(&err);
+    object = reproduction_json(&reproduction);
+    if (store_add_comparison(store, "reproduce", comparison->cells[0], comparison->cells[1],
+                             COMPARISON_VERSION, reproduction_verdict_name(reproduction.verdict),
+                             object, &err) == STATUS_OK)
+        shown = tell(line, &reproduction, object);
+    else
+        shown = command_fail_store(&err);
+    json_decref(object);
+    reproduction_finish(&reproduction);
+    return shown;
 }
 
 static int compare_with(const struct command_line *line, struct store *store, const char *original,
@@ -100,35 +89,21 @@ static int compare_with(const struct command_line *line, struct store *store, co
 {
     struct stored_comparison comparison;
     struct error err = ERROR_INIT;
-    char again[80], reason[256] = "the two do not compare, for the reasons below";
-    struct finding finding = {.original = original, .again = again, .comparison = &comparison};
-    enum outcome outcome;
-    json_t *json;
-    int shown;
+    char again[80], reason[256];
+    int result;
 
     snprintf(again, sizeof(again), "%.8s/1", campaign->uid);
     if (summary->ok == 0) {
         snprintf(reason, sizeof(reason),
                  "no trial succeeded; `assay show %s` tells why for each of the %zu", again,
                  summary->failed);
-        finding.comparison = NULL;
-        finding.reason = reason;
-        return tell(line, NOT_REPRODUCIBLE, &finding);
+        return tell_why_not(line, original, again, reason);
     }
     if (stored_comparison_make(store, original, again, options, &comparison, &err) != STATUS_OK)
         return command_fail(&err);
-    outcome = judge(&comparison);
-    finding.reason = outcome == NOT_REPRODUCIBLE ? reason : NULL;
-    json = stored_comparison_json(&comparison);
-    shown = ASSAY_EXIT_STORE;
-    if (store_add_comparison(store, "reproduce", comparison.cells[0], comparison.cells[1],
-                             COMPARISON_VERSION, outcome_names[outcome], json, &err) == STATUS_OK)
-        shown = tell(line, outcome, &finding);
-    else
-        log_error("%s", err.message);
-    json_decref(json);
+    result = decide(line, store, &comparison, options->margin);
     stored_comparison_finish(&comparison);
-    return shown;
+    return result;
 }
 
 static int run_plan(const struct command_line *line, struct store *store, const char *original,
@@ -163,21 +138,35 @@ static bool is_evidence(const json_t *record)
     return !json_is_false(json_object_get(json_object_get(record, "protocol"), "evidence"));
 }
 
+/* Of what a bundle withheld a stand-in is here. */
+static bool is_withheld(const json_t *declaration)
+{
+    const char *reason = json_string_value(json_object_get(declaration, "reason"));
+
+    return reason && !strcmp(reason, "withheld");
+}
+
 static int with_record(const struct command_line *line, struct store *store, const json_t *record,
                        const struct compare_options *options)
 {
-    struct finding finding = {.original = json_string_value(json_object_get(record, "id"))};
+    const char *original = json_string_value(json_object_get(record, "id"));
     json_t *campaign = NULL;
     struct error err = ERROR_INIT;
     struct plan plan;
     enum status status;
     int result;
 
-    if (!is_evidence(record)) {
-        finding.reason = "it was measured under a protocol for a first look, whose results never "
-                         "compare; run it anew under another protocol";
-        return tell(line, NOT_REPRODUCIBLE, &finding);
-    }
+    if (!is_evidence(record))
+        return tell_why_not(
+            line, original, NULL,
+            "it was measured under a protocol for a first look, whose results never "
+            "compare; run it anew under another protocol");
+    if (is_withheld(json_object_get(record, "protocol")) ||
+        is_withheld(json_object_get(record, "workload")))
+        return tell_why_not(
+            line, original, NULL,
+            "its protocol or workload was withheld by who made the bundle; ask for a "
+            "bundle with both");
     status = store_campaign_json(
         store, json_integer_value(json_object_get(json_object_get(record, "campaign"), "id")),
         &campaign, &err);
@@ -185,14 +174,11 @@ static int with_record(const struct command_line *line, struct store *store, con
         status = plan_build_again(record, json_object_get(campaign, "plan"),
                                   command_value(line, KEY_DEVICE), &plan, &err);
     json_decref(campaign);
-    if (status == STATUS_NOT_FOUND || status == STATUS_UNAVAILABLE ||
-        status == STATUS_UNSUPPORTED) {
-        finding.reason = err.message;
-        return tell(line, NOT_REPRODUCIBLE, &finding);
-    }
+    if (status == STATUS_NOT_FOUND || status == STATUS_UNAVAILABLE || status == STATUS_UNSUPPORTED)
+        return tell_why_not(line, original, NULL, err.message);
     if (status != STATUS_OK)
         return command_fail(&err);
-    result = run_plan(line, store, finding.original, &plan, options);
+    result = run_plan(line, store, original, &plan, options);
     plan_finish(&plan);
     return result;
 }
@@ -237,13 +223,19 @@ const struct command command_reproduce = {
         "not from today's files. The new campaign names the old one in its plan; the "
         "comparison of both is stored.\n"
         "\n"
-        "The interval rests on how the trials of each session differ. How far a machine drifts from "
-        "one session to the next cannot be told from two of them, so a small difference that is not "
-        "reproduced may be that: call it again, on an idle machine, and look at all of the "
-        "comparisons (a dossier lists them).\n"
+        "A machine drifts from one sitting to the next, which two of them cannot tell from a "
+        "difference. So how far sittings lie apart is taken from what is stored: where there are "
+        "three "
+        "or more campaigns of this result under the same conditions, made before, the interval is "
+        "widened by their spread. Where there are not, it holds how trials of one sitting differ, "
+        "and "
+        "the answer says so: a small difference may be drift then. Call it again, and look at all "
+        "of "
+        "the comparisons (a dossier lists them).\n"
         "\n"
         "Exit status 0: reproduced (equivalent within the margin); 1: not reproduced; 2: not "
-        "reproducible here; 3: inconclusive. 4 and above: the command itself failed.",
+        "reproducible here, or wrong arguments; 3: inconclusive. 4 and above: the command itself "
+        "failed.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,

@@ -5,6 +5,7 @@
 
 #include "harness/cli/calibration_tally.h"
 #include "harness/cli/gate_decision.h"
+#include "harness/cli/reproduction.h"
 #include "harness/cli/stored_comparison.h"
 #include "harness/runner/ab.h"
 
@@ -19,13 +20,35 @@ static struct compare_options options_of(const json_t *json)
     return options;
 }
 
+/* Of the sittings that it stood on then, not of those that have come since. */
+static enum status reproduction_again(struct store *store,
+                                      const struct stored_comparison *comparison, double margin,
+                                      const json_t *stored, json_t **ret, struct error *err)
+{
+    const json_t *ids = json_object_get(json_object_get(stored, "sittings"), "results");
+    struct reproduction reproduction;
+    json_t *none = json_array();
+    enum status status =
+        reproduction_make(store, comparison, margin, ids ? ids : none, &reproduction, err);
+
+    json_decref(none);
+    if (status != STATUS_OK)
+        return status;
+    *ret = reproduction_json(&reproduction);
+    reproduction_finish(&reproduction);
+    return STATUS_OK;
+}
+
 /* Two results, or, where they were paired, all that is said of the campaign of both. */
 static enum status pair_again(struct store *store, const char *kind, const json_t *body,
                               json_t **ret, struct error *err)
 {
     const json_t *gate = json_object_get(body, "gate");
+    const json_t *reproduce = json_object_get(body, "reproduce");
     const struct compare_options options =
-        options_of(gate ? gate : json_object_get(body, "comparison"));
+        options_of(gate        ? gate
+                   : reproduce ? reproduce
+                               : json_object_get(body, "comparison"));
     const bool paired = !strcmp(kind, "ab") || json_is_true(json_object_get(gate, "paired"));
     const char *a = json_string_value(json_object_get(body, "a"));
     const char *b = json_string_value(json_object_get(body, "b"));
@@ -40,9 +63,14 @@ static enum status pair_again(struct store *store, const char *kind, const json_
                     : stored_comparison_make(store, a, b, &options, &comparison, err);
     if (status != STATUS_OK)
         return status;
-    *ret = !strcmp(kind, "gate") ? gate_json(&comparison, options.margin)
-                                 : stored_comparison_json(&comparison);
+    if (!strcmp(kind, "reproduce"))
+        status = reproduction_again(store, &comparison, options.margin, reproduce, ret, err);
+    else
+        *ret = !strcmp(kind, "gate") ? gate_json(&comparison, options.margin)
+                                     : stored_comparison_json(&comparison);
     stored_comparison_finish(&comparison);
+    if (status != STATUS_OK)
+        return status;
     return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
 

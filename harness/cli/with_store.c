@@ -18,6 +18,20 @@ int64_t database_wait_ns(enum store_mode mode)
     return seconds * SECOND_NS;
 }
 
+enum status database_open(const char *path, enum store_mode mode, int64_t wait_ns,
+                          struct store **ret, struct error *err)
+{
+    enum status status = store_open(path, mode, wait_ns, ret, err);
+
+    if (status == STATUS_OK && store_carried_from(*ret) > 0)
+        log_info(
+            "%s: was of schema version %d and had to be taken forward to be written to; nothing "
+            "in it changed, but the assay that wrote it cannot read it any more (keep a copy from "
+            "before where that matters)",
+            path, store_carried_from(*ret));
+    return status;
+}
+
 int with_store_at(const struct command_line *line, const char *path, enum store_mode mode,
                   with_store_fn *run, void *context)
 {
@@ -25,7 +39,7 @@ int with_store_at(const struct command_line *line, const char *path, enum store_
     struct store *store;
     int result;
 
-    if (store_open(path, mode, database_wait_ns(mode), &store, &err) != STATUS_OK)
+    if (database_open(path, mode, database_wait_ns(mode), &store, &err) != STATUS_OK)
         return command_fail_store(&err);
     result = run(line, store, context);
     store_close(store);

@@ -19,6 +19,10 @@ int with_store(const struct command_line *line, enum store_mode mode, with_store
 int with_store_at(const struct command_line *line, const char *path, enum store_mode mode,
                   with_store_fn *run, void *context);
 
+/* store_open, and a word to the user where a file of an older schema was taken forward by it. */
+enum status database_open(const char *path, enum store_mode mode, int64_t wait_ns,
+                          struct store **ret, struct error *err);
+
 /*
  * How long to wait for a database that another process holds: ASSAY_DB_WAIT seconds, else 10 to
  * read and 60 to write. Something that is no number of seconds counts as not given.

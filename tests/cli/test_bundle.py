@@ -184,6 +184,39 @@ class Bundle(CliTest):
                 gone = [c for c in columns if words[c].encode() not in bytes_]
                 self.assertEqual(gone, [column])
 
+    def test_whatever_is_withheld_it_verifies(self):
+        """A comparison, or an estimate, that stands on what is withheld is noted; a wrong one is wrong."""
+        self.write("e.yaml", self.EVIDENCE)
+        call = self.assay("ab", "synthetic", "--protocol", "./e.yaml", "--a", "device=null:0", "--b",
+                          "device=null:0", "--pairs", "5", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        for word in ("comparison.body", "device.*", "host.*", "device.driver_version", "content.body",
+                     "host.cpu.usable", "trial_end.facts", "*"):
+            with self.subTest(word):
+                self.make("--withhold", word)
+                call = self.verify()
+                self.assertEqual(call.status, 0, call.out)
+                self.assertEqual(verify_bundle.Bundle(self.file).run(), [])
+                taken = os.path.join(self.folder, "taken.db")
+                call = self.assay("import", self.file, "--db", taken)
+                self.assertEqual(call.status, 0, call.err)
+                call = self.assay("verify", taken)
+                self.assertEqual(call.status, 0, call.out)
+                if word == "content.body":
+                    self.assertIn("was withheld by who made the bundle", call.out)
+                    call = self.assay("reproduce", "last/1", "--db", taken)
+                    self.assertEqual(call.status, 2, call.out)
+                    self.assertIn("was withheld", call.out)
+                    self.assertNotIn("first look", self.assay("show", "last/1", "--db", taken).out)
+                os.unlink(taken)
+        with forge.Forgery(self.db) as forgery:
+            forgery.db.execute("UPDATE comparison SET body = json_set(body, '$.comparison.sd_log', 0.5)")
+            forgery.rewrite()
+        self.make("--withhold", "host.cpu.usable")
+        call = self.verify()
+        self.assertEqual(call.status, 1, call.out)
+        self.assertIn("does not follow from what is stored", call.out)
+
     def test_results_of_another_program_withheld(self):
         """Their file, its name and what it claims; what stays is verified by both, and taken in."""
         self.write("secret-name.json", json.dumps([ROW]))

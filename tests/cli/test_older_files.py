@@ -84,6 +84,29 @@ class OlderFiles(CliTest):
                 self.assertEqual(self.leaves(path, "leaf_form"), before)
                 self.assert_good(path)
 
+    def test_gate_says_that_it_takes_a_file_forward(self):
+        """Only where it has something to store in it."""
+        newest = verify.Verifier(self.db).newest()
+        path = self.make(newest - 1)
+
+        def version():
+            with contextlib.closing(sqlite3.connect(path)) as db:
+                return db.execute("PRAGMA user_version").fetchone()[0]
+
+        for words, status in (((self.result, "zzzz/1"), 4), ((self.result, self.result, "--no-record"), 2)):
+            call = self.assay("gate", *words, "--db", path)
+            self.assertEqual(call.status, status, call.err)
+            self.assertNotIn("forward", call.err)
+            self.assertEqual(version(), newest - 1)
+        call = self.assay("gate", self.result, self.result, "--db", path)
+        self.assertEqual(call.status, 2, call.err)
+        self.assertIn("%s: was of schema version %d and had to be taken forward" % (path, newest - 1),
+                      " ".join(call.err.split()))
+        self.assertEqual(version(), newest)
+        self.assert_good(path)
+        call = self.assay("gate", self.result, self.result, "--db", path)
+        self.assertNotIn("forward", call.err)
+
     def test_what_can_be_withheld_of_it(self):
         """Rows of before keep their form, so they cannot; rows of after can."""
         path = self.make(SECOND_FORM - 1)

@@ -6,6 +6,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import forge  # noqa: E402
+import verify  # noqa: E402
 from assay_cli import CliTest  # noqa: E402
 
 
@@ -64,10 +66,84 @@ class Reproduce(CliTest):
         call = self.assay("reproduce", told["again"], "--db", self.db, **self.KNOWN)
         self.assertEqual(call.status, 0, call.err)
         self.assertRegex(call.out, "^Reproduced: [0-9a-f]{8}/1 agrees with")
-        self.assertNotIn("sessions", call.out.splitlines()[1])
+        self.assertIn("not how sittings do", " ".join(call.out.split()))
         call = self.assay("reproduce", told["again"], "--db", self.db, **self.SLOWER)
         self.assertEqual(call.status, 1, call.err)
-        self.assertRegex(call.out, r"^Not reproduced: .*\n.*not how sessions do")
+        self.assertRegex(call.out, r"^Not reproduced: ")
+
+    def sittings(self, *each):
+        """A result measured in as many campaigns, each at its nanoseconds; the first one's id."""
+        return [self.measure(ASSAY_WORKER=WORKER, FOREIGN_NS=str(ns)) for ns in each][0]
+
+    def known(self, ns):
+        return {"ASSAY_WORKER": WORKER, "FOREIGN_NS": str(ns)}
+
+    def test_too_few_sittings(self):
+        original = self.sittings(1000000, 1030000)
+        told = self.reproduce(original, **self.known(1060000)).json()
+        self.assertEqual((told["verdict"], told["reproduce"]["rests_on"]), ("not_reproduced", "trials"))
+        self.assertEqual((told["reproduce"]["sittings"]["count"], told["reproduce"]["sittings"]["sd_log"]),
+                         (2, None))
+        self.assertEqual(told["reproduce"]["ratio"], told["comparison"]["comparison"]["ratio"])
+
+    def test_sittings_that_differ(self):
+        """What sittings differ by is no difference, and no agreement; what is far beyond it is one."""
+        original = self.sittings(1000000, 1030000, 970000)
+        call = self.reproduce(original, **self.known(1060000))
+        self.assertEqual(call.status, 3, call.out + call.err)
+        told = call.json()
+        self.assertEqual((told["verdict"], told["comparison"]["verdict"]), ("inconclusive", "slower"))
+        self.assertEqual((told["reproduce"]["rests_on"], told["reproduce"]["verdict"],
+                          told["reproduce"]["sittings"]["df"]), ("sittings", "inconclusive", 2))
+        self.assertAlmostEqual(told["reproduce"]["sittings"]["sd_log"], 0.03, delta=0.001)
+        self.assertLess(told["reproduce"]["ratio"]["lo"], 0.95)
+        self.assertEqual(len(told["reproduce"]["sittings"]["results"]), 3)
+        self.assertIn(original, told["reproduce"]["sittings"]["results"])
+        self.assertNotIn(told["again"], told["reproduce"]["sittings"]["results"])
+        # Those that have come since count the next time, and not for what was said before.
+        call = self.assay("reproduce", original, "--db", self.db, **self.known(1500000))
+        self.assertEqual(call.status, 1, call.out + call.err)
+        self.assertIn("4 campaigns of this under the same conditions", " ".join(call.out.split()))
+        call = self.reproduce(original, **self.known(1000000))
+        self.assertEqual(call.status, 3, call.out)
+        call = self.assay("verify", self.db, "--json")
+        self.assertEqual((call.status, call.json()["comparisons"]), (0, 3), call.out)
+
+    def test_steady_sittings(self):
+        original = self.sittings(1000000, 1000000, 1000000)
+        call = self.reproduce(original, **self.KNOWN)
+        self.assertEqual(call.status, 0, call.out + call.err)
+        self.assertEqual(call.json()["reproduce"]["rests_on"], "sittings")
+        self.assertEqual(self.reproduce(original, **self.SLOWER).status, 1)
+
+    def test_other_conditions_are_no_sittings(self):
+        original = self.sittings(1000000)
+        for ns in ("1030000", "970000"):
+            self.measure(ASSAY_WORKER=WORKER, FOREIGN_NS=ns, OMP_PROC_BIND="spread")
+        told = self.reproduce(original, **self.SLOWER).json()
+        self.assertEqual((told["verdict"], told["reproduce"]["sittings"]["count"]), ("not_reproduced", 1))
+
+    def test_sittings_forged_with_the_log(self):
+        """One left out, one counted twice, a wrong one: what it then says does not follow."""
+        original = self.sittings(1000000, 1030000, 970000)
+        other = self.measure(ASSAY_WORKER=WORKER, FOREIGN_NS="1000000", OMP_PROC_BIND="spread")
+        self.assertEqual(self.reproduce(original, **self.known(1060000)).status, 3)
+        (base,) = (row[0] for row in self.query("SELECT body FROM comparison"))
+        for change, part in ((lambda r: r[:2], "differs"), (lambda r: r[:2] + r[1:2], "no sitting"),
+                             (lambda r: r[:2] + [other], "no sitting"),
+                             (lambda r: r[:2] + ["00000000/1"], "not in this file")):
+            body = json.loads(base)
+            body["reproduce"]["sittings"]["results"] = change(body["reproduce"]["sittings"]["results"])
+            with forge.Forgery(self.db) as forgery:
+                (row,) = forgery.rows("comparison")
+                forgery.delete("comparison", row)
+                forgery.insert("comparison", row[:-1] + (verify.canonical(body).decode(),))
+                forgery.rewrite()
+            call = self.assay("verify", self.db, "--json")
+            found = [f for f in call.json()["findings"] if f["check"] == "comparison"]
+            self.assertEqual(call.json()["comparisons"], 0)
+            self.assertIn(part, found[0]["message"])
+            self.assertEqual([f["level"] for f in found], ["note" if "file" in part else "wrong"])
 
     def test_worked_out_again(self):
         self.assertEqual(self.reproduce(self.measure(**self.KNOWN), **self.SLOWER).status, 1)

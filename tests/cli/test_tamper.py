@@ -335,6 +335,37 @@ class Tamper(CliTest):
             forgery.rewrite()
         self.assertIn(("comparison", "comparison", "1"), self.ours(path))
 
+    def test_verdicts_forged_with_their_log(self):
+        """What stands in a column and in the body is the same; both tell, without working anything out."""
+        path = os.path.join(self.folder, "ab.db")
+        call = self.assay("ab", "synthetic", "--protocol", self.write("e.yaml", self.EVIDENCE), "--a",
+                          "device=null:0", "--b", "device=null:0", "--pairs", "5", "--db", path)
+        self.assertEqual(call.status, 0, call.err)
+        for words, statuses in ((("gate", "last/1", "last/2"), (0, 1, 3)), (("compare", "last/1", "last/2",
+                                                                           "--record"), (0,)),
+                                (("calibrate", "synthetic", "--protocol", "e.yaml", "--device", "null:0",
+                                  "--comparisons", "1", "--pairs", "5"), (0,)),
+                                (("reproduce", "last/1", "--quiet"), (0, 1, 3))):
+            call = self.assay(*words, "--db", path)
+            self.assertIn(call.status, statuses, call.out + call.err)
+        self.assert_good(path)
+        with open(path, "rb") as file:
+            good = file.read()
+        with sqlite3.connect(path) as db:
+            kinds = dict(db.execute("SELECT id, kind FROM comparison"))
+        self.assertEqual(set(kinds.values()), {"ab", "gate", "compare", "calibration", "reproduce"})
+        for table, number, change in [
+                ("estimate", 1, "verdict = 'drift'"), *(("comparison", n, c) for n in kinds for c in (
+                    "verdict = 'x'", "kind = 'x'", "a = coalesce((SELECT max(id) FROM cell WHERE id <> a), 1)",
+                    "b = coalesce((SELECT max(id) FROM cell WHERE id <> b), 1)"))]:
+            with open(path, "wb") as file:
+                file.write(good)
+            with forge.Forgery(path) as forgery:
+                forgery.db.execute("UPDATE %s SET %s WHERE id = ?" % (table, change), (number,))
+                forgery.rewrite()
+            for found in self.both(path):
+                self.assertIn((table, table, str(number)), found, (kinds.get(number), change))
+
     def test_not_a_database(self):
         path = os.path.join(self.folder, "x.db")
         other = sqlite3.connect(path)

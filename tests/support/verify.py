@@ -136,10 +136,11 @@ class Verifier:
         if application != 0x41535359 or not 3 <= self.version <= self.newest():
             raise Refused("no database of assay with a ledger")
         for step in (self.schema, self.structure, self.rows, self.tree, self.signatures, self.content,
-                     self.complete):
+                     self.complete, self.verdicts):
             try:
                 step()
-            except (sqlite3.Error, ValueError, TypeError, struct.error) as error:
+            except (sqlite3.Error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
+                    ValueError, struct.error) as error:
                 self.wrong("file", None, None, "%s: %s" % (step.__name__, error))
         return self.findings
 
@@ -195,7 +196,8 @@ class Verifier:
                             if o[0] in ("table", "index"))
         model.close()
         if not self.readable:
-            self.rows = self.tree = self.signatures = self.content = self.complete = lambda: None
+            self.rows = self.tree = self.signatures = self.content = self.complete = \
+                self.verdicts = lambda: None
 
     def structure(self):
         for (line,) in self.ask("PRAGMA integrity_check(20)"):
@@ -428,6 +430,36 @@ class Verifier:
         for trial, (status, _, samples) in ends.items():
             if status == "ok" and samples is not None and counts.get((trial, "wall_ns"), 0) != samples:
                 self.wrong("complete", "trial_end", trial, "another number of samples is stored")
+
+
+    # ---- what estimates and comparisons say, in two places each
+
+    def verdicts(self):
+        for number, verdict, body in self.ask("SELECT id, verdict, body FROM estimate"):
+            if json.loads(body).get("verdict") != verdict:
+                self.wrong("estimate", "estimate", number, "its verdict is not the one in its body")
+        ids = {cell: "%s/%s" % (uid[:8], ordinal) for cell, uid, ordinal in self.ask(
+            "SELECT c.id, g.uid, c.ordinal FROM cell c JOIN campaign g ON g.id = c.campaign")}
+        for number, kind, a, b, verdict, body in self.ask(
+                "SELECT id, kind, a, b, verdict, body FROM comparison"):
+            if ("comparison", str(number)) in self.withheld:
+                continue
+            body = json.loads(body)
+            if verdict not in self.possible(kind, body):
+                self.wrong("comparison", "comparison", number, "its verdict is not the one in its body")
+            if [body.get("a"), body.get("b")] != [ids.get(a), ids.get(b)]:
+                self.wrong("comparison", "comparison", number, "is not of the results in its body")
+
+    @staticmethod
+    def possible(kind, body):
+        said = body.get("verdict") or body.get("comparability", {}).get("verdict")
+        if kind == "reproduce" and "reproduce" in body:
+            return [body["reproduce"].get("verdict")]
+        if kind == "reproduce":
+            return [{"not_comparable": "not_reproducible_here", "equivalent": "reproduced",
+                     "faster": "not_reproduced", "slower": "not_reproduced"}.get(said, "inconclusive")]
+        return {"calibration": ["done", "interrupted"], "gate": [body.get("gate", {}).get("decision")],
+                "ab": [said] if body.get("verdict") else [said, "none"], "compare": [said]}.get(kind, [])
 
 
 def main():

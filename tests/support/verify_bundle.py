@@ -354,6 +354,7 @@ class Bundle(verify.Verifier):
                 self.insert(table, row)
             self.content()
             self.complete()
+            self.verdicts()
         except (sqlite3.Error, ValueError, TypeError) as error:
             self.wrong("complete", None, None, "the rows do not go together: %s" % error)
 
