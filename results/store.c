@@ -109,6 +109,18 @@ int store_connect(struct store *store, const char *name, int flags)
                         NULL, NULL, NULL);
 }
 
+bool store_has_hot_journal(const char *path)
+{
+    char *name = text_format("%s-journal", path), first = 0;
+    const int fd = name ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    const bool is_hot = fd >= 0 && read(fd, &first, 1) == 1 && first != 0;
+
+    if (fd >= 0)
+        close(fd);
+    free(name);
+    return is_hot;
+}
+
 /*
  * A database in WAL mode on a medium that cannot be written to can be read only as "immutable";
  * that is right as long as no one else writes to it, which a log beside it would show.
@@ -133,6 +145,12 @@ static enum status connect_immutable(struct store *store, struct error *err)
         return status;
     }
     free(log);
+    if (store_has_hot_journal(store->path))
+        return error_set(err, STATUS_DENIED,
+                         "%s: a change that was cut off lies beside it in %s-journal, and has to be "
+                         "taken back first; open it where it can be written to (assay run --resume, or "
+                         "sqlite3 FILE .tables)",
+                         store->path, store->path);
     text_init(&name);
     text_append(&name, *store->path == '/' ? "file://" : "file:");
     for (const char *c = store->path; *c; c++) {

@@ -324,8 +324,9 @@ static void check_leaves(struct verify_worker *worker, int64_t first, int64_t en
         sqlite3_bind_int64(ledger, 2, end);
         while (!verify_stopped(worker->verify) && worker->leaf_count < LEAVES_STEP &&
                (rc = sqlite3_step(ledger)) == SQLITE_ROW) {
-            const struct verify_table *table =
-                find_table(worker->verify, (const char *)sqlite3_column_text(ledger, 1));
+            const char *name = (const char *)sqlite3_column_text(ledger, 1);
+            const bool whole = name && strlen(name) == (size_t)sqlite3_column_bytes(ledger, 1);
+            const struct verify_table *table = whole ? find_table(worker->verify, name) : NULL;
 
             check_leaf(worker, table, ledger);
             worker->leaves[worker->leaf_count++] = verify_tree_leaf(worker->verify, table, ledger);

@@ -54,7 +54,8 @@ static bool is_there(sqlite3_stmt *find, sqlite3_stmt *row, bool *ret_same)
     sqlite3_bind_text(find, 1, text_at(row, 0), -1, SQLITE_STATIC);
     sqlite3_bind_text(find, 2, text_at(row, 1), -1, SQLITE_STATIC);
     there = sqlite3_step(find) == SQLITE_ROW;
-    *ret_same = there && strcmp(text_at(find, 0), text_at(row, 2)) == 0;
+    *ret_same = there && strcmp(text_at(find, 0), text_at(row, 2)) == 0 &&
+                sqlite3_column_bytes(find, 0) == sqlite3_column_bytes(row, 2);
     sqlite3_reset(find);
     return there;
 }

@@ -1,10 +1,12 @@
 """The tamper matrix: whatever is changed in a database is found, and named, by both verifiers."""
 
+import contextlib
 import json
 import os
 import random
 import shutil
 import sqlite3
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -335,6 +337,72 @@ class Tamper(CliTest):
             forgery.rewrite()
         self.assertIn(("comparison", "comparison", "1"), self.ours(path))
 
+    def test_bytes_behind_a_nul(self):
+        """C's strings end there, SQLite's do not."""
+        with contextlib.closing(sqlite3.connect(self.copy())) as db:
+            texts = [(table, row[1]) for table in self.tables() + ["ledger"] for row in db.execute(
+                "SELECT * FROM pragma_table_info(?) WHERE type = 'TEXT'", (table,))]
+        for table, column in texts:
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                changed = forgery.db.execute(
+                    "UPDATE {0} SET {1} = {1} || char(0) || 'x' WHERE {1} = (SELECT {1} FROM {0} WHERE {1}"
+                    " IS NOT NULL LIMIT 1)".format(table, column)).rowcount
+            if changed:
+                for found in self.both(path):
+                    self.assertTrue(found, (table, column))
+
+    def test_change_that_was_cut_off(self):
+        """A journal that SQLite would take back on opening: the file is not what it is about to be."""
+        path, page = self.copy(), 4096
+        pages = os.path.getsize(path) // page
+        with open(path, "rb") as file:
+            last = file.read()[-page:]
+        last = bytes(page - 1) + last[-1:]
+        check = (12345 + sum(last[i] for i in range(page - 200, 0, -200))) & 0xffffffff
+        header = bytes.fromhex("d9d505f920a163d7") + struct.pack(">5I", 1, 12345, pages, 512, page)
+        journal = header.ljust(512, b"\0") + struct.pack(">I", pages) + last + struct.pack(">I", check)
+        for kept, found in ((journal, {("file", None, None)}), (b"", set()), (bytes(512), set())):
+            with open(path + "-journal", "wb") as file:
+                file.write(kept)
+            self.assertEqual(self.both(path), (found, found))
+        os.unlink(path + "-journal")
+
+    def test_schema_with_bytes_behind_a_nul(self):
+        for name in ("results", "trial_no_update", "trial_ledger"):
+            path = self.copy()
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+                db.execute("PRAGMA writable_schema=ON")
+                db.execute("UPDATE sqlite_schema SET sql = sql || char(0) || 'x' WHERE name = ?", (name,))
+            for found in self.both(path):
+                self.assertEqual({f[:2] for f in found}, {("schema", name)})
+
+    def test_key_that_anybody_can_sign_with(self):
+        """Points of small order, and the smallest forgery under them: R the neutral element, S 0."""
+        neutral = b"\1" + bytes(31)
+        for point in (neutral, bytes(31) + b"\x80", neutral[:31] + b"\x80"):
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                number, checkpoint = forgery.db.execute(
+                    "SELECT max(s.id) + 1, max(c.id) FROM signature s, checkpoint c").fetchone()
+                forgery.enter("signature", (number, checkpoint, 1, "witness", "eve", point,
+                                            neutral + bytes(32)))
+            for found in self.both(path):
+                self.assertEqual({f[:3] for f in found}, {("signature", "signature", str(number))})
+
+    def test_members_twice_forged_with_the_log(self):
+        """One reader takes the first, another the last: neither verifier takes either."""
+        for change in ("'{\"verdict\":\"steady\",' || substr(body, 2)",
+                       "replace(body, '\"n\":', '\"m\":1e400,\"n\":')"):
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                forgery.db.execute("UPDATE estimate SET body = " + change)
+                forgery.db.execute("DELETE FROM signature")
+                forgery.db.execute("DELETE FROM timestamp_token")
+                forgery.rewrite()
+            for found in self.both(path):
+                self.assertIn(("estimate", "estimate", "1"), found)
+
     def test_verdicts_forged_with_their_log(self):
         """What stands in a column and in the body is the same; both tell, without working anything out."""
         path = os.path.join(self.folder, "ab.db")
@@ -351,7 +419,7 @@ class Tamper(CliTest):
         self.assert_good(path)
         with open(path, "rb") as file:
             good = file.read()
-        with sqlite3.connect(path) as db:
+        with contextlib.closing(sqlite3.connect(path)) as db:
             kinds = dict(db.execute("SELECT id, kind FROM comparison"))
         self.assertEqual(set(kinds.values()), {"ab", "gate", "compare", "calibration", "reproduce"})
         for table, number, change in [

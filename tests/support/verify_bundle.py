@@ -7,6 +7,7 @@ import sqlite3
 import struct
 
 import verify
+import verify_body
 
 FIRST = {"assay_bundle", "campaigns", "created_utc_ns", "note", "origin", "root", "schema", "size",
          "tool", "withheld"}
@@ -18,19 +19,13 @@ def begins_as_one(path):
         return file.read(16) == b'{"assay_bundle":'
 
 
-def once(pairs):
-    if len({name for name, _ in pairs}) != len(pairs):
-        raise ValueError("a member stands there twice")
-    return dict(pairs)
-
-
 def no_real(text):
     raise ValueError("%s is no whole number" % text)
 
 
 def parse(line):
     """An object in the one form that it can have."""
-    value = json.loads(line, object_pairs_hook=once, parse_float=no_real, parse_constant=no_real)
+    value = json.loads(line, object_pairs_hook=verify_body.once, parse_float=no_real, parse_constant=no_real)
     if not isinstance(value, dict):
         raise ValueError("no object")
     return value
@@ -115,8 +110,6 @@ class Note:
         return int(size), base64.b64decode(root), kind, uid
 
     def signed_by(self, keys):
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         for text in keys:
             name, _, key = text.split("+", 2)
             key = base64.b64decode(key)[1:]
@@ -125,12 +118,11 @@ class Note:
                 start = "\u2014 %s " % name
                 try:
                     signature = base64.b64decode(line[len(start):], validate=True)
-                    if not line.startswith(start) or signature[:4] != mark:
-                        continue
-                    Ed25519PublicKey.from_public_bytes(key).verify(signature[4:], self.body.encode())
+                except ValueError:
+                    continue
+                if line.startswith(start) and signature[:4] == mark and \
+                        verify.signed(key, signature[4:], self.body.encode()):
                     return True
-                except (InvalidSignature, ValueError):
-                    pass
         return False
 
 

@@ -1,0 +1,63 @@
+"""The second verifier's part for what estimates and comparisons say, in a column and in a body: see
+verify.py and "Estimates" in results/FORMAT.md.
+"""
+
+import json
+
+
+def once(pairs):
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise ValueError("a member stands there twice")
+    return dict(pairs)
+
+
+def no_number(text):
+    raise ValueError("%s is no number" % text)
+
+
+def real(text):
+    return float(text) if abs(float(text)) < float("inf") else no_number(text)
+
+
+def strict(text):
+    """A body's object: no member twice, no number that is none."""
+    value = json.loads(text, object_pairs_hook=once, parse_constant=no_number, parse_float=real)
+    if not isinstance(value, dict):
+        raise ValueError("no object")
+    return value
+
+
+def possible(kind, body):
+    """The verdicts that can stand beside a comparison's body."""
+    said = body.get("verdict") or body.get("comparability", {}).get("verdict")
+    if kind == "reproduce" and "reproduce" in body:
+        return [body["reproduce"].get("verdict")]
+    if kind == "reproduce":
+        return [{"not_comparable": "not_reproducible_here", "equivalent": "reproduced",
+                 "faster": "not_reproduced", "slower": "not_reproduced"}.get(said, "inconclusive")]
+    return {"calibration": ["done", "interrupted"], "gate": [body.get("gate", {}).get("decision")],
+            "ab": [said] if body.get("verdict") else [said, "none"], "compare": [said]}.get(kind, [])
+
+
+def verdicts(verifier):
+    def read(table, number, text):
+        try:
+            return strict(text)
+        except ValueError as error:
+            verifier.wrong(table, table, number, "its body cannot be read: %s" % error)
+            return {}
+
+    for number, verdict, text in verifier.ask("SELECT id, verdict, body FROM estimate"):
+        if read("estimate", number, text).get("verdict") != verdict:
+            verifier.wrong("estimate", "estimate", number, "its verdict is not the one in its body")
+    ids = {cell: "%s/%s" % (uid[:8], ordinal) for cell, uid, ordinal in verifier.ask(
+        "SELECT c.id, g.uid, c.ordinal FROM cell c JOIN campaign g ON g.id = c.campaign")}
+    for number, kind, a, b, verdict, text in verifier.ask(
+            "SELECT id, kind, a, b, verdict, body FROM comparison"):
+        if ("comparison", str(number)) in verifier.withheld:
+            continue
+        body = read("comparison", number, text)
+        if verdict not in possible(kind, body):
+            verifier.wrong("comparison", "comparison", number, "its verdict is not the one in its body")
+        if [body.get("a"), body.get("b")] != [ids.get(a), ids.get(b)]:
+            verifier.wrong("comparison", "comparison", number, "is not of the results in its body")
