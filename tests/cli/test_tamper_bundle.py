@@ -260,6 +260,9 @@ class TamperBundle(CliTest):
             self.assert_found(member + " taken out", None if member == "assay_bundle" else 1)
         self.write_lines([dump({**first, "x": 1})] + self.lines[1:])
         self.assert_found("x added", 1)
+        for member, value in (("tool", "a\0b"), ("created_utc_ns", 1 << 63), ("tool", "\\u0000\0")):
+            self.write_lines([dump({**first, member: value})] + self.lines[1:])
+            self.assert_found(member, 1)
         print("%d changes of the first line found by both" % cases)
 
     def test_heads(self):

@@ -3,6 +3,9 @@ verify.py and "Estimates" in results/FORMAT.md.
 """
 
 import json
+import re
+
+NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 
 
 def once(pairs):
@@ -19,9 +22,16 @@ def real(text):
     return float(text) if abs(float(text)) < float("inf") else no_number(text)
 
 
-def strict(text):
-    """A body's object: no member twice, no number that is none."""
-    value = json.loads(text, object_pairs_hook=once, parse_constant=no_number, parse_float=real)
+def whole(text):
+    return int(text) if -1 << 63 <= int(text) < 1 << 63 else no_number(text)
+
+
+def strict(text, parse_float=real):
+    """An object: no member twice, no number that is none, or beyond 64 bits, no NUL in a text."""
+    if NUL.search(text):
+        raise ValueError("a text holds a NUL")
+    value = json.loads(text, object_pairs_hook=once, parse_constant=no_number, parse_int=whole,
+                       parse_float=parse_float)
     if not isinstance(value, dict):
         raise ValueError("no object")
     return value

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import sqlite3
 import struct
 
@@ -17,18 +16,6 @@ STAND_IN = '{"reason":"withheld","status":"denied","value":null}'
 def begins_as_one(path):
     with open(path, "rb") as file:
         return file.read(16) == b'{"assay_bundle":'
-
-
-def no_real(text):
-    raise ValueError("%s is no whole number" % text)
-
-
-def parse(line):
-    """An object in the one form that it can have."""
-    value = json.loads(line, object_pairs_hook=verify_body.once, parse_float=no_real, parse_constant=no_real)
-    if not isinstance(value, dict):
-        raise ValueError("no object")
-    return value
 
 
 def digests(path):
@@ -144,7 +131,7 @@ class Bundle(verify.Verifier):
             sha256 = before.hexdigest()
             before.update(line + b"\n")
             try:
-                self.take(parse(line.decode("utf-8")), line, sha256)
+                self.take(verify_body.strict(line.decode("utf-8"), verify_body.no_number), line, sha256)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
                 self.found("file", None, "the line cannot be read: %r" % error)
                 if not self.first:
