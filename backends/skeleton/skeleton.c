@@ -4,18 +4,25 @@
  * runs it, so it is never out of date.
  *
  *  1. Copy this folder to backends/<name>/, rename, add the sources to backends/CMakeLists.txt.
+ *     Make device_info tell of a real device: its type, simulated = false, and the readings that
+ *     the protocol `standard` requires.
  *  2. Declare the vendor's functions in your own thin header, as backends/opencl/api.h does: one
  *     struct of typed pointers for harness/core/dynlib.h, required and optional apart; and an ABI
- *     test against the real headers, like tests/unit/test_backend_opencl_abi.c.
+ *     test against the real headers, like tests/unit/test_backend_opencl_abi.c. List the libraries
+ *     in the hook `libraries`, and their names in `library_names`: no other is accepted by --lib.
  *  3. Write the prelude that gives backends/DIALECT.md its meaning on your stack, and embed it.
- *  4. Add one line to the table in backends/registry.c.
+ *  4. Add one line to the table in backends/registry.c, and its name to the order that
+ *     tests/unit/test_backend_registry.c expects.
  *  5. Add the name to ASSAY_CONFORMANCE_BACKENDS in tests/conformance/CMakeLists.txt, and make the
  *     suite pass. It is the definition of done.
+ *  6. Tell the harness what no hook tells: backends/README.md, "A fifth backend".
  */
 #include "backends/skeleton/skeleton.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define MEMORY_BYTES ((uint64_t)64 << 20)
 
 /* Embed the public struct as the first member; the wrappers hand it back to you. */
 struct skeleton_device {
@@ -160,12 +167,18 @@ static enum status device_info(struct backend *backend, uint32_t index, struct d
                                .vendor = strdup("assay"),
                                .type = DEVICE_SIMULATED,
                                .simulated = true,
+                               .memory_bytes = MEMORY_BYTES,
+                               .max_allocation_bytes = MEMORY_BYTES,
                                .max_lanes = 1};
 
     (void)backend;
     (void)index;
     reading_list_init(&info.readings);
     reading_add_text(&info.readings, "device.name", "skeleton", "backends/skeleton");
+    /* Without these two, and device.name, `standard` measures nothing and no result compares. */
+    reading_add_text(&info.readings, "device.driver_version", "1", "backends/skeleton");
+    reading_add_integer(&info.readings, "device.memory", (int64_t)info.memory_bytes, "bytes",
+                        "backends/skeleton");
     reading_add_missing(&info.readings, "device.uuid", READING_NOT_APPLICABLE, "backends/skeleton",
                         "there is no such device");
     if (info.name == NULL || info.vendor == NULL || info.readings.failed) {
@@ -209,6 +222,10 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     return STATUS_OK;
 }
 
+/*
+ * Left out, since they are optional: libraries and library_names, files, telemetry_open,
+ * environment, hidden.
+ */
 const struct backend_ops skeleton_backend_ops = {
     .name = "skeleton",
     .description = "the least that a backend is",

@@ -12,6 +12,8 @@ static void test_skeleton(void **state)
 {
     struct backend backend = {.ops = &skeleton_backend_ops};
     const struct module_source source = {.file = "x.h", .text = "KERNEL(a)\n{\n}\n", .lanes = 1};
+    static const char *const required[] = {"device.name", "device.driver_version",
+                                           "device.memory"};
     struct error err = ERROR_INIT;
     struct backend *found = NULL;
     struct device *device = NULL;
@@ -28,6 +30,13 @@ static void test_skeleton(void **state)
     assert_int_equal(index, 0);
     assert_int_equal(backend_device_info(found, 0, &info, &err), STATUS_OK);
     assert_string_equal(info.name, "skeleton");
+    /* What `standard` requires of a device, so that who copies it can measure. */
+    for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
+        const struct reading *reading = reading_find(&info.readings, required[i]);
+
+        assert_non_null(reading);
+        assert_int_equal(reading->status, READING_MEASURED);
+    }
     device_info_finish(&info);
     assert_int_equal(backend_device_open(found, 0, NULL, &device, &err), STATUS_OK);
     assert_int_equal(device_buffer_alloc(device, 10, BUFFER_READ_WRITE, &buffer, &err), STATUS_OK);
