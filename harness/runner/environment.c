@@ -15,7 +15,8 @@ static const char *const relevant[] = {
     "OCL_",    "OPENCL_", "POCL_",         "OMP_",       "GOMP_",           "KMP_",    "LIBOMP_",
     "DNNL_",   "ONEDNN_", "MKL_",          "OPENBLAS_",  "MALLOC_",         "NCCL_",   "RCCL_",
     "CLBLAST_", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES",
-    "CUBLAS_", "CUBLASLT_", "CUDNN_", "LP_NUM_THREADS", "KOKKOS_"};
+    "CUBLAS_", "CUBLASLT_", "CUDNN_", "NVRTC_", "LP_NUM_THREADS", "KOKKOS_", "AMD_", "HIPRTC_",
+    "HIPBLASLT_", "ROCBLAS_", "TENSILE_", "MIOPEN_"};
 
 bool environment_is_relevant(const char *variable)
 {

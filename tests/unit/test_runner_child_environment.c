@@ -73,6 +73,9 @@ static void test_relevant(void **state)
     assert_true(environment_is_relevant("POCL_MAX_PTHREAD_COUNT=2"));
     assert_true(environment_is_relevant("LD_PRELOAD=/x"));
     assert_true(environment_is_relevant("OMP_NUM_THREADS"));
+    assert_true(environment_is_relevant("AMD_SERIALIZE_KERNEL=3"));
+    assert_true(environment_is_relevant("ROCBLAS_TENSILE_LIBPATH=/x"));
+    assert_true(environment_is_relevant("HIPBLASLT_TENSILE_LIBPATH=/x"));
     assert_false(environment_is_relevant("LD_PRELOADED=1"));
     assert_false(environment_is_relevant("HOME=/root"));
     assert_false(environment_is_relevant("AWS_SECRET_ACCESS_KEY=x"));
