@@ -58,7 +58,11 @@ static void append_reading(struct text *out, const char *name, const json_t *rea
     else if (json_is_real(value))
         text_append_format(&words, "%g", json_real_value(value));
     else
-        text_append_format(&words, "%s: %s", member(reading, "status"), member(reading, "reason"));
+        text_append_format(&words, "%s: %s",
+                           strcmp(member(reading, "status"), "not_applicable") == 0
+                               ? "not applicable"
+                               : member(reading, "status"),
+                           member(reading, "reason"));
     text_append_format(&words, "%s%s", unit[0] ? " " : "", unit);
     snprintf(lead, sizeof(lead), "      %-33s ", name);
     append_beside(out, lead, text_ok(&words) ? words.data : "", columns);
