@@ -89,6 +89,22 @@ struct device *journey_open_device(const char *backend)
     return device;
 }
 
+struct device *journey_device;
+
+int journey_open_cuda(void **state)
+{
+    (void)state;
+    journey_device = journey_open_device("cuda");
+    return journey_device != NULL ? 0 : -1;
+}
+
+int journey_close_cuda(void **state)
+{
+    (void)state;
+    device_close(journey_device);
+    return 0;
+}
+
 struct backend *journey_backend(const struct backend_ops *ops)
 {
     assert_true(backend_used < RUNS_MAX);

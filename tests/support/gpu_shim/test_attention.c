@@ -22,8 +22,6 @@
 #define FORWARD "bf16 2x2x9x8 forward, training"
 #define BACKWARD "bf16 2x2x9x8 backward"
 
-static struct device *device;
-
 struct running {
     struct workload workload;
     struct workload_instance *instance;
@@ -58,7 +56,7 @@ static enum status start(struct running *running, const char *times, const json_
         workload_parse("mine.yaml", TRAINING, strlen(TRAINING), &running->workload, NULL),
         STATUS_OK);
     kind = running->workload.kind;
-    status = workload_instance_create(&work, device, &running->instance, err);
+    status = workload_instance_create(&work, journey_device, &running->instance, err);
     if (status == STATUS_OK)
         status = kind->verify(running->instance, count_check, &checks, err);
     if (status == STATUS_OK)
@@ -210,20 +208,6 @@ static void test_a_check_takes_what_is_timed(void **state)
     json_decref(attention);
 }
 
-static int open_device(void **state)
-{
-    (void)state;
-    device = journey_open_device("cuda");
-    return device != NULL ? 0 : -1;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    device_close(device);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,5 +222,5 @@ int main(void)
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, journey_open_cuda, journey_close_cuda);
 }

@@ -10,8 +10,6 @@
 
 #define ONE_SHAPE "{height: 5, width: 6, channels: 4, filters: 8, kernel: 3, padding: 1}"
 
-static struct device *device;
-
 /* Among algorithms of these times. */
 static struct product_plan plan(const char *times, const json_t *choices)
 {
@@ -28,14 +26,14 @@ static enum status start(struct product_running *running, const char *times, con
 {
     const struct product_plan planned = plan(times, choices);
 
-    return product_try_start(running, device, &planned, err);
+    return product_try_start(running, journey_device, &planned, err);
 }
 
 static void start_ok(struct product_running *running, const char *times, const json_t *choices)
 {
     const struct product_plan planned = plan(times, choices);
 
-    product_start(running, device, &planned);
+    product_start(running, journey_device, &planned);
 }
 
 /* The choices of a convolution settled by measurement among algorithms of these times. */
@@ -154,7 +152,7 @@ static void test_equal_layers_have_one_choice(void **state)
     (void)state;
     planned.section = "shapes: [" ONE_SHAPE ", " ONE_SHAPE
                       ", {height: 5, width: 6, channels: 4, filters: 8, kernel: 1}]";
-    product_start(&running, device, &planned);
+    product_start(&running, journey_device, &planned);
     product_verify_ok(&running, 6);
     facts = running.workload.kind->facts(running.instance);
     choices = running.workload.kind->choices(running.instance);
@@ -202,20 +200,6 @@ static void test_arithmetic_is_not_mixed(void **state)
     unsetenv("ASSAY_SHIM_NO_TENSOR");
 }
 
-static int open_device(void **state)
-{
-    (void)state;
-    device = journey_open_device("cuda");
-    return device != NULL ? 0 : -1;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    device_close(device);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,5 +215,5 @@ int main(void)
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, journey_open_cuda, journey_close_cuda);
 }

@@ -15,15 +15,13 @@
 #define BOARD "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf"
 #define SLICE "MIG-b0b1b2b3-b4b5-b6b7-b8b9-babbbcbdbebf"
 
-static struct device *device;
-
 static void assert_uuid(const char *uuid)
 {
     struct device_info info;
     const struct reading *reading;
     struct error err = ERROR_INIT;
 
-    assert_int_equal(backend_device_info(device->backend, 0, &info, &err), STATUS_OK);
+    assert_int_equal(backend_device_info(journey_device->backend, 0, &info, &err), STATUS_OK);
     assert_string_equal(info.uuid, uuid);
     reading = reading_find(&info.readings, "device.uuid");
     assert_non_null(reading);
@@ -68,7 +66,7 @@ static struct telemetry *open_telemetry(void)
     struct telemetry *telemetry = NULL;
     struct error err = ERROR_INIT;
 
-    if (backend_telemetry_open(device->backend, 0, &telemetry, &err) != STATUS_OK)
+    if (backend_telemetry_open(journey_device->backend, 0, &telemetry, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     return telemetry;
 }
@@ -114,20 +112,6 @@ static void test_longer_entries(void **state)
     unsetenv("ASSAY_SHIM_NVML_535");
 }
 
-static int open_device(void **state)
-{
-    (void)state;
-    device = journey_open_device("cuda");
-    return device != NULL ? 0 : -1;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    device_close(device);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,5 +123,5 @@ int main(void)
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, journey_open_cuda, journey_close_cuda);
 }
