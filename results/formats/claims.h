@@ -1,9 +1,9 @@
 /*
  * claims - what the readers of foreign files fill, and the readers.
  *
- * A reader takes the whole file as bytes and gives claims, or says why not: "PATH:LINE: ..." or
- * "PATH: result N: field: ...". It touches neither store nor disk (llama_bench_read_sqlite, which
- * SQLite itself reads, opens PATH), so that it can be fuzzed.
+ * A reader takes the whole file as bytes, without a byte-order mark, and gives claims, or says why
+ * not: "PATH:LINE: ..." or "PATH: result N: field: ...". It touches neither store nor disk
+ * (llama_bench_read_sqlite, which SQLite itself reads, opens PATH), so that it can be fuzzed.
  */
 #ifndef ASSAY_RESULTS_FORMATS_CLAIMS_H
 #define ASSAY_RESULTS_FORMATS_CLAIMS_H

@@ -17,10 +17,16 @@ static bool holds(const char *head, size_t length, const char *word)
     return memmem(head, length, word, strlen(word)) != NULL;
 }
 
-/* First byte that is no white space; a byte-order mark is skipped. */
+/* Length of a byte-order mark, which programs on Windows write. */
+static size_t mark_of(const char *bytes, size_t length)
+{
+    return length >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
+/* First byte that is no white space. */
 static char first_of(const char *head, size_t length)
 {
-    size_t i = length >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+    size_t i = mark_of(head, length);
 
     while (i < length && strchr(" \t\r\n", head[i]) && head[i])
         i++;
@@ -66,6 +72,10 @@ static bool is_mlperf(const char *head, size_t length)
 /* What to do with a form of a known program that is not read; NULL when it is of none. */
 static const char *remedy_of(const char *head, size_t length)
 {
+    if (length == 0)
+        return "is empty";
+    if (length >= 2 && (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))
+        return "is UTF-16, which > writes in PowerShell; make it UTF-8: iconv -f UTF-16 -t UTF-8";
     if (first_of(head, length) == '|' && holds(head, length, "t/s"))
         return "llama-bench's table for people lacks when and on what it ran: run it with -o json";
     if (holds(head, length, "CREATE TABLE IF NOT EXISTS llama_bench"))
@@ -130,7 +140,7 @@ static enum status take_claims(struct store *store, const struct import_format *
     struct import_outcome outcome = {.program = format->program};
     struct import_claims claims = {0};
     char *bytes = NULL;
-    size_t length = 0;
+    size_t length = 0, mark;
     enum status status = file_read(request->path, IMPORT_BYTES_MAX, &bytes, &length, err);
 
     if (status != STATUS_OK)
@@ -143,8 +153,9 @@ static enum status take_claims(struct store *store, const struct import_format *
         outcome.results = count_cells(store, outcome.campaign);
         goto done;
     }
+    mark = mark_of(bytes, length);
     if (status == STATUS_NOT_FOUND)
-        status = format->read(request->path, bytes, length, &claims, err);
+        status = format->read(request->path, bytes + mark, length - mark, &claims, err);
     if (status == STATUS_OK) {
         import.program_version = claims.program_version;
         outcome.results = (int64_t)claims.count;

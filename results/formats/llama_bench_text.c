@@ -156,7 +156,7 @@ enum status llama_bench_read_csv(const char *path, const char *bytes, size_t len
 {
     struct table table = {.path = path, .line = 1, .err = err};
     struct csv_parser parser;
-    size_t at = length >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
+    size_t at = 0;
 
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);

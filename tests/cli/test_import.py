@@ -229,6 +229,22 @@ class Import(CliTest):
         table = self.assay("results", "--db", self.db).out
         self.assertEqual(table.count("not by assay"), 1, table)
 
+    def test_as_windows_writes_them(self):
+        """A byte-order mark and CRLF change nothing; UTF-16 has a remedy."""
+        for name, text in (("a.json", json.dumps([ROW], indent=1)), ("a.jsonl", json.dumps(ROW) + "\n"),
+                           ("a.csv", as_csv([ROW])), ("a.txt", OFFLINE)):
+            with self.subTest(name):
+                self.new_db()
+                path = self.write(name, "\ufeff" + text.replace("\r\n", "\n").replace("\n", "\r\n"))
+                self.take(path)
+                self.assertEqual([row["rate"] for row in self.rows()],
+                                 [33.75 if name == "a.txt" else 7100.25])
+        self.new_db()
+        with open(self.write("b.json", ""), "wb") as file:
+            file.write(json.dumps([ROW]).encode("utf-16"))
+        self.refused("b.json", "b.json: is UTF-16", "iconv")
+        self.refused(self.write("c.json", ""), "c.json: is empty")
+
     def test_newer_llama_bench(self):
         self.take(self.write("a.json", json.dumps([NEWER], indent=4)))
         (row,) = self.rows()
