@@ -5,6 +5,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/reproduction.h"
+#include "harness/cli/signing.h"
 #include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
@@ -113,12 +114,22 @@ static int run_plan(const struct command_line *line, struct store *store, const 
     struct campaign_summary summary = {0};
     struct campaign campaign;
     struct error err = ERROR_INIT;
+    struct signing signing;
+    enum status status;
     int result;
 
-    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK)
+    if (signing_open(&signing, &err) != STATUS_OK)
+        return command_fail(&err);
+    options.key = signing_key(&signing);
+    if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {
+        signing_close(&signing);
         return command_fail_store(&err);
-    if (interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err) != STATUS_OK ||
-        campaign_run(&campaign, &options, &summary, &err) != STATUS_OK) {
+    }
+    status = interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err);
+    if (status == STATUS_OK)
+        status = campaign_run(&campaign, &options, &summary, &err);
+    signing_close(&signing);
+    if (status != STATUS_OK) {
         result = command_fail(&err);
     } else if (summary.interrupted) {
         log_info("interrupted; go on with: assay run --resume %.8s --db %s, then assay compare %s "

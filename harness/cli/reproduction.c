@@ -123,38 +123,52 @@ static void append_no_spread(struct text *line, const struct reproduction *repro
         text_append(line, " Where this machine drifts, reproduce it again before you decide.");
 }
 
-void reproduction_append(struct text *out, const struct reproduction *reproduction)
+/* The verdict in a sentence. */
+static void append_headline(struct text *line, const struct reproduction *reproduction)
 {
     const struct stored_comparison *comparison = reproduction->comparison;
-    struct text line;
 
     switch (reproduction->verdict) {
     case REPRODUCTION_HELD:
-        text_append_format(out, "Reproduced: %s agrees with %s within %.3g %%.\n", comparison->b,
+        text_append_format(line, "Reproduced: %s agrees with %s within %.3g %%.", comparison->b,
                            comparison->a, reproduction->margin * 100);
         break;
     case REPRODUCTION_DIFFERS:
-        text_append_format(out, "Not reproduced: %s takes %.4g times as long as %s.\n",
+        text_append_format(line, "Not reproduced: %s takes %.4g times as long as %s.",
                            comparison->b, comparison->numbers.ratio.value, comparison->a);
         break;
     case REPRODUCTION_NOT_HERE:
-        text_append(out, "Not reproducible here: the two do not compare, for the reasons below\n");
+        text_append(line, "Not reproducible here: the two do not compare, for the reasons below");
         break;
     case REPRODUCTION_INCONCLUSIVE:
-        text_append_format(out,
+        text_append_format(line,
                            "Inconclusive: these trials neither show that %s agrees with %s nor "
-                           "that it does not.\n",
+                           "that it does not.",
                            comparison->b, comparison->a);
         break;
     }
-    if (!comparison->has_numbers)
+}
+
+static void append_wrapped(struct text *out, const char *indent, struct text *line)
+{
+    text_append(out, indent);
+    output_wrapped(out, text_ok(line) ? line->data : "", strlen(indent), output_columns());
+    text_finish(line);
+}
+
+void reproduction_append(struct text *out, const struct reproduction *reproduction)
+{
+    struct text line;
+
+    text_init(&line);
+    append_headline(&line, reproduction);
+    append_wrapped(out, "", &line);
+    if (!reproduction->comparison->has_numbers)
         return;
     text_init(&line);
     if (reproduction->has_spread)
         append_spread(&line, reproduction);
     else
         append_no_spread(&line, reproduction);
-    text_append(out, "  ");
-    output_wrapped(out, text_ok(&line) ? line.data : "", 2, output_columns());
-    text_finish(&line);
+    append_wrapped(out, "  ", &line);
 }

@@ -150,8 +150,12 @@ class Reproduce(CliTest):
         self.assert_worked_out_again("sd_log")
 
     def test_did_not_hold(self):
-        original = self.measure(**self.KNOWN)
-        call = self.reproduce(original, **self.SLOWER)
+        call = self.assay("key", "new", "--file", "k.key", "--json")
+        public, key = call.json()["public_key"], os.path.join(self.folder, "k.key")
+        original = self.measure(ASSAY_KEY=key, **self.KNOWN)
+        call = self.reproduce(original, ASSAY_KEY=key, **self.SLOWER)
+        verified = self.assay("verify", self.db, "--key", public)
+        self.assertEqual(verified.status, 0, verified.out)
         self.assertEqual(call.status, 1, call.out + call.err)
         told = call.json()
         self.assertEqual((told["verdict"], told["comparison"]["verdict"]),
