@@ -9,9 +9,10 @@
 
 enum { KEY_DEVICE = 'd', KEY_JITTER = 'j' };
 
-#define JITTER_NS (10 * (int64_t)1000000000)
-#define LOOK_NS 1000000000
-#define JITTER_MAX_NS (600 * (int64_t)1000000000)
+#define SECOND_NS ((int64_t)1000000000)
+#define JITTER_NS (10 * SECOND_NS)
+#define LOOK_NS SECOND_NS
+#define JITTER_MAX_NS (600 * SECOND_NS)
 
 static const char *member(const json_t *object, const char *key)
 {
@@ -20,12 +21,18 @@ static const char *member(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* In seconds of the test for jitter. */
 static bool show_progress(void *context, int64_t done_ns)
 {
     struct progress *progress = context;
 
-    (void)done_ns;
-    progress_tick(progress);
+    progress->done = (size_t)(done_ns / SECOND_NS);
+    if (progress->done >= progress->total)
+        progress_finish(progress);
+    else if (!progress->label[0])
+        progress_set(progress, "watching what is taken from a thread");
+    else
+        progress_tick(progress);
     return true;
 }
 
@@ -102,9 +109,8 @@ static int run(const struct command_line *line)
     }
     if (options.device && !strcmp(options.device, "none"))
         options.device = "";
-    progress_init(&progress, 1, command_has(line, KEY_QUIET));
+    progress_init(&progress, (size_t)(options.jitter_ns / SECOND_NS), command_has(line, KEY_QUIET));
     if (options.jitter_ns > 0) {
-        progress_set(&progress, "watching what is taken from a thread");
         options.tick = show_progress;
         options.context = &progress;
     }

@@ -161,6 +161,8 @@ static void watch_load(struct doctor *doctor, const struct doctor_options *optio
         return;
     if (options->jitter_ns > 0) {
         doctor->jitter = jitter_measure(options->jitter_ns, tick, &ticking);
+        if (options->tick)
+            options->tick(options->context, options->jitter_ns);
         doctor->has_jitter = true;
     } else {
         clock_sleep_until_ns(clock_monotonic_ns() + options->look_ns);

@@ -34,7 +34,8 @@ struct doctor_options {
     const json_t *specs;
     int64_t jitter_ns; /* length of the test for jitter and steal; 0: none, ... */
     int64_t look_ns;   /* ... and load is looked at for so long instead */
-    bool (*tick)(void *context, int64_t done_ns); /* during the test; false ends it; NULL: none */
+    /* During the test, false ends it, and once with jitter_ns when it is over; NULL: none. */
+    bool (*tick)(void *context, int64_t done_ns);
     void *context;
 };
 

@@ -348,10 +348,11 @@ static void check_load(struct doctor *doctor, int64_t capacity_ms)
     uses = processes_between(&doctor->before, &doctor->after, getpid(), &count);
     text_init(&names);
     for (size_t i = 0; i < count; i++) {
+        const double part = share(uses[i].cpu_ms, capacity_ms);
+
         seen += uses[i].cpu_ms;
-        if (i < 3)
-            text_append_format(&names, "%s%s %.0f %%", i ? ", " : "", uses[i].name,
-                               share(uses[i].cpu_ms, capacity_ms));
+        if (i < 3 && part >= 0.5)
+            text_append_format(&names, "%s%s %.0f %%", i ? ", " : "", uses[i].name, part);
     }
     if (names.length && seen < others - others / 4)
         text_append_format(
@@ -367,7 +368,9 @@ static void check_load(struct doctor *doctor, int64_t capacity_ms)
                     "stop them, or wait until they are done: ps aux --sort=-%cpu | head",
                     "%.0f %% of all processor time (idle: %.0f %%): %s", percent,
                     share(idle, capacity_ms),
-                    names.length ? names.data : "none of them can be seen from here");
+                    names.length ? names.data
+                    : seen > 0   ? "many that take little each"
+                                 : "none of them can be seen from here");
     text_finish(&names);
     free(uses);
 }
