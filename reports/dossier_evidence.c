@@ -1,4 +1,5 @@
 /* Sections 8 and 10 of a dossier: decisions, signatures; asked of the store. */
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
+#include "reports/number.h"
 #include "results/key.h"
 #include "results/ledger.h"
 
@@ -38,14 +40,42 @@ const char *dossier_column(sqlite3_stmt *row, int i)
 
 /* ---- 8. decisions ---- */
 
-static void append_number(struct text *out, const json_t *object, const char *key)
+static double number_of(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
-    if (json_is_number(value))
-        text_append_format(out, "%.4g", json_number_value(value));
-    else
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* "0.860 [0.651, 1.14]" */
+static void append_ratio(struct text *out, const json_t *ratio)
+{
+    const double value = number_of(ratio, "value"), lo = number_of(ratio, "lo"),
+                 hi = number_of(ratio, "hi");
+    const int digits = isnan(lo) || isnan(hi) ? 4 : 1 + number_digits(value, lo, hi);
+    char text[NUMBER_SIZE];
+
+    if (isnan(value)) {
         text_append(out, "<span class=\"soft\">not told</span>");
+        return;
+    }
+    text_append(out, number_format_digits(value, digits, text));
+    if (isnan(lo) || isnan(hi)) {
+        text_append(out, " <span class=\"soft\">without an interval</span>");
+        return;
+    }
+    text_append_format(out, " [%s, ", number_format_digits(lo, digits, text));
+    text_append_format(out, "%s]", number_format_digits(hi, digits, text));
+}
+
+static void append_margin(struct text *out, const json_t *object)
+{
+    const double margin = number_of(object, "margin");
+
+    if (isnan(margin))
+        text_append(out, "<span class=\"soft\">not told</span>");
+    else
+        text_append_format(out, "%.4g %%", 100 * margin);
 }
 
 /* columns: 0 utc_ns, 1 kind, 2 a, 3 b, 4 verdict, 5 body */
@@ -68,17 +98,11 @@ static void append_comparison(struct text *out, sqlite3_stmt *row)
     text_append(out, "</code></td><td><b>");
     html_known(out, dossier_column(row, 4));
     text_append(out, "</b></td><td class=\"num\">");
-    append_number(out, ratio, "value");
-    text_append(out, " [");
-    append_number(out, ratio, "lo");
-    text_append(out, ", ");
-    append_number(out, ratio, "hi");
-    text_append(out, "]</td><td class=\"num\">");
-    append_number(out,
-                  reproduce                 ? reproduce
-                  : json_is_object(numbers) ? numbers
-                                            : json_object_get(body, "gate"),
-                  "margin");
+    append_ratio(out, ratio);
+    text_append(out, "</td><td class=\"num\">");
+    append_margin(out, reproduce                 ? reproduce
+                       : json_is_object(numbers) ? numbers
+                                                 : json_object_get(body, "gate"));
     text_append(out, "</td></tr>\n");
     json_decref(body);
 }
