@@ -116,6 +116,7 @@ static int run_plan(const struct command_line *line, struct store *store, const 
     struct error err = ERROR_INIT;
     struct signing signing;
     enum status status;
+    char again[80];
     int result;
 
     if (signing_open(&signing, &err) != STATUS_OK)
@@ -129,7 +130,10 @@ static int run_plan(const struct command_line *line, struct store *store, const 
     if (status == STATUS_OK)
         status = campaign_run(&campaign, &options, &summary, &err);
     signing_close(&signing);
-    if (status != STATUS_OK) {
+    if (status == STATUS_UNAVAILABLE) { /* the protocol refuses this machine */
+        snprintf(again, sizeof(again), "%.8s/1", campaign.uid);
+        result = tell_why_not(line, original, again, err.message);
+    } else if (status != STATUS_OK) {
         result = command_fail(&err);
     } else if (summary.interrupted) {
         log_info("interrupted; go on with: assay run --resume %.8s --db %s, then assay compare %s "

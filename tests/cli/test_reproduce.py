@@ -185,6 +185,16 @@ class Reproduce(CliTest):
         self.assertEqual(self.assay("reproduce", original, "--margin", "2", "--db",
                                     self.db).status, 2)
 
+    def test_a_machine_that_the_protocol_refuses(self):
+        root = self.machine("tuned_server")
+        self.EVIDENCE += "doctor: {refuse: spoils}\n"
+        original = self.measure(ASSAY_HOST_ROOT=root)
+        call = self.reproduce(original, ASSAY_HOST_ROOT=root,
+                              ASSAY_NULL="launch_ns=200000,seed=1,power_mw=1,foreign=1")
+        self.assertEqual(call.status, 2, call.out + call.err)
+        self.assertEqual(call.json()["verdict"], "not_reproducible_here")
+        self.assertIn("null:0 processes", call.json()["reason"])
+
     def test_a_first_look_is_no_evidence(self):
         self.assertEqual(self.run_synthetic().status, 0)
         call = self.reproduce("last/1")
