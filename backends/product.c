@@ -94,15 +94,18 @@ static enum status check_shape(const struct product_shape *shape, struct error *
     return STATUS_OK;
 }
 
-/* Where the backend left a reading of why there are none, that is told, too. */
-static enum status fail_none(const struct device *device, struct error *err)
+const char *device_no_products_reason(const struct device *device)
 {
     const struct reading *reading = reading_find(&device->info.readings, "device.products");
 
+    return reading != NULL && reading->reason != NULL ? reading->reason
+                                                      : "`assay devices -v` tells what was tried";
+}
+
+static enum status fail_none(const struct device *device, struct error *err)
+{
     return error_set(err, STATUS_UNSUPPORTED, "no vendor matrix product: %s",
-                     reading != NULL && reading->reason != NULL
-                         ? reading->reason
-                         : "`assay devices -v` tells what was tried");
+                     device_no_products_reason(device));
 }
 
 enum status device_product_create(struct device *device, const struct product_shape *shape,

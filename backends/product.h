@@ -78,6 +78,9 @@ struct product {
 };
 
 bool device_has_products(const struct device *device);
+/* Why a device has none, as its backend left it in the reading "device.products", else where to
+ * look. */
+const char *device_no_products_reason(const struct device *device);
 /*
  * UNSUPPORTED: the device has no vendor product, or the library does not do this one (its answer
  * is in the message). INVALID: an empty matrix, a stride shorter than its rows, a transposed C,

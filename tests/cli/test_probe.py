@@ -188,6 +188,16 @@ class Probe(CliTest):
         run = self.assay("run", small, "--device", "cuda:0", "--protocol", self.fast(), "--db",
                          self.db, **refusing)
         self.assertEqual(run.status, 0, run.err)
+        # The vendor arm says which call refused, not only that there is none.
+        product = self.write("product.yaml", "workload: product\nversion: 1\nkind: matmul\n"
+                             "description: small\nprecisions: [fp32]\n"
+                             "matmul: {shapes: [{m: 8, n: 8, k: 8}]}\n")
+        self.assay("run", product, "--device", "cuda:0", "--arm", "vendor", "--protocol",
+                   self.fast(), "--db", self.db, **refusing)
+        reasons = {message for message, in self.query(
+            "SELECT message FROM trial_end WHERE status = 'unsupported'")}
+        self.assertEqual(len(reasons), 1)
+        self.assertIn("so no vendor arm: cublasLtCreate: CUBLAS_STATUS", reasons.pop())
 
     def test_a_stand_in_for_any_library_marks_the_device(self):
         real = self.assay("devices", "cpu", "--json").json()[0]

@@ -49,9 +49,8 @@ enum status products_create(struct device *device, const struct workload_case *w
 
     if (work->arm == ARM_VENDOR && !device_has_products(device))
         return error_set(err, STATUS_UNSUPPORTED,
-                         "%s has no vendor matrix product, so no vendor arm: `assay devices -v` "
-                         "tells which libraries were tried",
-                         device->info.name);
+                         "%s has no vendor matrix product, so no vendor arm: %s",
+                         device->info.name, device_no_products_reason(device));
     products = calloc(1, sizeof(*products));
     if (!products)
         return error_set(err, STATUS_NO_MEMORY, "matrix product: out of memory");
