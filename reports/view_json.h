@@ -16,11 +16,11 @@ struct view_interval view_json_interval(const json_t *object, const char *key);
 /* A list that is always initialised; what cannot be read becomes one reading that says so. */
 void view_json_readings(const json_t *object, const char *key, struct reading_list *ret);
 
-/* view_estimate.c */
-/* Fills a zeroed one from the array of trials; false: out of memory. */
+/* view_origin.c: fills a zeroed one from the array of trials; false: out of memory. */
 bool view_origin_read(const json_t *trials, struct view_origin *ret);
 void view_origin_finish(struct view_origin *origin);
 
+/* view_estimate.c */
 bool view_estimate_read(const json_t *json, struct view_estimate *ret);
 /*
  * The analysis counts the trials it stands on from 0; people count a cell's planned trials from 1,

@@ -10,6 +10,14 @@
 #define HOST_ROOT "variable.ASSAY_HOST_ROOT"
 #define LIBRARY "variable.ASSAY_LIB_"
 
+/* Set to nothing is as not set; what was withheld was something. */
+static bool is_set(const json_t *reading)
+{
+    const char *value = view_json_string(reading, "value");
+
+    return reading && (!value || value[0]);
+}
+
 /* False: out of memory. The first that is told stays. */
 static bool keep(const json_t *readings, const char *name, char **ret)
 {
@@ -17,7 +25,7 @@ static bool keep(const json_t *readings, const char *name, char **ret)
     const char *value = view_json_string(reading, "value");
     struct text text;
 
-    if (*ret || !reading)
+    if (*ret || !is_set(reading))
         return true;
     text_init(&text);
     if (value)
@@ -70,7 +78,7 @@ static bool keep_libraries(json_t *readings, const json_t *components, char **re
     text_init(&names);
     json_object_foreach(readings, name, reading)
     {
-        if (strncmp(name, LIBRARY, strlen(LIBRARY)) != 0 ||
+        if (strncmp(name, LIBRARY, strlen(LIBRARY)) != 0 || !is_set(reading) ||
             !was_mapped(components, view_json_text(reading, "value")))
             continue;
         text_append(&names, names.length > 0 ? ", " : "");

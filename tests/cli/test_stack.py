@@ -133,6 +133,12 @@ class Stack(CliTest):
                                **self.small(ASSAY_CC=cc))
         self.assert_caught(record, os.path.realpath(cc))
 
+    def test_what_is_set_to_nothing_is_nobody_elses_word(self):
+        self.assertEqual(self.run_synthetic(ASSAY_HOST_ROOT="", ASSAY_LIB_CUDA="").status, 0)
+        shown = self.assay("show", "last/1", "--db", self.db).out
+        self.assertNotIn("taken from the folder", " ".join(shown.split()))
+        self.assertNotIn("Files were chosen", shown)
+
     def test_drivers_and_firmware_of_a_recorded_machine(self):
         root = self.machine("cloud_guest")
         for path, content in {
