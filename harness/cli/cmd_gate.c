@@ -67,13 +67,11 @@ const struct command command_gate = {
         "ledger, is worked out again by `assay verify` and listed in a dossier. Where the "
         "database cannot be written, a warning says that it is not recorded; the exit status is "
         "the decision's all the same. Being written to takes a file of an older assay forward, "
-        "which "
-        "is said; --no-record leaves the file as it is.\n"
+        "which is said; --no-record leaves the file as it is.\n"
         "\n"
         "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
         "compare, or wrong arguments; 3: inconclusive. 4 and above: the command itself failed. A "
-        "single CAMPAIGN is "
-        "one that `assay ab` made: a is the baseline, b the candidate.",
+        "single CAMPAIGN is one that `assay ab` made: a is the baseline, b the candidate.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
