@@ -256,7 +256,7 @@ static enum status parse_head(struct verify_tree *tree, struct error *err)
         memcpy(size, text, (size_t)(colon - text));
         text = colon + 1;
     }
-    if ((colon && !text_parse_i64(size, &tree->expected_size)) || tree->expected_size < -1 ||
+    if ((colon && (!text_parse_i64(size, &tree->expected_size) || tree->expected_size < 0)) ||
         !digest_from_hex(text, &tree->expected))
         return error_set(
             err, STATUS_INVALID,

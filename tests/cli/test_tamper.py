@@ -473,7 +473,8 @@ class Tamper(CliTest):
             self.assertTrue(verify.Verifier(path).run(), size)
 
     def test_wrong_options(self):
-        self.assertEqual(self.assay("verify", self.copy(), "--expect-head", "x").status, 2)
+        for head in ("x", "-1:" + self.head.split(":")[1], ":" + self.head):
+            self.assertEqual(self.assay("verify", self.copy(), "--expect-head", head).status, 2, head)
         self.assertEqual(self.assay("verify", self.copy(), "--key", "x").status, 2)
 
     def test_reads_only(self):
