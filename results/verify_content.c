@@ -259,10 +259,21 @@ static void check_stacks(struct verify *verify)
     sqlite3_finalize(members);
 }
 
+/* What was measured here has nothing that could have been left out of a bundle. */
+static void check_withheld(struct verify *verify)
+{
+    if (verify->summary->schema_version >= 5 &&
+        verify_ask(verify, "SELECT count(*) FROM withheld WHERE NOT EXISTS (SELECT 1 FROM bundle)",
+                   0, 0, VERIFY_CONTENT) > 0)
+        verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "withheld", NULL,
+                    "names what a bundle left out, and nothing in this file came in a bundle");
+}
+
 enum status verify_content(struct verify *verify, struct error *err)
 {
-    static void (*const checks[])(struct verify *) = {
-        check_bodies, check_readings, check_sets, check_devices, check_components, check_stacks};
+    static void (*const checks[])(struct verify *) = {check_bodies,  check_readings,   check_sets,
+                                                      check_devices, check_components, check_stacks,
+                                                      check_withheld};
 
     (void)err;
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -377,6 +377,19 @@ class Tamper(CliTest):
             for found in self.both(path):
                 self.assertEqual({f[:2] for f in found}, {("schema", name)})
 
+    def test_withheld_as_a_cover(self):
+        """A text that was changed, and said to be left out of a bundle that there never was."""
+        path = os.path.join(self.folder, "covered.db")
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", path)
+        self.assertEqual(call.status, 0, call.err)
+        with forge.Forgery(path) as forgery:
+            forgery.db.execute("INSERT INTO withheld SELECT 'content', lower(hex(protocol)), 'body',"
+                               " zeroblob(32) FROM campaign")
+            forgery.db.execute("UPDATE content SET body = '{}' WHERE digest = (SELECT protocol FROM campaign)")
+            forgery.rewrite()
+        for found in self.both(path):
+            self.assertIn(("content", "withheld", None), found)
+
     def test_key_that_anybody_can_sign_with(self):
         """Points of small order, and the smallest forgery under them: R the neutral element, S 0."""
         neutral = b"\1" + bytes(31)

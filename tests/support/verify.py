@@ -358,9 +358,14 @@ class Verifier:
         if stored != made and (table, str(key)) not in self.withheld:
             self.wrong("content", table, key, "its digest is not that of what it says")
 
+    def came_in_bundles(self):
+        return bool(self.ask("SELECT 1 FROM bundle"))
+
     def content(self):
         if self.version >= 5:
             self.withheld = set(self.ask("SELECT table_name, key FROM withheld"))
+            if self.withheld and not self.came_in_bundles():
+                self.wrong("content", "withheld", None, "nothing in this file came in a bundle")
         for digest, body in self.ask("SELECT digest, body FROM content"):
             body = body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body
             self.expect("content", digest.hex(), digest,

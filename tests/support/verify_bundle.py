@@ -337,6 +337,9 @@ class Bundle(verify.Verifier):
         except (sqlite3.Error, ValueError, TypeError) as error:
             self.wrong("complete", None, None, "the rows do not go together: %s" % error)
 
+    def came_in_bundles(self):
+        return True
+
     def insert(self, table, row):
         info = {r[1]: r for r in self.db.execute("SELECT * FROM pragma_table_info(?)", (table,))}
         if not info or not set(row) <= set(info):
