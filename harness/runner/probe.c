@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "backends/backend.h"
 #include "harness/core/digest.h"
@@ -258,11 +259,20 @@ static const json_t *same_processor(const json_t *probe, const json_t *backend,
     return NULL;
 }
 
+#define UUID_DIGITS_MIN 4
+
+/* 4 or more digits of a UUID, behind "GPU-" or "MIG-", which all of a kind have in common. */
+static bool begins_uuid(const char *spec, const char *uuid)
+{
+    const char *dash = strchr(uuid, '-');
+    const size_t kind = dash && dash - uuid <= 4 ? (size_t)(dash + 1 - uuid) : 0;
+
+    return strlen(spec) >= kind + UUID_DIGITS_MIN && !strncasecmp(spec, uuid, strlen(spec));
+}
+
 static bool matches(const json_t *probe, const json_t *backend, const json_t *device,
                     const char *spec)
 {
-    const char *uuid = member(device, "uuid");
-
     if (!spec) {
         const json_t *same =
             is_plain(backend, device) ? same_processor(probe, backend, device) : NULL;
@@ -274,7 +284,7 @@ static bool matches(const json_t *probe, const json_t *backend, const json_t *de
         return is_plain(backend, device) && !same;
     }
     return !strcmp(spec, member(device, "spec")) || !strcmp(spec, member(backend, "backend")) ||
-           (strlen(spec) >= 4 && !strncmp(spec, uuid, strlen(spec)));
+           begins_uuid(spec, member(device, "uuid"));
 }
 
 /* Why nothing matched: the backend's reason when one was named, else what there is. */
@@ -355,6 +365,16 @@ enum status probe_select(const json_t *probe, const char *spec, json_t **ret, st
 
         json_decref(selected);
         return status;
+    }
+    /* A backend's name means all its devices; a UUID means one. */
+    device = json_array_get(selected, 0);
+    if (spec && json_array_size(selected) > 1 && begins_uuid(spec, member(device, "uuid")) &&
+        strcmp(spec, member(device, "backend")) != 0) {
+        error_set(err, STATUS_INVALID,
+                  "\"%s\" begins the UUID of both %s and %s; give more of it or name the device so",
+                  spec, member(device, "spec"), member(json_array_get(selected, 1), "spec"));
+        json_decref(selected);
+        return STATUS_INVALID;
     }
     if (!spec)
         warn_of_failures(probe);

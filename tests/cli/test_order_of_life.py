@@ -141,6 +141,17 @@ class Words(CliTest):
         self.assertIn("/nowhere/cc", call.err)
         self.assertEqual(self.assay("devices", "--lib", "nonsense").status, 2)
 
+    def test_a_uuid_names_one_device(self):
+        plan = self.assay("run", "synthetic", "--dry-run", "--device", "NULL-00000001")
+        self.assertEqual(plan.status, 0, plan.err)
+        self.assertIn("on null:1", plan.out)
+        self.assertNotIn("on null:0", plan.out)
+        for spec, word in (("null-0000", "begins the UUID of both null:0 and null:1"),
+                           ("null-", "no device"), ("null-000", "no device")):
+            refused = self.assay("run", "synthetic", "--dry-run", "--device", spec)
+            self.assertEqual(refused.status, 2, refused.out)
+            self.assertIn(word, refused.err)
+
     def test_a_variable_that_cannot_be_read_is_refused(self):
         for name in ("ASSAY_PROBE_TIMEOUT", "ASSAY_CC_TIMEOUT", "ASSAY_TOOL_TIMEOUT"):
             for value in ("soon", "5", "-1s", "0s"):
