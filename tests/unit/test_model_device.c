@@ -281,6 +281,7 @@ static void test_choices(void **state)
         "{}",
         "{\"gemm\": {\"lanes\": 1, \"register_rows\": 7}, \"rows\": {\"lanes\": 1}}",
         "{\"gemm\": {\"lanes\": 0, \"register_rows\": 8}, \"rows\": {\"lanes\": 1}}",
+        "{\"gemm\": {\"lanes\": 33, \"register_rows\": 4}, \"rows\": {\"lanes\": 1}}",
         "{\"gemm\": {\"lanes\": 1, \"register_rows\": 8}, \"rows\": {\"lanes\": 1.5}}",
     };
     struct workload_case work = {.precision = PRECISION_FP32, .arm = ARM_PORTABLE};

@@ -3,6 +3,7 @@
  * all. The rule is that of ops_choose.c: best of a few launches, and a later candidate must win by
  * a clear MARGIN, since the order of sums, and so the bytes of a result, depend on the choice.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "harness/core/clock.h"
@@ -24,9 +25,17 @@ struct task {
     struct product_types types;
 };
 
+#define ACROSS 16
+
+/* Lanes beside whole rows of a tile would race with the next tile for its elements. */
+static bool fill_tile(uint32_t lanes)
+{
+    return lanes < ACROSS || lanes % ACROSS == 0;
+}
+
 static struct ops_tile lanes_tile(uint32_t lanes)
 {
-    const uint32_t across = lanes < 16 ? lanes : 16, down = lanes / across;
+    const uint32_t across = lanes < ACROSS ? lanes : ACROSS, down = lanes / across;
 
     return (struct ops_tile){lanes, 4, 4, 4 * down, 4 * across, 16};
 }
@@ -128,6 +137,11 @@ static enum status try_all(struct products *products, const struct task *task, s
     for (size_t i = 0; i < count && !hopeless; i++) {
         const size_t tiles = lanes[i] == 1 ? sizeof(single_tiles) / sizeof(single_tiles[0]) : 1;
 
+        if (!fill_tile(lanes[i])) {
+            error_set(&refusal, STATUS_UNSUPPORTED, "%" PRIu32 " lanes are no multiple of %d",
+                      lanes[i], ACROSS);
+            continue;
+        }
         for (size_t t = 0; t < tiles; t++) {
             const struct ops_tile tile = lanes[i] == 1 ? single_tiles[t] : lanes_tile(lanes[i]);
             const enum status status =
@@ -147,6 +161,8 @@ static enum status try_all(struct products *products, const struct task *task, s
 static bool tile_of(uint32_t lanes, uint32_t register_rows, struct ops_tile *ret)
 {
     if (lanes != 1) {
+        if (!fill_tile(lanes))
+            return false;
         *ret = lanes_tile(lanes);
         return ret->reg_m == register_rows;
     }
