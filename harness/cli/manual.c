@@ -222,8 +222,11 @@ void manual_append_overview(struct text *out)
     char lead[32];
 
     text_append(out, "Usage: assay COMMAND [OPTION]... [ARGUMENT]...\n\n");
-    text_append(out, "Measures AI workloads on devices under a declared protocol, and keeps every\n"
-                     "result with its provenance in an SQLite database.\n\nCommands:\n");
+    output_wrapped(out,
+                   "Measures AI workloads on devices under a declared protocol, and keeps every "
+                   "result with its provenance in an SQLite database.",
+                   0, output_columns());
+    text_append(out, "\nCommands:\n");
     for (size_t i = 0; i < count; i++) {
         if (commands[i]->hidden)
             continue;
@@ -235,5 +238,7 @@ void manual_append_overview(struct text *out)
         snprintf(lead, sizeof(lead), "  %3d  ", exits[i].value);
         output_hanging(out, lead, exits[i].meaning, text_columns(lead), columns);
     }
-    text_append(out, "\n`assay COMMAND --help` tells about one; the manual page is assay(1).\n");
+    text_append_char(out, '\n');
+    output_wrapped(out, "`assay COMMAND --help` tells about one; the manual page is assay(1).", 0,
+                   output_columns());
 }

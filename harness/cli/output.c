@@ -81,6 +81,34 @@ static void append_words(struct text *out, const char *string, size_t column, si
     text_append_char(out, '\n');
 }
 
+/* Bytes of a line before what goes on below: to its second column, or its indentation. */
+static size_t lead_of(const char *line, size_t columns)
+{
+    const size_t indent = strspn(line, " ");
+    const char *gap = strstr(line + indent, "  ");
+    const size_t length = gap ? (size_t)(gap - line) + strspn(gap, " ") : 0;
+
+    return length > 0 && line[length] && length <= columns / 3 * 2 ? length : indent;
+}
+
+static void append_line(struct text *out, const char *line, size_t columns)
+{
+    const size_t lead = lead_of(line, columns), indent = strspn(line, " ");
+    char *begin;
+
+    if (text_columns(line) <= columns || !line[lead]) {
+        text_append_format(out, "%s\n", line);
+        return;
+    }
+    begin = strndup(line, lead);
+    if (begin)
+        output_hanging(out, begin, line + lead, lead > indent ? text_columns(begin) : indent + 4,
+                       columns);
+    else
+        out->failed = true;
+    free(begin);
+}
+
 void output_append_lines(struct text *out, const char *string)
 {
     const size_t columns = output_terminal_columns();
@@ -90,17 +118,13 @@ void output_append_lines(struct text *out, const char *string)
         return;
     }
     while (*string) {
-        const size_t length = strcspn(string, "\n"), indent = strspn(string, " ");
+        const size_t length = strcspn(string, "\n");
         char *line = strndup(string, length);
 
-        if (!line) {
+        if (line)
+            append_line(out, line, columns);
+        else
             out->failed = true;
-        } else if (text_columns(line) <= columns || indent >= length) {
-            text_append_format(out, "%s\n", line);
-        } else {
-            text_append_format(out, "%*s", (int)indent, "");
-            append_words(out, line + indent, indent, indent + 4, columns);
-        }
         free(line);
         string += length + (string[length] == '\n');
     }

@@ -15,8 +15,9 @@ int output_json(json_t *json);
 int output_text(struct text *text);
 
 /*
- * Appends lines; where standard output is a terminal, those that are too long for it go on below,
- * indented by 4 more.
+ * Appends lines; where standard output is a terminal, those that are too long for it go on below:
+ * under their second column, where it has two blanks before it and a third of the width at least,
+ * else indented by 4 more.
  */
 void output_append_lines(struct text *out, const char *string);
 

@@ -3,20 +3,16 @@
 usage: test_probe.py BROKEN_DRIVER SHIM SHIM_OF_ONEDNN
 """
 
-import fcntl
 import hashlib
 import os
-import pty
 import shutil
-import struct
 import subprocess
 import sys
-import termios
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest, pocl_cache, run_tests  # noqa: E402
+from assay_cli import CliTest, pocl_cache, run_tests  # noqa: E402
 
 BROKEN, SHIM, ONEDNN = sys.argv[1:]
 
@@ -233,35 +229,9 @@ class Probe(CliTest):
             self.assertIn("package " + compiler["package"]["name"],
                           self.assay("devices", "cpu", "-v").out)
 
-    def columns_of(self, columns, *words):
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-        child = subprocess.Popen([ASSAY, "devices", *words], stdin=subprocess.DEVNULL, stdout=slave,
-                                 stderr=subprocess.DEVNULL, env=self.environment())
-        os.close(slave)
-        out = b""
-        while True:
-            try:
-                part = os.read(master, 65536)
-            except OSError:
-                part = b""
-            if not part:
-                break
-            out += part
-        os.close(master)
-        self.assertEqual(child.wait(), 0)
-        return out.decode().replace("\r\n", "\n").splitlines()
-
     def test_lines_end_at_words_on_a_terminal(self):
-        piped = " ".join(self.assay("devices", "-v", "cpu").out.split())
         for columns in (80, 120):
-            lines = self.columns_of(columns, "-v", "cpu")
-            for line in lines:
-                # Beyond the edge goes only what has no blank to break at.
-                if len(line) > columns:
-                    self.assertLess(len(line.split()), 3, line)
-                    self.assertTrue(any(len(word) > columns - 24 for word in line.split()), line)
-            self.assertEqual(" ".join(" ".join(lines).split()), piped)
+            self.assert_lines_end_at_words(columns, "devices", "-v", "cpu")
 
 
 if __name__ == "__main__":

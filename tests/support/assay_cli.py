@@ -2,14 +2,18 @@
 
 import atexit
 import contextlib
+import fcntl
 import functools
 import json
 import os
+import pty
 import re
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 ASSAY = os.path.abspath(os.environ["ASSAY"])  # the executable, set by ctest; tests have folders of their own
@@ -69,6 +73,37 @@ class CliTest(unittest.TestCase):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               env=self.environment(**environment), check=False)
         return Call(done.returncode, done.stdout, done.stderr)
+
+    def lines_on_terminal(self, columns, *words):
+        """What a call that is done writes on a terminal of so many columns."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        child = subprocess.Popen([ASSAY, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=slave,
+                                 stderr=subprocess.DEVNULL, env=self.environment())
+        os.close(slave)
+        out = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:
+                part = b""
+            if not part:
+                break
+            out += part
+        os.close(master)
+        self.assertEqual(child.wait(), 0)
+        return re.sub(r"\x1b\[[0-9;]*m", "", out.decode()).replace("\r\n", "\n").splitlines()
+
+    def assert_lines_end_at_words(self, columns, *words):
+        """Beyond the edge goes only what has no blank to break at, and nothing is lost."""
+        lines = self.lines_on_terminal(columns, *words)
+        for line in lines:
+            if len(line) > columns:
+                before, _, last = line.rpartition(" ")
+                self.assertLessEqual(len(before), columns, line)
+                self.assertGreater(len(last), columns - 24, line)
+        self.assertEqual(" ".join(lines).split(), self.assay(*words).out.split())
+        return lines
 
     def start(self, *words, **environment):
         return subprocess.Popen([ASSAY, *words], cwd=self.folder, stdin=subprocess.DEVNULL,
