@@ -15,8 +15,10 @@ struct cuda_telemetry {
     struct telemetry base;
     const struct nvml_api *api;
     struct nvmlDevice_st *device; /* the board */
-    /* Whose memory and processes count: a slice of MIG where it is one, else the board. */
+    /* Whose memory and processes count: a slice of MIG where it is one, else the board. NULL: a
+     * slice of which NVML gives no handle, with its result; the board's would be others', too. */
     struct nvmlDevice_st *slice;
+    unsigned no_slice;
 };
 
 /* One channel: how it is asked. NVML_OUR_SUCCESS and the value, or NVML's result. */
@@ -197,6 +199,8 @@ static const struct source sources[] = {
 static unsigned ask_source(const struct cuda_telemetry *self, const struct source *source,
                            int64_t *ret)
 {
+    if (source->of_slice && self->slice == NULL)
+        return self->no_slice;
     return source->read(self->api, source->of_slice ? self->slice : self->device, ret);
 }
 
@@ -290,7 +294,9 @@ static void add_processes(const struct cuda_telemetry *self, struct reading_list
         list->failed = true;
         return;
     }
-    if (api->nvmlDeviceGetComputeRunningProcesses_v2 != NULL)
+    if (self->slice == NULL)
+        result = self->no_slice;
+    else if (api->nvmlDeviceGetComputeRunningProcesses_v2 != NULL)
         result = api->nvmlDeviceGetComputeRunningProcesses_v2(self->slice, &count, processes);
     else if (api->nvmlDeviceGetComputeRunningProcesses_v3 != NULL)
         result = api->nvmlDeviceGetComputeRunningProcesses_v3(self->slice, &count, processes);
@@ -420,21 +426,25 @@ static void fill_channels(const struct cuda_telemetry *self)
     }
 }
 
-/* NVML's handle of the slice of MIG that a device is; of the board where it is none. */
-static struct nvmlDevice_st *find_slice(struct cuda_state *state, int device, const char *pci,
-                                        struct nvmlDevice_st *board)
+static void find_slice(struct cuda_telemetry *self, struct cuda_state *state, int device,
+                       const char *pci)
 {
-    struct nvmlDevice_st *slice = NULL;
     const char *source;
     char *uuid = NULL;
 
-    if (state->nvml.nvmlDeviceGetHandleByUUID != NULL &&
-        cuda_device_uuid(state, device, pci, &uuid, &source, NULL) == STATUS_OK &&
-        strncmp(uuid, "MIG-", 4) == 0 &&
-        state->nvml.nvmlDeviceGetHandleByUUID(uuid, &slice) != NVML_OUR_SUCCESS)
-        slice = NULL;
+    self->slice = self->device;
+    if (cuda_device_uuid(state, device, pci, &uuid, &source, NULL) == STATUS_OK &&
+        strncmp(uuid, "MIG-", 4) == 0) {
+        self->slice = NULL;
+        self->no_slice = state->nvml.nvmlDeviceGetHandleByUUID != NULL
+                             ? state->nvml.nvmlDeviceGetHandleByUUID(uuid, &self->slice)
+                             : FUNCTION_NOT_FOUND;
+        if (self->no_slice != NVML_OUR_SUCCESS)
+            self->slice = NULL;
+        else if (self->slice == NULL)
+            self->no_slice = FUNCTION_NOT_FOUND;
+    }
     free(uuid);
-    return slice != NULL ? slice : board;
 }
 
 enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,
@@ -467,7 +477,7 @@ enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct 
     self->base.channel_count = SOURCES;
     self->api = &state->nvml;
     self->device = device;
-    self->slice = find_slice(state, ordinal, pci, device);
+    find_slice(self, state, ordinal, pci);
     fill_channels(self);
     *ret = &self->base;
     return STATUS_OK;

@@ -39,12 +39,12 @@ void probe_libraries(json_t *probe);
 int probe_child_main(const char *backend, bool libraries);
 
 /*
- * Devices for a request. `spec` is "opencl:0", "opencl" (all its devices), a UUID's prefix with 4 or
- * more digits ("GPU-a0a1"; INVALID where it begins several), or NULL: every device that is not hidden and not simulated, of several views of this
- * machine's processor (cpu, PoCL) only the first backend's, with a warning for each backend whose
- * child failed. New array of the device objects, each with "backend" added. NOT_FOUND: no such
- * device (lists what there is); UNAVAILABLE: the backend's reason, or that there is no usable
- * device at all.
+ * Devices for a request. `spec` is "opencl:0", "opencl" (all its devices), a UUID's prefix with 4
+ * or more digits ("GPU-a0a1"; INVALID where it begins several), or NULL: every device that is not
+ * hidden and not simulated, of several views of this machine's processor (cpu, PoCL) only the first
+ * backend's, with a warning for each backend whose child failed. New array of the device objects,
+ * each with "backend" added. NOT_FOUND: no such device (lists what there is); UNAVAILABLE: the
+ * backend's reason, or that there is no usable device at all.
  */
 enum status probe_select(const json_t *probe, const char *spec, json_t **ret, struct error *err);
 

@@ -1,8 +1,9 @@
 /*
  * A stand-in for NVML, of a device that has some things and not others: no fan, no right to read
  * PCIe replays. Power, energy and clocks move as time goes by. With ASSAY_SHIM_MIG set the device
- * is a slice of MIG, whose user may not ask the board for memory and processes; with
- * ASSAY_SHIM_NVML_535 entries of processes are as the first drivers of 535 had them.
+ * is a slice of MIG, whose user may not ask the board for memory and processes, and with
+ * ASSAY_SHIM_MIG_HIDDEN, too, one that NVML does not find; with ASSAY_SHIM_NVML_535 entries of
+ * processes are as the first drivers of 535 had them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,8 @@ unsigned nvmlDeviceGetHandleByPciBusId_v2(const char *id, struct nvmlDevice_st *
 unsigned nvmlDeviceGetHandleByUUID(const char *uuid, struct nvmlDevice_st **device)
 {
     SHIM_FAULT(unsigned, nvmlDeviceGetHandleByUUID);
-    if (!has_mig() || strcmp(uuid, "MIG-b0b1b2b3-b4b5-b6b7-b8b9-babbbcbdbebf") != 0)
+    if (!has_mig() || getenv("ASSAY_SHIM_MIG_HIDDEN") != NULL ||
+        strcmp(uuid, "MIG-b0b1b2b3-b4b5-b6b7-b8b9-babbbcbdbebf") != 0)
         return 6; /* NVML_ERROR_NOT_FOUND */
     *device = &slice;
     return 0;

@@ -100,6 +100,32 @@ static void test_slice(void **state)
     unsetenv("ASSAY_SHIM_MIG");
 }
 
+/* The board's memory and processes are not taken for those of a slice that NVML does not find. */
+static void test_hidden_slice(void **state)
+{
+    const struct reading *reading;
+    struct telemetry *telemetry;
+    struct reading_list list;
+
+    (void)state;
+    setenv("ASSAY_SHIM_MIG", "1", 1);
+    setenv("ASSAY_SHIM_MIG_HIDDEN", "1", 1);
+    telemetry = open_telemetry();
+    assert_uuid(SLICE);
+    assert_channel(telemetry, "memory_used_bytes", "(6)");
+    assert_channel(telemetry, "power_mw", "");
+    reading_list_init(&list);
+    assert_int_equal(telemetry_edges(telemetry, &list, NULL), STATUS_OK);
+    reading = reading_find(&list, "device.processes");
+    assert_non_null(reading);
+    assert_int_not_equal(reading->status, READING_MEASURED);
+    assert_non_null(strstr(reading->reason, "(6)"));
+    reading_list_finish(&list);
+    telemetry_close(telemetry);
+    unsetenv("ASSAY_SHIM_MIG_HIDDEN");
+    unsetenv("ASSAY_SHIM_MIG");
+}
+
 static void test_longer_entries(void **state)
 {
     struct telemetry *telemetry;
@@ -117,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_board),
         cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_hidden_slice),
         cmocka_unit_test(test_longer_entries),
     };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
