@@ -4,11 +4,13 @@ Written from RFC 3161, RFC 5652 (CMS), RFC 5816 and RFC 5280; needs python3-cryp
 """
 
 import datetime
+import re
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
+from cryptography.hazmat.primitives.serialization import Encoding
 
 import verify
 
@@ -127,15 +129,19 @@ class Stamp:
              "what was signed is no time stamp")
         need(parts(self.values[MESSAGE_DIGEST])[0][1] == digest(self.digest, self.content),
              "what was signed is another time stamp")
-        key = certificate.public_key()
-        if isinstance(key, rsa.RSAPublicKey) and self.algorithm.startswith(RSA):
-            key.verify(self.signature, self.attributes, padding.PKCS1v15(), self.digest())
-        elif isinstance(key, ec.EllipticCurvePublicKey) and self.algorithm.startswith(ECDSA):
-            key.verify(self.signature, self.attributes, ec.ECDSA(self.digest()))
-        elif isinstance(key, ed25519.Ed25519PublicKey) and self.algorithm == ED25519:
-            key.verify(self.signature, self.attributes)
-        else:
-            raise ValueError("its key is of an unknown kind")
+        check_signed(certificate.public_key(), self.algorithm, self.signature, self.attributes,
+                     self.digest())
+
+
+def check_signed(key, algorithm, signature, data, kind):
+    if isinstance(key, rsa.RSAPublicKey) and algorithm.startswith(RSA):
+        key.verify(signature, data, padding.PKCS1v15(), kind)
+    elif isinstance(key, ec.EllipticCurvePublicKey) and algorithm.startswith(ECDSA):
+        key.verify(signature, data, ec.ECDSA(kind))
+    elif isinstance(key, ed25519.Ed25519PublicKey) and algorithm == ED25519:
+        key.verify(signature, data)
+    else:
+        raise ValueError("its key is of an unknown kind")
 
 
 def extension(certificate, kind):
@@ -163,16 +169,29 @@ def may_issue(certificate, below):
 
 def issued(certificate, issuer):
     try:
-        certificate.verify_directly_issued_by(issuer)
+        if hasattr(certificate, "verify_directly_issued_by"):
+            certificate.verify_directly_issued_by(issuer)
+        else:  # before version 40
+            need(certificate.issuer == issuer.subject, "another issued it")
+            oid = parts(parts(certificate.public_bytes(Encoding.DER))[0][1])[1][1]
+            check_signed(issuer.public_key(), parts(oid)[0][1].hex(), certificate.signature,
+                         certificate.tbs_certificate_bytes, certificate.signature_hash_algorithm)
     except (InvalidSignature, ValueError, TypeError, UnsupportedAlgorithm):
         return False
     return True
 
 
+def moment(certificate, name):
+    """With its zone, which cryptography tells from version 42 on."""
+    if hasattr(certificate, name + "_utc"):
+        return getattr(certificate, name + "_utc")
+    return getattr(certificate, name).replace(tzinfo=datetime.timezone.utc)
+
+
 def check_chain(certificate, known, trusted, at):
     """From the signer's certificate to one that signs itself and is trusted, all valid at that time."""
     for depth in range(CHAIN_MAX):
-        need(certificate.not_valid_before_utc <= at <= certificate.not_valid_after_utc,
+        need(moment(certificate, "not_valid_before") <= at <= moment(certificate, "not_valid_after"),
              "a certificate was not valid at that time")
         if certificate in trusted and certificate.issuer == certificate.subject:
             return
@@ -186,7 +205,9 @@ def check(token, root, authorities):
     """ValueError when this is not a stamp of `root` by one whom these PEM bytes certify."""
     try:
         stamp = Stamp(token)
-        trusted = x509.load_pem_x509_certificates(authorities)
+        # One by one: the function for all of them is newer than Debian 12.
+        trusted = [x509.load_pem_x509_certificate(part) for part in re.findall(
+            b"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", authorities, re.DOTALL)]
         need(stamp.imprint == root, "it is of another root")
         certificate = stamp.certificate(trusted)
         stamp.check_signature(certificate)
