@@ -385,8 +385,14 @@ size_t backend_environment(const char *spec, const char **ret, size_t capacity);
 bool backend_is_hidden(const struct backend *backend);
 
 /*
- * Resolves "opencl:0", "opencl" (its device 0) or a prefix of a device's UUID. NOT_FOUND lists what
- * there is; UNAVAILABLE gives the backend's reason.
+ * Whether `spec` is the beginning of a device's UUID in whatever case: 4 or more digits, behind
+ * "GPU-" or "MIG-" where the UUID begins so.
+ */
+bool backend_begins_uuid(const char *spec, const char *uuid);
+
+/*
+ * Resolves "opencl:0", "opencl" (its device 0) or the beginning of a device's UUID, INVALID where
+ * several begin so. NOT_FOUND lists what there is; UNAVAILABLE gives the backend's reason.
  */
 enum status backend_resolve(const char *spec, struct backend **ret_backend, uint32_t *ret_index,
                             struct error *err);

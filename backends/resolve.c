@@ -1,30 +1,18 @@
 #include "backends/backend.h"
 
-#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/core/text.h"
 
-#define UUID_PREFIX_MIN 4
+#define UUID_DIGITS_MIN 4
 
-/* Compares without case, dashes and a "GPU-" style prefix left as it is. */
-static bool uuid_has_prefix(const char *uuid, const char *prefix)
+bool backend_begins_uuid(const char *spec, const char *uuid)
 {
-    while (*prefix != '\0') {
-        if (*prefix == '-') {
-            prefix++;
-            continue;
-        }
-        if (*uuid == '-') {
-            uuid++;
-            continue;
-        }
-        if (tolower((unsigned char)*uuid) != tolower((unsigned char)*prefix))
-            return false;
-        uuid++;
-        prefix++;
-    }
-    return true;
+    const char *dash = strchr(uuid, '-');
+    const size_t kind = dash != NULL && dash - uuid <= 4 ? (size_t)(dash + 1 - uuid) : 0;
+
+    return strlen(spec) >= kind + UUID_DIGITS_MIN && strncasecmp(spec, uuid, strlen(spec)) == 0;
 }
 
 /* "opencl:0 (name), null: reason": what a person could have asked for. */
@@ -95,7 +83,7 @@ static enum status resolve_uuid(const char *spec, struct backend **ret_backend, 
 
             if (backend_device_info(backend, d, &info, NULL) != STATUS_OK)
                 continue;
-            match = info.uuid != NULL && uuid_has_prefix(info.uuid, spec);
+            match = info.uuid != NULL && backend_begins_uuid(spec, info.uuid);
             device_info_finish(&info);
             if (!match)
                 continue;
@@ -137,9 +125,8 @@ enum status backend_resolve(const char *spec, struct backend **ret_backend, uint
     name[length] = '\0';
     backend = backend_find(name);
     if (backend == NULL)
-        return colon == NULL && strlen(spec) >= UUID_PREFIX_MIN
-                   ? resolve_uuid(spec, ret_backend, ret_index, err)
-                   : not_found(spec, err);
+        return colon == NULL ? resolve_uuid(spec, ret_backend, ret_index, err)
+                             : not_found(spec, err);
     if (colon != NULL && !text_parse_u64(colon + 1, &index))
         return error_set(err, STATUS_INVALID, "\"%s\": \"%s\" is no device number; write %s:0",
                          spec, colon + 1, name);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "backends/backend.h"
 #include "harness/core/digest.h"
@@ -259,17 +258,6 @@ static const json_t *same_processor(const json_t *probe, const json_t *backend,
     return NULL;
 }
 
-#define UUID_DIGITS_MIN 4
-
-/* 4 or more digits of a UUID, behind "GPU-" or "MIG-", which all of a kind have in common. */
-static bool begins_uuid(const char *spec, const char *uuid)
-{
-    const char *dash = strchr(uuid, '-');
-    const size_t kind = dash && dash - uuid <= 4 ? (size_t)(dash + 1 - uuid) : 0;
-
-    return strlen(spec) >= kind + UUID_DIGITS_MIN && !strncasecmp(spec, uuid, strlen(spec));
-}
-
 static bool matches(const json_t *probe, const json_t *backend, const json_t *device,
                     const char *spec)
 {
@@ -284,7 +272,7 @@ static bool matches(const json_t *probe, const json_t *backend, const json_t *de
         return is_plain(backend, device) && !same;
     }
     return !strcmp(spec, member(device, "spec")) || !strcmp(spec, member(backend, "backend")) ||
-           begins_uuid(spec, member(device, "uuid"));
+           backend_begins_uuid(spec, member(device, "uuid"));
 }
 
 /* Why nothing matched: the backend's reason when one was named, else what there is. */
@@ -368,7 +356,8 @@ enum status probe_select(const json_t *probe, const char *spec, json_t **ret, st
     }
     /* A backend's name means all its devices; a UUID means one. */
     device = json_array_get(selected, 0);
-    if (spec && json_array_size(selected) > 1 && begins_uuid(spec, member(device, "uuid")) &&
+    if (spec && json_array_size(selected) > 1 &&
+        backend_begins_uuid(spec, member(device, "uuid")) &&
         strcmp(spec, member(device, "backend")) != 0) {
         error_set(err, STATUS_INVALID,
                   "\"%s\" begins the UUID of both %s and %s; give more of it or name the device so",

@@ -156,10 +156,11 @@ static void test_uuids(void **state)
 {
     (void)state;
     good("aabbccdd-0011-22", 0);
-    good("AABBCCDD00114", 1);
+    good("AABBCCDD-0011-4", 1);
     good("aabbccdd-0011-4455", 1);
     bad("aabb", STATUS_INVALID, "here:1");
     bad("aab", STATUS_NOT_FOUND, "here:0");
+    bad("aabbccdd0011", STATUS_NOT_FOUND, "here:0");
     bad("aabbccdd-0011-2233-9", STATUS_NOT_FOUND, "here:0");
 }
 
