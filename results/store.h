@@ -38,8 +38,8 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
 void store_close(struct store *store); /* takes NULL */
 const char *store_path(const struct store *store);
 /*
- * The schema version that opening for writing took the file forward from; an assay of that time can no
- * longer read it. 0: it was of today's version, or new, or is open for reading.
+ * The schema version that opening for writing took the file forward from; an assay of that time can
+ * no longer read it. 0: it was of today's version, or new, or is open for reading.
  */
 int store_carried_from(const struct store *store);
 /* The connection, for reports that ask their own SELECTs. Never write through it. */

@@ -44,8 +44,9 @@ struct store {
 /* Sets store->db, as every connection of a store is. SQLite's code; OK: the schema has been read. */
 int store_connect(struct store *store, const char *name, int flags);
 /*
- * Whether a change that was cut off lies beside the file, in FILE-journal: SQLite takes it back, and
- * so changes the file, when it is next opened for writing. (Where there is a WAL, that is in FILE-wal.)
+ * Whether a change that was cut off lies beside the file, in FILE-journal: SQLite takes it back,
+ * and so changes the file, when it is next opened for writing. (Where there is a WAL, that is in
+ * FILE-wal.)
  */
 bool store_has_hot_journal(const char *path);
 

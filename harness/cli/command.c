@@ -8,6 +8,7 @@
 
 #include "backends/backend.h"
 #include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 
@@ -54,12 +55,14 @@ static enum status check_duration(const char *name, struct error *err)
  * A variable that cannot be read would leave the default in force, and a file chosen for a library
  * that nobody opens changes nothing: mistakes, not to be passed over.
  */
-static enum status check_variables(struct error *err)
+static enum status check_variables(const struct command *command, struct error *err)
 {
     static const char *const durations[] = {"ASSAY_PROBE_TIMEOUT", "ASSAY_CC_TIMEOUT",
                                             "ASSAY_TOOL_TIMEOUT"};
-    enum status status = STATUS_OK;
+    enum status status = database_check_wait(err);
 
+    if (!(command->groups & GROUP_STACK))
+        return status;
     for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]) && status == STATUS_OK; i++)
         status = check_duration(durations[i], err);
     for (char **variable = environ; *variable && status == STATUS_OK; variable++)
@@ -245,9 +248,8 @@ int command_main(const struct command *command, int argc, char **argv)
         argp_err_exit_status = ASSAY_EXIT_USAGE;
         if (argp_parse(&argp, argc, argv, 0, NULL, &line) == 0) {
             argv[0] = program;
-            result = command->groups & GROUP_STACK && check_variables(&err) != STATUS_OK
-                         ? command_fail(&err)
-                         : command->run(&line);
+            result = check_variables(command, &err) == STATUS_OK ? command->run(&line)
+                                                                 : command_fail(&err);
         } else {
             result = ASSAY_EXIT_USAGE;
         }

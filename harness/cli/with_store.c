@@ -8,12 +8,23 @@
 #define SECOND_NS ((int64_t)1000000000)
 #define WAIT_MAX 86400
 
+enum status database_check_wait(struct error *err)
+{
+    const char *asked = getenv("ASSAY_DB_WAIT");
+    int64_t told;
+
+    if (!asked || !asked[0] || (text_parse_i64(asked, &told) && told >= 0 && told <= WAIT_MAX))
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "ASSAY_DB_WAIT=%s: write a number of seconds from 0 to %d", asked, WAIT_MAX);
+}
+
 int64_t database_wait_ns(enum store_mode mode)
 {
     const char *asked = getenv("ASSAY_DB_WAIT");
     int64_t seconds = mode == STORE_READ ? 10 : 60, told;
 
-    if (asked && text_parse_i64(asked, &told) && told >= 0 && told <= WAIT_MAX)
+    if (asked && text_parse_i64(asked, &told))
         seconds = told;
     return seconds * SECOND_NS;
 }

@@ -23,9 +23,11 @@ int with_store_at(const struct command_line *line, const char *path, enum store_
 enum status database_open(const char *path, enum store_mode mode, int64_t wait_ns,
                           struct store **ret, struct error *err);
 
+/* INVALID where ASSAY_DB_WAIT is no number of seconds up to a day. Every command asks first. */
+enum status database_check_wait(struct error *err);
 /*
  * How long to wait for a database that another process holds: ASSAY_DB_WAIT seconds, else 10 to
- * read and 60 to write. Something that is no number of seconds counts as not given.
+ * read and 60 to write.
  */
 int64_t database_wait_ns(enum store_mode mode);
 

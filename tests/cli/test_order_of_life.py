@@ -158,6 +158,10 @@ class Words(CliTest):
                 call = self.assay("devices", "null", **{name: value})
                 self.assertEqual(call.status, 2, (name, value))
                 self.assertIn(f"{name}={value}: write a time with its unit", call.err)
+        for value in ("soon", "5s", "-1", "86401"):
+            call = self.assay("results", "--db", self.db, ASSAY_DB_WAIT=value)
+            self.assertEqual(call.status, 2, value)
+            self.assertIn(f"ASSAY_DB_WAIT={value}: write a number of seconds", call.err)
 
     def test_a_library_that_nobody_opens_is_refused(self):
         for call in (self.assay("devices", "--lib", "cublas=/nowhere/libcublas.so"),
