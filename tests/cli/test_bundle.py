@@ -209,6 +209,18 @@ class Bundle(CliTest):
                     self.assertIn("was withheld", call.out)
                     self.assertNotIn("first look", self.assay("show", "last/1", "--db", taken).out)
                 os.unlink(taken)
+        decided = self.assay("gate", "last/1", "last/2", "--db", self.db)
+        self.assertIn(decided.status, (0, 1, 3), decided.err)
+        self.make("--withhold", "host.cpu.usable")
+        self.assertEqual(self.verify().status, 0)
+        with forge.Forgery(self.db) as forgery:
+            forgery.db.execute("UPDATE comparison SET verdict = ?1, body = json_set(body, '$.gate.decision',"
+                               " ?1) WHERE kind = 'gate'", ("worse" if decided.status == 0 else "passes",))
+            forgery.rewrite()
+        self.make("--withhold", "host.cpu.usable")
+        call = self.verify()
+        self.assertEqual(call.status, 1, call.out)
+        self.assertIn("does not follow from what is stored", call.out)
         with forge.Forgery(self.db) as forgery:
             forgery.db.execute("UPDATE comparison SET body = json_set(body, '$.comparison.sd_log', 0.5)")
             forgery.rewrite()
