@@ -252,14 +252,17 @@ enum status verify_estimates(struct verify *verify, struct error *err)
 
 /* ---- comparisons ---- */
 
+static const json_t *judgement_in(const json_t *body)
+{
+    return json_object_get(json_object_get(body, "comparability"), "verdict");
+}
+
 /* Of two that do not compare, or whose numbers are missing, what the judgement says. */
 static const char *said_in(const json_t *body)
 {
     const char *verdict = json_string_value(json_object_get(body, "verdict"));
 
-    return verdict ? verdict
-                   : json_string_value(
-                         json_object_get(json_object_get(body, "comparability"), "verdict"));
+    return verdict ? verdict : json_string_value(judgement_in(body));
 }
 
 static const char *reproduced_by(const json_t *body)
@@ -323,14 +326,6 @@ static bool holds_withheld(struct verify *verify)
            verify_ask(verify, "SELECT count(*) FROM withheld", 0, 0, VERIFY_COMPARISON) > 0;
 }
 
-static const char *judged_in(const json_t *body)
-{
-    const char *verdict =
-        json_string_value(json_object_get(json_object_get(body, "comparability"), "verdict"));
-
-    return verdict ? verdict : "";
-}
-
 /*
  * Numbers stand on samples, which are never withheld; what was decided stands on them and on the
  * judgement, which may be another without what is withheld.
@@ -349,7 +344,7 @@ static bool numbers_differ(const json_t *stored, const json_t *again)
         a = json_object_get(stored, decisions[i]);
         b = json_object_get(again, decisions[i]);
         if (a && b && !close_enough(a, b))
-            return !strcmp(judged_in(stored), judged_in(again));
+            return json_equal(judgement_in(stored), judgement_in(again));
     }
     return false;
 }

@@ -8,24 +8,36 @@
 #define SECOND_NS ((int64_t)1000000000)
 #define WAIT_MAX 86400
 
-enum status database_check_wait(struct error *err)
+/* False: ASSAY_DB_WAIT cannot be read. Where it is not set, `ret` stays. */
+static bool read_wait(int64_t *ret)
 {
     const char *asked = getenv("ASSAY_DB_WAIT");
     int64_t told;
 
-    if (!asked || !asked[0] || (text_parse_i64(asked, &told) && told >= 0 && told <= WAIT_MAX))
+    if (!asked || !asked[0])
+        return true;
+    if (!text_parse_i64(asked, &told) || told < 0 || told > WAIT_MAX)
+        return false;
+    *ret = told;
+    return true;
+}
+
+enum status database_check_wait(struct error *err)
+{
+    int64_t seconds;
+
+    if (read_wait(&seconds))
         return STATUS_OK;
     return error_set(err, STATUS_INVALID,
-                     "ASSAY_DB_WAIT=%s: write a number of seconds from 0 to %d", asked, WAIT_MAX);
+                     "ASSAY_DB_WAIT=%s: write a number of seconds from 0 to %d",
+                     getenv("ASSAY_DB_WAIT"), WAIT_MAX);
 }
 
 int64_t database_wait_ns(enum store_mode mode)
 {
-    const char *asked = getenv("ASSAY_DB_WAIT");
-    int64_t seconds = mode == STORE_READ ? 10 : 60, told;
+    int64_t seconds = mode == STORE_READ ? 10 : 60;
 
-    if (asked && text_parse_i64(asked, &told))
-        seconds = told;
+    read_wait(&seconds);
     return seconds * SECOND_NS;
 }
 
