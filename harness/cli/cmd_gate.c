@@ -33,6 +33,14 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
                                line->argument_count > 1 ? line->arguments[1] : NULL, options,
                                &comparison, &err) != STATUS_OK)
         return command_fail_store(&err);
+    if (!comparison.paired && comparison.cells[0] == comparison.cells[1]) {
+        log_error("baseline and candidate are one and the same result, %s: a gate that compares it "
+                  "with itself would always pass; name two (did the candidate's run fail, so that "
+                  "`last` is still the baseline?)",
+                  comparison.a);
+        stored_comparison_finish(&comparison);
+        return ASSAY_EXIT_USAGE;
+    }
     decision = gate_decide(&comparison);
     object = gate_json(&comparison, options->margin);
     if (!command_has(line, KEY_NO_RECORD))

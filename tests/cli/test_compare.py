@@ -387,6 +387,14 @@ class Compare(CliTest):
         self.assertEqual(call.status, 2, call.err)
         self.assertIn("last/1 is one result: name the other one", call.err)
 
+    def test_gate_of_a_result_with_itself(self):
+        """After a run that failed, `last` is the baseline: that must not pass."""
+        a = self.measure()
+        call = self.assay("gate", a, "last/1", "--db", self.db)
+        self.assertEqual(call.status, 2, call.err)
+        self.assertIn(f"one and the same result, {a}", call.err)
+        self.assertEqual(self.stored(), [])
+
     def test_gate_of_unknown_results(self):
         self.measure()
         self.assertEqual(self.gate("last/1", "last/9"), 4)
