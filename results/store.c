@@ -10,6 +10,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
+#include "results/bundle.h"
 #include "results/ledger_leaf.h"
 
 /* Waits in steps of at most 5 ms, so that writers who queue take turns. */
@@ -59,7 +60,9 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
     struct stat st;
 
     if (!*path)
-        return error_set(err, STATUS_INVALID, "the database's file name is empty");
+        return error_set(err, STATUS_INVALID,
+                         "the database's file name is empty; --db names a file (is a variable of a "
+                         "script not set?)");
     if (stat(path, &st) != 0) {
         if (errno != ENOENT)
             return error_set_errno(err, errno, "%s", path);
@@ -77,6 +80,11 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
         return error_set(err, STATUS_INVALID, "%s: is not a regular file", path);
     if (access(path, R_OK) != 0)
         return error_set(err, STATUS_DENIED, "%s: is not readable (%s)", path, strerror(errno));
+    if (bundle_recognise(path))
+        return error_set(err, STATUS_INVALID,
+                         "%s: is a bundle, not a database: `assay verify %s` checks it, and `assay "
+                         "import %s --db FILE` takes it into a database, where its results are shown",
+                         path, path, path);
     if (mode == STORE_READ)
         return STATUS_OK;
     if (access(path, W_OK) != 0)

@@ -292,8 +292,9 @@ const char *command_database(const struct command_line *line)
 {
     const char *path = command_value(line, KEY_DB);
 
-    if (!path)
-        path = getenv("ASSAY_DB");
+    if (path)
+        return path;
+    path = getenv("ASSAY_DB");
     return path && path[0] ? path : "assay.db";
 }
 

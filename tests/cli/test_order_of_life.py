@@ -291,6 +291,10 @@ class Run(CliTest):
                               "--db", path)
             self.assertEqual(call.status, 4, call.err)
             self.assertIn(path, call.err)
+        # A script's variable that is not set must not lead to another file.
+        call = self.assay("run", "synthetic", "--device", "null:0", "--db", "")
+        self.assertEqual(call.status, 4, call.err)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "assay.db")))
         call = self.assay("results", "--db", os.path.join(self.folder, "absent.db"))
         self.assertEqual(call.status, 4)
         call = self.assay("run", "synthetic", "--device", "null:0", "--db",
