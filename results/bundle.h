@@ -104,7 +104,7 @@ struct bundle_row {
 
 struct bundle_visitor {
     void *context;
-    /* Both may be NULL; an error ends the reading. */
+    /* Both may be NULL; an error ends the reading. bundle_import calls `head`, not `row`. */
     enum status (*head)(void *context, const struct bundle_head *head, struct error *err);
     enum status (*row)(void *context, const struct bundle_row *row, struct error *err);
     /* What does not hold. A finding is no error: reading goes on. */

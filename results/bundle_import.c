@@ -213,7 +213,9 @@ static enum status take_head(void *context, const struct bundle_head *head, stru
                          "%s: %zu of its campaigns are here already and %zu are not; ask for a "
                          "bundle of those that are not",
                          importer->path, known, json_array_size(importer->new_uids));
-    return STATUS_OK;
+    return importer->outer && importer->outer->head
+               ? importer->outer->head(importer->outer->context, head, err)
+               : STATUS_OK;
 }
 
 static void on_found(void *context, const struct verify_finding *finding)

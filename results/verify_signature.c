@@ -98,21 +98,36 @@ static void check_stamps(struct verify *verify)
     sqlite3_finalize(row);
 }
 
+#define BUNDLES_SINCE 5 /* version of the schema */
+
 /* With keys given, every campaign must be covered by one of them. */
 static void check_cover(struct verify *verify)
 {
     sqlite3_stmt *row = verify_prepare(
         verify, verify->db,
-        "SELECT g.id, substr(g.uid, 1, 8), (SELECT max(c.size) FROM checkpoint c WHERE c.campaign ="
-        " g.id) FROM campaign g ORDER BY g.id",
+        verify->summary->schema_version >= BUNDLES_SINCE
+            ? "SELECT g.id, substr(g.uid, 1, 8), (SELECT max(c.size) FROM checkpoint c WHERE"
+              " c.campaign = g.id), (SELECT lower(hex(b.sha256)) FROM bundle b WHERE b.campaign ="
+              " g.id) FROM campaign g ORDER BY g.id"
+            : "SELECT g.id, substr(g.uid, 1, 8), (SELECT max(c.size) FROM checkpoint c WHERE"
+              " c.campaign = g.id), NULL FROM campaign g ORDER BY g.id",
         VERIFY_SIGNATURE, "campaign");
 
     while (row && verify_step(verify, row, VERIFY_SIGNATURE, "campaign")) {
         char key[24];
 
+        if (sqlite3_column_type(row, 2) != SQLITE_NULL &&
+            sqlite3_column_int64(row, 2) <= verify->summary->signed_leaves)
+            continue;
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-        if (sqlite3_column_type(row, 2) == SQLITE_NULL ||
-            sqlite3_column_int64(row, 2) > verify->summary->signed_leaves)
+        if (sqlite3_column_type(row, 3) == SQLITE_TEXT)
+            verify_tell(
+                verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", key,
+                "campaign %s came in a bundle and is not covered by a signature of the key "
+                "that you named in this ledger: who measured it signed the bundle, so check "
+                "that with the key (the file of SHA-256 %s)",
+                text_at(row, 1), text_at(row, 3));
+        else
             verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", key,
                         "campaign %s is not covered by a signature of the key that you named",
                         text_at(row, 1));

@@ -15,17 +15,28 @@
 
 enum { KEY_FORMAT = 'f' };
 
-static enum status campaign_id(struct store *store, int64_t campaign, char ret[9],
-                               struct error *err)
+/* The first digits of each uid, as commands show and take them; new array. */
+static json_t *short_ids(const json_t *uids)
 {
-    json_t *record = NULL;
-    enum status status = store_campaign_json(store, campaign, &record, err);
-    const char *id = json_string_value(json_object_get(record, "id"));
+    json_t *ids = json_array(), *uid;
+    size_t i;
 
-    if (status == STATUS_OK)
-        snprintf(ret, 9, "%s", id ? id : "");
-    json_decref(record);
-    return status;
+    json_array_foreach(uids, i, uid)
+        json_array_append_new(ids, json_sprintf("%.8s", json_string_value(uid)));
+    return ids;
+}
+
+static void tell(const char *path, const struct import_outcome *outcome, const json_t *ids)
+{
+    json_t *id;
+    size_t i;
+
+    printf("%s: %s %lld result%s of %s as campaign%s", path,
+           outcome->known ? "known already," : "imported", (long long)outcome->results,
+           outcome->results == 1 ? "" : "s", outcome->program,
+           json_array_size(ids) == 1 ? "" : "s");
+    json_array_foreach(ids, i, id) printf("%s %s", i ? "," : "", json_string_value(id));
+    putchar('\n');
 }
 
 struct taking {
@@ -47,26 +58,27 @@ static int take(const struct command_line *line, struct store *store, void *cont
     }
     for (size_t i = 0; i < line->argument_count; i++) {
         struct import_outcome outcome;
-        char id[9];
+        json_t *ids;
         int failed;
 
         request.path = line->arguments[i];
-        if (import_file(store, taking->format, &request, &outcome, &err) != STATUS_OK ||
-            campaign_id(store, outcome.campaign, id, &err) != STATUS_OK) {
+        if (import_file(store, taking->format, &request, &outcome, &err) != STATUS_OK) {
             failed = command_fail(&err);
             result = result ? result : failed;
             continue;
         }
         taking->taken = true;
+        ids = short_ids(outcome.campaigns);
+        json_decref(outcome.campaigns);
         if (command_has(line, KEY_JSON))
             json_array_append_new(rows,
-                                  json_pack("{s:s, s:s, s:I, s:s, s:b}", "file", request.path,
-                                            "campaign", id, "results", (json_int_t)outcome.results,
-                                            "program", outcome.program, "known", outcome.known));
+                                  json_pack("{s:s, s:O, s:O, s:I, s:s, s:b}", "file", request.path,
+                                            "campaign", json_array_get(ids, 0), "campaigns", ids,
+                                            "results", (json_int_t)outcome.results, "program",
+                                            outcome.program, "known", outcome.known));
         else
-            printf("%s: %s %lld result%s of %s as campaign %s\n", request.path,
-                   outcome.known ? "known already," : "imported", (long long)outcome.results,
-                   outcome.results == 1 ? "" : "s", outcome.program, id);
+            tell(request.path, &outcome, ids);
+        json_decref(ids);
     }
     if (command_has(line, KEY_JSON))
         result = output_json(rows) ? ASSAY_EXIT_SYSTEM : result;

@@ -126,6 +126,19 @@ static int64_t count_cells(struct store *store, int64_t campaign)
     return count;
 }
 
+static enum status uids_of_one(struct store *store, int64_t campaign, json_t **ret,
+                               struct error *err)
+{
+    json_t *record;
+    enum status status = store_campaign_json(store, campaign, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    *ret = json_pack("[O]", json_object_get(record, "uid"));
+    json_decref(record);
+    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for an import");
+}
+
 static enum status take_claims(struct store *store, const struct import_format *format,
                                const struct import_request *request, struct import_outcome *ret,
                                struct error *err)
@@ -139,6 +152,7 @@ static enum status take_claims(struct store *store, const struct import_format *
                                   .tool_digest = request->tool_digest};
     struct import_outcome outcome = {.program = format->program};
     struct import_claims claims = {0};
+    int64_t campaign;
     char *bytes = NULL;
     size_t length = 0, mark;
     enum status status = file_read(request->path, IMPORT_BYTES_MAX, &bytes, &length, err);
@@ -147,10 +161,10 @@ static enum status take_claims(struct store *store, const struct import_format *
         return status;
     import.digest = digest_bytes(bytes, length);
     import.size = (int64_t)length;
-    status = store_find_import(store, &import.digest, &outcome.campaign, err);
+    status = store_find_import(store, &import.digest, &campaign, err);
     if (status == STATUS_OK) {
         outcome.known = true;
-        outcome.results = count_cells(store, outcome.campaign);
+        outcome.results = count_cells(store, campaign);
         goto done;
     }
     mark = mark_of(bytes, length);
@@ -159,12 +173,13 @@ static enum status take_claims(struct store *store, const struct import_format *
     if (status == STATUS_OK) {
         import.program_version = claims.program_version;
         outcome.results = (int64_t)claims.count;
-        status =
-            store_add_import(store, &import, claims.items, claims.count, &outcome.campaign, err);
+        status = store_add_import(store, &import, claims.items, claims.count, &campaign, err);
     }
     import_claims_finish(&claims);
 done:
     free(bytes);
+    if (status == STATUS_OK)
+        status = uids_of_one(store, campaign, &outcome.campaigns, err);
     if (status == STATUS_OK)
         *ret = outcome;
     return status;
@@ -177,50 +192,83 @@ static bool is_bundle(const char *head, size_t length)
     return length >= strlen(mark) && !memcmp(head, mark, strlen(mark));
 }
 
-/* What does not hold, for the message: the first of it, and how much more there is. */
-struct objections {
-    struct text first;
-    int64_t count;
+/* What is kept of a bundle while it is read. */
+struct taking {
+    struct text first; /* what does not hold, for the message: the first of it */
+    int64_t count;     /* how much of it there is */
+    json_t *uids;
 };
 
 static void object(void *context, const struct verify_finding *finding)
 {
-    struct objections *objections = context;
+    struct taking *taking = context;
 
     if (finding->level != VERIFY_WRONG)
         return;
-    if (objections->count++ == 0) {
-        text_append_format(&objections->first, "%s%s%s", finding->key ? finding->key : "",
+    if (taking->count++ == 0) {
+        text_append_format(&taking->first, "%s%s%s", finding->key ? finding->key : "",
                            finding->key ? ": " : "", finding->message);
     }
+}
+
+static enum status keep_uids(void *context, const struct bundle_head *head, struct error *err)
+{
+    struct taking *taking = context;
+
+    taking->uids = json_deep_copy(head->campaigns);
+    return taking->uids ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+}
+
+/* Takes the reference to `uids`. */
+static enum status count_results(struct store *store, json_t *uids, struct import_outcome *ret,
+                                 struct error *err)
+{
+    enum status status = STATUS_OK;
+    int64_t results = 0;
+    size_t i;
+    json_t *uid;
+
+    json_array_foreach(uids, i, uid)
+    {
+        int64_t campaign;
+
+        status = store_find_campaign(store, json_string_value(uid), &campaign, err);
+        if (status != STATUS_OK)
+            break;
+        results += count_cells(store, campaign);
+    }
+    if (status != STATUS_OK) {
+        json_decref(uids);
+        return status;
+    }
+    ret->campaigns = uids;
+    ret->results = results;
+    return STATUS_OK;
 }
 
 static enum status take_bundle(struct store *store, const struct import_format *format,
                                const struct import_request *request, struct import_outcome *ret,
                                struct error *err)
 {
-    struct objections objections = {.count = 0};
-    const struct bundle_visitor visitor = {.context = &objections, .found = object};
+    struct taking taking = {.count = 0};
+    const struct bundle_visitor visitor = {.context = &taking, .head = keep_uids, .found = object};
     const struct verify_options options = {0};
     struct bundle_import taken;
     enum status status;
 
-    text_init(&objections.first);
+    text_init(&taking.first);
     status = bundle_import(store, request->path, &visitor, &options, &taken, err);
-    if (status != STATUS_OK && objections.count > 0)
+    if (status != STATUS_OK && taking.count > 0)
         error_set(err, STATUS_INVALID, "%s: does not hold, so nothing was taken in: %s%s",
-                  request->path, text_ok(&objections.first) ? objections.first.data : "",
-                  objections.count > 1 ? " (and more; `assay verify` tells all)" : "");
-    text_finish(&objections.first);
-    if (status != STATUS_OK)
+                  request->path, text_ok(&taking.first) ? taking.first.data : "",
+                  taking.count > 1 ? " (and more; `assay verify` tells all)" : "");
+    text_finish(&taking.first);
+    if (status != STATUS_OK) {
+        json_decref(taking.uids);
         return status == STATUS_CORRUPT ? STATUS_INVALID : status;
-    *ret = (struct import_outcome){
-        .campaign = taken.campaign,
-        .results = count_cells(store, taken.campaign),
-        .known = taken.known > 0,
-        .program = format->program,
-    };
-    return STATUS_OK;
+    }
+    *ret = (struct import_outcome){.known = taken.known > 0, .program = format->program};
+    return count_results(store, taking.uids, ret, err);
 }
 
 static const struct import_format formats[] = {

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
 #include "results/formats/claims.h"
@@ -29,9 +31,9 @@ struct import_request {
 };
 
 struct import_outcome {
-    int64_t campaign; /* row */
-    int64_t results;  /* in the campaign */
-    bool known;       /* the same bytes were imported before; nothing was written */
+    json_t *campaigns; /* uids, in the file's order; json_decref it */
+    int64_t results;   /* in all of them */
+    bool known;        /* the same bytes were imported before; nothing was written */
     const char *program;
 };
 

@@ -401,6 +401,36 @@ class Bundle(CliTest):
         self.assertEqual(self.assay("import", self.file, "--db", self.db).status, 2)
         self.assertEqual(self.query("SELECT count(*) FROM content"), before)
 
+    def test_two_campaigns_taken_in(self):
+        key = self.new_key()
+        self.measure()
+        self.measure()
+        uids = [uid for (uid,) in self.query("SELECT uid FROM campaign ORDER BY id")]
+        call = self.assay("bundle", *uids, "-o", self.file, "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(self.verify("--key", key).status, 0)
+        self.new_db()
+        call = self.assay("import", self.file, "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn(f"imported 2 results of assay as campaigns {uids[0][:8]}, {uids[1][:8]}", call.out)
+        told = self.assay("import", self.file, "--db", self.db, "--json").json()[0]
+        self.assertEqual((told["campaigns"], told["results"]), ([uid[:8] for uid in uids], 2))
+        # The signature is the bundle's, and this ledger another: it says which file to ask.
+        call = self.assay("verify", self.db, "--key", key)
+        self.assertEqual(call.status, 1)
+        self.assertEqual(call.out.count("SHA-256 " + hashlib.sha256(read(self.file)).hexdigest()), 2)
+
+    def test_in_place_of_a_database(self):
+        """It is no damaged database: what to do with it is said."""
+        self.measure()
+        self.make()
+        for words in (("results",), ("report", "--html", "page.html"), ("show", "last/1")):
+            call = self.assay(*words, "--db", self.file)
+            self.assertEqual(call.status, 4)
+            self.assertIn("is a bundle, not a database", call.err)
+            self.assertIn(f"assay import {self.file} --db FILE", call.err)
+            self.assertNotIn("damaged", call.err)
+
     def test_wrong_calls(self):
         self.measure()
         self.assertEqual(self.assay("bundle", "last", "--db", self.db).status, 2)
