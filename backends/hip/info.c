@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/hip/kfd.h"
 #include "harness/core/text.h"
 
 enum status hip_device_arch(const struct hip_runtime *api, int ordinal, char ret[HIP_ARCH_SIZE],
@@ -130,20 +131,14 @@ static const struct {
     {"device.clock_max", HIP_ATTRIBUTE_ClockRate, "ClockRate", "hz", 1000, true},
     {"device.memory_clock_max", HIP_ATTRIBUTE_MemoryClockRate, "MemoryClockRate", "hz", 1000, true},
     {"device.memory_bus", HIP_ATTRIBUTE_MemoryBusWidth, "MemoryBusWidth", "bits", 1, true},
-    {"device.cache", HIP_ATTRIBUTE_L2CacheSize, "L2CacheSize", "bytes", 1, true},
+    {"device.cache_l2", HIP_ATTRIBUTE_L2CacheSize, "L2CacheSize", "bytes", 1, true},
     {"device.local_memory", HIP_ATTRIBUTE_MaxSharedMemoryPerBlock, "MaxSharedMemoryPerBlock",
      "bytes", 1, true},
     {"device.registers_per_group", HIP_ATTRIBUTE_MaxRegistersPerBlock, "MaxRegistersPerBlock", NULL,
      1, true},
     {"device.revision", HIP_ATTRIBUTE_AsicRevision, "AsicRevision", NULL, 1, false},
-    {"device.memory_ecc", HIP_ATTRIBUTE_EccEnabled, "EccEnabled", NULL, 1, false},
     {"device.memory_unified", HIP_ATTRIBUTE_Integrated, "Integrated", NULL, 1, false},
 };
-
-static bool is_flag(int attribute)
-{
-    return attribute == HIP_ATTRIBUTE_EccEnabled || attribute == HIP_ATTRIBUTE_Integrated;
-}
 
 static void add_attributes(const struct hip_runtime *api, int ordinal, struct reading_list *list)
 {
@@ -163,13 +158,34 @@ static void add_attributes(const struct hip_runtime *api, int ordinal, struct re
             snprintf(error.message, sizeof(error.message), "the runtime gave %d", value);
             reading_add_missing(list, questions[i].name, READING_UNAVAILABLE, source,
                                 error.message);
-        } else if (is_flag(questions[i].attribute)) {
+        } else if (questions[i].attribute == HIP_ATTRIBUTE_Integrated) {
             reading_add_text(list, questions[i].name, value != 0 ? "yes" : "no", source);
         } else {
             reading_add_integer(list, questions[i].name, value * questions[i].scale,
                                 questions[i].unit, source);
         }
     }
+}
+
+/* What the runtime does not tell, or tells wrongly: kfd.h. */
+static void add_kernel_readings(const char *pci, struct reading_list *list)
+{
+    struct error error = ERROR_INIT;
+    struct hip_kfd kfd = {.path = "/sys/class/kfd"};
+    char source[128];
+    const bool found = hip_kfd_find(pci, &kfd, &error) == STATUS_OK;
+
+    snprintf(source, sizeof(source), "%s%s", kfd.path, found ? "/properties" : "");
+    if (found)
+        reading_add_text(list, "device.memory_ecc", kfd.memory_ecc ? "yes" : "no", source);
+    else
+        reading_add_missing(list, "device.memory_ecc", READING_UNAVAILABLE, source, error.message);
+    snprintf(source, sizeof(source), "%s%s", kfd.path, found ? "/caches" : "");
+    if (found && kfd.cache_bytes > 0)
+        reading_add_integer(list, "device.cache", (int64_t)kfd.cache_bytes, "bytes", source);
+    else
+        reading_add_missing(list, "device.cache", READING_UNAVAILABLE, source,
+                            found ? "it has no cache behind the first level" : error.message);
 }
 
 static void add_versions(const struct hip_state *state, struct reading_list *list)
@@ -250,11 +266,14 @@ enum status hip_device_info(struct backend *backend, uint32_t index, struct devi
     else
         reading_add_missing(list, "device.arch", READING_UNAVAILABLE, "hipGetDeviceProperties",
                             error.message);
-    if (hip_device_pci(api, ordinal, pci, &error) == STATUS_OK)
+    if (hip_device_pci(api, ordinal, pci, &error) == STATUS_OK) {
         reading_add_text(list, "device.pci_address", pci, "hipDeviceGetPCIBusId");
-    else
+    } else {
         reading_add_missing(list, "device.pci_address", READING_UNAVAILABLE, "hipDeviceGetPCIBusId",
                             error.message);
+        pci[0] = '\0';
+    }
+    add_kernel_readings(pci, list);
     code = api->hipDeviceTotalMem(&memory, ordinal);
     if (code == HIP_Success && memory > 0 && memory <= INT64_MAX) {
         reading_add_integer(list, "device.memory", (int64_t)memory, "bytes", "hipDeviceTotalMem");

@@ -63,7 +63,6 @@ enum {
 
 /* hipDeviceAttribute_t */
 #define HIP_ATTRIBUTE_MAP(X)                                                                       \
-    X(EccEnabled, 0)                                                                               \
     X(ClockRate, 5)                                                                                \
     X(Integrated, 16)                                                                              \
     X(L2CacheSize, 19)                                                                             \

@@ -95,7 +95,6 @@ unsigned hipDeviceGetAttribute(int *value, unsigned attribute, int device)
         {HIP_ATTRIBUTE_WarpSize, 64},
         {HIP_ATTRIBUTE_MultiprocessorCount, 4},
         {HIP_ATTRIBUTE_Integrated, 0},
-        {HIP_ATTRIBUTE_EccEnabled, 1},
         {HIP_ATTRIBUTE_L2CacheSize, 1 << 20},
         {HIP_ATTRIBUTE_ClockRate, 2100000},
         {HIP_ATTRIBUTE_MemoryClockRate, 0}, /* not told */

@@ -1,8 +1,11 @@
 /*
  * A stand-in for ROCm SMI, of a device that has some things and not others: no average power, no
- * right to read its serial. Power and energy move as time goes by.
+ * right to read its serial. Power and energy move as time goes by; with ASSAY_SHIM_SECOND_DIE set
+ * they are 0, as on a die whose board tells them of its first. ASSAY_SHIM_PARTITIONS: the other
+ * device is a partition of the same board.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -50,6 +53,11 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+static bool second_die(void)
+{
+    return getenv("ASSAY_SHIM_SECOND_DIE") != NULL;
+}
+
 unsigned rsmi_init(uint64_t flags)
 {
     SHIM_FAULT(unsigned, rsmi_init);
@@ -71,7 +79,10 @@ unsigned rsmi_num_monitor_devices(uint32_t *count)
 unsigned rsmi_dev_pci_id_get(uint32_t device, uint64_t *bdf)
 {
     SHIM_FAULT(unsigned, rsmi_dev_pci_id_get);
-    *bdf = device == DEVICE ? SHIM_HIP_PCI_NUMBER | 0x10000000u : 0x300;
+    if (device == DEVICE)
+        *bdf = SHIM_HIP_PCI_NUMBER | 0x10000000u;
+    else
+        *bdf = getenv("ASSAY_SHIM_PARTITIONS") != NULL ? SHIM_HIP_PCI_NUMBER : 0x300;
     return 0;
 }
 
@@ -89,7 +100,8 @@ unsigned rsmi_dev_pci_id_get(uint32_t device, uint64_t *bdf)
     }
 
 #ifndef SHIM_HIP_5
-NUMBER(rsmi_dev_current_socket_power_get, uint64_t, POWER_UW + now_us() % 1000000)
+NUMBER(rsmi_dev_current_socket_power_get, uint64_t,
+       second_die() ? 0 : POWER_UW + now_us() % 1000000)
 #endif
 NUMBER(rsmi_dev_power_cap_default_get, uint64_t, 750000000)
 NUMBER(rsmi_dev_busy_percent_get, uint32_t, 97)
@@ -115,7 +127,7 @@ unsigned rsmi_dev_energy_count_get(uint32_t device, uint64_t *counter, float *re
 {
     ASKED(rsmi_dev_energy_count_get);
     *resolution = 15.259f;
-    *counter = (uint64_t)((double)now_us() * (double)POWER_UW / 1e6 / 15.259);
+    *counter = second_die() ? 0 : (uint64_t)((double)now_us() * (double)POWER_UW / 1e6 / 15.259);
     *timestamp = now_us() * 1000;
     return 0;
 }

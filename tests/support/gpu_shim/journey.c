@@ -91,14 +91,14 @@ struct device *journey_open_device(const char *backend)
 
 struct device *journey_device;
 
-int journey_open_cuda(void **state)
+int journey_setup(void **state)
 {
     (void)state;
-    journey_device = journey_open_device("cuda");
+    journey_device = journey_open_device(BACKEND);
     return journey_device != NULL ? 0 : -1;
 }
 
-int journey_close_cuda(void **state)
+int journey_teardown(void **state)
 {
     (void)state;
     device_close(journey_device);

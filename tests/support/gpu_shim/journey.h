@@ -31,10 +31,10 @@ void journey_for_attention(bool alone);
 /* Device 0 of the backend. NULL with a word on stdout: it cannot be opened. */
 struct device *journey_open_device(const char *backend);
 
-/* Setup and teardown of a group of tests: that device of CUDA's, as `journey_device`. */
+/* Setup and teardown of a group of tests: that device of BACKEND's, as `journey_device`. */
 extern struct device *journey_device;
-int journey_open_cuda(void **state);
-int journey_close_cuda(void **state);
+int journey_setup(void **state);
+int journey_teardown(void **state);
 
 /* A fresh one, which lives as long as the process does. */
 struct backend *journey_backend(const struct backend_ops *ops);

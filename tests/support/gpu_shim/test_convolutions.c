@@ -215,5 +215,5 @@ int main(void)
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, journey_open_cuda, journey_close_cuda);
+    return cmocka_run_group_tests(tests, journey_setup, journey_teardown);
 }
