@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/hip/kfd.h"
+
 static const struct dynlib_symbol symbols[] = {
 #define REQUIRED(name, parameters) DYNLIB_REQUIRED(struct rocm_smi, name),
 #define OPTIONAL(name, parameters) DYNLIB_OPTIONAL(struct rocm_smi, name),
@@ -72,28 +74,32 @@ const struct dynlib *rocm_smi_library(void)
 enum status rocm_smi_find(const struct rocm_smi *api, const char *pci, uint32_t *ret,
                           struct error *err)
 {
-    unsigned domain, bus, device, function;
-    uint32_t count = 0;
+    uint32_t domain, location, count = 0, found = 0;
     unsigned code = api->rsmi_num_monitor_devices(&count);
 
     if (code != ROCM_SMI_SUCCESS)
         return error_set(err, STATUS_DEVICE, "rsmi_num_monitor_devices: %s (%u)",
                          rocm_smi_status_name(code), code);
-    if (sscanf(pci, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
+    if (!hip_pci_parse(pci, &domain, &location))
         return error_set(err, STATUS_NOT_FOUND, "\"%s\" is no PCI address", pci);
     for (uint32_t i = 0; i < count && i < 4096; i++) {
-        const uint64_t wanted =
-            (uint64_t)domain << 32 | (uint64_t)bus << 8 | device << 3 | function;
         uint64_t bdf = 0;
 
         code = api->rsmi_dev_pci_id_get(i, &bdf);
         /* Bits 28 to 31 are the number of a partition. */
-        if (code == ROCM_SMI_SUCCESS && (bdf & ~(uint64_t)0xf0000000u) == wanted) {
+        if (code == ROCM_SMI_SUCCESS &&
+            (bdf & ~(uint64_t)0xf0000000u) == ((uint64_t)domain << 32 | location) && found++ == 0)
             *ret = i;
-            return STATUS_OK;
-        }
     }
-    return error_set(err, STATUS_NOT_FOUND, "ROCm SMI knows %u devices, none at %s", count, pci);
+    if (found == 0)
+        return error_set(err, STATUS_NOT_FOUND, "ROCm SMI knows %u devices, none at %s", count,
+                         pci);
+    if (found > 1)
+        return error_set(err, STATUS_NOT_FOUND,
+                         "ROCm SMI has %u partitions at %s, and HIP does not tell which of them "
+                         "this device is",
+                         found, pci);
+    return STATUS_OK;
 }
 
 /* SMU_THROTTLER_*_BIT of Linux, drivers/gpu/drm/amd/pm/swsmu/inc/amdgpu_smu.h */

@@ -116,7 +116,10 @@ const char *rocm_smi_status_name(unsigned status); /* "RSMI_STATUS_NOT_SUPPORTED
 enum status rocm_smi_open(const struct rocm_smi **ret, struct error *err);
 const struct dynlib *rocm_smi_library(void);
 
-/* The library's number of the device at a PCI address "0000:c1:00.0". NOT_FOUND. */
+/*
+ * The library's number of the device at a PCI address "0000:c1:00.0". NOT_FOUND, also where several
+ * partitions of one board are there: their numbers are not each other's.
+ */
 enum status rocm_smi_find(const struct rocm_smi *api, const char *pci, uint32_t *ret,
                           struct error *err);
 

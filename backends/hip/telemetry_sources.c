@@ -14,6 +14,13 @@ static unsigned to_int64(unsigned code, uint64_t value, uint64_t divisor, int64_
     return code;
 }
 
+/* Power that is 0 comes from a die without a sensor: the second one of an MI250X, say. */
+static unsigned to_power(unsigned code, uint64_t value, int64_t *ret)
+{
+    return code == ROCM_SMI_SUCCESS && value == 0 ? ROCM_SMI_NO_DATA
+                                                  : to_int64(code, value, 1000, ret);
+}
+
 static unsigned read_power(const struct hip_telemetry *self, int64_t *ret)
 {
     uint64_t value = 0;
@@ -22,7 +29,7 @@ static unsigned read_power(const struct hip_telemetry *self, int64_t *ret)
     if (self->api->rsmi_dev_current_socket_power_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
     code = self->api->rsmi_dev_current_socket_power_get(self->device, &value);
-    return to_int64(code, value, 1000, ret);
+    return to_power(code, value, ret);
 }
 
 static unsigned read_power_average(const struct hip_telemetry *self, int64_t *ret)
@@ -33,10 +40,13 @@ static unsigned read_power_average(const struct hip_telemetry *self, int64_t *re
     if (self->api->rsmi_dev_power_ave_get == NULL)
         return ROCM_SMI_NO_FUNCTION;
     code = self->api->rsmi_dev_power_ave_get(self->device, 0, &value);
-    return to_int64(code, value, 1000, ret);
+    return to_power(code, value, ret);
 }
 
-/* The counter counts steps of `resolution` microjoules (15.26 on MI200). */
+/*
+ * The counter counts steps of `resolution` microjoules (15.26 on MI200). It stands at 0 on a die
+ * whose energy is counted with another's; the resolution is told even there.
+ */
 static unsigned read_energy(const struct hip_telemetry *self, int64_t *ret)
 {
     uint64_t counter = 0, timestamp = 0;
@@ -49,6 +59,8 @@ static unsigned read_energy(const struct hip_telemetry *self, int64_t *ret)
     code = self->api->rsmi_dev_energy_count_get(self->device, &counter, &resolution, &timestamp);
     if (code != ROCM_SMI_SUCCESS)
         return code;
+    if (counter == 0)
+        return ROCM_SMI_NO_DATA;
     uj = (double)counter * (double)resolution;
     if (!(resolution > 0.0f) || !(uj < 9e18))
         return ROCM_SMI_UNEXPECTED_DATA;
