@@ -138,6 +138,7 @@ struct _cl_event;
     X(DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, 0x4000)                                                  \
     X(DEVICE_COMPUTE_CAPABILITY_MINOR_NV, 0x4001)                                                  \
     X(DEVICE_WARP_SIZE_NV, 0x4003)                                                                 \
+    X(DEVICE_TOPOLOGY_AMD, 0x4037)                                                                 \
     X(DEVICE_BOARD_NAME_AMD, 0x4038)                                                               \
     X(DEVICE_WAVEFRONT_WIDTH_AMD, 0x4043)                                                          \
     X(FP_DENORM, 1 << 0)                                                                           \
@@ -180,7 +181,18 @@ struct opencl_pci_bus_info {
     uint32_t domain, bus, device, function;
 };
 
+/* cl_device_topology_amd, as it is where the type is PCIe */
+#define OPENCL_TOPOLOGY_PCIE_AMD 1u
+struct opencl_topology_amd {
+    uint32_t type;
+    uint8_t unused[17], bus, device, function;
+};
+
 #define OPENCL_UUID_SIZE 16
+
+/* CL_DEVICE_VENDOR_ID: the PCI vendor's */
+#define OPENCL_VENDOR_AMD 0x1002u
+#define OPENCL_VENDOR_NVIDIA 0x10deu
 
 /* Result type, name, parameters. Required ones first. */
 #define OPENCL_REQUIRED_MAP(X)                                                                     \

@@ -10,9 +10,9 @@
 /*
  * What to ask the driver for. On a processor a buffer is the C library's memory, and large ones of
  * one size lie that size and a page apart. AdamW over four of 128 MiB then took more than twice as
- * long as with eight pages more between them (Zen 4, PoCL 3.1). The cause was not shown by counters;
- * the first-level cache's way predictor is a candidate: its hash takes address bits that cancel at
- * this distance (Lipp et al., "Take A Way", 2020).
+ * long as with eight pages more between them (Zen 4, PoCL 3.1). The cause was not shown by
+ * counters; the first-level cache's way predictor is a candidate: its hash takes address bits that
+ * cancel at this distance (Lipp et al., "Take A Way", 2020).
  */
 static size_t spaced_bytes(const struct device *base, uint64_t bytes)
 {
@@ -79,6 +79,20 @@ static enum status upload(struct device *base, struct buffer *buffer, uint64_t o
     return code == OCL_SUCCESS ? STATUS_OK : opencl_fail(err, NULL, "clEnqueueWriteBuffer", code);
 }
 
+/*
+ * A call that needs no memory and yet is told of too few resources: so NVIDIA's and Intel's drivers
+ * tell that a kernel before it did something illegal, or hung.
+ */
+static enum status fail_after_work(struct error *err, const char *function, int32_t code)
+{
+    if (code == OCL_OUT_OF_RESOURCES)
+        return error_set(err, STATUS_DEVICE_LOST,
+                         "%s: CL_OUT_OF_RESOURCES (%d); a kernel that was enqueued before it did "
+                         "something illegal, or hung",
+                         function, (int)code);
+    return opencl_fail(err, NULL, function, code);
+}
+
 static enum status download(struct device *base, struct buffer *buffer, uint64_t offset,
                             void *target, uint64_t bytes, struct error *err)
 {
@@ -87,7 +101,7 @@ static enum status download(struct device *base, struct buffer *buffer, uint64_t
         device->queue, ((struct opencl_buffer *)buffer)->mem, OCL_TRUE, (size_t)offset,
         (size_t)bytes, target, 0, NULL, NULL);
 
-    return code == OCL_SUCCESS ? STATUS_OK : opencl_fail(err, NULL, "clEnqueueReadBuffer", code);
+    return code == OCL_SUCCESS ? STATUS_OK : fail_after_work(err, "clEnqueueReadBuffer", code);
 }
 
 static enum status flush(struct device *base, struct error *err)
@@ -103,7 +117,7 @@ static enum status synchronize(struct device *base, struct error *err)
     struct opencl_device *device = opencl_device(base);
     int32_t code = device->api->clFinish(device->queue);
 
-    return code == OCL_SUCCESS ? STATUS_OK : opencl_fail(err, NULL, "clFinish", code);
+    return code == OCL_SUCCESS ? STATUS_OK : fail_after_work(err, "clFinish", code);
 }
 
 /* CPUs want whole rows in one lane, or few; GPUs whole warps or wavefronts. */

@@ -60,6 +60,9 @@ static enum status end_of(struct opencl_device *device, const struct event *even
                                                 sizeof(value), &value, NULL);
     if (code != OCL_SUCCESS)
         return opencl_fail(err, NULL, "clGetEventProfilingInfo", code);
+    if (value == 0)
+        return error_set(err, STATUS_DEVICE,
+                         "clGetEventProfilingInfo: the driver gives a marker no time");
     *ret = value;
     return STATUS_OK;
 }

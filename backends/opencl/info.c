@@ -281,6 +281,28 @@ static void answer_all(const struct opencl_object *object, const struct question
     }
 }
 
+/* AMD's own question, which has no domain: its driver offers no other, and no UUID. */
+static void add_pci_amd(const struct opencl_object *object, struct reading_list *list,
+                        const char *name)
+{
+    static const char source[] = "clGetDeviceInfo(CL_DEVICE_TOPOLOGY_AMD)";
+    struct opencl_topology_amd topology;
+    struct error error = ERROR_INIT;
+    char address[64];
+
+    if (opencl_query_value(object, OCL_DEVICE_TOPOLOGY_AMD, &topology, sizeof(topology), &error) ==
+            STATUS_OK &&
+        topology.type != OPENCL_TOPOLOGY_PCIE_AMD)
+        error_set(&error, STATUS_UNAVAILABLE, "the device is not on a PCI bus");
+    if (error.code != STATUS_OK) {
+        reading_add_missing(list, name, READING_UNAVAILABLE, source, error.message);
+        return;
+    }
+    snprintf(address, sizeof(address), "%02x:%02x.%x", topology.bus, topology.device,
+             topology.function);
+    reading_add_text(list, name, address, source);
+}
+
 static void add_pci(const struct opencl_object *object, const char *extensions,
                     struct reading_list *list)
 {
@@ -290,6 +312,11 @@ static void add_pci(const struct opencl_object *object, const char *extensions,
     struct error error = ERROR_INIT;
     char address[64];
 
+    if (strstr(extensions, "cl_khr_pci_bus_info") == NULL &&
+        strstr(extensions, "cl_amd_device_attribute_query") != NULL) {
+        add_pci_amd(object, list, name);
+        return;
+    }
     if (strstr(extensions, "cl_khr_pci_bus_info") == NULL) {
         reading_add_missing(list, name, READING_UNAVAILABLE, source,
                             "the driver does not offer cl_khr_pci_bus_info");
@@ -324,6 +351,31 @@ static char *text_of(const struct reading_list *list, const char *name, const ch
         reading->text[0] != '\0')
         return strdup(reading->text);
     return fallback != NULL ? strdup(fallback) : NULL;
+}
+
+/*
+ * What drivers tell as the size of the device's cache: processors and Intel's GPUs their last
+ * level, NVIDIA's and AMD's GPUs the first one, a thousandth of it.
+ */
+static bool tells_last_level(const struct device_info *info)
+{
+    const uint64_t vendor = integer_of(&info->readings, "device.vendor_id");
+
+    return info->type != DEVICE_GPU ||
+           (vendor != OPENCL_VENDOR_NVIDIA && vendor != OPENCL_VENDOR_AMD);
+}
+
+/* AMD's driver says no to ECC for every device, boards with HBM included. */
+static void forget_ecc_of_amd(const struct device_info *info, struct reading_list *list)
+{
+    static const char name[] = "device.memory_ecc";
+    const struct reading *ecc = reading_find(list, name);
+
+    if (info->type == DEVICE_GPU && integer_of(list, "device.vendor_id") == OPENCL_VENDOR_AMD &&
+        ecc != NULL && ecc->status == READING_MEASURED && strcmp(ecc->text, "no") == 0)
+        reading_add_missing(list, name, READING_UNAVAILABLE,
+                            "clGetDeviceInfo(CL_DEVICE_ERROR_CORRECTION_SUPPORT)",
+                            "AMD's driver says no for every device");
 }
 
 static uint32_t clamp_u32(uint64_t value)
@@ -382,7 +434,8 @@ enum status opencl_device_info(struct backend *backend, uint32_t index, struct d
     info.max_allocation_bytes = integer_of(list, "device.memory_allocation_max");
     info.compute_units = clamp_u32(integer_of(list, "device.compute_units"));
     info.max_lanes = clamp_u32(integer_of(list, "device.lanes_max"));
-    info.last_level_cache_bytes = integer_of(list, "device.cache");
+    info.last_level_cache_bytes = tells_last_level(&info) ? integer_of(list, "device.cache") : 0;
+    forget_ecc_of_amd(&info, list);
     {
         const struct reading *unified = reading_find(list, "device.memory_unified");
 

@@ -72,6 +72,19 @@ int main(void)
     FIELD(device, pci_device)
     FIELD(function, pci_function)
 #undef FIELD
+    check(sizeof(struct opencl_topology_amd) == sizeof(cl_device_topology_amd), "the size",
+          "cl_device_topology_amd");
+#define FIELD(name)                                                                                \
+    check(offsetof(struct opencl_topology_amd, name) ==                                            \
+              offsetof(cl_device_topology_amd, pcie.name),                                         \
+          "the offset", "cl_device_topology_amd.pcie." #name);
+    FIELD(type)
+    FIELD(bus)
+    FIELD(device)
+    FIELD(function)
+#undef FIELD
+    check(CL_DEVICE_TOPOLOGY_TYPE_PCIE_AMD == OPENCL_TOPOLOGY_PCIE_AMD, "the value",
+          "CL_DEVICE_TOPOLOGY_TYPE_PCIE_AMD");
     check(sizeof(cl_device_integer_dot_product_acceleration_properties_khr) == 6 * sizeof(uint32_t),
           "the size", "cl_device_integer_dot_product_acceleration_properties_khr");
     printf("%d declarations checked, %d differ\n", checks, failures);

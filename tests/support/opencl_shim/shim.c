@@ -1,6 +1,7 @@
 #include "tests/support/opencl_shim/shim.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static struct opencl_api real;
 static int calls[FUNCTION_COUNT];
 static int live;
 static int fail_function = -1, fail_n, fail_code;
-static unsigned pretended;
+static unsigned pretended, vendor;
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -59,6 +60,11 @@ EXPORT int assay_shim_calls(const char *function)
 EXPORT void assay_shim_devices(unsigned count)
 {
     pretended = count;
+}
+
+EXPORT void assay_shim_vendor(unsigned id)
+{
+    vendor = id;
 }
 
 EXPORT int assay_shim_live(void)
@@ -100,12 +106,13 @@ static int fails(enum function function)
     }
 
 /* A query, which can lie about its size. */
-#define QUERY(name, parameters, arguments)                                                         \
+#define QUERY(name, parameters, arguments) QUERY_BY(real.name, name, parameters, arguments)
+#define QUERY_BY(ask, name, parameters, arguments)                                                 \
     EXPORT int32_t name parameters;                                                                \
     int32_t name parameters                                                                        \
     {                                                                                              \
         if (!fails(FUNCTION_##name))                                                               \
-            return real.name arguments;                                                            \
+            return ask arguments;                                                                  \
         if (fail_code != ABSURD_SIZE)                                                              \
             return fail_code;                                                                      \
         if (size_ret != NULL)                                                                      \
@@ -170,12 +177,52 @@ EXPORT int32_t clGetDeviceIDs(struct _cl_platform_id *platform, uint64_t type, u
 int32_t clGetDeviceIDs(struct _cl_platform_id *platform, uint64_t type, uint32_t count,
                        struct _cl_device_id **ids, uint32_t *ret)
 {
-    return fails(FUNCTION_clGetDeviceIDs) ? fail_code
-                                          : device_ids(platform, type, count, ids, ret);
+    return fails(FUNCTION_clGetDeviceIDs) ? fail_code : device_ids(platform, type, count, ids, ret);
 }
-QUERY(clGetDeviceInfo,
-      (struct _cl_device_id * device, uint32_t what, size_t size, void *value, size_t *size_ret),
-      (device, what, size, value, size_ret))
+/* What a GPU of the vendor that is pretended tells; false: what the device itself does. */
+static bool pretend(uint32_t what, size_t size, void *value, size_t *size_ret)
+{
+    static const char extensions[] = "cl_khr_icd cl_amd_device_attribute_query";
+    static const uint64_t gpu = OCL_DEVICE_TYPE_GPU, cache = 16 << 10;
+    static const uint32_t no = 0;
+    static const struct opencl_topology_amd topology = {
+        .type = OPENCL_TOPOLOGY_PCIE_AMD, .bus = 0xc3, .device = 2, .function = 1};
+    const struct {
+        uint32_t what;
+        const void *value;
+        size_t size;
+    } answers[] = {
+        {OCL_DEVICE_TYPE, &gpu, sizeof(gpu)},
+        {OCL_DEVICE_VENDOR_ID, &vendor, sizeof(vendor)},
+        {OCL_DEVICE_GLOBAL_MEM_CACHE_SIZE, &cache, sizeof(cache)},
+        {OCL_DEVICE_ERROR_CORRECTION_SUPPORT, &no, sizeof(no)},
+        {OCL_DEVICE_EXTENSIONS, extensions, sizeof(extensions)},
+        {OCL_DEVICE_TOPOLOGY_AMD, &topology, sizeof(topology)},
+    };
+
+    for (size_t i = 0; vendor != 0 && i < sizeof(answers) / sizeof(answers[0]); i++) {
+        if (answers[i].what != what)
+            continue;
+        if (value != NULL && size >= answers[i].size)
+            memcpy(value, answers[i].value, answers[i].size);
+        if (size_ret != NULL)
+            *size_ret = answers[i].size;
+        return true;
+    }
+    return false;
+}
+
+static int32_t device_info(struct _cl_device_id *device, uint32_t what, size_t size, void *value,
+                           size_t *size_ret)
+{
+    return pretend(what, size, value, size_ret)
+               ? OCL_SUCCESS
+               : real.clGetDeviceInfo(device, what, size, value, size_ret);
+}
+
+QUERY_BY(device_info, clGetDeviceInfo,
+         (struct _cl_device_id * device, uint32_t what, size_t size, void *value, size_t *size_ret),
+         (device, what, size, value, size_ret))
 CREATE(_cl_context, clCreateContext,
        (const intptr_t *properties, uint32_t count, struct _cl_device_id *const *devices,
         void (*notify)(const char *, const void *, size_t, void *), void *data, int32_t *code),

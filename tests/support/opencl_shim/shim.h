@@ -15,6 +15,12 @@ void assay_shim_fail(const char *function, int n, int code);
 /* From now on every platform says that it has so many devices; each is its first one. 0: the truth. */
 void assay_shim_devices(unsigned count);
 
+/*
+ * From now on devices are GPUs of this PCI vendor, with the 16 KiB of cache, the lack of ECC and the
+ * place on the bus that AMD's driver tells. 0: the truth.
+ */
+void assay_shim_vendor(unsigned vendor);
+
 /* Calls of a function since the last assay_shim_fail. */
 int assay_shim_calls(const char *function);
 
