@@ -21,7 +21,9 @@ static const struct dynlib_symbol rocblas_symbols[] = {
  * would put a second runtime, which knows none of our buffers, into the process.
  */
 static const char *const hipblaslt_7[] = {"libhipblaslt.so.1", NULL};
-static const char *const hipblaslt_6[] = {"libhipblaslt.so.0", NULL};
+/* Debian has the one of ROCm 7 over HIP 6; beside the runtime it is of the same installation. */
+static const char *const hipblaslt_6[] = {"libhipblaslt.so.0", HIP_BESIDE "libhipblaslt.so.1",
+                                          NULL};
 static const char *const hipblaslt_any[] = {"libhipblaslt.so.1", "libhipblaslt.so.0", NULL};
 static const char *const rocblas_7[] = {"librocblas.so.5", NULL};
 static const char *const rocblas_6[] = {"librocblas.so.4", NULL};
@@ -40,31 +42,39 @@ static void open_once(struct hip_optional *optional, const struct dynlib_spec *s
 void hip_hipblaslt_open(struct hip_state *state)
 {
     const int major = hip_runtime_major(state->runtime_lib.path);
+    struct hip_candidates candidates;
     const struct dynlib_spec spec = {
         .name = "hipblaslt",
-        .sonames = major == 7                 ? hipblaslt_7
-                   : major == 6 || major == 5 ? hipblaslt_6
-                                              : hipblaslt_any,
+        .sonames = candidates.list,
         .symbols = hipblaslt_symbols,
         .symbol_count = sizeof(hipblaslt_symbols) / sizeof(hipblaslt_symbols[0]),
     };
 
+    hip_runtime_candidates(state->runtime_lib.path,
+                           major == 7                 ? hipblaslt_7
+                           : major == 6 || major == 5 ? hipblaslt_6
+                                                      : hipblaslt_any,
+                           &candidates);
     open_once(&state->hipblaslt_lib, &spec, &state->hipblaslt);
 }
 
 void hip_rocblas_open(struct hip_state *state)
 {
     const int major = hip_runtime_major(state->runtime_lib.path);
+    struct hip_candidates candidates;
     const struct dynlib_spec spec = {
         .name = "rocblas",
-        .sonames = major == 7   ? rocblas_7
-                   : major == 6 ? rocblas_6
-                   : major == 5 ? rocblas_5
-                                : rocblas_any,
+        .sonames = candidates.list,
         .symbols = rocblas_symbols,
         .symbol_count = sizeof(rocblas_symbols) / sizeof(rocblas_symbols[0]),
     };
 
+    hip_runtime_candidates(state->runtime_lib.path,
+                           major == 7   ? rocblas_7
+                           : major == 6 ? rocblas_6
+                           : major == 5 ? rocblas_5
+                                        : rocblas_any,
+                           &candidates);
     open_once(&state->rocblas_lib, &spec, &state->rocblas);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/hip/kfd.h"
+#include "backends/hip/runtime.h"
 
 static const struct dynlib_symbol symbols[] = {
 #define REQUIRED(name, parameters) DYNLIB_REQUIRED(struct rocm_smi, name),
@@ -39,9 +40,17 @@ const char *rocm_smi_status_name(unsigned status)
 enum status rocm_smi_open(const struct rocm_smi **ret, struct error *err)
 {
     /* Debian calls it .1; ROCm counts with its own major versions. */
-    static const char *const sonames[] = {"librocm_smi64.so.8", "librocm_smi64.so.7",
-                                          "librocm_smi64.so.6", "librocm_smi64.so.5",
-                                          "librocm_smi64.so.1", NULL};
+    static const char *const sonames[] = {"librocm_smi64.so.8",
+                                          "librocm_smi64.so.7",
+                                          "librocm_smi64.so.6",
+                                          "librocm_smi64.so.5",
+                                          "librocm_smi64.so.1",
+                                          HIP_ROCM_FOLDER "/librocm_smi64.so.8",
+                                          HIP_ROCM_FOLDER "/librocm_smi64.so.7",
+                                          HIP_ROCM_FOLDER "/librocm_smi64.so.6",
+                                          HIP_ROCM_FOLDER "/librocm_smi64.so.5",
+                                          HIP_ROCM_FOLDER "/librocm_smi64.so.1",
+                                          NULL};
     static const struct dynlib_spec spec = {
         .name = "rocm_smi",
         .sonames = sonames,

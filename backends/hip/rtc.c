@@ -19,14 +19,16 @@ enum status hip_rtc_open(const char *runtime_path, struct dynlib *lib, struct hi
     const char *const same_major[] = {own, runtime_path, NULL};
     const char *const any[] = {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", runtime_path,
                                NULL};
+    struct hip_candidates candidates;
     const struct dynlib_spec spec = {
         .name = "hiprtc",
-        .sonames = major > 0 ? same_major : any,
+        .sonames = candidates.list,
         .symbols = symbols,
         .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
     };
 
     snprintf(own, sizeof(own), "libhiprtc.so.%d", major);
+    hip_runtime_candidates(runtime_path, major > 0 ? same_major : any, &candidates);
     memset(ret, 0, sizeof(*ret));
     return dynlib_open(&spec, lib, ret, err);
 }

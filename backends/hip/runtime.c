@@ -1,5 +1,6 @@
 #include "backends/hip/runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +15,13 @@ static const struct dynlib_symbol symbols[] = {
 
 enum status hip_runtime_open(struct dynlib *lib, struct hip_runtime *ret, struct error *err)
 {
-    static const char *const sonames[] = {"libamdhip64.so.7", "libamdhip64.so.6",
-                                          "libamdhip64.so.5", NULL};
+    static const char *const sonames[] = {"libamdhip64.so.7",
+                                          "libamdhip64.so.6",
+                                          "libamdhip64.so.5",
+                                          HIP_ROCM_FOLDER "/libamdhip64.so.7",
+                                          HIP_ROCM_FOLDER "/libamdhip64.so.6",
+                                          HIP_ROCM_FOLDER "/libamdhip64.so.5",
+                                          NULL};
     static const struct dynlib_spec spec = {
         .name = "hip",
         .sonames = sonames,
@@ -78,6 +84,31 @@ enum status hip_runtime_fail(struct error *err, const char *context, const char 
                          context, colon, function);
     return error_set(err, status_of(code), "%s%s%s: %s (%d)", context, colon, function,
                      hip_runtime_error_name(code), code);
+}
+
+static bool is_beside_only(const char *name)
+{
+    return strncmp(name, HIP_BESIDE, strlen(HIP_BESIDE)) == 0;
+}
+
+void hip_runtime_candidates(const char *path, const char *const *sonames,
+                            struct hip_candidates *ret)
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; slash != NULL && i < HIP_CANDIDATES_MAX && sonames[i] != NULL; i++) {
+        const char *name = sonames[i] + (is_beside_only(sonames[i]) ? strlen(HIP_BESIDE) : 0);
+
+        if (name[0] != '/' &&
+            snprintf(ret->beside[i], sizeof(ret->beside[i]), "%.*s/%s", (int)(slash - path), path,
+                     name) < (int)sizeof(ret->beside[i]))
+            ret->list[count++] = ret->beside[i];
+    }
+    for (size_t i = 0; i < HIP_CANDIDATES_MAX && sonames[i] != NULL; i++)
+        if (!is_beside_only(sonames[i]))
+            ret->list[count++] = sonames[i];
+    ret->list[count] = NULL;
 }
 
 int hip_runtime_major(const char *path)

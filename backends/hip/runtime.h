@@ -9,6 +9,8 @@
 #ifndef ASSAY_BACKENDS_HIP_RUNTIME_H
 #define ASSAY_BACKENDS_HIP_RUNTIME_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -154,6 +156,9 @@ struct hip_runtime {
     const char *assay_simulated;
 };
 
+/* Where AMD's own packages put libraries, which leave it to the user to tell the loader. */
+#define HIP_ROCM_FOLDER "/opt/rocm/lib"
+
 /* UNAVAILABLE with all that was tried. */
 enum status hip_runtime_open(struct dynlib *lib, struct hip_runtime *ret, struct error *err);
 
@@ -166,6 +171,20 @@ const char *hip_runtime_error_name(int code);
  */
 enum status hip_runtime_fail(struct error *err, const char *context, const char *function,
                              int code);
+
+/*
+ * Where a library of the same installation is looked for: each of at most HIP_CANDIDATES_MAX names
+ * beside the runtime at `path`, then by the loader; one that begins with HIP_BESIDE beside it
+ * alone, a path as it is. For struct dynlib_spec.
+ */
+#define HIP_BESIDE "./"
+#define HIP_CANDIDATES_MAX 5
+struct hip_candidates {
+    char beside[HIP_CANDIDATES_MAX][PATH_MAX];
+    const char *list[2 * HIP_CANDIDATES_MAX + 1];
+};
+void hip_runtime_candidates(const char *path, const char *const *sonames,
+                            struct hip_candidates *ret);
 
 /*
  * Major version of the opened runtime from its file's name, libamdhip64.so.6.0.1 or the link's

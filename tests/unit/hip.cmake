@@ -1,6 +1,8 @@
 # The HIP backend without a device or its libraries.
 assay_add_test(NAME test_backend_hip_abi SOURCES unit/test_backend_hip_abi.c
     LIBS assay_backends LABELS unit)
+assay_add_test(NAME test_backend_hip_libraries SOURCES unit/test_backend_hip_libraries.c
+    LIBS assay_backends LABELS unit)
 assay_add_test(NAME test_backend_hip_code_object SOURCES unit/test_backend_hip_code_object.c
     LIBS assay_backends LABELS unit)
 target_compile_definitions(test_backend_hip_code_object PRIVATE
