@@ -16,7 +16,8 @@ static const char *const relevant[] = {
     "DNNL_",   "ONEDNN_", "MKL_",          "OPENBLAS_",  "MALLOC_",         "NCCL_",   "RCCL_",
     "CLBLAST_", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES",
     "CUBLAS_", "CUBLASLT_", "CUDNN_", "NVRTC_", "LP_NUM_THREADS", "KOKKOS_", "AMD_", "HIPRTC_",
-    "HIPBLASLT_", "ROCBLAS_", "TENSILE_", "MIOPEN_"};
+    "HIPBLASLT_", "ROCBLAS_", "TENSILE_", "MIOPEN_", "ROC_", "ROCM_", "DEBUG_CLR_", "DEBUG_HIP_",
+    "PAL_", "HSAKMT_", "RSMI_", "RUSTICL_", "CL_CONFIG_", "IGC_"};
 
 bool environment_is_relevant(const char *variable)
 {

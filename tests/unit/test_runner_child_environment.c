@@ -76,6 +76,10 @@ static void test_relevant(void **state)
     assert_true(environment_is_relevant("AMD_SERIALIZE_KERNEL=3"));
     assert_true(environment_is_relevant("ROCBLAS_TENSILE_LIBPATH=/x"));
     assert_true(environment_is_relevant("HIPBLASLT_TENSILE_LIBPATH=/x"));
+    assert_true(environment_is_relevant("ROC_AQL_QUEUE_SIZE=1024"));
+    assert_true(environment_is_relevant("DEBUG_CLR_MAX_BATCH_SIZE=1"));
+    assert_true(environment_is_relevant("CL_CONFIG_CPU_VECTORIZER_MODE=1"));
+    assert_false(environment_is_relevant("ROCKET=1"));
     assert_false(environment_is_relevant("LD_PRELOADED=1"));
     assert_false(environment_is_relevant("HOME=/root"));
     assert_false(environment_is_relevant("AWS_SECRET_ACCESS_KEY=x"));
