@@ -103,7 +103,7 @@ static void check_heat(struct doctor *doctor, const struct telemetry_log *log,
 static void check_told(struct doctor *doctor, const struct reading_list *told, const char *spec)
 {
     const char *processes = doctor_text(told, "device.processes", NULL);
-    int64_t ecc = doctor_integer(told, "device.memory_ecc");
+    const char *ecc = doctor_text(told, "device.memory_ecc", NULL);
     int64_t persistence = doctor_integer(told, "device.persistence");
     int64_t width = doctor_integer(told, "device.pcie_width");
     int64_t width_max = doctor_integer(told, "device.pcie_width_max");
@@ -119,11 +119,13 @@ static void check_told(struct doctor *doctor, const struct reading_list *told, c
     else
         doctor_pass(doctor, check, "none");
     snprintf(check, sizeof(check), "%s ECC", spec);
-    if (ecc == 0)
+    if (ecc && !strcmp(ecc, "no"))
         doctor_find(doctor, DOCTOR_NOTE, check,
                     "bits that flip are not seen, and bandwidth differs from a device with ECC",
-                    "sudo nvidia-smi -e 1, then restart the device", "off");
-    else if (ecc > 0)
+                    "where the device has it: sudo nvidia-smi -e 1, or amdgpu.ras_enable=1 for the "
+                    "kernel; then restart",
+                    "off");
+    else if (ecc && !strcmp(ecc, "yes"))
         doctor_pass(doctor, check, "on");
     else
         doctor_cannot_know(doctor, check, "the device does not tell, or has none");

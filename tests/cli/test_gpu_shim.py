@@ -331,6 +331,12 @@ verify: {{{verify}}}
                      {"cuda": "for sm_90", "hip": "for gfx942"}[BACKEND]):
             self.assertIn(word, ends[0][1])
 
+    def test_doctor_tells_ecc(self):
+        """The driver's answer, not "the device does not tell"; HIP's own is never taken."""
+        report = self.assay("doctor", "--json", "--jitter", "0s", "--device", f"{BACKEND}:0").json()
+        told = report[{"cuda": "passed", "hip": "unknown"}[BACKEND]]
+        self.assertIn(f"{BACKEND}:0 ECC", [entry["check"] for entry in told])
+
 
 if __name__ == "__main__":
     run_tests(sys.argv[:1])
