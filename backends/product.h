@@ -89,7 +89,11 @@ const char *device_no_products_reason(const struct device *device);
 enum status device_product_create(struct device *device, const struct product_shape *shape,
                                   struct product **ret, struct error *err);
 void device_product_destroy(struct product *product); /* takes NULL */
-/* Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device. */
+/*
+ * Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device.
+ * UNSUPPORTED: the library wants operands at rounder addresses for this product; at multiples of 16
+ * bytes it runs.
+ */
 enum status device_product_run(struct product *product, const struct product_operands *operands,
                                struct error *err);
 enum status device_product_describe(const struct product *product, struct product_info *ret,

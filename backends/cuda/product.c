@@ -200,6 +200,17 @@ void cuda_product_destroy(struct device *base, struct product *base_product)
     free(product);
 }
 
+/* The largest power of two up to CUDA_PRODUCT_ALIGNMENT that every address and every step keeps. */
+static uint32_t alignment_of(const struct cuda_product *product, uint64_t a, uint64_t b, uint64_t c,
+                             uint64_t d, uint64_t bias)
+{
+    const uint64_t all =
+        a | b | c | d | bias | CUDA_PRODUCT_ALIGNMENT |
+        (product->loops > 1 ? product->a_step | product->b_step | product->c_step : 0);
+
+    return (uint32_t)(all & -all);
+}
+
 enum status cuda_product_create(struct device *base, const struct product_shape *shape,
                                 struct product **ret, struct error *err)
 {
@@ -216,6 +227,7 @@ enum status cuda_product_create(struct device *base, const struct product_shape 
     product->a_step = step_of(&shape->a, &batch);
     product->b_step = step_of(&shape->b, &batch);
     product->c_step = step_of(&shape->c, &batch);
+    product->aligned_to = alignment_of(product, 0, 0, 0, 0, 0);
     status = gpu_bind(&device->base, err);
     if (status == STATUS_OK)
         status = make_desc(api, shape, product, err);
@@ -227,7 +239,7 @@ enum status cuda_product_create(struct device *base, const struct product_shape 
         status = make_layout(api, &shape->c, shape->m, shape->n, &batch, &product->c, err);
     if (status == STATUS_OK)
         status =
-            cuda_product_list(device, product, shape, CUDA_PRODUCT_ALIGNMENT, &product->list, err);
+            cuda_product_list(device, product, shape, product->aligned_to, &product->list, err);
     if (status == STATUS_OK)
         status = alloc_workspace(device, product, product->list.at[0].workspace_bytes, err);
     if (status != STATUS_OK) {
@@ -237,17 +249,6 @@ enum status cuda_product_create(struct device *base, const struct product_shape 
     cuda_product_name_algorithm(api, product, shape);
     *ret = &product->base;
     return STATUS_OK;
-}
-
-/* The largest power of two up to CUDA_PRODUCT_ALIGNMENT that every address and every step keeps. */
-static uint32_t alignment_of(const struct cuda_product *product, uint64_t a, uint64_t b, uint64_t c,
-                             uint64_t d, uint64_t bias)
-{
-    const uint64_t all =
-        a | b | c | d | bias | CUDA_PRODUCT_ALIGNMENT |
-        (product->loops > 1 ? product->a_step | product->b_step | product->c_step : 0);
-
-    return (uint32_t)(all & -all);
 }
 
 /* An odd offset: another algorithm, looked for once and kept. */
@@ -261,6 +262,9 @@ static enum status provide_unaligned(struct cuda_device *device, struct cuda_pro
     if (product->has_unaligned && alignment >= product->unaligned_to)
         return STATUS_OK;
     status = cuda_product_list(device, product, &product->base.shape, alignment, &list, err);
+    if (status != STATUS_OK && err != NULL)
+        error_prefix(err, "operands at multiples of %" PRIu32 " bytes, not of %" PRIu32, alignment,
+                     product->aligned_to);
     if (status == STATUS_OK)
         status = device->base.driver->synchronize(&device->base, err);
     if (status == STATUS_OK)
@@ -319,7 +323,7 @@ enum status cuda_product_run(struct device *base, struct product *base_product,
         return error_set(err, STATUS_UNSUPPORTED,
                          "a product in fp4 needs a scale for each 16 elements, which this product "
                          "has no place for: cuBLASLt is asked whether it has one, no more");
-    if (status == STATUS_OK && alignment < CUDA_PRODUCT_ALIGNMENT) {
+    if (status == STATUS_OK && alignment < product->aligned_to) {
         status = provide_unaligned(device, product, alignment, err);
         algorithm = &product->unaligned.algorithm;
     }

@@ -26,7 +26,8 @@ struct cuda_product {
     LT_LAYOUT b;
     LT_LAYOUT c;
     struct cuda_algorithm_list list;
-    uint32_t selected; /* of the list */
+    uint32_t aligned_to; /* bytes, what the list is for: less where loops step by less */
+    uint32_t selected;   /* of the list */
     struct cuda_algorithm unaligned;
     bool has_unaligned;
     uint32_t unaligned_to; /* bytes, for which `unaligned` was found */

@@ -125,16 +125,35 @@ static double unit_roundoff(enum dtype type)
                                 : 0;
 }
 
-double array_bound(enum precision precision, enum dtype type, uint64_t terms, double exact,
-                   double sum)
+/* Of the sum itself, in units of the absolute values that are added. */
+static double sum_roundoff(enum precision precision, bool matrix_units, double terms)
 {
-    const double u = precision == PRECISION_FP64 ? 0x1p-53 : 0x1p-24;
-    const double round = precision == PRECISION_TF32 ? 0x1p-10 : 0;
+    switch (precision) {
+    case PRECISION_FP64:
+        return (terms + 4) * 0x1p-53;
+    case PRECISION_TF32:
+        return matrix_units ? (terms + 4) * 0x1p-23 + 2 * 0x1p-10 + 0x1p-20
+                            : (terms + 4) * 0x1p-24 + 0x1p-10;
+    case PRECISION_FP8_E4M3:
+    case PRECISION_FP8_E5M2:
+        return matrix_units ? (terms / 32 + 1) * 0x1p-13 + 4 * 0x1p-24 : (terms + 4) * 0x1p-24;
+    case PRECISION_BF16:
+    case PRECISION_FP16:
+        return (terms + 4) * (matrix_units ? 0x1p-23 : 0x1p-24);
+    default:
+        return (terms + 4) * 0x1p-24;
+    }
+}
+
+double array_bound(const struct conformance *c, enum precision precision, enum dtype type,
+                   uint64_t terms, double exact, double sum)
+{
+    const bool matrix_units = c->device->info.type == DEVICE_GPU;
 
     if (type == DTYPE_I32)
         return 0;
-    return ((double)terms + 4) * u * sum + round * sum + unit_roundoff(type) * fabs(exact) +
-           0x1p-140;
+    return sum_roundoff(precision, matrix_units, (double)terms) * sum +
+           unit_roundoff(type) * fabs(exact) + 0x1p-140;
 }
 
 bool array_agrees(double got, double exact, double bound)

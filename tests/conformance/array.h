@@ -47,9 +47,14 @@ void array_upload(struct conformance *c, struct array *array);
  * alpha, bias, D and the conversions), and the unit roundoff of `type` times the value for storing
  * it. A product of two bf16, f16 or fp8 is exact in f32. tf32 may round each factor to 11 bits
  * first. An i32 is exact.
+ *
+ * Matrix units of a GPU may truncate where they align and add (Fasi et al., Numerical behavior of
+ * NVIDIA tensor cores, 2021): u is 2^-23 for bf16, fp16 and tf32, whose factors may be cut to 11
+ * bits instead. A sum of 32 products of fp8 may keep 14 bits (DeepSeek-V3 technical report, 2024,
+ * section 3.3.2).
  */
-double array_bound(enum precision precision, enum dtype type, uint64_t terms, double exact,
-                   double sum);
+double array_bound(const struct conformance *c, enum precision precision, enum dtype type,
+                   uint64_t terms, double exact, double sum);
 
 /* Within the bound; what is not finite is the same. */
 bool array_agrees(double got, double exact, double bound);

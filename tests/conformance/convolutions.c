@@ -114,7 +114,7 @@ static void check_task(struct conformance *c, struct task *task, struct convolut
                     const double got = array_get(&task->output, at);
                     double sum, exact = element(task, b, y, x, f, &sum);
                     const double bound =
-                        array_bound(s->precision, s->result_type, terms, exact, sum);
+                        array_bound(c, s->precision, s->result_type, terms, exact, sum);
 
                     if (!array_agrees(got, exact, bound))
                         fail_msg("%s: output [%llu, %llu, %llu, %llu] is %a, expected %a +- %a",

@@ -1,6 +1,7 @@
 /*
  * A stand-in for cuBLASLt, of what a Hopper device does: 8-bit operands only with A transposed and
- * B plain, fp64 to int8, tf32 by tensor units.
+ * B plain, fp64 to int8, tf32 by tensor units. What it wants of 8-bit operands' addresses and sizes
+ * is what cuBLAS documents of cublasLtMatmul: multiples of 16 for fp8, addresses of 4 for int8.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ struct cublaslt_layout {
 };
 struct cublaslt_preference {
     uint64_t workspace;
+    uint32_t alignment[4]; /* of A, B, C, D */
 };
 
 static bool type_of(unsigned type, enum core_type *ret)
@@ -216,21 +218,36 @@ unsigned cublasLtMatmulPreferenceDestroy(struct cublaslt_preference *preference)
 unsigned cublasLtMatmulPreferenceSetAttribute(struct cublaslt_preference *preference,
                                               unsigned attribute, const void *value, size_t size)
 {
-    uint32_t alignment = 0;
+    uint32_t reductions = 0;
 
     SHIM_FAULT(unsigned, cublasLtMatmulPreferenceSetAttribute);
     if (attribute == LT_PREF_MAX_WORKSPACE_BYTES)
         TAKE(preference->workspace);
     if (attribute == LT_PREF_REDUCTION_SCHEME_MASK)
-        TAKE(alignment);
+        TAKE(reductions);
     if (attribute < LT_PREF_MIN_ALIGNMENT_A_BYTES || attribute > LT_PREF_MIN_ALIGNMENT_D_BYTES)
         return LT_STATUS_INVALID_VALUE;
-    TAKE(alignment);
+    TAKE(preference->alignment[attribute - LT_PREF_MIN_ALIGNMENT_A_BYTES]);
 }
 
 static bool is_fp8(unsigned type)
 {
     return type == LT_R_8F_E4M3 || type == LT_R_8F_E5M2;
+}
+
+/* All four addresses, and for fp8 what lies between and in the matrices, too. */
+static bool are_aligned(const struct cublaslt_preference *preference,
+                        const struct cublaslt_layout *a, const struct cublaslt_layout *b)
+{
+    const bool fp8 = is_fp8(a->type);
+
+    if (a->type != LT_R_8I && !fp8)
+        return true;
+    for (int i = 0; i < 4; i++)
+        if (preference->alignment[i] % (fp8 ? 16 : 4) != 0)
+            return false;
+    return !fp8 || (a->rows % 16 == 0 && a->columns % 16 == 0 && a->stride % 16 == 0 &&
+                    b->stride % 16 == 0);
 }
 
 static bool does(const struct cublaslt_desc *desc, const struct cublaslt_layout *a,
@@ -299,7 +316,7 @@ unsigned cublasLtMatmulAlgoGetHeuristic(struct cublasLtContext *handle, struct c
     (void)c;
     SHIM_FAULT(unsigned, cublasLtMatmulAlgoGetHeuristic);
     *count = 0;
-    if (!does(desc, a, b, d) || preference->workspace < WORKSPACE)
+    if (!does(desc, a, b, d) || !are_aligned(preference, a, b) || preference->workspace < WORKSPACE)
         return LT_STATUS_NOT_SUPPORTED;
     for (int i = 0; i < (int)core_algorithm_count() && made < wanted; i++, made++) {
         memset(&results[i], 0, sizeof(results[i]));
