@@ -106,6 +106,9 @@ static const char *hint_of(const char *function, unsigned code)
                    ? "; are the device files (/dev/nvidia*, /dev/nvidia-uvm) there and allowed?"
                    : "";
     case CUDA_DRIVER_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_DRIVER_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_DRIVER_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_DRIVER_ERROR_MISALIGNED_ADDRESS:
     case CUDA_DRIVER_ERROR_LAUNCH_FAILED:
         return "; a kernel enqueued before went wrong, the context cannot be used any more";
     default:

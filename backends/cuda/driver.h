@@ -121,6 +121,8 @@ struct cuda_driver_api {
     X(ERROR_LAUNCH_TIMEOUT, 702)                                                                   \
     X(ERROR_CONTEXT_IS_DESTROYED, 709)                                                             \
     X(ERROR_HARDWARE_STACK_ERROR, 714)                                                             \
+    X(ERROR_ILLEGAL_INSTRUCTION, 715)                                                              \
+    X(ERROR_MISALIGNED_ADDRESS, 716)                                                               \
     X(ERROR_LAUNCH_FAILED, 719)                                                                    \
     X(ERROR_SYSTEM_NOT_READY, 802)                                                                 \
     X(ERROR_SYSTEM_DRIVER_MISMATCH, 803)                                                           \

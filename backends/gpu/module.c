@@ -9,6 +9,10 @@
 
 #define NAMES_MAX 256
 
+/* CUDA C++ programming guide, technical specifications per compute capability; HIP has no less. */
+#define GROUPS_MAX_X 2147483647u
+#define GROUPS_MAX_YZ 65535u
+
 /* Kernels are looked up at their first launch and kept. */
 struct gpu_kernel {
     char *name;
@@ -243,6 +247,13 @@ enum status gpu_kernel_launch(struct device *base, const struct kernel_launch *l
         status = find_kernel(device, module, launch->kernel, &kernel, err);
     if (status != STATUS_OK)
         return status;
+    if (launch->groups[0] > GROUPS_MAX_X || launch->groups[1] > GROUPS_MAX_YZ ||
+        launch->groups[2] > GROUPS_MAX_YZ)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "kernel %s: %" PRIu32 " x %" PRIu32 " x %" PRIu32
+                         " groups; this stack launches at most %u x %u x %u",
+                         launch->kernel, launch->groups[0], launch->groups[1], launch->groups[2],
+                         GROUPS_MAX_X, GROUPS_MAX_YZ, GROUPS_MAX_YZ);
     if (launch->arg_count != kernel->arg_count)
         return error_set(err, STATUS_INVALID, "kernel %s of %s takes %zu arguments; %zu were given",
                          launch->kernel, module->file, kernel->arg_count, launch->arg_count);

@@ -54,6 +54,36 @@ static void test_geometry(void **state)
     }
 }
 
+/* More groups than some stacks launch in a dimension: they run, or it is said that they cannot. */
+static void test_many_groups(void **state)
+{
+    static const uint32_t many = 65536;
+    struct conformance *c = *state;
+    struct module *module;
+
+    if (c->small && !c->device->info.simulated)
+        skip();
+    module = conformance_module(c, "launch.h", 1);
+    for (int dimension = 0; dimension < 3; dimension++) {
+        struct kernel_launch launch = {
+            .module = module, .kernel = "no_arguments", .groups = {1, 1, 1}};
+        enum status status;
+
+        launch.groups[dimension] = many;
+        c->err = (struct error)ERROR_INIT;
+        status = device_kernel_launch(c->device, &launch, &c->err);
+        if (status == STATUS_OK) {
+            expect_ok(c, device_synchronize(c->device, &c->err));
+            check_geometry(c, 1, launch.groups[0], launch.groups[1], launch.groups[2]);
+            continue;
+        }
+        print_message("  %s\n", c->err.message);
+        assert_int_equal(status, STATUS_UNSUPPORTED);
+        assert_non_null(strstr(c->err.message, "65536"));
+    }
+    device_module_unload(c->device, module);
+}
+
 static void test_zero_groups(void **state)
 {
     struct conformance *c = *state;
@@ -229,6 +259,7 @@ static void test_prefetch(void **state)
 }
 
 CONFORMANCE_AREA(conformance_launch, {"geometry in 1, 2 and 3 dimensions", test_geometry, true},
+                 {"very many groups", test_many_groups, true},
                  {"no groups", test_zero_groups, false},
                  {"arguments of every type", test_arguments, true},
                  {"an fp64 argument", test_double, true},
