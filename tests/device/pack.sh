@@ -28,8 +28,9 @@ cat >"$out/run" <<'RUN'
 #!/bin/sh
 # ./run [--device cuda:0] [--protocol quick] ...: see README.md
 here=$(cd "$(dirname "$0")" && pwd)
+DEVICE_CHECK_LIBRARY_PATH=${LD_LIBRARY_PATH-}
 LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export LD_LIBRARY_PATH
+export LD_LIBRARY_PATH DEVICE_CHECK_LIBRARY_PATH
 exec "$here/bin/device_check" "$@"
 RUN
 chmod +x "$out/run"

@@ -60,6 +60,26 @@ static void test_no_answer(void **state)
     assert_non_null(strstr(words, "/nonexistent/python could not be run"));
 }
 
+/* It looks for libraries where its user does, not where the packed folder has its own. */
+static void test_library_path(void **state)
+{
+    static const char answer[] = "echo \"{\\\"absent\\\": \\\"path=$LD_LIBRARY_PATH.\\\"}\"";
+
+    (void)state;
+    assert_int_equal(setenv("LD_LIBRARY_PATH", "/of/the/pack", 1), 0);
+    ask(answer);
+    assert_non_null(strstr(words, "path=/of/the/pack."));
+    assert_int_equal(setenv("DEVICE_CHECK_LIBRARY_PATH", "/of/the/user", 1), 0);
+    ask(answer);
+    assert_non_null(strstr(words, "path=/of/the/user."));
+    assert_int_equal(setenv("DEVICE_CHECK_LIBRARY_PATH", "", 1), 0);
+    ask(answer);
+    assert_non_null(strstr(words, "path=."));
+    assert_string_equal(getenv("LD_LIBRARY_PATH"), "/of/the/pack");
+    unsetenv("DEVICE_CHECK_LIBRARY_PATH");
+    unsetenv("LD_LIBRARY_PATH");
+}
+
 /* The script itself, under this machine's Python: with PyTorch and a device, or the reason. */
 static void test_the_script(void **state)
 {
@@ -78,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_answer),
         cmocka_unit_test(test_no_answer),
+        cmocka_unit_test(test_library_path),
         cmocka_unit_test(test_the_script),
     };
     int failed;

@@ -16,6 +16,25 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
+/* PyTorch finds its libraries as it did before ./run (pack.sh) put ours in front; NULL: as it is.
+ */
+static bool run_python(const char *python, const char *const *arguments, char **ret, int *code)
+{
+    const char *theirs = getenv("DEVICE_CHECK_LIBRARY_PATH"), *now = getenv("LD_LIBRARY_PATH");
+    char *ours = now != NULL ? strdup(now) : NULL;
+    bool ran;
+
+    if (theirs != NULL && theirs[0] != '\0')
+        setenv("LD_LIBRARY_PATH", theirs, 1);
+    else if (theirs != NULL)
+        unsetenv("LD_LIBRARY_PATH");
+    ran = program_run(python, arguments, MINUTES, ret, code);
+    if (ours != NULL)
+        setenv("LD_LIBRARY_PATH", ours, 1);
+    free(ours);
+    return ran;
+}
+
 double torch_rate(const char *python, const char *script, const char *device, char *words,
                   size_t size)
 {
@@ -24,7 +43,7 @@ double torch_rate(const char *python, const char *script, const char *device, ch
     double rate = NAN;
     int code = 0;
     char *output = NULL;
-    const bool ran = program_run(python, arguments, MINUTES, &output, &code);
+    const bool ran = run_python(python, arguments, &output, &code);
     json_t *answer = ran ? json_loads(output, 0, NULL) : NULL;
     const json_t *value = json_object_get(answer, "flops_per_s");
 
