@@ -23,12 +23,17 @@
 struct options {
     const char *device, *protocol, *db, *python;
     double memory_rate, product_rate; /* given by the user; 0: not */
+    const char *memory_words;         /* where the memory's rate is from */
     const char *only;                 /* a part; NULL: all */
     bool small, no_conformance;
 };
 
-static struct options options = {
-    .device = "cuda:0", .protocol = "standard", .db = "device-check.db", .python = "python3"};
+static struct options options = {.device = "cuda:0",
+                                 .protocol = "standard",
+                                 .db = "device-check.db",
+                                 .python = "python3",
+                                 .memory_words = "data sheet, as given"};
+
 static const char *string_of(const json_t *object, const char *key)
 {
     const char *value = json_string_value(json_object_get(object, key));
@@ -70,14 +75,17 @@ static void tell_end(const char *output)
     text_finish(&kept);
 }
 
-/* Two transfers a clock on a bus of so many bits: what data sheets multiply. */
+/* Two transfers a clock on a bus of so many bits: what data sheets multiply, and round. */
 static void find_memory_rate(const json_t *device)
 {
-    const double rate = 2.0 * reading_of(device, "device.memory_clock_max") *
-                        reading_of(device, "device.memory_bus_width") / 8.0;
+    const double told = reading_of(device, "device.memory_clock_max");
+    const double clock = isnan(told) ? reading_of(device, "device.clock_memory_max") : told;
+    const double rate = 2.0 * clock * reading_of(device, "device.memory_bus_width") / 8.0;
 
-    if (options.memory_rate == 0.0 && rate > 0.0)
-        options.memory_rate = rate;
+    if (options.memory_rate > 0.0 || !(rate > 0.0))
+        return;
+    options.memory_rate = rate;
+    options.memory_words = "2 x memory clock x bus width";
 }
 
 /* What the measurements will rest on, and what is missing, before anything runs. */
@@ -210,7 +218,8 @@ static void find_failure(const json_t *result, char *ret, size_t size)
     json_decref(shown);
 }
 
-static void note_verdict(struct row *row, const json_t *result)
+/* True where no trial ran, since the device or its library does not do it. */
+static bool note_verdict(struct row *row, const json_t *result)
 {
     const json_int_t ok = json_integer_value(json_object_get(result, "trials_ok"));
     const json_int_t planned = json_integer_value(json_object_get(result, "trials_planned"));
@@ -223,6 +232,7 @@ static void note_verdict(struct row *row, const json_t *result)
              "%s%s%" JSON_INTEGER_FORMAT "/%" JSON_INTEGER_FORMAT " trials, %s%s%s", verdict,
              verdict[0] != '\0' ? ", " : "", ok, planned, string_of(result, "id"),
              failure[0] != '\0' ? "; " : "", failure);
+    return ok == 0 && strncmp(failure, "unsupported:", strlen("unsupported:")) == 0;
 }
 
 /* Floating-point operations a second of a result, which `results` may show as another rate. */
@@ -258,10 +268,14 @@ static void check_memory(void)
         note_verdict(row, result);
         if (options.memory_rate > 0.0) {
             row->reference = options.memory_rate;
-            snprintf(row->reference_what, sizeof(row->reference_what), "data sheet");
+            snprintf(row->reference_what, sizeof(row->reference_what), "%s", options.memory_words);
         }
-        if (strstr(what, "triad") != NULL && !options.small)
+        if (strstr(what, "triad") == NULL || options.small)
+            continue;
+        if (options.memory_rate > 0.0)
             row->mark = 0.90;
+        else
+            row->untried = true;
     }
     json_decref(results);
 }
@@ -304,7 +318,8 @@ static double check_products(void)
 
         snprintf(what, sizeof(what), "%s %s", string_of(result, "workload"), precision);
         row = table_add_row(what, rate, "FLOP/s");
-        note_verdict(row, result);
+        row->absent = note_verdict(row, result) && strcmp(precision, "fp32") != 0 &&
+                      strcmp(precision, "bf16") != 0; /* which every device is to have */
         if (strcmp(precision, "bf16") != 0)
             continue;
         ceiling = rate;

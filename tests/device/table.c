@@ -33,7 +33,9 @@ void table_tell_new(void)
         const struct row *row = &rows[rows_told];
         char value[TEXT_HUMAN_SIZE] = "no result ";
 
-        if (!isnan(row->value))
+        if (row->absent)
+            snprintf(value, sizeof(value), "absent");
+        else if (!isnan(row->value))
             text_human_si(row->value, value);
         fprintf(stderr, "    %s: %s%s; %s\n", row->what, row->passed ? "passed " : value,
                 isnan(row->value) ? "" : row->unit, row->note);
@@ -56,6 +58,8 @@ bool table_print(bool small, const char *db)
 
         if (row->passed)
             snprintf(value, sizeof(value), "passed");
+        else if (row->absent)
+            snprintf(value, sizeof(value), "absent");
         else if (!isnan(row->value))
             text_human_si(row->value, value);
         if (!isnan(row->reference))
@@ -72,7 +76,7 @@ bool table_print(bool small, const char *db)
                row->reference_what, row->reference_what[0] != '\0' ? "; " : "", row->note);
         /* What gave no number is no success, but where a stand-in's times mean nothing. */
         untried += row->untried ? 1 : 0;
-        reached = reached && (!marked || good) && (!isnan(row->value) || small);
+        reached = reached && (!marked || good) && (!isnan(row->value) || small || row->absent);
     }
     if (small)
         printf("\na small run, which tells of no mark");

@@ -10,6 +10,7 @@ struct row {
     const char *unit;
     bool passed;  /* a test, not a number */
     bool untried; /* it has a mark, and nothing to compare with */
+    bool absent;  /* the device's library does not do it, which is an answer */
 };
 
 /* A new row, to be filled; the last one again where there are too many. */

@@ -153,7 +153,9 @@ unsigned cuDeviceGetAttribute(int *value, unsigned attribute, int device)
         {CUDA_DEVICE_COMPUTE_MODE, 0},
         {CUDA_DEVICE_ECC_ENABLED, 1},
         {CUDA_DEVICE_L2_CACHE_SIZE, 1 << 20},
-        {CUDA_DEVICE_CLOCK_RATE, 0}, /* newer drivers tell none */
+        {CUDA_DEVICE_CLOCK_RATE, 0}, /* newer drivers tell none, nor the memory's */
+        {CUDA_DEVICE_MEMORY_CLOCK_RATE, 0},
+        {CUDA_DEVICE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
         {CUDA_DEVICE_COMPUTE_CAPABILITY_MINOR, 0},
     };
     const char *arch = getenv("ASSAY_SHIM_ARCH");
