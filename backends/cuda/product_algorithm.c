@@ -163,6 +163,26 @@ static enum status ask(struct cuda_device *device, struct cuda_product *product,
     return cuda_lt_fail(api, "cublasLtMatmulAlgoGetHeuristic", refused, err);
 }
 
+/*
+ * cuBLAS documents these multiples of 4 for cublasLtMatmul in int8 with matrices in plain order.
+ * Some versions were seen to take others all the same, and to compute something else.
+ */
+static enum status check_int8(const struct product_shape *shape, uint32_t alignment,
+                              struct error *err)
+{
+    uint64_t all = shape->k | shape->a.stride | shape->b.stride | alignment;
+
+    if (shape->outer > 1)
+        all |= shape->a.outer_stride | shape->b.outer_stride;
+    if (shape->inner > 1)
+        all |= shape->a.inner_stride | shape->b.inner_stride;
+    if (shape->precision != PRECISION_INT8 || all % 4 == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNSUPPORTED,
+                     "cuBLASLt multiplies int8 only where k, the strides of A and B, and addresses "
+                     "are multiples of 4");
+}
+
 enum status cuda_product_list(struct cuda_device *device, struct cuda_product *product,
                               const struct product_shape *shape, uint32_t alignment,
                               struct cuda_algorithm_list *ret, struct error *err)
@@ -170,8 +190,10 @@ enum status cuda_product_list(struct cuda_device *device, struct cuda_product *p
     const struct cublaslt_api *api = &device->state->cublaslt;
     struct cuda_algorithm_list list = {.count = 0};
     LT_PREFERENCE preference = NULL;
-    enum status status;
+    enum status status = check_int8(shape, alignment, err);
 
+    if (status != STATUS_OK)
+        return status;
     LT_MAKE(preference, cublasLtMatmulPreferenceCreate, &preference);
     status = ask(device, product, shape, preference, alignment, &list, err);
     api->cublasLtMatmulPreferenceDestroy(preference);

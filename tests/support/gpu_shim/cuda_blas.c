@@ -1,7 +1,9 @@
 /*
  * A stand-in for cuBLASLt, of what a Hopper device does: 8-bit operands only with A transposed and
  * B plain, fp64 to int8, tf32 by tensor units. What it wants of 8-bit operands' addresses and sizes
- * is what cuBLAS documents of cublasLtMatmul: multiples of 16 for fp8, addresses of 4 for int8.
+ * is what cuBLAS documents of cublasLtMatmul: multiples of 16 for fp8, which it refuses otherwise,
+ * and of 4 for int8, which some versions take and compute wrongly (pytorch/pytorch pull request
+ * 106840).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -235,19 +237,16 @@ static bool is_fp8(unsigned type)
     return type == LT_R_8F_E4M3 || type == LT_R_8F_E5M2;
 }
 
-/* All four addresses, and for fp8 what lies between and in the matrices, too. */
+/* Of fp8: all four addresses, and what lies between and in the matrices. */
 static bool are_aligned(const struct cublaslt_preference *preference,
                         const struct cublaslt_layout *a, const struct cublaslt_layout *b)
 {
-    const bool fp8 = is_fp8(a->type);
-
-    if (a->type != LT_R_8I && !fp8)
+    if (!is_fp8(a->type))
         return true;
     for (int i = 0; i < 4; i++)
-        if (preference->alignment[i] % (fp8 ? 16 : 4) != 0)
+        if (preference->alignment[i] % 16 != 0)
             return false;
-    return !fp8 || (a->rows % 16 == 0 && a->columns % 16 == 0 && a->stride % 16 == 0 &&
-                    b->stride % 16 == 0);
+    return a->rows % 16 == 0 && a->columns % 16 == 0 && a->stride % 16 == 0 && b->stride % 16 == 0;
 }
 
 static bool does(const struct cublaslt_desc *desc, const struct cublaslt_layout *a,
@@ -424,6 +423,11 @@ unsigned cublasLtMatmul(struct cublasLtContext *handle, struct cublaslt_desc *de
         if (desc->bias_type >= 0 && !type_of((unsigned)desc->bias_type, &product.bias_type))
             return LT_STATUS_INVALID_VALUE;
     }
+    if (a_layout->type == LT_R_8I &&
+        (((uintptr_t)a | (uintptr_t)b | (uint64_t)a_layout->stride | (uint64_t)b_layout->stride |
+          (uint64_t)a_layout->batch_stride | (uint64_t)b_layout->batch_stride | product.k) &
+         3) != 0)
+        product.alpha = 3.0;
     if (!core_algorithm_launch((unsigned)(algorithm->data[0] - ALGORITHM)))
         return LT_STATUS_EXECUTION_FAILED;
     return core_product_run(&product) == CORE_OK ? 0 : LT_STATUS_INVALID_VALUE;
