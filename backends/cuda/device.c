@@ -115,8 +115,13 @@ static enum status memory_alloc(struct gpu_device *device, uint64_t bytes, uint6
                                 struct error *err)
 {
     unsigned long long address = 0;
-    enum status status = CALL(device, err, cuMemAlloc, &address, (size_t)bytes);
+    unsigned code = cuda_device(device)->api->cuMemAlloc(&address, (size_t)bytes);
+    enum status status;
 
+    /* Beyond all reason, a size may be invalid to the driver before it is too large. */
+    if (code == CUDA_DRIVER_ERROR_INVALID_VALUE && bytes > device->base.info.memory_bytes)
+        code = CUDA_DRIVER_ERROR_OUT_OF_MEMORY;
+    status = check(device, "cuMemAlloc", code, err);
     if (status == STATUS_OK && address == 0)
         status = gave_nothing(device, "cuMemAlloc", err);
     if (status == STATUS_OK)

@@ -346,6 +346,8 @@ unsigned cuMemAlloc_v2(unsigned long long *address, size_t bytes)
     enum core_result result;
 
     ENTER(cuMemAlloc);
+    if (bytes > SIZE_MAX - 4096) /* rounded up to pages it is nothing */
+        return CUDA_DRIVER_ERROR_INVALID_VALUE;
     result = core_alloc(bytes, &memory);
     if (result == CORE_OK)
         *address = (uintptr_t)memory;
