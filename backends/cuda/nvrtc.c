@@ -123,6 +123,7 @@ enum status nvrtc_open_for(int arch, int driver_version, struct nvrtc *ret, int 
     for (int rank = 0; rank <= 2 && best_target <= 0; rank++) {
         for (size_t i = 0; i < CANDIDATES && best_target <= 0; i++) {
             struct error mine = ERROR_INIT;
+            bool newer = false;
             int target = 0;
 
             if (rank_of(candidates[i].major, driver_version / 1000) != rank ||
@@ -131,7 +132,9 @@ enum status nvrtc_open_for(int arch, int driver_version, struct nvrtc *ret, int 
             if (nvrtc_open(candidates[i].soname, &one, &mine) == STATUS_OK)
                 target = nvrtc_target(&one, arch);
             /* PTX is translated by the driver, which must be as new as what wrote it. */
-            if (target < 0 && (best_target != 0 || one.major > driver_version / 1000))
+            if (target < 0)
+                newer = one.major * 1000 + one.minor * 10 > driver_version;
+            if (newer || (target < 0 && best_target != 0))
                 target = 0;
             if (target != 0) {
                 nvrtc_finish(&best);
@@ -142,8 +145,9 @@ enum status nvrtc_open_for(int arch, int driver_version, struct nvrtc *ret, int 
             text_append_format(&tried, "%s%s", tried.length > 0 ? "; " : "",
                                mine.code != STATUS_OK ? mine.message : one.lib.path);
             if (mine.code == STATUS_OK)
-                text_append_format(&tried, ": NVRTC %d.%d does not know sm_%d", one.major,
-                                   one.minor, arch);
+                text_append_format(&tried, ": NVRTC %d.%d does not know sm_%d%s", one.major,
+                                   one.minor, arch,
+                                   newer ? ", and its PTX is newer than the driver" : "");
             nvrtc_finish(&one);
         }
     }

@@ -237,6 +237,7 @@ static void test_lies(void **state)
 static void test_unknown_arch(void **state)
 {
     static struct backend newer = {.ops = &cuda_backend_ops}, older = {.ops = &cuda_backend_ops};
+    static struct backend known = {.ops = &cuda_backend_ops}, ahead = {.ops = &cuda_backend_ops};
     const struct device_options plain = {0};
     struct device *device = NULL;
     struct error err = ERROR_INIT;
@@ -254,7 +255,15 @@ static void test_unknown_arch(void **state)
     setenv("ASSAY_SHIM_ARCH", "60", 1);
     assert_int_equal(backend_device_open(&older, 0, &plain, &device, &err), STATUS_UNAVAILABLE);
     assert_non_null(strstr(err.message, "does not know sm_60"));
+    /* An NVRTC newer than the driver by its minor version makes CUBINs for it, and no PTX. */
+    setenv("ASSAY_SHIM_NVRTC_MINOR", "2", 1);
+    setenv("ASSAY_SHIM_ARCH", "110", 1);
+    assert_int_equal(backend_device_open(&ahead, 0, &plain, &device, &err), STATUS_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "sm_110, and its PTX is newer than the driver"));
     unsetenv("ASSAY_SHIM_ARCH");
+    assert_int_equal(backend_device_open(&known, 0, &plain, &device, &err), STATUS_OK);
+    device_close(device);
+    unsetenv("ASSAY_SHIM_NVRTC_MINOR");
 }
 
 static void test_unknown_code(void **state)
