@@ -164,8 +164,8 @@ static enum status ask(struct cuda_device *device, struct cuda_product *product,
 }
 
 /*
- * cuBLAS documents these multiples of 4 for cublasLtMatmul in int8 with matrices in plain order.
- * Some versions were seen to take others all the same, and to compute something else.
+ * cuBLAS documents these multiples of 4 for cublasLtMatmul in int8 with matrices in plain order,
+ * and not that it refuses others.
  */
 static enum status check_int8(const struct product_shape *shape, uint32_t alignment,
                               struct error *err)

@@ -2,8 +2,7 @@
  * A stand-in for cuBLASLt, of what a Hopper device does: 8-bit operands only with A transposed and
  * B plain, fp64 to int8, tf32 by tensor units. What it wants of 8-bit operands' addresses and sizes
  * is what cuBLAS documents of cublasLtMatmul: multiples of 16 for fp8, which it refuses otherwise,
- * and of 4 for int8, which some versions take and compute wrongly (pytorch/pytorch pull request
- * 106840).
+ * and of 4 for int8, without which it computes something.
  */
 #include <stdlib.h>
 #include <string.h>
