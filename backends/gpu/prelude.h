@@ -149,7 +149,30 @@ INLINE u64 assay_chunk(u64 n, u64 g, u64 groups)
 #define F_TANH(x) tanhf((f32)(x))
 #define F_ERF(x) erff((f32)(x))
 #define F_POW(x, y) powf((f32)(x), (f32)(y))
+#if defined(ASSAY_HIP) && __clang_major__ < 17
+/*
+ * sqrtf of HIPRTC 5.2 is the bare instruction, which may be off by its last bit; 5.7's is exact. The
+ * neighbours of such a root are weighed by their exact remainders, away from denormals.
+ */
+INLINE f32 assay_sqrt(f32 x)
+{
+    const bool small = x < 1.2621774483536189e-29f; /* 2^-96 */
+    const f32 scaled = small ? x * 4294967296.0f : x;
+    const f32 root = sqrtf(scaled);
+    const f32 below = __int_as_float(__float_as_int(root) - 1);
+    const f32 above = __int_as_float(__float_as_int(root) + 1);
+    f32 exact = root;
+
+    if (fmaf(-below, root, scaled) <= 0.0f)
+        exact = below;
+    if (fmaf(-above, root, scaled) > 0.0f)
+        exact = above;
+    return small ? exact * 1.52587890625e-05f : exact;
+}
+#define F_SQRT(x) assay_sqrt((f32)(x))
+#else
 #define F_SQRT(x) sqrtf((f32)(x))
+#endif
 #define F_RSQRT(x) rsqrtf((f32)(x))
 #define F_FABS(x) fabsf((f32)(x))
 #define F_MAX(a, b) fmaxf((f32)(a), (f32)(b))

@@ -63,6 +63,14 @@ static void triples_free(struct triples *t)
     free(t->out);
 }
 
+/* True where the device divides and takes roots exactly, or does not tell. */
+static bool is_exact(const struct conformance *c)
+{
+    const struct reading *fp32 = reading_find(&c->device->info.readings, "device.fp32");
+
+    return fp32 == NULL || fp32->text == NULL || strstr(fp32->text, "exact_divide_sqrt") != NULL;
+}
+
 /* Runs an array kernel with two or three inputs at `lanes`. */
 static void run_arrays(struct conformance *c, const char *kernel, uint32_t lanes, struct triples *t,
                        bool three)
@@ -128,6 +136,13 @@ static float multiply(float a, float b, float c)
     return a * b;
 }
 
+static float root(float a, float b, float c)
+{
+    (void)b;
+    (void)c;
+    return sqrtf(fabsf(a));
+}
+
 static float divide(float a, float b, float c)
 {
     (void)c;
@@ -175,16 +190,24 @@ static void test_add_multiply(void **state)
     check_exact(*state, "multiply", multiply, false);
 }
 
+/* Where it is not offered, test_functions has its bound. */
+static void test_root(void **state)
+{
+    if (is_exact(*state))
+        check_exact(*state, "root", root, false);
+    else
+        print_message("  root: not offered as exact\n");
+}
+
 /* Exact where the device offers it; else within OpenCL's 2.5 units, over normal values. */
 static void test_divide(void **state)
 {
     struct conformance *c = *state;
-    const struct reading *fp32 = reading_find(&c->device->info.readings, "device.fp32");
     struct triples t;
     double worst = 0;
     uint64_t i;
 
-    if (fp32 == NULL || fp32->text == NULL || strstr(fp32->text, "exact_divide_sqrt") != NULL) {
+    if (is_exact(c)) {
         check_exact(c, "divide", divide, false);
         return;
     }
@@ -307,6 +330,7 @@ static void test_denormals(void **state)
 CONFORMANCE_AREA(conformance_arithmetic, {"a*b+c is never contracted", test_no_contraction, true},
                  {"F_FMA rounds once", test_fma, true},
                  {"add and multiply are IEEE", test_add_multiply, true},
-                 {"divide", test_divide, true}, {"F_MAX and F_MIN", test_max_min, true},
+                 {"divide", test_divide, true}, {"root", test_root, true},
+                 {"F_MAX and F_MIN", test_max_min, true},
                  {"a sum keeps its order", test_chain_order, true},
                  {"denormals", test_denormals, true});

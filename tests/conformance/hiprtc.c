@@ -142,13 +142,35 @@ static bool digest_code(const struct gpu_binary *binary, struct digest *ret)
     return false;
 }
 
+/* What the compiler makes of one statement over arrays of f32; false, and said, where it does not.
+ */
+static bool digest_statement(const char *arch, const char *statement, struct digest *ret)
+{
+    char *text = text_format("KERNEL(statement, GLOBAL f32 *RESTRICT a, const GLOBAL f32 *RESTRICT "
+                             "b, const GLOBAL f32 *RESTRICT c, const GLOBAL f32 *RESTRICT d)\n"
+                             "{\n    %s\n}\n",
+                             statement);
+    const struct module_source source = {.file = "statement.h", .text = text, .lanes = 64};
+    struct gpu_binary binary = {0};
+    struct error err = ERROR_INIT;
+    bool good = text != NULL && compile_text(arch, &source, false, &binary, &err) == STATUS_OK;
+
+    if (!good)
+        printf("FAIL %s: %s: %s\n", arch, statement, err.message);
+    else if (!(good = digest_code(&binary, ret)))
+        printf("FAIL %s: %s: the code object has no .text\n", arch, statement);
+    gpu_binary_finish(&binary);
+    free(text);
+    return good;
+}
+
 /*
  * Contraction, without a disassembler: the text that says "two roundings" must not come to the code
  * of F_FMA, while the same text with contraction allowed does, which shows that it can be seen.
  */
 static void check_contraction(const char *arch, struct report *report)
 {
-    static const char *const bodies[] = {
+    static const char *const statements[] = {
         "a[LANE] = b[LANE] * c[LANE] + d[LANE];",
         "a[LANE] = F_FMA(b[LANE], c[LANE], d[LANE]);",
         "_Pragma(\"clang fp contract(fast)\") a[LANE] = b[LANE] * c[LANE] + d[LANE];",
@@ -156,24 +178,8 @@ static void check_contraction(const char *arch, struct report *report)
     struct digest digests[3];
     bool good = true;
 
-    for (size_t i = 0; i < 3 && good; i++) {
-        char *text =
-            text_format("KERNEL(contract, GLOBAL f32 *RESTRICT a, const GLOBAL f32 *RESTRICT "
-                        "b, const GLOBAL f32 *RESTRICT c, const GLOBAL f32 *RESTRICT d)\n"
-                        "{\n    %s\n}\n",
-                        bodies[i]);
-        const struct module_source source = {.file = "contract.h", .text = text, .lanes = 64};
-        struct gpu_binary binary = {0};
-        struct error err = ERROR_INIT;
-
-        good = text != NULL && compile_text(arch, &source, false, &binary, &err) == STATUS_OK;
-        if (!good)
-            printf("FAIL %s: contraction: %s\n", arch, err.message);
-        else if (!(good = digest_code(&binary, &digests[i])))
-            printf("FAIL %s: contraction: the code object has no .text\n", arch);
-        gpu_binary_finish(&binary);
-        free(text);
-    }
+    for (size_t i = 0; i < 3 && good; i++)
+        good = digest_statement(arch, statements[i], &digests[i]);
     if (good && digest_equal(&digests[0], &digests[1])) {
         printf("FAIL %s: a * b + c was contracted\n", arch);
         good = false;
@@ -184,6 +190,26 @@ static void check_contraction(const char *arch, struct report *report)
         good = false;
     }
     report->failed += !good;
+}
+
+/* Exact division and root are more than the instruction that comes near them. */
+static void check_exact(const char *arch, struct report *report)
+{
+    static const char *const pairs[][2] = {
+        {"a[LANE] = F_SQRT(b[LANE]);", "a[LANE] = __builtin_amdgcn_sqrtf(b[LANE]);"},
+        {"a[LANE] = b[LANE] / c[LANE];", "a[LANE] = b[LANE] * __builtin_amdgcn_rcpf(c[LANE]);"},
+    };
+    struct digest exact, near;
+
+    for (size_t i = 0; i < 2; i++) {
+        if (!digest_statement(arch, pairs[i][0], &exact) ||
+            !digest_statement(arch, pairs[i][1], &near)) {
+            report->failed++;
+        } else if (digest_equal(&exact, &near)) {
+            printf("FAIL %s: %s comes to the code of %s\n", arch, pairs[i][0], pairs[i][1]);
+            report->failed++;
+        }
+    }
 }
 
 /* Denormals are an option of the code object: both settings compile, and differ. */
@@ -256,6 +282,7 @@ static void compile_all(const char *arch, const struct kernel_variants *variants
         free(text);
     }
     check_contraction(arch, report);
+    check_exact(arch, report);
     check_denormals(arch, report);
     check_refusal(arch, report);
     /* With its features named, as a device tells its arch. */

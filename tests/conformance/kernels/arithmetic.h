@@ -62,6 +62,12 @@ KERNEL(divide, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
     EACH(n) out[i] = a[i] / b[i];
 }
 
+KERNEL(root, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
+       const GLOBAL f32 *RESTRICT b, u64 n)
+{
+    EACH(n) out[i] = F_SQRT(F_FABS(a[i]));
+}
+
 KERNEL(maximum, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
        const GLOBAL f32 *RESTRICT b, u64 n)
 {
