@@ -22,6 +22,7 @@ static int show(const struct command_line *line, struct store *store,
                      ? text_format("%zu of %zu pairs count; dropped: %s", result->pairs.count,
                                    result->pairs.planned, result->pairs.dropped)
                      : NULL;
+    struct comparison_arms arms;
     struct comparison_view view = {.a = a,
                                    .b = b,
                                    .judgement = result->judgement,
@@ -36,22 +37,26 @@ static int show(const struct command_line *line, struct store *store,
     snprintf(a, sizeof(a), "%.8s/1", campaign->uid);
     snprintf(b, sizeof(b), "%.8s/2", campaign->uid);
     json = comparison_view_json(&view);
-    if (store_add_comparison(
-            store, "ab", result->pairs.cells[0], result->pairs.cells[1], COMPARISON_VERSION,
-            result->has_numbers ? compare_verdict_name(result->numbers.verdict) : "none", json,
-            &err) != STATUS_OK) {
+    if (comparison_arms_load(store, result->pairs.cells, &arms, &err) != STATUS_OK) {
         free(note);
         json_decref(json);
         return command_fail(&err);
     }
-    if (command_has(line, KEY_JSON)) {
-        status = output_json(json);
+    view.arms = &arms;
+    if (store_add_comparison(
+            store, "ab", result->pairs.cells[0], result->pairs.cells[1], COMPARISON_VERSION,
+            result->has_numbers ? compare_verdict_name(result->numbers.verdict) : "none", json,
+            &err) != STATUS_OK) {
+        status = command_fail(&err);
+    } else if (command_has(line, KEY_JSON)) {
+        status = output_json(comparison_view_shown(&view, json));
     } else {
         text_init(&out);
         comparison_view_append(&out, &view, command_has(line, KEY_EXPLAIN));
-        json_decref(json);
         status = output_text(&out);
     }
+    comparison_arms_finish(&arms);
+    json_decref(json);
     free(note);
     return status;
 }

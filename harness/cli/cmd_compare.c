@@ -22,6 +22,10 @@ static int compare(const struct command_line *line, struct store *store, void *c
         log_error("%s", err.message);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
+    if (stored_comparison_load_arms(store, &comparison, &err) != STATUS_OK) {
+        stored_comparison_finish(&comparison);
+        return command_fail_store(&err);
+    }
     object = stored_comparison_json(&comparison);
     result = stored_comparison_show(&comparison, json_incref(object), command_has(line, KEY_JSON),
                                     command_has(line, KEY_EXPLAIN));

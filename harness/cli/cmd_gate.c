@@ -41,6 +41,10 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
         stored_comparison_finish(&comparison);
         return ASSAY_EXIT_USAGE;
     }
+    if (stored_comparison_load_arms(store, &comparison, &err) != STATUS_OK) {
+        stored_comparison_finish(&comparison);
+        return command_fail_store(&err);
+    }
     decision = gate_decide(&comparison);
     object = gate_json(&comparison, options->margin);
     if (!command_has(line, KEY_NO_RECORD))

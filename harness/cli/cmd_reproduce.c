@@ -45,6 +45,8 @@ static int tell(const struct command_line *line, const struct reproduction *repr
     if (command_has(line, KEY_JSON)) {
         json_t *body = json_copy((json_t *)(uintptr_t)object);
 
+        json_object_set(body, "arms", comparison->arms.json);
+
         json_object_del(body, "reproduce");
         shown = output_json(
             json_pack("{s:s, s:s, s:s, s:s?, s:o, s:O}", "verdict",
@@ -102,7 +104,9 @@ static int compare_with(const struct command_line *line, struct store *store, co
     }
     if (stored_comparison_make(store, original, again, options, &comparison, &err) != STATUS_OK)
         return command_fail(&err);
-    result = decide(line, store, &comparison, options->margin);
+    result = stored_comparison_load_arms(store, &comparison, &err) == STATUS_OK
+                 ? decide(line, store, &comparison, options->margin)
+                 : command_fail_store(&err);
     stored_comparison_finish(&comparison);
     return result;
 }

@@ -1,6 +1,7 @@
 #include "harness/cli/comparison_view.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,31 @@ json_t *comparison_view_json(const struct comparison_view *view)
     if (view->note)
         json_object_set_new(object, "note", json_string(view->note));
     return object;
+}
+
+json_t *comparison_view_shown(const struct comparison_view *view, const json_t *object)
+{
+    json_t *shown = json_copy((json_t *)(uintptr_t)object);
+
+    if (view->arms)
+        json_object_set(shown, "arms", view->arms->json);
+    return shown;
+}
+
+static void append_arms(struct text *out, const struct comparison_view *view)
+{
+    const char *const ids[] = {view->a, view->b};
+
+    if (!view->arms) {
+        text_append_format(out, "a %s   b %s\n", view->a, view->b);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        char lead[96];
+
+        snprintf(lead, sizeof(lead), "%c %s  ", "ab"[i], ids[i]);
+        output_hanging(out, lead, view->arms->words[i], 4, output_terminal_columns());
+    }
 }
 
 static void append_list(struct text *out, const char *title, const json_t *list)
@@ -296,7 +322,7 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
 {
     const char *verdict = member(view->judgement, "verdict");
 
-    text_append_format(out, "a %s   b %s\n", view->a, view->b);
+    append_arms(out, view);
     if (!strcmp(verdict, "not_comparable"))
         append_list(out, "Not comparable:", json_object_get(view->judgement, "reasons"));
     else if (!strcmp(verdict, "comparable"))

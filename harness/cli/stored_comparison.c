@@ -141,8 +141,15 @@ void stored_comparison_finish(struct stored_comparison *comparison)
         return;
     json_decref(comparison->judgement);
     free(comparison->note);
+    comparison_arms_finish(&comparison->arms);
     comparison->judgement = NULL;
     comparison->note = NULL;
+}
+
+enum status stored_comparison_load_arms(struct store *store, struct stored_comparison *comparison,
+                                        struct error *err)
+{
+    return comparison_arms_load(store, comparison->cells, &comparison->arms, err);
 }
 
 static struct comparison_view view_of(const struct stored_comparison *comparison)
@@ -150,6 +157,7 @@ static struct comparison_view view_of(const struct stored_comparison *comparison
     return (struct comparison_view){
         .a = comparison->a,
         .b = comparison->b,
+        .arms = comparison->arms.json ? &comparison->arms : NULL,
         .judgement = comparison->judgement,
         .numbers = comparison->has_numbers ? &comparison->numbers : NULL,
         .why_no_numbers = comparison->why.message,
@@ -187,10 +195,15 @@ enum status stored_comparison_record(struct store *store, const char *kind, cons
 int stored_comparison_show(const struct stored_comparison *comparison, json_t *object, bool json,
                            bool explain)
 {
+    const struct comparison_view view = view_of(comparison);
     struct text out;
 
-    if (json)
-        return output_json(object);
+    if (json) {
+        json_t *shown = comparison_view_shown(&view, object);
+
+        json_decref(object);
+        return output_json(shown);
+    }
     json_decref(object);
     text_init(&out);
     stored_comparison_append(&out, comparison, explain);

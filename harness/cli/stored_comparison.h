@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "harness/cli/comparison_arms.h"
 #include "harness/core/status.h"
 #include "harness/core/text.h"
 #include "protocols/compare.h"
@@ -20,6 +21,7 @@ struct stored_comparison {
     struct comparison numbers;
     struct error why; /* why there are no numbers */
     char *note;       /* pairs that do not count and why, heap; NULL: all count */
+    struct comparison_arms arms; /* what the two are, once asked for; else without `json` */
 };
 
 /*
@@ -30,6 +32,10 @@ enum status stored_comparison_make(struct store *store, const char *a, const cha
                                    const struct compare_options *options,
                                    struct stored_comparison *ret, struct error *err);
 void stored_comparison_finish(struct stored_comparison *comparison);
+
+/* Asks what the two results are and came to, for whoever shows the comparison to people. */
+enum status stored_comparison_load_arms(struct store *store, struct stored_comparison *comparison,
+                                        struct error *err);
 
 /* The comparison as JSON (comparison_view_json), or for people, appended to `out`. */
 json_t *stored_comparison_json(const struct stored_comparison *comparison);
@@ -44,7 +50,10 @@ enum status stored_comparison_record(struct store *store, const char *kind, cons
                                      const struct stored_comparison *comparison,
                                      const json_t *object, struct error *err);
 
-/* Prints `object` (its reference is taken) as JSON, or the comparison as text. An exit status. */
+/*
+ * Prints `object` (its reference is taken) and what the two results are as JSON, or all as text. An
+ * exit status.
+ */
 int stored_comparison_show(const struct stored_comparison *comparison, json_t *object, bool json,
                            bool explain);
 

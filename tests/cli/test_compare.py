@@ -387,6 +387,27 @@ class Compare(CliTest):
         self.assertEqual(call.status, 2, call.err)
         self.assertIn("last/1 is one result: name the other one", call.err)
 
+    def test_what_the_two_are_and_what_is_left_out(self):
+        """Both forms say it; what is recorded stays as it is."""
+        a = self.measure()
+        once = self.write("once", "")
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", "evidence.yaml",
+                          "--db", self.db, "--quiet",
+                          ASSAY_NULL=f"launch_ns=200000,fault=crash@5,once={once}")
+        self.assertEqual(call.status, 1, call.err)
+        told = self.compare(a, "last/1", "--record")
+        self.assertEqual([arm["id"] for arm in told["arms"]], [told["a"], told["b"]])
+        for arm, trials in zip(told["arms"], map(told["comparison"]["trials"].get, "ab")):
+            self.assertEqual((arm["workload"], arm["device_spec"]), ("synthetic", "null:0"))
+            self.assertEqual(arm["counted"], trials)
+            self.assertEqual(arm["counted"] + len(arm["left_out"]), arm["planned"])
+        self.assertIn({"trial": 1, "why": "crashed"}, told["arms"][1]["left_out"])
+        words = self.assay("compare", a, "last/1", "--db", self.db).out
+        self.assertIn("b " + told["b"] + "  synthetic fp32 on null:0 (null device): ", words)
+        self.assertRegex(words, r"\d of \d trials count, without trial 1 \(crashed\)")
+        ((body,),) = self.query("SELECT body FROM comparison")
+        self.assertNotIn("arms", json.loads(body))
+
     def test_gate_of_a_result_with_itself(self):
         """After a run that failed, `last` is the baseline: that must not pass."""
         a = self.measure()
