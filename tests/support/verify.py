@@ -42,10 +42,12 @@ def sha256(*parts):
     return hashlib.sha256(b"".join(parts)).digest()
 
 
+CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
 def canonical(value):
     """JSON bytes; text keeps the bytes it has in the file, also those that are not UTF-8."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True,
-                      separators=(",", ":")).encode("utf-8", "surrogateescape")
+    return CANONICAL.encode(value).encode("utf-8", "surrogateescape")
 
 
 def typed(value):
