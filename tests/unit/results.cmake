@@ -1,16 +1,15 @@
 # Tests of results/, one executable a source or subject.
-set(store_fixture support/store_fixture.c support/timestamp_fixture.c)
 foreach(name store store_schema store_plan store_trial store_read store_list formats analysis)
-    assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c ${store_fixture}
-        LIBS assay_results LABELS unit)
+    assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c
+        LIBS assay_store_fixture LABELS unit)
 endforeach()
 assay_add_test(NAME test_fields SOURCES unit/test_fields.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_energy SOURCES unit/test_energy.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_series SOURCES unit/test_series.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_merkle SOURCES unit/test_merkle.c LIBS assay_results LABELS unit)
 foreach(name key ledger bundle)
-    assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c ${store_fixture}
-        LIBS assay_results LABELS unit)
+    assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c
+        LIBS assay_store_fixture LABELS unit)
 endforeach()
-assay_add_test(NAME test_verify SOURCES unit/test_verify.c ${store_fixture}
-    support/synthetic_campaign.c support/synthetic_context.c LIBS assay_results LABELS unit)
+assay_add_test(NAME test_verify SOURCES unit/test_verify.c
+    LIBS assay_synthetic_fixture assay_store_fixture LABELS unit)

@@ -12,5 +12,5 @@ foreach(name telemetry_host packages stack_files)
         MACHINES_DIRECTORY="${PROJECT_SOURCE_DIR}/tests/data/machines")
 endforeach()
 
-assay_add_test(NAME test_runner_dumps
-    SOURCES unit/test_runner_dumps.c support/store_fixture.c LIBS assay_runner LABELS unit)
+assay_add_test(NAME test_runner_dumps SOURCES unit/test_runner_dumps.c
+    LIBS assay_runner assay_store_fixture LABELS unit)
