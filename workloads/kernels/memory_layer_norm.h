@@ -4,9 +4,22 @@
  *
  * Three passes: sum, squared deviations, result; the second and third find the row in cache. Many
  * lanes take the next row's sum while this row is written, so that reads and writes overlap as they
- * do in a copy; a single lane, with asking ahead, is faster pass by pass.
+ * do in a copy. A single lane is faster pass by pass: in each it waits for one thing, in the first
+ * for what is left of the row, in the second for the lines that y goes to, which it fills with
+ * x - mean where that is not rounded, in the third for the next row, which it asks for, since a
+ * processor's prefetchers follow misses and stop at the end of a page.
  */
 #define NORM_OVERLAPS (LANES > 1)
+#define NORM_KEEPS (LANES == 1 && sizeof(storage) == sizeof(f32))
+
+INLINE void layer_norm_ask(const GLOBAL storage *lines)
+{
+#if LANES == 1
+    UNROLL
+    for (u32 j = 0; j < STRIPES; j += 64 / sizeof(storage))
+        PREFETCH(lines + j);
+#endif
+}
 
 INLINE void layer_norm_sum(const GLOBAL storage *RESTRICT row, u64 columns, f32 *sum)
 {
@@ -50,17 +63,23 @@ KERNEL(memory_layer_norm, const GLOBAL storage *RESTRICT x, const GLOBAL f32 *RE
         for (u32 j = 0; j < STRIPES; ++j)
             square[j] = 0.0f;
         for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
-            stripes_ask_ahead(x, r * columns + at, rows * columns);
+            if (!NORM_KEEPS)
+                layer_norm_ask(out + at);
             UNROLL
             for (u32 j = 0; j < STRIPES; ++j) {
-                const f32 deviation = LOAD(row, STRIPE(at, j)) - mean;
+                const u64 i = STRIPE(at, j);
+                const f32 deviation = LOAD(row, i) - mean;
 
+                if (NORM_KEEPS)
+                    STORE(out, i, deviation);
                 square[j] = F_FMA(deviation, deviation, square[j]);
             }
         }
         for (u64 i = whole + LANE; i < columns; i += LANES) {
             const f32 deviation = LOAD(row, i) - mean;
 
+            if (NORM_KEEPS)
+                STORE(out, i, deviation);
             square[0] = F_FMA(deviation, deviation, square[0]);
         }
         own_square = stripes_sum(square);
@@ -70,18 +89,21 @@ KERNEL(memory_layer_norm, const GLOBAL storage *RESTRICT x, const GLOBAL f32 *RE
         for (u32 j = 0; j < STRIPES; ++j)
             sum[j] = 0.0f;
         for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
-            stripes_ask_ahead(y, r * columns + at, rows * columns);
+            layer_norm_ask(next + at);
             UNROLL
             for (u32 j = 0; j < STRIPES; ++j) {
                 const u64 i = STRIPE(at, j);
+                const f32 deviation = NORM_KEEPS ? LOAD(out, i) : LOAD(row, i) - mean;
 
-                STORE(out, i, F_FMA((LOAD(row, i) - mean) * scale, weight[i], bias[i]));
+                STORE(out, i, F_FMA(deviation * scale, weight[i], bias[i]));
                 if (NORM_OVERLAPS)
                     sum[j] += LOAD(next, i);
             }
         }
         for (u64 i = whole + LANE; i < columns; i += LANES) {
-            STORE(out, i, F_FMA((LOAD(row, i) - mean) * scale, weight[i], bias[i]));
+            const f32 deviation = NORM_KEEPS ? LOAD(out, i) : LOAD(row, i) - mean;
+
+            STORE(out, i, F_FMA(deviation * scale, weight[i], bias[i]));
             if (NORM_OVERLAPS)
                 sum[0] += LOAD(next, i);
         }

@@ -43,7 +43,6 @@ KERNEL(memory_softmax, const GLOBAL storage *RESTRICT x, GLOBAL storage *RESTRIC
         for (u32 j = 0; j < STRIPES; ++j)
             sum[j] = 0.0f;
         for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
-            stripes_ask_ahead(x, r * columns + at, rows * columns);
             UNROLL
             for (u32 j = 0; j < STRIPES; ++j) {
                 const u64 i = STRIPE(at, j);
@@ -68,7 +67,6 @@ KERNEL(memory_softmax, const GLOBAL storage *RESTRICT x, GLOBAL storage *RESTRIC
         for (u32 j = 0; j < STRIPES; ++j)
             highest[j] = SOFTMAX_LOWEST;
         for (u64 at = 0; at < whole; at += STRIPE_SPAN) {
-            stripes_ask_ahead(y, r * columns + at, rows * columns);
             UNROLL
             for (u32 j = 0; j < STRIPES; ++j) {
                 const u64 i = STRIPE(at, j);

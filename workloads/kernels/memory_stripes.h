@@ -66,26 +66,6 @@ INLINE f32 stripes_max(f32 *stripes)
     return stripes[0];
 }
 
-/*
- * Asks for the lines of the step two pages after the one that begins at `index` of an array of n
- * elements. A single lane goes over each row several times, and while it works in its own cache a
- * processor's prefetchers, which follow misses and stop at the end of a page, leave memory idle. So
- * lines to be read are asked for in a pass that reads none from memory, and lines to be written in
- * the pass that writes; both in one pass hinder each other. Many lanes have other groups' loads in
- * flight meanwhile.
- */
-INLINE void stripes_ask_ahead(const GLOBAL storage *array, u64 index, u64 n)
-{
-#if LANES == 1
-    const u64 ahead = index + 8192 / sizeof(storage);
-    const u64 last = n - STRIPES;
-
-    UNROLL
-    for (u32 j = 0; j < STRIPES; j += 64 / sizeof(storage))
-        PREFETCH(array + (ahead < last ? ahead : last) + j);
-#endif
-}
-
 /* Rows are dealt to groups in contiguous runs. */
 #define ROWS_BEGIN(rows) ((rows)*GROUP / GROUPS)
 #define ROWS_END(rows) ((rows) * (GROUP + 1) / GROUPS)
