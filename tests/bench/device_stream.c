@@ -2,10 +2,11 @@
  * The other arm of bench: a declared workload on a device, through the very code that `assay run`
  * measures with, in blocks as openmp_stream does.
  *
- * usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES [vendor]
- * Prints one line a sample: nanoseconds of an iteration, from a block of ITERATIONS. The outputs
- * are verified before and after; a failed check is an error. A simulated device computes nothing,
- * so there is nothing to verify: what is left is the host's work.
+ * usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES|turns [vendor]
+ * Prints one line a sample: nanoseconds of an iteration, from a block of ITERATIONS. With `turns`
+ * a sample is taken for each line that comes on stdin, after an iteration that does not count. The
+ * outputs are verified before and after; a failed check is an error. A simulated device computes
+ * nothing, so there is nothing to verify: what is left is the host's work.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,24 +24,38 @@ static void ignore_check(void *context, const struct workload_check *check)
     (void)check;
 }
 
+static enum status block(struct workload_instance *instance, long iterations, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (long i = 0; !status && i < iterations; i++)
+        status = instance->kind->iterate(instance, err);
+    return status ? status : device_synchronize(instance->device, err);
+}
+
+/* `samples` 0: as many as there are turns. */
 static enum status measure(struct workload_instance *instance, long iterations, long samples,
                            struct error *err)
 {
     const bool verified = !instance->device->info.simulated;
     enum status status = STATUS_OK;
+    char turn[8];
 
     if (verified)
         status = instance->kind->verify(instance, ignore_check, NULL, err);
     if (!status)
         status = device_synchronize(instance->device, err);
-    for (long s = 0; !status && s < samples; s++) {
-        int64_t start = clock_monotonic_ns();
+    for (long s = 0; !status && (samples ? s < samples : !!fgets(turn, sizeof(turn), stdin)); s++) {
+        int64_t start;
 
-        for (long i = 0; !status && i < iterations; i++)
-            status = instance->kind->iterate(instance, err);
+        if (!samples)
+            status = block(instance, 1, err);
+        start = clock_monotonic_ns();
         if (!status)
-            status = device_synchronize(instance->device, err);
-        printf("%lld\n", (long long)((clock_monotonic_ns() - start) / iterations));
+            status = block(instance, iterations, err);
+        if (!status)
+            printf("%lld\n", (long long)((clock_monotonic_ns() - start) / iterations));
+        fflush(stdout);
     }
     if (!status && verified)
         status = instance->kind->verify(instance, ignore_check, NULL, err);
@@ -86,8 +101,8 @@ int main(int argc, char **argv)
     enum status status;
 
     if (argc < 5 || argc > 6 || (argc == 6 && strcmp(argv[5], "vendor") != 0) ||
-        atol(argv[3]) <= 0 || atol(argv[4]) <= 0) {
-        fprintf(stderr, "usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES [vendor]\n");
+        atol(argv[3]) <= 0 || (atol(argv[4]) <= 0 && strcmp(argv[4], "turns") != 0)) {
+        fprintf(stderr, "usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES|turns [vendor]\n");
         return 2;
     }
     status = run(argv, &err);

@@ -1,8 +1,9 @@
 /*
  * The yardstick of bench: BabelStream's copy and triad as plain OpenMP loops, fp32.
  *
- * usage: openmp_stream copy|triad ELEMENTS ITERATIONS SAMPLES
- * Prints one line a sample: nanoseconds of an iteration, from a block of ITERATIONS.
+ * usage: openmp_stream copy|triad ELEMENTS ITERATIONS
+ * Takes a sample for each line that comes on stdin: one iteration that does not count, then a block
+ * of ITERATIONS, of which it prints the nanoseconds of one.
  * Compiled with -O3 -march=native and nothing else, as anybody would. It knows nothing of assay.
  */
 #include <stdint.h>
@@ -50,32 +51,37 @@ static float *make_array(long n, uint32_t seed)
 
 int main(int argc, char **argv)
 {
-    long n = argc == 5 ? atol(argv[2]) : 0;
-    long iterations = argc == 5 ? atol(argv[3]) : 0;
-    long samples = argc == 5 ? atol(argv[4]) : 0;
-    int is_triad = argc == 5 && strcmp(argv[1], "triad") == 0;
+    long n = argc == 4 ? atol(argv[2]) : 0;
+    long iterations = argc == 4 ? atol(argv[3]) : 0;
+    int is_triad = argc == 4 && strcmp(argv[1], "triad") == 0;
     float *a, *b, *c;
+    volatile float used;
+    char turn[8];
 
-    if (n <= 0 || iterations <= 0 || samples <= 0 || (!is_triad && strcmp(argv[1], "copy") != 0)) {
-        fprintf(stderr, "usage: openmp_stream copy|triad ELEMENTS ITERATIONS SAMPLES\n");
+    if (n <= 0 || iterations <= 0 || (!is_triad && strcmp(argv[1], "copy") != 0)) {
+        fprintf(stderr, "usage: openmp_stream copy|triad ELEMENTS ITERATIONS\n");
         return 2;
     }
     a = make_array(n, 1);
     b = make_array(n, 2);
     c = make_array(n, 3);
-    for (long s = 0; s < samples; s++) {
-        int64_t start = now_ns();
+    while (fgets(turn, sizeof(turn), stdin)) {
+        int64_t start = 0;
 
-        for (long i = 0; i < iterations; i++) {
+        for (long i = -1; i < iterations; i++) {
+            if (i == 0)
+                start = now_ns();
             if (is_triad)
                 triad(a, b, c, n);
             else
                 copy(a, c, n);
         }
         printf("%lld\n", (long long)((now_ns() - start) / iterations));
+        fflush(stdout);
     }
     /* The outputs are used, so that no loop can be left out. */
-    fprintf(stderr, "%g %g\n", (double)a[n / 2], (double)c[n - 1]);
+    used = a[n / 2] + c[n - 1];
+    (void)used;
     free(a);
     free(b);
     free(c);

@@ -61,8 +61,25 @@ def bound_environment():
     return {**os.environ, "OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}
 
 
+def start_arm(command, environment):
+    """A program that takes a sample for each line it is given."""
+    return subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def turn(child):
+    child.stdin.write("\n")
+    child.stdin.flush()
+    line = child.stdout.readline()
+    if not line:
+        print(f"could not be measured: {child.args[0]} exited with {child.wait()}")
+        raise SystemExit(2)
+    return int(line)
+
+
 def stream(options, kernel, device="opencl:0", label=None, environment=None):
-    """Paired: in every pair both arms run once, in random order, each a fresh process."""
+    """Two processes take turns, in random order each time; the median of their turns' ratios is one
+    observation. Where arrays lie in memory favours one side for as long as a process lives."""
     declaration = (f"workload: bench_{kernel}\nversion: 1\nkind: memory_bound\n"
                    f"description: {kernel} for bench\nprecisions: [fp32]\nscenario: offline\n"
                    f"memory_bound:\n  kernel: {kernel}\n  elements: {options.elements}\n")
@@ -71,22 +88,31 @@ def stream(options, kernel, device="opencl:0", label=None, environment=None):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"{kernel}.yaml"
         path.write_text(declaration, encoding="utf-8")
-        arms = {"device": [options.tools / "device_stream", device, path, BLOCK, SAMPLES],
-                "openmp": [options.tools / "openmp_stream", kernel, options.elements, BLOCK,
-                           SAMPLES]}
+        arms = {"device": [options.tools / "device_stream", device, path, BLOCK, "turns"],
+                "openmp": [options.tools / "openmp_stream", kernel, options.elements, BLOCK]}
         for _ in range(options.pairs):
-            median = {}
+            children, series = {}, {arm: [] for arm in arms}
             for arm in order.sample(sorted(arms), 2):
-                series = [int(line) for line in run(arms[arm], env=environment).split()]
-                median[arm] = statistics.median(series[WARMUP:])
+                children[arm] = start_arm(arms[arm], environment)
+                turn(children[arm])  # it is ready, and rests while the other begins
+            for _ in range(SAMPLES):
+                for arm in order.sample(sorted(arms), 2):
+                    series[arm].append(turn(children[arm]))
+            for child in children.values():
+                child.stdin.close()
+                if child.wait() != 0:
+                    print(f"could not be measured: {child.args[0]} exited with {child.returncode}")
+                    raise SystemExit(2)
+            for arm in arms:
                 rates[arm].append(options.elements * 4 * (2 if kernel == "copy" else 3)
-                                  / median[arm])
-            logs.append(math.log(median["device"] / median["openmp"]))
+                                  / statistics.median(series[arm]))
+            logs.append(statistics.median(math.log(ours / plain) for ours, plain in
+                                          zip(series["device"], series["openmp"])))
     value, low, high = ratio(logs)
     return verdict(label or kernel, high < 1.05,
                    f"device time / OpenMP time {value:.3f}, 95 % interval {low:.3f} to {high:.3f} "
-                   f"over {len(logs)} pairs (goal: below 1.05; medians "
-                   f"{statistics.median(rates['device']):.1f} and "
+                   f"over {len(logs)} pairs of processes of {SAMPLES} turns (goal: below 1.05; "
+                   f"medians {statistics.median(rates['device']):.1f} and "
                    f"{statistics.median(rates['openmp']):.1f} GB/s)")
 
 
