@@ -201,6 +201,10 @@ typedef NUMBER vector_in_memory
 #endif
 /* gcc vectorizes loops before it unrolls those that are only marked UNROLL: here vectors are there. */
 #define UNROLL_VECTORS UNROLL_N(16)
+#ifndef IMPLICIT_A
+/* What happens once a row of a block stays a loop: unrolled, gcc takes up to ten times as long. */
+#define UNROLL_ROWS
+#endif
 #else
 typedef struct {
     NUMBER e[VECTOR];
@@ -215,6 +219,9 @@ typedef struct {
 #endif
 #ifndef UNROLL_VECTORS
 #define UNROLL_VECTORS UNROLL
+#endif
+#ifndef UNROLL_ROWS
+#define UNROLL_ROWS UNROLL_VECTORS
 #endif
 
 KERNEL(gemm, GEMM_PARAMETERS)
@@ -278,8 +285,13 @@ KERNEL(gemm, GEMM_PARAMETERS)
 #define A_AT(i, p) row[i][p]
 #endif
                 vector sum[REG_M][VECTORS];
+                NUMBER line[REG_M][PANEL];
 
+#if KIND(TYPE_A) == NUMBER_KIND
                 UNROLL_VECTORS
+#else
+                UNROLL_ROWS
+#endif
                 for (u32 i = 0; i < REG_M; i++) {
                     /* Beyond the edge the last row is computed again, and not stored. */
                     const u64 r = i0 + i < rows ? i0 + i : rows - 1;
@@ -297,6 +309,9 @@ KERNEL(gemm, GEMM_PARAMETERS)
                         for (u64 p = 0; p < depth; p++)
                             row[i][p] = GET(TYPE_A, from, p * a_column);
 #endif
+                }
+                UNROLL_VECTORS
+                for (u32 i = 0; i < REG_M; i++) {
                     UNROLL_VECTORS
                     for (u32 v = 0; v < VECTORS; v++)
                         VECTOR_ZERO(sum[i][v]);
@@ -318,40 +333,42 @@ KERNEL(gemm, GEMM_PARAMETERS)
                 }
                 UNROLL_VECTORS
                 for (u32 i = 0; i < REG_M; i++) {
-                    NUMBER line[PANEL];
+                    UNROLL_VECTORS
+                    for (u32 v = 0; v < VECTORS; v++)
+                        VECTOR_STORE(sum[i][v], PRIVATE, line[i] + v * VECTOR);
+                }
+                UNROLL_ROWS
+                for (u32 i = 0; i < REG_M; i++) {
                     const u64 at = (m0 + i0 + i) * c_row + n0 + j0;
 
                     if (i0 + i >= rows)
                         continue;
-                    UNROLL_VECTORS
-                    for (u32 v = 0; v < VECTORS; v++)
-                        VECTOR_STORE(sum[i][v], PRIVATE, line + v * VECTOR);
 #if KIND(TYPE_C) == NUMBER_KIND
                     if (k0 != k_begin) {
                         for (u64 j = 0; j < width; j++)
-                            c[at + j] += SCALE(line[j]);
+                            c[at + j] += SCALE(line[i][j]);
                         continue;
                     }
 #else
                     if (k0 != k_begin)
                         for (u64 j = 0; j < width; j++)
-                            line[j] += kept[(i0 + i) * TILE_N + j0 + j];
+                            line[i][j] += kept[(i0 + i) * TILE_N + j0 + j];
                     if (k0 + BLOCK_K < k_end) {
                         for (u64 j = 0; j < width; j++)
-                            kept[(i0 + i) * TILE_N + j0 + j] = line[j];
+                            kept[(i0 + i) * TILE_N + j0 + j] = line[i][j];
                         continue;
                     }
 #endif
                     for (u64 j = 0; j < width; j++)
-                        line[j] = SCALE(line[j]);
+                        line[i][j] = SCALE(line[i][j]);
                     if (shape & HAS_BIAS)
                         for (u64 j = 0; j < width; j++)
-                            line[j] += GET(TYPE_BIAS, bias, n0 + j0 + j);
+                            line[i][j] += GET(TYPE_BIAS, bias, n0 + j0 + j);
                     if (shape & HAS_D)
                         for (u64 j = 0; j < width; j++)
-                            line[j] += GET(TYPE_C, d, at + j);
+                            line[i][j] += GET(TYPE_C, d, at + j);
                     for (u64 j = 0; j < width; j++)
-                        PUT(TYPE_C, c, at + j, line[j]);
+                        PUT(TYPE_C, c, at + j, line[i][j]);
                 }
             }
         }
