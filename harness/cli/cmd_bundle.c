@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "harness/runner/tool.h"
 #include "results/bundle.h"
@@ -51,29 +51,18 @@ static int tell(const struct command_line *line, const char *path,
     return output_text(&out);
 }
 
-/* Written beside its place and put there whole. */
 static int write_to(const struct command_line *line, struct store *store, const char *path,
                     struct bundle_options *options)
 {
-    char *part = text_format("%s.part", path);
-    FILE *file = part ? fopen(part, "wxe") : NULL;
     struct bundle_summary summary;
     struct error err = ERROR_INIT;
-    enum status status;
+    struct file_draft draft;
+    enum status status = file_draft_begin(&draft, path, &err);
 
-    if (!file) {
-        error_set_errno(&err, part ? errno : ENOMEM, "%s", part ? part : path);
-        free(part);
-        return command_fail(&err);
-    }
-    status = bundle_write(store, options, file, &summary, &err);
-    if (fclose(file) != 0 && status == STATUS_OK)
-        status = error_set_errno(&err, errno, "%s", part);
-    if (status == STATUS_OK && rename(part, path) != 0)
-        status = error_set_errno(&err, errno, "%s", path);
     if (status != STATUS_OK)
-        unlink(part);
-    free(part);
+        return command_fail(&err);
+    status = bundle_write(store, options, draft.stream, &summary, &err);
+    status = file_draft_end(&draft, status, &err);
     if (options->context && *(bool *)options->context)
         fprintf(stderr, "\r%20s\r", "");
     return status == STATUS_OK ? tell(line, path, &summary, options->key != NULL)

@@ -1,5 +1,3 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +6,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "reports/view.h"
 #include "results/formats/export.h"
@@ -90,36 +89,17 @@ static enum status select_cells(const struct command_line *line, struct store *s
     return status;
 }
 
-/* Beside `path`, renamed when it is whole, so that a reader never sees half of it. */
 static enum status write_file(struct store *store, const struct export_format *format,
                               const struct export_request *request, const char *path,
                               struct error *err)
 {
-    char *part = text_format("%s.part%ld", path, (long)getpid());
-    int fd = part ? open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    enum status status;
+    struct file_draft draft;
+    enum status status = file_draft_begin(&draft, path, err);
 
-    if (!part)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
-    if (!file) {
-        status = error_set_errno(err, errno, "%s", path);
-        if (fd >= 0)
-            close(fd);
-        free(part);
-        return status;
-    }
-    status = export_write(store, format, request, file, err);
-    if (status == STATUS_OK && fsync(fd) != 0)
-        status = error_set_errno(err, errno, "%s", path);
-    if (fclose(file) != 0 && status == STATUS_OK)
-        status = error_set_errno(err, errno, "%s", path);
-    if (status == STATUS_OK && rename(part, path) != 0)
-        status = error_set_errno(err, errno, "%s", path);
     if (status != STATUS_OK)
-        unlink(part);
-    free(part);
-    return status;
+        return status;
+    status = export_write(store, format, request, draft.stream, err);
+    return file_draft_end(&draft, status, err);
 }
 
 static enum status sign(void *context, const void *bytes, size_t length, uint8_t *ret,

@@ -84,13 +84,38 @@ static int write_table(struct store *store, const struct cells *cells)
     return output_text(&out);
 }
 
+/* What was asked for, one after the other; each that is written is told. */
+static int write_pages(struct store *store, const struct cells *cells, const char *html,
+                       const char *dossier)
+{
+    const char *ending = cells->count == 1 ? "" : "s";
+    struct error err = ERROR_INIT;
+
+    if (html && dossier && !strcmp(html, dossier)) {
+        error_set(&err, STATUS_INVALID,
+                  "--html and --dossier name the same file, %s: give each its own", html);
+        return command_fail(&err);
+    }
+    if (dossier) {
+        if (report_dossier_file(store, cells->rows, cells->count, dossier, &err) != STATUS_OK)
+            return command_fail(&err);
+        log_info("%s is the dossier of %zu result%s", dossier, cells->count, ending);
+    }
+    if (html) {
+        if (report_html_file(store, cells->rows, cells->count, html, &err) != STATUS_OK)
+            return command_fail(&err);
+        log_info("%s shows %zu result%s", html, cells->count, ending);
+    }
+    return ASSAY_EXIT_OK;
+}
+
 static int report(const struct command_line *line, struct store *store, void *context)
 {
     const char *html = command_value(line, KEY_HTML);
     const char *dossier = command_value(line, KEY_DOSSIER);
     struct error err = ERROR_INIT;
     struct cells cells = {0};
-    int result = ASSAY_EXIT_OK;
+    int result;
 
     (void)context;
     if (collect(line, store, &cells, &err) != STATUS_OK) {
@@ -101,16 +126,8 @@ static int report(const struct command_line *line, struct store *store, void *co
         result = ASSAY_EXIT_STORE;
     } else if (!html && !dossier) {
         result = write_table(store, &cells);
-    } else if (dossier &&
-               report_dossier_file(store, cells.rows, cells.count, dossier, &err) != STATUS_OK) {
-        result = command_fail(&err);
-    } else if (!html) {
-        log_info("%s is the dossier of %zu result%s", dossier, cells.count,
-                 cells.count == 1 ? "" : "s");
-    } else if (report_html_file(store, cells.rows, cells.count, html, &err) != STATUS_OK) {
-        result = command_fail(&err);
     } else {
-        log_info("%s shows %zu result%s", html, cells.count, cells.count == 1 ? "" : "s");
+        result = write_pages(store, &cells, html, dossier);
     }
     free(cells.rows);
     return result;

@@ -131,21 +131,60 @@ static enum status sync_directory_of(const char *path, struct error *err)
     return status;
 }
 
+/* Opens a new file beside `path`; -1 and why. */
+static int open_beside(const char *path, char **ret_temporary, struct error *err)
+{
+    struct stat st;
+    char *temporary;
+    int fd;
+
+    if (!*path) {
+        error_set(err, STATUS_INVALID, "the file to write has an empty name");
+        return -1;
+    }
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        error_set(err, STATUS_INVALID, "%s: is a directory; name a file", path);
+        return -1;
+    }
+    temporary = text_format("%s.XXXXXX", path);
+    fd = temporary ? mkostemp(temporary, O_CLOEXEC) : -1;
+    if (!temporary) {
+        error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    } else if (fd < 0) {
+        if (errno == ENOENT)
+            error_set(err, STATUS_NOT_FOUND, "%s: there is no such directory to write it in", path);
+        else
+            error_set_errno(err, errno, "%s: cannot be written", path);
+        free(temporary);
+    } else {
+        *ret_temporary = temporary;
+    }
+    return fd;
+}
+
+/* Puts what was written and closed under its name, or takes it away; frees `temporary`. */
+static enum status settle(char *temporary, const char *path, enum status status, struct error *err)
+{
+    if (status == STATUS_OK && rename(temporary, path))
+        status = error_set_errno(err, errno, "%s", path);
+    if (status == STATUS_OK)
+        status = sync_directory_of(path, err);
+    else
+        unlink(temporary);
+    free(temporary);
+    return status;
+}
+
 enum status file_write_atomic(const char *path, const void *bytes, size_t length, mode_t mode,
                               struct error *err)
 {
-    char *temporary = text_format("%s.XXXXXX", path);
+    struct error failure = ERROR_INIT;
+    char *temporary;
     enum status status;
-    int fd;
+    int fd = open_beside(path, &temporary, &failure);
 
-    if (!temporary)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
-    fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0) {
-        status = error_set_errno(err, errno, "%s", path);
-        free(temporary);
-        return status;
-    }
+    if (fd < 0)
+        return error_set(err, failure.code, "%s", failure.message);
     status = file_write_all(fd, bytes, length, err);
     if (status != STATUS_OK) {
         if (err)
@@ -155,14 +194,43 @@ enum status file_write_atomic(const char *path, const void *bytes, size_t length
     }
     if (close(fd) && status == STATUS_OK)
         status = error_set_errno(err, errno, "%s", path);
-    if (status == STATUS_OK && rename(temporary, path))
-        status = error_set_errno(err, errno, "%s", path);
-    if (status == STATUS_OK)
-        status = sync_directory_of(path, err);
-    else
-        unlink(temporary);
-    free(temporary);
-    return status;
+    return settle(temporary, path, status, err);
+}
+
+enum status file_draft_begin(struct file_draft *ret, const char *path, struct error *err)
+{
+    struct file_draft draft = {.path = path};
+    struct error failure = ERROR_INIT;
+    mode_t mask;
+    struct stat st;
+    int fd;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    else if ((fd = open_beside(path, &draft.temporary, &failure)) < 0)
+        return error_set(err, failure.code, "%s", failure.message);
+    mask = umask(077);
+    umask(mask);
+    if (fd < 0 || (draft.temporary && fchmod(fd, 0666 & ~mask)) ||
+        !(draft.stream = fdopen(fd, "w"))) {
+        enum status status = error_set_errno(err, errno, "%s", path);
+
+        if (fd >= 0)
+            close(fd);
+        return draft.temporary ? settle(draft.temporary, path, status, err) : status;
+    }
+    *ret = draft;
+    return STATUS_OK;
+}
+
+enum status file_draft_end(struct file_draft *draft, enum status status, struct error *err)
+{
+    if (status == STATUS_OK &&
+        (fflush(draft->stream) || (draft->temporary && fsync(fileno(draft->stream)))))
+        status = error_set_errno(err, errno, "%s", draft->path);
+    if (fclose(draft->stream) && status == STATUS_OK)
+        status = error_set_errno(err, errno, "%s", draft->path);
+    return draft->temporary ? settle(draft->temporary, draft->path, status, err) : status;
 }
 
 enum status file_make_directories(const char *path, mode_t mode, struct error *err)

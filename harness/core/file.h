@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "harness/core/status.h"
@@ -19,6 +20,26 @@ enum status file_read_line(const char *path, char **ret, struct error *err);
 /* Writes beside `path`, syncs, renames over it: after a crash the old or the new content stands. */
 enum status file_write_atomic(const char *path, const void *bytes, size_t length, mode_t mode,
                               struct error *err);
+
+/*
+ * A file in the making, which appears under its name when it is whole. What is no regular file (a
+ * terminal, a pipe) is written to at once.
+ */
+struct file_draft {
+    FILE *stream; /* to write to */
+    const char *path;
+    char *temporary; /* beside `path`, heap; NULL: written in place */
+};
+
+/*
+ * `path` lives until the end. The file gets the permissions that the umask leaves, which is read by
+ * setting it: no other thread may make files meanwhile. INVALID for a directory or an empty name,
+ * NOT_FOUND when the directory is missing.
+ */
+enum status file_draft_begin(struct file_draft *ret, const char *path, struct error *err);
+
+/* Keeps the file where `status` is OK, otherwise takes it away; returns how it ended. */
+enum status file_draft_end(struct file_draft *draft, enum status status, struct error *err);
 
 /* Writes all bytes or says why not; goes on after EINTR. */
 enum status file_write_all(int fd, const void *bytes, size_t length, struct error *err);

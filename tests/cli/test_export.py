@@ -313,8 +313,23 @@ class Export(CliTest):
         call = self.assay("export", "json", "-o", os.path.join(self.folder, "no", "x"), "--db",
                           self.db)
         self.assertNotEqual(call.status, 0)
-        self.assertIn("No such file", call.err)
-        self.assertEqual([name for name in os.listdir(self.folder) if ".part" in name], [])
+        self.assertIn("no such directory", call.err)
+        for name, words in ((".", "is a directory; name a file"), ("", "empty name")):
+            for words_before in (("export", "json", "-o"), ("bundle", "last", "--unsigned", "-o"),
+                                 ("report", "--html"), ("report", "--dossier")):
+                call = self.assay(*words_before, name, "--db", self.db)
+                self.assertEqual(call.status, 2, words_before)
+                self.assertIn(words, call.err)
+        self.assertEqual([name for name in os.listdir(self.folder)
+                          if name.startswith("out.json.")], [])
+
+    def test_output_to_a_pipe(self):
+        call = self.assay("export", "json", "-o", "/dev/stdout", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(json.loads(call.out), [self.record])
+        self.assertTrue(os.path.islink("/dev/stdout"))
+
+    def test_a_closed_device(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([os.environ["ASSAY"], "export", "json", "--db", self.db],
                                   stdout=full, stderr=subprocess.PIPE, check=False)

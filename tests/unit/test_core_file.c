@@ -75,6 +75,42 @@ static void test_write_and_read(void **state)
     assert_int_equal(file_read(directory, 10, &bytes, &length, &err), STATUS_IO);
 }
 
+static void drafts_appear_when_whole(void **state)
+{
+    struct error err = ERROR_INIT;
+    const char *path = path_of("draft");
+    const mode_t mask = umask(027);
+    struct file_draft draft;
+    struct stat st;
+    char *text;
+
+    (void)state;
+    assert_int_equal(file_draft_begin(&draft, path, &err), STATUS_OK);
+    fputs("half", draft.stream);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(file_draft_end(&draft, STATUS_OK, &err), STATUS_OK);
+    umask(mask);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+
+    assert_int_equal(file_draft_begin(&draft, path, &err), STATUS_OK);
+    fputs("given up", draft.stream);
+    assert_int_equal(access(draft.temporary, F_OK), 0);
+    assert_int_equal(file_draft_end(&draft, STATUS_IO, &err), STATUS_IO);
+    assert_int_equal(file_read(path, 100, &text, NULL, &err), STATUS_OK);
+    assert_string_equal(text, "half");
+    free(text);
+
+    assert_int_equal(file_draft_begin(&draft, directory, &err), STATUS_INVALID);
+    assert_non_null(strstr(err.message, "is a directory"));
+    assert_int_equal(file_draft_begin(&draft, "", &err), STATUS_INVALID);
+    assert_int_equal(file_draft_begin(&draft, "/nowhere/x", &err), STATUS_NOT_FOUND);
+    assert_int_equal(file_draft_begin(&draft, "/dev/full", &err), STATUS_OK);
+    fputs("nothing takes this", draft.stream);
+    assert_int_equal(file_draft_end(&draft, STATUS_OK, &err), STATUS_NO_SPACE);
+    assert_int_equal(access("/dev/full", F_OK), 0);
+}
+
 static void test_read_line(void **state)
 {
     struct error err = ERROR_INIT;
@@ -160,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write_and_read),
+        cmocka_unit_test(drafts_appear_when_whole),
         cmocka_unit_test(test_read_line),
         cmocka_unit_test(test_failed_write_keeps_old),
         cmocka_unit_test(test_full_device),
