@@ -197,6 +197,7 @@ static enum status fill(struct cuda_state *state, int device, struct device_info
     struct reading_list *list = &info->readings;
     char raw[256] = "", pci[CUDA_PCI_SIZE] = "", capability[16];
     size_t memory = 0;
+    struct error no_pci = ERROR_INIT;
     bool has_pci;
     int arch = 0;
     enum status status;
@@ -210,7 +211,10 @@ static enum status fill(struct cuda_state *state, int device, struct device_info
     status = cuda_device_arch(state, device, &arch, err);
     if (status != STATUS_OK)
         return status;
-    has_pci = api->cuDeviceGetPCIBusId(pci, sizeof(pci), device) == CUDA_DRIVER_SUCCESS;
+    code = api->cuDeviceGetPCIBusId(pci, sizeof(pci), device);
+    has_pci = code == CUDA_DRIVER_SUCCESS;
+    if (!has_pci)
+        cuda_fail(api, &no_pci, NULL, "cuDeviceGetPCIBusId", code);
     info->name = printable(raw);
     info->vendor = strdup("NVIDIA");
     info->type = DEVICE_GPU;
@@ -248,7 +252,7 @@ static enum status fill(struct cuda_state *state, int device, struct device_info
         reading_add_text(list, "device.pci_address", pci, "cuDeviceGetPCIBusId");
     else
         reading_add_missing(list, "device.pci_address", READING_UNAVAILABLE, "cuDeviceGetPCIBusId",
-                            "the driver does not tell it");
+                            no_pci.message);
     cuda_add_identity(state, has_pci ? pci : NULL, list);
     gpu_add_arithmetic_readings(list, "CUDA C++ programming guide, floating-point standard");
     return STATUS_OK;

@@ -181,6 +181,22 @@ static enum status alloc_workspace(struct cuda_device *device, struct cuda_produ
     return gpu_workspace_resize(&device->base, &product->workspace, bytes, err);
 }
 
+static enum status take_algorithm(struct cuda_device *device, struct cuda_product *product,
+                                  const struct product_shape *shape, uint32_t index,
+                                  struct error *err)
+{
+    const struct cuda_algorithm *algorithm = &product->list.at[index];
+    char text[PRODUCT_WORD_MAX];
+    enum status status =
+        cuda_product_algorithm_text(&device->state->cublaslt, algorithm, text, err);
+
+    if (status == STATUS_OK)
+        status = alloc_workspace(device, product, algorithm->workspace_bytes, err);
+    if (status == STATUS_OK)
+        cuda_product_take_algorithm(product, shape, index, text);
+    return status;
+}
+
 void cuda_product_destroy(struct device *base, struct product *base_product)
 {
     struct cuda_device *device = cuda_device(gpu_device(base));
@@ -241,12 +257,11 @@ enum status cuda_product_create(struct device *base, const struct product_shape 
         status =
             cuda_product_list(device, product, shape, product->aligned_to, &product->list, err);
     if (status == STATUS_OK)
-        status = alloc_workspace(device, product, product->list.at[0].workspace_bytes, err);
+        status = take_algorithm(device, product, shape, 0, err);
     if (status != STATUS_OK) {
         cuda_product_destroy(base, &product->base);
         return status;
     }
-    cuda_product_name_algorithm(api, product, shape);
     *ret = &product->base;
     return STATUS_OK;
 }
@@ -289,12 +304,8 @@ enum status cuda_product_select(struct device *base, struct product *base_produc
     if (status == STATUS_OK)
         status = device->base.driver->synchronize(&device->base, err);
     if (status == STATUS_OK)
-        status = alloc_workspace(device, product, product->list.at[index].workspace_bytes, err);
-    if (status != STATUS_OK)
-        return status;
-    product->selected = index;
-    cuda_product_name_algorithm(&device->state->cublaslt, product, &base_product->shape);
-    return STATUS_OK;
+        status = take_algorithm(device, product, &base_product->shape, index, err);
+    return status;
 }
 
 enum status cuda_product_run(struct device *base, struct product *base_product,

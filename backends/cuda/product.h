@@ -62,8 +62,16 @@ enum status cuda_product_list(struct cuda_device *device, struct cuda_product *p
                               const struct product_shape *shape, uint32_t alignment,
                               struct cuda_algorithm_list *ret, struct error *err);
 
-/* Fills `algorithm_text`, `method` and `support` by the selected algorithm. */
-void cuda_product_name_algorithm(const struct cublaslt_api *api, struct cuda_product *product,
-                                 const struct product_shape *shape);
+/*
+ * What an algorithm is called: its configuration, but for what an older library does not tell.
+ * Fails as cuda_lt_fail.
+ */
+enum status cuda_product_algorithm_text(const struct cublaslt_api *api,
+                                        const struct cuda_algorithm *algorithm,
+                                        char ret[PRODUCT_WORD_MAX], struct error *err);
+
+/* From now on the product runs by this one of its list, which is called `text`. */
+void cuda_product_take_algorithm(struct cuda_product *product, const struct product_shape *shape,
+                                 uint32_t index, const char *text);
 
 #endif

@@ -55,22 +55,36 @@ static uint64_t input_flag(const struct product_shape *shape)
     }
 }
 
-/*
- * What an algorithm computes in, by its own flags: one that widens or narrows the operands does not
- * do the precision asked for (fp32 by tf32, tf32 by fp32 where there is none). Flags of 0 or an old
- * library: nothing is told, and the compute type that was asked for holds.
- */
-static bool does_precision(const struct cublaslt_api *api, const struct product_shape *shape,
-                           const LT_ALGORITHM *algorithm, uint64_t *ret_flags)
+/* How an older library answers for an attribute that it does not know. */
+static bool is_unknown_attribute(unsigned code)
+{
+    return code == LT_STATUS_INVALID_VALUE || code == LT_STATUS_NOT_SUPPORTED;
+}
+
+/* An algorithm's own numerical flags; 0 where the library does not tell them. */
+static enum status read_flags(const struct cublaslt_api *api, const LT_ALGORITHM *algorithm,
+                              uint64_t *ret, struct error *err)
 {
     uint64_t flags = 0;
     size_t written = 0;
+    unsigned code = LT_STATUS_NOT_SUPPORTED;
 
-    if (api->cublasLtMatmulAlgoCapGetAttribute == NULL ||
-        api->cublasLtMatmulAlgoCapGetAttribute(algorithm, LT_CAP_NUMERICAL_IMPL_FLAGS, &flags,
-                                               sizeof(flags), &written) != LT_STATUS_SUCCESS)
-        flags = 0;
-    *ret_flags = flags;
+    if (api->cublasLtMatmulAlgoCapGetAttribute != NULL)
+        code = api->cublasLtMatmulAlgoCapGetAttribute(algorithm, LT_CAP_NUMERICAL_IMPL_FLAGS,
+                                                      &flags, sizeof(flags), &written);
+    if (code != LT_STATUS_SUCCESS && !is_unknown_attribute(code))
+        return cuda_lt_fail(api, "cublasLtMatmulAlgoCapGetAttribute", code, err);
+    *ret = code == LT_STATUS_SUCCESS ? flags : 0;
+    return STATUS_OK;
+}
+
+/*
+ * What an algorithm computes in, by its own flags: one that widens or narrows the operands does not
+ * do the precision asked for (fp32 by tf32, tf32 by fp32 where there is none). Flags of 0: nothing
+ * is told, and the compute type that was asked for holds.
+ */
+static bool does_precision(const struct product_shape *shape, uint64_t flags)
+{
     /* There is no flag for 4-bit operands: nothing but the tensor units takes them. */
     if (shape->precision == PRECISION_FP4)
         return flags == 0 || (flags & LT_NUMERICAL_TENSOR) != 0;
@@ -143,10 +157,14 @@ static enum status ask(struct cuda_device *device, struct cuda_product *product,
     LT(cublasLtMatmulAlgoGetHeuristic, device->cublaslt, product->desc, product->b, product->a,
        product->c, product->c, preference, CUDA_PRODUCT_ALGORITHMS, results, &count);
     for (int i = 0; i < count && i < CUDA_PRODUCT_ALGORITHMS; i++) {
-        if (results[i].state != LT_STATUS_SUCCESS)
+        if (results[i].state != LT_STATUS_SUCCESS) {
             refused = results[i].state;
-        else if (results[i].workspace_bytes > WORKSPACE_MAX ||
-                 !does_precision(api, shape, &results[i].algorithm, &flags))
+            continue;
+        }
+        status = read_flags(api, &results[i].algorithm, &flags, err);
+        if (status != STATUS_OK)
+            return status;
+        if (results[i].workspace_bytes > WORKSPACE_MAX || !does_precision(shape, flags))
             refused = LT_STATUS_NOT_SUPPORTED;
         else
             list->at[list->count++] =
@@ -202,8 +220,9 @@ enum status cuda_product_list(struct cuda_device *device, struct cuda_product *p
     return status;
 }
 
-void cuda_product_name_algorithm(const struct cublaslt_api *api, struct cuda_product *product,
-                                 const struct product_shape *shape)
+enum status cuda_product_algorithm_text(const struct cublaslt_api *api,
+                                        const struct cuda_algorithm *algorithm,
+                                        char ret[PRODUCT_WORD_MAX], struct error *err)
 {
     static const struct {
         const char *name;
@@ -220,22 +239,34 @@ void cuda_product_name_algorithm(const struct cublaslt_api *api, struct cuda_pro
         {" inner", LT_CONFIG_INNER_SHAPE_ID, 2},
         {" cluster", LT_CONFIG_CLUSTER_SHAPE_ID, 2},
     };
-    const struct cuda_algorithm *chosen = &product->list.at[product->selected];
-    char *to = product->algorithm_text;
     size_t at = 0;
 
-    to[0] = '\0';
+    ret[0] = '\0';
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && at < PRODUCT_WORD_MAX; i++) {
         size_t written = 0;
         uint32_t value = 0;
         uint16_t half = 0;
         void *where = rows[i].size == 2 ? (void *)&half : (void *)&value;
+        const unsigned code = api->cublasLtMatmulAlgoConfigGetAttribute(
+            &algorithm->algorithm, rows[i].attribute, where, rows[i].size, &written);
 
-        if (api->cublasLtMatmulAlgoConfigGetAttribute(&chosen->algorithm, rows[i].attribute, where,
-                                                      rows[i].size, &written) == LT_STATUS_SUCCESS)
-            at += (size_t)snprintf(to + at, PRODUCT_WORD_MAX - at, "%s %" PRIu32, rows[i].name,
-                                   rows[i].size == 2 ? half : value);
+        if (is_unknown_attribute(code))
+            continue;
+        if (code != LT_STATUS_SUCCESS)
+            return cuda_lt_fail(api, "cublasLtMatmulAlgoConfigGetAttribute", code, err);
+        at += (size_t)snprintf(ret + at, PRODUCT_WORD_MAX - at, "%s %" PRIu32, rows[i].name,
+                               rows[i].size == 2 ? half : value);
     }
+    return STATUS_OK;
+}
+
+void cuda_product_take_algorithm(struct cuda_product *product, const struct product_shape *shape,
+                                 uint32_t index, const char *text)
+{
+    const struct cuda_algorithm *chosen = &product->list.at[index];
+
+    product->selected = index;
+    snprintf(product->algorithm_text, sizeof(product->algorithm_text), "%s", text);
     product->support = support_of(shape, chosen->flags);
     snprintf(product->method, sizeof(product->method),
              "cublasLtMatmulAlgoGetHeuristic: an algorithm%s, numerical flags 0x%" PRIx64,

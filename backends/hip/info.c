@@ -230,17 +230,26 @@ static bool is_yes(const struct reading_list *list, const char *name)
            strcmp(reading->text, "yes") == 0;
 }
 
-/* Heap: printable. */
-static char *device_name(const struct hip_runtime *api, int ordinal)
+/* Heap: printable. One that is not told is no reading. */
+static char *device_name(const struct hip_runtime *api, int ordinal, struct reading_list *list)
 {
-    char raw[256] = "";
+    static const char reading[] = "device.name", source[] = "hipDeviceGetName";
+    struct error error = ERROR_INIT;
+    char raw[256] = "", *name;
+    const int code = api->hipDeviceGetName(raw, sizeof(raw) - 1, ordinal);
     struct text text;
 
-    if (api->hipDeviceGetName(raw, sizeof(raw) - 1, ordinal) != HIP_Success || raw[0] == '\0')
+    if (code != HIP_Success || raw[0] == '\0') {
+        hip_runtime_fail(&error, NULL, source, code);
+        reading_add_missing(list, reading, READING_UNAVAILABLE, source, error.message);
         return strdup("nameless AMD device");
+    }
     text_init(&text);
     text_append_printable(&text, raw, strnlen(raw, sizeof(raw)));
-    return text_steal(&text);
+    name = text_steal(&text);
+    if (name != NULL)
+        reading_add_text(list, reading, name, source);
+    return name;
 }
 
 enum status hip_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
@@ -257,10 +266,8 @@ enum status hip_device_info(struct backend *backend, uint32_t index, struct devi
     int code;
 
     reading_list_init(list);
-    info.name = device_name(api, ordinal);
+    info.name = device_name(api, ordinal, list);
     info.vendor = strdup("Advanced Micro Devices, Inc.");
-    if (info.name != NULL)
-        reading_add_text(list, "device.name", info.name, "hipDeviceGetName");
     if (hip_device_arch(api, ordinal, arch, &error) == STATUS_OK)
         reading_add_text(list, "device.arch", arch, "hipGetDeviceProperties(gcnArchName)");
     else

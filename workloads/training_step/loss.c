@@ -115,18 +115,24 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *not_downloaded(const struct error *err)
+{
+    return json_sprintf("the losses could not be downloaded: %s", err->message);
+}
+
 /* What fp32 gave at the same steps; NULL when this is fp32. */
 static json_t *fp32_json(struct training_instance *instance)
 {
     struct training_difference difference = {0};
+    struct error err = ERROR_INIT;
     json_t *curve, *ret;
 
     if (instance->gpt2.base.work.precision == PRECISION_FP32)
         return NULL;
     if (instance->fp32_missing)
         return json_pack("{s:s}", "missing", instance->fp32_missing);
-    if (training_fp32_difference(instance, &difference, NULL) != STATUS_OK)
-        return json_pack("{s:s}", "missing", "the losses could not be downloaded");
+    if (training_fp32_difference(instance, &difference, &err) != STATUS_OK)
+        return json_pack("{s:o}", "missing", not_downloaded(&err));
     curve = json_array();
     for (uint64_t i = 0; i < instance->fp32_steps; i++)
         json_array_append_new(
@@ -149,14 +155,14 @@ json_t *training_loss_json(struct training_instance *instance)
     const uint64_t steps = instance->steps;
     const bool judged = steps >= instance->parameters->loss_steps;
     json_t *ret, *curve, *fp32;
+    struct error err = ERROR_INIT;
     float *losses = NULL;
     double first, last;
 
     if (steps == 0)
         return json_pack("{s:i}", "steps", 0);
-    if (download(instance, &losses, NULL) != STATUS_OK)
-        return json_pack("{s:I, s:s}", "steps", (json_int_t)steps, "missing",
-                         "the losses could not be downloaded");
+    if (download(instance, &losses, &err) != STATUS_OK)
+        return json_pack("{s:I, s:o}", "steps", (json_int_t)steps, "missing", not_downloaded(&err));
     ends(losses, steps, &first, &last);
     curve = json_array();
     for (uint64_t i = 0, before = UINT64_MAX; i < CURVE_POINTS; i++) {
