@@ -15,6 +15,8 @@
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 
+#define LAST_WORDS_NS ((int64_t)1000000000) /* for one that is stopped, on standard error */
+
 static int open_pidfd(pid_t pid)
 {
     return (int)syscall(SYS_pidfd_open, pid, 0u);
@@ -253,7 +255,7 @@ static enum status capture(char *const *argv, char *const *envp, int error_fd, i
     text_init(&output);
     in_time = collect(process.pid, pipe_fds[0], deadline_ns, &output, max_output);
     close(pipe_fds[0]);
-    process_stop(&process, 0, ret_exit);
+    process_stop(&process, in_time ? 0 : LAST_WORDS_NS, ret_exit);
     *ret_output = text_steal(&output);
     return judge(argv[0], in_time, ret_exit, *ret_output, err);
 }

@@ -78,7 +78,7 @@ enum status process_capture_with(char *const *argv, char *const *envp, int64_t t
 /*
  * As process_capture(), but standard error goes to `error_fd`, and what the program wrote to its
  * standard output until then comes back (heap) after a crash and a timeout, too; NULL when it could
- * not be started.
+ * not be started. One that is out of time has a second from SIGTERM to SIGKILL to say where it was.
  */
 enum status process_capture_both(char *const *argv, int error_fd, int64_t timeout_ns,
                                  size_t max_output, char **ret_output,

@@ -15,9 +15,11 @@
 #include "harness/core/text.h"
 #include "harness/runner/telemetry_child.h"
 #include "harness/runner/tool.h"
+#include "harness/runner/words.h"
 
 #define END_GRACE_NS (2 * (int64_t)1000000000)
 #define DUMP_GRACE_NS (10 * (int64_t)1000000000)
+#define LAST_WORDS_GRACE_NS ((int64_t)1000000000)
 #define WORDS_MAX ((size_t)16 << 20)
 #define ROWS_MAX ((size_t)256 << 20) /* a day of 64 channels at 5 Hz; memory is taken as it fills  \
                                       */
@@ -37,9 +39,9 @@ static int open_memory(const char *name, size_t bytes)
 
 static void close_all(struct telemetry_watch *watch)
 {
-    int *fds[] = {&watch->control_fd, &watch->words_fd, &watch->rows_fd};
+    int *fds[] = {&watch->control_fd, &watch->words_fd, &watch->rows_fd, &watch->error_fd};
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
         if (*fds[i] >= 0)
             close(*fds[i]);
         *fds[i] = -1;
@@ -49,7 +51,8 @@ static void close_all(struct telemetry_watch *watch)
 enum status telemetry_watch_start(const struct telemetry_watch_options *options,
                                   struct telemetry_watch *ret, struct error *err)
 {
-    struct telemetry_watch watch = {.control_fd = -1, .words_fd = -1, .rows_fd = -1};
+    struct telemetry_watch watch = {
+        .control_fd = -1, .words_fd = -1, .rows_fd = -1, .error_fd = -1};
     char interval[32], worker[32];
     char *path = NULL;
     int control[2] = {-1, -1};
@@ -61,7 +64,9 @@ enum status telemetry_watch_start(const struct telemetry_watch_options *options,
     snprintf(worker, sizeof(worker), "%d", (int)options->worker);
     watch.words_fd = open_memory("assay-telemetry-words", WORDS_MAX);
     watch.rows_fd = open_memory("assay-telemetry-rows", ROWS_MAX);
-    if (watch.words_fd < 0 || watch.rows_fd < 0 || pipe2(control, O_CLOEXEC | O_NONBLOCK) < 0) {
+    watch.error_fd = words_open("assay-telemetry-errors");
+    if (watch.words_fd < 0 || watch.rows_fd < 0 || watch.error_fd < 0 ||
+        pipe2(control, O_CLOEXEC | O_NONBLOCK) < 0) {
         status = error_set_errno(err, errno, "memory and a pipe for telemetry");
     } else {
         char *argv[] = {path,
@@ -72,6 +77,7 @@ enum status telemetry_watch_start(const struct telemetry_watch_options *options,
                         (char *)(options->dump ? "dump" : "-"),
                         NULL};
         struct process_fd fds[] = {{control[0], TELEMETRY_CONTROL_FD},
+                                   {watch.error_fd, STDERR_FILENO},
                                    {watch.words_fd, TELEMETRY_WORDS_FD},
                                    {watch.rows_fd, TELEMETRY_ROWS_FD}};
         struct process_options process = {.path = path,
@@ -266,25 +272,28 @@ static void take_rows(struct telemetry_log *log, const int64_t *values, size_t l
     }
 }
 
-static void explain_end(struct telemetry_log *log, const struct process_exit *end, bool ended)
+static void explain_end(struct telemetry_log *log, const struct process_exit *end, bool ended,
+                        int error_fd)
 {
-    char words[160];
+    struct text text;
 
     log->cpu_ns = end->user_ns + end->system_ns;
-    if (!ended) {
-        set_message(
-            log, STATUS_TIMEOUT,
-            "the telemetry process did not end when asked (a vendor library hangs?) and was "
-            "killed; what it had sampled is kept");
-    } else if (!end->exited) {
-        snprintf(words, sizeof(words),
-                 "the telemetry process was ended by signal %d (%s); what it had sampled is kept",
-                 end->signal, strsignal(end->signal));
-        set_message(log, STATUS_CRASHED, words);
-    } else if (end->code != 0) {
-        snprintf(words, sizeof(words), "the telemetry process exited with status %d", end->code);
-        set_message(log, STATUS_CRASHED, words);
-    }
+    if (ended && end->exited && end->code == 0)
+        return;
+    text_init(&text);
+    if (!ended)
+        text_append(&text, "the telemetry process did not end when asked (a vendor library hangs?) "
+                           "and was killed; what it had sampled is kept");
+    else if (!end->exited)
+        text_append_format(
+            &text, "the telemetry process was ended by signal %d (%s); what it had sampled is kept",
+            end->signal, strsignal(end->signal));
+    else
+        text_append_format(&text, "the telemetry process exited with status %d", end->code);
+    words_append(error_fd, &text);
+    set_message(log, ended ? STATUS_CRASHED : STATUS_TIMEOUT,
+                text_ok(&text) ? text.data : "out of memory");
+    text_finish(&text);
 }
 
 enum status telemetry_watch_stop(struct telemetry_watch *watch, int64_t interval_ns,
@@ -302,12 +311,12 @@ enum status telemetry_watch_stop(struct telemetry_watch *watch, int64_t interval
                          clock_monotonic_ns() + (watch->dump ? DUMP_GRACE_NS : END_GRACE_NS), &end,
                          NULL) == STATUS_OK;
     if (!ended)
-        process_stop(&watch->process, 0, &end);
+        process_stop(&watch->process, LAST_WORDS_GRACE_NS, &end);
     log.channels = json_array();
     words = read_memory(watch->words_fd, WORDS_MAX, &words_length);
     rows = read_memory(watch->rows_fd, ROWS_MAX, &rows_length);
-    close_all(watch);
     if (!log.channels || !words || !rows) {
+        close_all(watch);
         free(words);
         free(rows);
         telemetry_log_finish(&log);
@@ -318,7 +327,8 @@ enum status telemetry_watch_stop(struct telemetry_watch *watch, int64_t interval
     log.channel_count = json_array_size(log.channels);
     log.rows = (int64_t *)(void *)rows;
     take_rows(&log, log.rows, rows_length);
-    explain_end(&log, &end, ended);
+    explain_end(&log, &end, ended, watch->error_fd);
+    close_all(watch);
     *ret = log;
     return STATUS_OK;
 }

@@ -19,6 +19,7 @@
 struct telemetry_watch {
     struct process process;
     int control_fd, words_fd, rows_fd; /* -1: none */
+    int error_fd;                      /* its last words, on stderr; -1: none */
     bool dump;
 };
 

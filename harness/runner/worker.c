@@ -8,6 +8,7 @@
 #endif
 
 #include "harness/core/clock.h"
+#include "harness/core/last_words.h"
 #include "harness/core/log.h"
 #include "harness/runner/worker_internal.h"
 
@@ -262,9 +263,11 @@ int worker_main(void)
     enum status status;
 
     signal(SIGPIPE, SIG_IGN);
+    last_words_begin();
     status = worker_link_open(&worker.link, &trial, &err);
     if (status != STATUS_OK) {
         log_error("%s", err.message);
+        last_words_end();
         return 2;
     }
     status = read_trial(&worker, trial, &err);
@@ -274,5 +277,6 @@ int worker_main(void)
     if (!worker.tune || status != STATUS_OK)
         send_end(&worker, status, err.message);
     finish(&worker);
+    last_words_end();
     return 0;
 }

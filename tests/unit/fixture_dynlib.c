@@ -1,6 +1,11 @@
-/* What test_core_dynlib opens. LACKING leaves out a symbol. */
+/* What test_core_dynlib and test_core_last_words open. LACKING leaves out a symbol. */
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+
 int fixture_answer(void);
 int fixture_required(void);
+void fixture_end(char how);
 
 int fixture_answer(void)
 {
@@ -13,3 +18,19 @@ int fixture_required(void)
     return 7;
 }
 #endif
+
+/* As a vendor's function may: 's' crashes, 'a' aborts, 'x' exits, 't' is stopped. */
+void fixture_end(char how)
+{
+    volatile int *volatile nowhere = NULL;
+
+    if (how == 's')
+        *nowhere = 0;
+    if (how == 'a')
+        raise(SIGABRT); /* abort() would be in a part of the function that has no name */
+    if (how == 'x')
+        exit(3);
+    if (how == 't')
+        raise(SIGTERM);
+    nowhere = NULL; /* no call is the last thing, which would leave no frame */
+}
