@@ -110,6 +110,17 @@ static enum status choose_anew(const struct tuner_request *request, json_t **cho
     return STATUS_OK;
 }
 
+/* What is not supported ends the trials with the same words, and is told of with them. */
+static void warn_of_unchosen(const struct campaign_cell *cell, const struct error *reason)
+{
+    if (reason->code == STATUS_UNSUPPORTED)
+        log_debug("%s: nothing chosen beforehand: %s", cell->label, reason->message);
+    else
+        log_warning("%s: nothing could be chosen for all its trials, so each chooses for itself, "
+                    "and they may differ: %s",
+                    cell->label, reason->message);
+}
+
 enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cell, int wake_fd,
                             struct error *err)
 {
@@ -139,7 +150,7 @@ enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cel
         if (status == STATUS_INTERRUPTED)
             return STATUS_OK;
         cell->chosen = true;
-        log_debug("%s: nothing chosen beforehand: %s", cell->label, reason.message);
+        warn_of_unchosen(cell, &reason);
         return STATUS_OK;
     }
     cell->chosen = true;

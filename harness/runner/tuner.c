@@ -24,9 +24,12 @@ static enum status ask(struct worker_process *worker, const json_t *trial, struc
     return status;
 }
 
-/* Reads the next message. An end or a closed channel without choices is an error. */
+/*
+ * Reads the next message. An end or a closed channel without choices is an error. `ret_over`: the
+ * worker has no more to say and ends by itself.
+ */
 static enum status listen_once(struct worker_process *worker, const struct tuner_request *request,
-                               json_t **ret, struct error *err)
+                               json_t **ret, bool *ret_over, struct error *err)
 {
     struct message message;
     char *line;
@@ -38,6 +41,9 @@ static enum status listen_once(struct worker_process *worker, const struct tuner
     worker_process_forget_words(worker);
     if (status == STATUS_NOT_FOUND)
         return error_set(err, STATUS_CRASHED, "the worker ended before it had chosen");
+    if (status == STATUS_TIMEOUT)
+        return error_set(err, status, "no word from the worker for %.0f s",
+                         (double)request->silence_ns / 1e9);
     if (status == STATUS_OK)
         status = message_parse(line, length, &message, err);
     if (status != STATUS_OK)
@@ -49,8 +55,22 @@ static enum status listen_once(struct worker_process *worker, const struct tuner
     else if (message.type == MESSAGE_END)
         status = error_set(err, message.status != STATUS_OK ? message.status : STATUS_PROTOCOL,
                            "%s", message.text ? message.text : "the worker chose nothing");
+    *ret_over = *ret || message.type == MESSAGE_END;
     message_finish(&message);
     return status;
+}
+
+/* Behind the reason, what the worker said last: once it has ended, that is all. */
+static void add_words(const struct worker_process *worker, struct error *err)
+{
+    struct text text;
+
+    text_init(&text);
+    text_append(&text, err->message);
+    worker_process_append_words(worker, &text);
+    if (text_ok(&text))
+        error_set(err, err->code, "%s", text.data);
+    text_finish(&text);
 }
 
 enum status tuner_run(const struct tuner_request *request, json_t **ret, struct error *err)
@@ -58,6 +78,7 @@ enum status tuner_run(const struct tuner_request *request, json_t **ret, struct 
     struct worker_process worker;
     struct process_exit exit;
     json_t *choices = NULL;
+    bool over = false;
     enum status status;
 
     worker_process_init(&worker);
@@ -65,11 +86,13 @@ enum status tuner_run(const struct tuner_request *request, json_t **ret, struct 
                                   json_string_value(json_object_get(request->message, "device")),
                                   request->environment_changes, request->root, err);
     while (status == STATUS_OK && !choices)
-        status = listen_once(&worker, request, &choices, err);
+        status = listen_once(&worker, request, &choices, &over, err);
     if (worker.process.pid != 0 &&
-        (status != STATUS_OK ||
+        (!over ||
          process_wait(&worker.process, clock_monotonic_ns() + SEND_NS, &exit, NULL) != STATUS_OK))
         process_stop(&worker.process, STOP_GRACE_NS, &exit);
+    if (status != STATUS_OK && status != STATUS_INTERRUPTED && !over && err)
+        add_words(&worker, err);
     worker_process_finish(&worker);
     if (status == STATUS_OK)
         *ret = choices;
