@@ -27,6 +27,14 @@ def pocl_cache():
     return folder.name
 
 
+def use_stand_in(environment, shim, libraries):
+    """The environment, with the stand-in for a vendor's libraries in their place."""
+    environment["POCL_CACHE_DIR"] = pocl_cache()
+    for library in libraries:
+        environment.setdefault("ASSAY_LIB_" + library.upper(), shim)
+    return environment
+
+
 def run_tests(argv=None):
     """unittest.main for tests that skip where something is absent: all of them skipped is ctest's
     77; some, and the others count, with a line for each that was skipped."""

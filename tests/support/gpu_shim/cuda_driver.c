@@ -403,8 +403,11 @@ unsigned cuStreamDestroy_v2(struct CUstream_st *stream)
 
 unsigned cuStreamSynchronize(struct CUstream_st *stream)
 {
+    /* Also one that fails has waited: nothing is written after it. */
+    const unsigned result = stream == NULL ? INVALID_HANDLE : code_of(core_synchronize());
+
     ENTER(cuStreamSynchronize);
-    return stream == NULL ? INVALID_HANDLE : code_of(core_synchronize());
+    return result;
 }
 
 unsigned cuEventCreate(struct CUevent_st **event, unsigned flags)

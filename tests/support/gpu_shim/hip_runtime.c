@@ -213,8 +213,11 @@ unsigned hipStreamDestroy(struct ihipStream_t *stream)
 
 unsigned hipStreamSynchronize(struct ihipStream_t *stream)
 {
+    /* Also one that fails has waited: nothing is written after it. */
+    const unsigned result = stream == NULL ? HIP_ErrorInvalidHandle : code_of(core_synchronize());
+
     SHIM_FAULT(unsigned, hipStreamSynchronize);
-    return stream == NULL ? HIP_ErrorInvalidHandle : code_of(core_synchronize());
+    return result;
 }
 
 unsigned hipEventCreateWithFlags(struct ihipEvent_t **event, unsigned flags)

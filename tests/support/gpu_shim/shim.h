@@ -1,7 +1,11 @@
 /*
  * shim - what a test asks of a stand-in for a vendor's libraries. Looked up with dlsym in the
  * library, or given by the environment, which is read when the library is loaded:
- *     ASSAY_SHIM_FAIL=FUNCTION@N:CODE   the N-th call (from 1) of FUNCTION gives CODE
+ *     ASSAY_SHIM_FAIL=FUNCTION@N:CODE  the N-th call (from 1) of FUNCTION gives CODE, or does one
+ *                                      of crash, exit, hang
+ *     ASSAY_SHIM_WALK=FOLDER           each process counts its calls in FOLDER/worker.1 and so on,
+ *                                      and fails as FOLDER/plan says (call_walk.py)
+ *
  * A failing call does nothing, except a release, so that nothing leaks. CODE 0 is a lie: success,
  * with nothing given.
  */
