@@ -149,10 +149,20 @@ static size_t plain_length(const char *string, size_t length)
 
 void canonical_append_string(struct text *text, const char *string, size_t length)
 {
+    const size_t plain = plain_length(string, length);
     size_t start = 0;
 
+    if (plain == length) {
+        char *at = text_extend(text, length + 2);
+
+        if (at) {
+            at[0] = at[length + 1] = '"';
+            memcpy(at + 1, string, length);
+        }
+        return;
+    }
     text_append_char(text, '"');
-    for (size_t i = plain_length(string, length); i < length; ++i) {
+    for (size_t i = plain; i < length; ++i) {
         unsigned char c = (unsigned char)string[i];
         const char *escape = NULL;
         char code[7];

@@ -63,13 +63,24 @@ static bool reserve(struct text *text, size_t more)
     return true;
 }
 
+char *text_extend(struct text *text, size_t length)
+{
+    char *at;
+
+    if (!reserve(text, length))
+        return NULL;
+    at = text->data + text->length;
+    at[length] = '\0';
+    text->length += length;
+    return at;
+}
+
 void text_append_bytes(struct text *text, const void *bytes, size_t length)
 {
-    if (length == 0 || !reserve(text, length))
-        return;
-    memcpy(text->data + text->length, bytes, length);
-    text->length += length;
-    text->data[text->length] = '\0';
+    char *at = length > 0 ? text_extend(text, length) : NULL;
+
+    if (at)
+        memcpy(at, bytes, length);
 }
 
 void text_append(struct text *text, const char *string)

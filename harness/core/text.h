@@ -27,6 +27,8 @@ bool text_ok(const struct text *text);
 void text_append(struct text *text, const char *string);
 void text_append_bytes(struct text *text, const void *bytes, size_t length);
 void text_append_char(struct text *text, char c);
+/* Longer by `length` bytes, which the caller writes; NULL: it has failed. */
+char *text_extend(struct text *text, size_t length);
 void text_append_format(struct text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void text_append_formatv(struct text *text, const char *format, va_list args);

@@ -22,8 +22,9 @@ static void test_append(void **state)
     text_append_char(&text, 'd');
     text_append_bytes(&text, "e\0f", 3);
     text_append_format(&text, "%d-%s", 12, "x");
-    assert_int_equal(text.length, 11);
-    assert_memory_equal(text.data, "abcde\0f12-x", 12);
+    memset(text_extend(&text, 2), 'y', 2);
+    assert_int_equal(text.length, 13);
+    assert_memory_equal(text.data, "abcde\0f12-xyy", 14);
     text_clear(&text);
     assert_string_equal(text.data, "");
     for (int i = 0; i < 10000; ++i)
@@ -55,6 +56,7 @@ static void test_failed(void **state)
     text_append(&text, "abc");
     text_append_bytes(&text, "x", SIZE_MAX / 2); /* more than there can be */
     assert_false(text_ok(&text));
+    assert_null(text_extend(&text, 1));
     text_append(&text, "def");
     assert_string_equal(text.data, "abc");
     assert_null(text_steal(&text));
