@@ -16,7 +16,20 @@
 #define VERIFY_TABLES_MAX 128
 #define VERIFY_INDEX_SIZE 512 /* a power of two, well above the above */
 #define VERIFY_KEY_PARTS_MAX 8
+#define VERIFY_REFERENCES_MAX 4
 #define VERIFY_FINDINGS_MAX 1000 /* of one step; more are counted, not told */
+
+/* The numbers that were seen in a column; `least` above `most`: none. */
+struct verify_range {
+    int64_t least, most;
+};
+
+/* A column that holds the `id` of a row of another table. */
+struct verify_reference {
+    int column; /* as the shape counts them */
+    int owner;  /* of verify->tables */
+    struct verify_range seen;
+};
 
 /* A table of evidence as this version defines it. */
 struct verify_table {
@@ -35,7 +48,10 @@ struct verify_table {
     bool in_order;  /* its key begins with one; its rows come mostly in the order of their keys */
     bool counted;   /* its key is a number that SQLite counts up */
     int64_t leaves; /* in the ledger */
-    int64_t last;   /* counted: largest key so far */
+    int64_t first, last; /* counted: its first key there, and the largest so far */
+    struct verify_reference references[VERIFY_REFERENCES_MAX];
+    int reference_count;
+    bool refers_otherwise; /* to a key that is no `id`, or more often than told above */
 };
 
 struct verify_note {
@@ -146,6 +162,7 @@ struct verify_worker {
     int64_t done; /* of whatever the step counts */
     struct ledger_leaf_maker *maker;
     struct verify_cursor cursors[VERIFY_TABLES_MAX];
+    struct verify_range seen[VERIFY_TABLES_MAX][VERIFY_REFERENCES_MAX];
     struct verify_leaf *leaves; /* heap: of the part at hand */
     size_t leaf_count;
 };
@@ -169,8 +186,24 @@ struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_t
                                     sqlite3_stmt *ledger);
 /* The next leaves. In one thread at a time. */
 void verify_tree_take(struct verify *verify, const struct verify_leaf *leaves, size_t count);
+/* Leaves that it has taken. */
+uint64_t verify_tree_size(const struct verify *verify);
 /* Frees it; may be called without it. */
 void verify_tree_end(struct verify *verify);
+
+/* ---- references, which are looked at while rows are checked ---- */
+
+/* Fills in the references of all tables. */
+enum status verify_references_describe(struct verify *verify, struct error *err);
+/* Before a worker's first row. */
+void verify_references_begin(struct verify_worker *worker);
+/* What the row refers to, which stands in the ledger and is good. In any thread. */
+void verify_references_note(struct verify_worker *worker, const struct verify_table *table,
+                            sqlite3_stmt *row);
+/* Takes over what a worker has noted so far. In one thread at a time. */
+void verify_references_take(struct verify *verify, const struct verify_worker *worker);
+/* Asks for what a table refers to and is not there. */
+void verify_references_check(struct verify *verify, const struct verify_table *table);
 
 /* ---- the steps ---- */
 
@@ -181,6 +214,8 @@ enum status verify_tree(struct verify *verify, struct error *err);
 enum status verify_signatures(struct verify *verify, struct error *err);
 enum status verify_content(struct verify *verify, struct error *err);
 enum status verify_complete(struct verify *verify, struct error *err);
+/* After all of the above. */
+enum status verify_references(struct verify *verify, struct error *err);
 enum status verify_estimates(struct verify *verify, struct error *err);
 enum status verify_comparisons(struct verify *verify, struct error *err);
 

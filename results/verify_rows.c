@@ -272,6 +272,8 @@ static void compare_leaf(struct verify_worker *worker, const struct verify_table
         verify_findings_add(
             &worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name, key_text(ledger, 2, key),
             "the row is not the one that entered the ledger as leaf %" PRId64, leaf);
+    else
+        verify_references_note(worker, table, row);
 }
 
 /* columns of the ledger: 0 leaf, 1 table_name, 2 key, 3 digest */
@@ -315,8 +317,10 @@ static void check_leaves(struct verify_worker *worker, int64_t first, int64_t en
                                 -1, &ledger, NULL);
 
     worker->leaf_count = 0;
-    if (!worker->leaves)
+    if (!worker->leaves) {
         worker->leaves = malloc(LEAVES_STEP * sizeof(*worker->leaves));
+        verify_references_begin(worker);
+    }
     if (!worker->leaves)
         rc = SQLITE_NOMEM;
     if (rc == SQLITE_OK) {
@@ -342,15 +346,16 @@ static void hand_over(struct verify_worker *worker, int64_t first, int64_t end)
     (void)first;
     (void)end;
     verify_tree_take(worker->verify, worker->leaves, worker->leaf_count);
+    verify_references_take(worker->verify, worker);
 }
 
-/* Leaves outside 0 .. count - 1, so that no row is looked at twice or not at all. */
-static void check_numbers(struct verify *verify)
+/* Counts the leaves, whose numbers go from `least` to `most`, and tells where one is missing. */
+static void tell_gap(struct verify *verify, int64_t least, int64_t most)
 {
-    int64_t least = verify_ask(verify, "SELECT min(leaf) FROM ledger", 0, 0, VERIFY_TREE);
-    int64_t most = verify_ask(verify, "SELECT max(leaf) FROM ledger", 0, -1, VERIFY_TREE);
     int64_t gap;
 
+    verify->leaves = verify_ask(verify, "SELECT count(*) FROM ledger", 0, 0, VERIFY_TREE);
+    verify->summary->leaves = verify->leaves;
     if (least == 0 && most == verify->leaves - 1)
         return;
     gap = verify_ask(verify,
@@ -370,6 +375,8 @@ static void check_numbers(struct verify *verify)
 enum status verify_rows(struct verify *verify, struct error *err)
 {
     enum status status;
+    int64_t least, most;
+    bool is_plausible;
 
     if (!verify->has_ledger) {
         verify_tell(verify, VERIFY_NOTE, VERIFY_ROW, NULL, NULL,
@@ -379,12 +386,20 @@ enum status verify_rows(struct verify *verify, struct error *err)
         return STATUS_OK;
     }
     index_tables(verify);
-    verify->leaves = verify_ask(verify, "SELECT count(*) FROM ledger", 0, 0, VERIFY_TREE);
-    verify->summary->leaves = verify->leaves;
-    check_numbers(verify);
+    least = verify_ask(verify, "SELECT min(leaf) FROM ledger", 0, 0, VERIFY_TREE);
+    most = verify_ask(verify, "SELECT max(leaf) FROM ledger", 0, -1, VERIFY_TREE);
+    /* Each of them takes more than its digest in the file. */
+    is_plausible = least == 0 && most < verify->summary->bytes / DIGEST_SIZE;
+    if (is_plausible)
+        verify->leaves = verify->summary->leaves = most + 1;
+    else
+        tell_gap(verify, least, most);
     status = verify_tree_begin(verify, err);
     if (status == STATUS_OK)
         status = verify_share(verify, "rows", verify->leaves, LEAVES_STEP, check_leaves, hand_over,
                               &verify->summary->rows, err);
+    if (status == STATUS_OK && is_plausible && !verify_stopped(verify) &&
+        verify_tree_size(verify) != (uint64_t)verify->leaves)
+        tell_gap(verify, least, most);
     return status;
 }

@@ -218,7 +218,7 @@ static enum status list_tables(struct verify *verify, struct error *err)
         if (!ledger_is_outside(text_at(tables, 0)))
             status = add_table(verify, text_at(tables, 0), err);
     sqlite3_finalize(tables);
-    return status;
+    return status == STATUS_OK ? verify_references_describe(verify, err) : status;
 }
 
 enum status verify_schema(struct verify *verify, struct error *err)
@@ -237,7 +237,7 @@ enum status verify_schema(struct verify *verify, struct error *err)
     return STATUS_OK;
 }
 
-/* One line of PRAGMA integrity_check or foreign_key_check is one finding. */
+/* One line of PRAGMA integrity_check is one finding. */
 enum status verify_structure(struct verify *verify, struct error *err)
 {
     sqlite3_stmt *check =

@@ -273,7 +273,8 @@ static void take_leaf(struct verify_tree *tree, const struct verify_leaf *leaf)
     if (leaf->table >= 0) {
         struct verify_table *table = &tree->verify->tables[leaf->table];
 
-        table->leaves++;
+        if (table->leaves++ == 0)
+            table->first = leaf->number;
         note_key(tree, leaf);
         if (table->counted && leaf->number <= table->last) {
             char key[24];
@@ -295,6 +296,11 @@ void verify_tree_take(struct verify *verify, const struct verify_leaf *leaves, s
 {
     for (size_t i = 0; i < count && !verify_stopped(verify); i++)
         take_leaf(verify->tree, &leaves[i]);
+}
+
+uint64_t verify_tree_size(const struct verify *verify)
+{
+    return verify->tree->merkle.size;
 }
 
 enum status verify_tree_begin(struct verify *verify, struct error *err)

@@ -354,10 +354,11 @@ class Tamper(CliTest):
 
     def test_change_that_was_cut_off(self):
         """A journal that SQLite would take back on opening: the file is not what it is about to be."""
-        path, page = self.copy(), 4096
-        pages = os.path.getsize(path) // page
+        path = self.copy()
         with open(path, "rb") as file:
-            last = file.read()[-page:]
+            content = file.read()
+        page = int.from_bytes(content[16:18], "big")
+        pages, last = len(content) // page, content[-page:]
         last = bytes(page - 1) + last[-1:]
         check = (12345 + sum(last[i] for i in range(page - 200, 0, -200))) & 0xffffffff
         header = bytes.fromhex("d9d505f920a163d7") + struct.pack(">5I", 1, 12345, pages, 512, page)
