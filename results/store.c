@@ -111,6 +111,8 @@ int store_connect(struct store *store, const char *name, int flags)
     if (rc != SQLITE_OK)
         return rc;
     return sqlite3_exec(store->db,
+                        /* of a file that is empty so far; others keep theirs */
+                        "PRAGMA page_size=8192;"
                         "PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
                         "PRAGMA recursive_triggers=ON; PRAGMA synchronous=FULL;"
                         "SELECT count(*) FROM sqlite_schema",
