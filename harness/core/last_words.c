@@ -12,6 +12,7 @@
 
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
+#include <gnu/libc-version.h>
 #define HAVE_BACKTRACE 1
 #endif
 
@@ -42,7 +43,8 @@ static enum owner owner_of(const void *address, Dl_info *ret, const ElfW(Sym) * 
 
     if (ours == NULL && dladdr((void *)(uintptr_t)owner_of, &info) != 0)
         ours = info.dli_fbase;
-    if (c_library == NULL && dladdr((void *)(uintptr_t)write, &info) != 0)
+    /* a function that no sanitizer puts one of its own before */
+    if (c_library == NULL && dladdr((void *)(uintptr_t)gnu_get_libc_version, &info) != 0)
         c_library = info.dli_fbase;
     if (dladdr1(address, ret, (void **)(uintptr_t)ret_symbol, RTLD_DL_SYMENT) == 0)
         return NOBODY; /* code that was made at run time */
@@ -61,7 +63,7 @@ static bool find_called(Dl_info *ret, bool *ret_named)
     void *frames[FRAMES_MAX];
     const int count = backtrace(frames, FRAMES_MAX);
     const ElfW(Sym) *symbol = NULL;
-    bool left = false, found = false; /* left: the frames of this file */
+    bool here = false, left = false, found = false; /* in and behind the frames of this file */
 
     for (int i = 0; i < count; i++) {
         /* A return address stands behind its call, which may be a function's last. */
@@ -71,8 +73,9 @@ static bool find_called(Dl_info *ret, bool *ret_named)
 
         if (owner == OURS && left)
             return found;
-        left |= owner != OURS;
-        if (owner != LIBRARY)
+        here |= owner == OURS;
+        left |= here && owner != OURS;
+        if (owner != LIBRARY || !here)
             continue;
         found = true;
         *ret = info;
