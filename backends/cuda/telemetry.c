@@ -279,6 +279,22 @@ static void add_missing(const struct nvml_api *api, struct reading_list *list, c
     reading_add_missing(list, name, cuda_nvml_missing(result), call, reason);
 }
 
+static void append_process_name(struct text *text, const struct nvml_api *api, unsigned pid)
+{
+    char raw[128] = "";
+    unsigned code = NVML_OUR_SUCCESS;
+
+    if (api->nvmlSystemGetProcessName != NULL)
+        code = api->nvmlSystemGetProcessName(pid, raw, sizeof(raw) - 1);
+    if (code != NVML_OUR_SUCCESS)
+        text_append_format(text, "name not told (nvmlSystemGetProcessName: %s (%u))",
+                           api->nvmlErrorString(code), code);
+    else if (raw[0] == '\0')
+        text_append(text, "name not told");
+    else
+        text_append_printable(text, raw, strlen(raw));
+}
+
 /* "pid 1234, python3, 512000000 bytes; ..."; "none". All of them: who is a stranger, others know.
  */
 static void add_processes(const struct cuda_telemetry *self, struct reading_list *list)
@@ -307,17 +323,8 @@ static void add_processes(const struct cuda_telemetry *self, struct reading_list
     }
     text_init(&text);
     for (unsigned i = 0; i < count && i < PROCESSES_MAX; i++) {
-        char raw[128] = "";
-
-        if (api->nvmlSystemGetProcessName == NULL ||
-            api->nvmlSystemGetProcessName(processes[i].pid, raw, sizeof(raw) - 1) !=
-                NVML_OUR_SUCCESS)
-            raw[0] = '\0';
         text_append_format(&text, "%spid %u, ", i > 0 ? "; " : "", processes[i].pid);
-        if (raw[0] != '\0')
-            text_append_printable(&text, raw, strlen(raw));
-        else
-            text_append(&text, "name not told");
+        append_process_name(&text, api, processes[i].pid);
         if (processes[i].used_bytes != ~0ull)
             text_append_format(&text, ", %llu bytes", processes[i].used_bytes);
     }
@@ -346,6 +353,18 @@ static enum status edges(struct telemetry *base, struct reading_list *ret, struc
     return ret->failed ? error_set(err, STATUS_NO_MEMORY, "out of memory") : STATUS_OK;
 }
 
+static void dump_version(struct text *text, const struct nvml_api *api, const char *call,
+                         unsigned (*ask)(char *told, unsigned length))
+{
+    char raw[96] = "";
+    const unsigned code = ask(raw, sizeof(raw) - 1);
+
+    if (code == NVML_OUR_SUCCESS)
+        text_append_format(text, "%s: %s\n", call, raw);
+    else
+        text_append_format(text, "%s: %s (%u)\n", call, api->nvmlErrorString(code), code);
+}
+
 /* One line a call: what was asked and what the library answered, in its own units. */
 static enum status dump(struct telemetry *base, char **ret, struct error *err)
 {
@@ -353,13 +372,10 @@ static enum status dump(struct telemetry *base, char **ret, struct error *err)
     const struct nvml_api *api = self->api;
     struct reading_list list;
     struct text text;
-    char raw[96] = "";
 
     text_init(&text);
-    if (api->nvmlSystemGetDriverVersion(raw, sizeof(raw) - 1) == NVML_OUR_SUCCESS)
-        text_append_format(&text, "nvmlSystemGetDriverVersion: %s\n", raw);
-    if (api->nvmlSystemGetNVMLVersion(raw, sizeof(raw) - 1) == NVML_OUR_SUCCESS)
-        text_append_format(&text, "nvmlSystemGetNVMLVersion: %s\n", raw);
+    dump_version(&text, api, "nvmlSystemGetDriverVersion", api->nvmlSystemGetDriverVersion);
+    dump_version(&text, api, "nvmlSystemGetNVMLVersion", api->nvmlSystemGetNVMLVersion);
     for (size_t i = 0; i < SOURCES; i++) {
         int64_t value = 0;
         const unsigned result = ask_source(self, &sources[i], &value);

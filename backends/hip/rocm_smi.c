@@ -83,8 +83,8 @@ const struct dynlib *rocm_smi_library(void)
 enum status rocm_smi_find(const struct rocm_smi *api, const char *pci, uint32_t *ret,
                           struct error *err)
 {
-    uint32_t domain, location, count = 0, found = 0;
-    unsigned code = api->rsmi_num_monitor_devices(&count);
+    uint32_t domain, location, count = 0, found = 0, silent = 0;
+    unsigned code = api->rsmi_num_monitor_devices(&count), refusal = ROCM_SMI_SUCCESS;
 
     if (code != ROCM_SMI_SUCCESS)
         return error_set(err, STATUS_DEVICE, "rsmi_num_monitor_devices: %s (%u)",
@@ -99,7 +99,14 @@ enum status rocm_smi_find(const struct rocm_smi *api, const char *pci, uint32_t 
         if (code == ROCM_SMI_SUCCESS &&
             (bdf & ~(uint64_t)0xf0000000u) == ((uint64_t)domain << 32 | location) && found++ == 0)
             *ret = i;
+        else if (code != ROCM_SMI_SUCCESS && refusal == ROCM_SMI_SUCCESS)
+            silent = i, refusal = code;
     }
+    if (found == 0 && refusal != ROCM_SMI_SUCCESS)
+        return error_set(err, STATUS_NOT_FOUND,
+                         "ROCm SMI knows %u devices, none at %s as far as it tells: "
+                         "rsmi_dev_pci_id_get(%u): %s (%u)",
+                         count, pci, silent, rocm_smi_status_name(refusal), refusal);
     if (found == 0)
         return error_set(err, STATUS_NOT_FOUND, "ROCm SMI knows %u devices, none at %s", count,
                          pci);

@@ -90,8 +90,11 @@ SPARED = re.compile(r"cuGetProcAddress|cuDeviceGet(Attribute|PCIBusId|Uuid)$|nvm
                     r"|hip(Driver|Runtime)GetVersion$|hiprtcVersion$|rocblas_get_version|cublasLtCreate$")
 
 PROBED = re.compile(r"nvrtc|hiprtc|(cu|hip)Module(Load|Unload)")
-# What telemetry makes no use of, or asks another way.
-SILENT = re.compile(r"cuGetProcAddress|cuDeviceGet|cuDriverGetVersion|hip|nvrtc|rsmi_dev_pci_id_get")
+# What telemetry makes no use of, or asks another way: whether the device is a slice of MIG by the
+# driver, where NVML (with a handle of its own, the second) does not tell; NVML's version is for
+# `devices`.
+SILENT = re.compile(r"cuGetProcAddress|cuDeviceGet|cuDriverGetVersion|hip|nvrtc|nvmlSystemGetNVMLVersion"
+                    r"|nvmlDeviceGet(MigMode|UUID)@|nvmlDeviceGetHandleByPciBusId_v2@2:")
 TOLD = re.compile(r"cuDeviceGet(Attribute|PCIBusId)$|hipDevice(Get|TotalMem)")
 
 
