@@ -1,0 +1,187 @@
+"""Databases whose owner changes something and writes the log anew, so that it fits."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import unittest  # noqa: E402
+
+from tamper import TamperTest  # noqa: E402  (leaves where the second verifier cannot run)
+
+import forge  # noqa: E402
+
+
+class ForgedLog(TamperTest):
+    def test_log_rewritten_without_the_key(self):
+        """All of it fits; only what lies outside the file tells."""
+        for signatures in ("kept", "dropped", "forged"):
+            with self.subTest(signatures):
+                path = self.copy()
+                with forge.Forgery(path) as forgery:
+                    forgery.db.execute("UPDATE phase SET end_ns = end_ns + 1 WHERE id = 1")
+                    if signatures != "kept":
+                        forgery.db.execute("DELETE FROM signature")
+                    forgery.db.execute("DELETE FROM timestamp_token")
+                    forgery.rewrite()
+                if signatures == "kept":
+                    self.assert_found(path)
+                    continue
+                if signatures == "forged":
+                    self.make_key("other.key")
+                    self.assertEqual(self.assay("checkpoint", "--db", path, "--key",
+                                                "other.key").status, 0)
+                self.assert_good(path)
+                for ours, theirs in (((("--key", self.public)), {"keys": [self.public]}),
+                                     ((("--expect-head", self.head)), {"head": self.head}),
+                                     ((("--expect-head", self.head.split(":")[1])),
+                                      {"head": self.head.split(":")[1]})):
+                    self.assert_found(path, ours, **theirs)
+                os.remove(os.path.join(self.folder, "other.key")) if signatures == "forged" else None
+
+    def test_end_cut_off(self):
+        """Everything after the plan's checkpoint taken away, log and rows."""
+        path = self.copy()
+        with forge.Forgery(path) as forgery:
+            cut = forgery.db.execute("SELECT size FROM checkpoint WHERE kind = 'end'").fetchone()[0]
+            gone = forgery.db.execute("SELECT table_name, key FROM ledger WHERE leaf >= ?",
+                                      (cut,)).fetchall()
+            for table in {t for t, _ in gone}:
+                keys = {k for t, k in gone if t == table}
+                for row in forgery.rows(table):
+                    if forgery.key(table, row) in keys:
+                        forgery.delete(table, row)
+            forgery.db.execute("DELETE FROM ledger WHERE leaf >= ?", (cut,))
+        self.assert_good(path)
+        self.assert_found(path, ("--expect-head", self.head), head=self.head)
+
+    def test_estimate_forged_with_its_log(self):
+        """Only working it out again finds this without key or head, so only ours does."""
+        path = self.copy()
+        with forge.Forgery(path) as forgery:
+            body = json.loads(forgery.db.execute("SELECT body FROM estimate").fetchone()[0])
+            body["mean_ns"]["value"] *= 0.99
+            forgery.db.execute("UPDATE estimate SET body = ?",
+                               (json.dumps(body, sort_keys=True, separators=(",", ":")),))
+            forgery.db.execute("DELETE FROM signature")
+            forgery.db.execute("DELETE FROM timestamp_token")
+            forgery.rewrite()
+        self.assertIn(("estimate", "estimate", "1"), self.ours(path))
+        self.assertEqual(self.theirs(path), set())
+        self.assert_found(path, ("--key", self.public), keys=[self.public])
+
+    def test_comparison_forged_with_its_log(self):
+        path = os.path.join(self.folder, "ab.db")
+        call = self.assay("ab", "synthetic", "--protocol", self.fast(), "--a", "device=null:0", "--b",
+                          "device=null:0", "--pairs", "5", "--db", path)
+        self.assertEqual(call.status, 0, call.err)
+        call = self.assay("verify", path, "--json")
+        self.assertEqual((call.status, call.json()["comparisons"]), (0, 1), call.out)
+        with forge.Forgery(path) as forgery:
+            forgery.db.execute("UPDATE comparison SET body = replace(body, 'null:0', 'null:1'),"
+                               " verdict = 'faster'")
+            forgery.db.execute("UPDATE comparison SET body = json_set(body, '$.verdict', 'faster')")
+            forgery.rewrite()
+        self.assertIn(("comparison", "comparison", "1"), self.ours(path))
+
+    def test_withheld_as_a_cover(self):
+        """A text that was changed, and said to be left out of a bundle that there never was."""
+        path = os.path.join(self.folder, "covered.db")
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", path)
+        self.assertEqual(call.status, 0, call.err)
+        with forge.Forgery(path) as forgery:
+            forgery.db.execute("INSERT INTO withheld SELECT 'content', lower(hex(protocol)), 'body',"
+                               " zeroblob(32) FROM campaign")
+            forgery.db.execute("UPDATE content SET body = '{}' WHERE digest = (SELECT protocol FROM campaign)")
+            forgery.rewrite()
+        for found in self.both(path):
+            self.assertIn(("content", "withheld", None), found)
+
+    def test_key_that_anybody_can_sign_with(self):
+        """Points of small order, and the smallest forgery under them: R the neutral element, S 0."""
+        neutral = b"\1" + bytes(31)
+        for point in (neutral, bytes(31) + b"\x80", neutral[:31] + b"\x80"):
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                number, checkpoint = forgery.db.execute(
+                    "SELECT max(s.id) + 1, max(c.id) FROM signature s, checkpoint c").fetchone()
+                forgery.enter("signature", (number, checkpoint, 1, "witness", "eve", point,
+                                            neutral + bytes(32)))
+            for found in self.both(path):
+                self.assertEqual({f[:3] for f in found}, {("signature", "signature", str(number))})
+
+    def test_members_twice_forged_with_the_log(self):
+        """One reader takes the first, another the last: neither verifier takes either."""
+        for change in ("'{\"verdict\":\"steady\",' || substr(body, 2)",
+                       "replace(body, '\"n\":', '\"m\":1e400,\"n\":')"):
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                forgery.db.execute("UPDATE estimate SET body = " + change)
+                forgery.db.execute("DELETE FROM signature")
+                forgery.db.execute("DELETE FROM timestamp_token")
+                forgery.rewrite()
+            for found in self.both(path):
+                self.assertIn(("estimate", "estimate", "1"), found)
+
+    def test_verdicts_forged_with_their_log(self):
+        """What stands in a column and in the body is the same; both tell, without working anything out."""
+        path = os.path.join(self.folder, "ab.db")
+        call = self.assay("ab", "synthetic", "--protocol", self.write("e.yaml", self.EVIDENCE), "--a",
+                          "device=null:0", "--b", "device=null:0", "--pairs", "5", "--db", path)
+        self.assertEqual(call.status, 0, call.err)
+        for words, statuses in ((("gate", "last/1", "last/2"), (0, 1, 3)), (("compare", "last/1", "last/2",
+                                                                           "--record"), (0,)),
+                                (("calibrate", "synthetic", "--protocol", "e.yaml", "--device", "null:0",
+                                  "--comparisons", "1", "--pairs", "5"), (0,)),
+                                (("reproduce", "last/1", "--quiet"), (0, 1, 3))):
+            call = self.assay(*words, "--db", path)
+            self.assertIn(call.status, statuses, call.out + call.err)
+        self.assert_good(path)
+        with open(path, "rb") as file:
+            good = file.read()
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            kinds = dict(db.execute("SELECT id, kind FROM comparison"))
+        self.assertEqual(set(kinds.values()), {"ab", "gate", "compare", "calibration", "reproduce"})
+        for table, number, change in [
+                ("estimate", 1, "verdict = 'drift'"), *(("comparison", n, c) for n in kinds for c in (
+                    "verdict = 'x'", "kind = 'x'", "a = coalesce((SELECT max(id) FROM cell WHERE id <> a), 1)",
+                    "b = coalesce((SELECT max(id) FROM cell WHERE id <> b), 1)"))]:
+            with open(path, "wb") as file:
+                file.write(good)
+            with forge.Forgery(path) as forgery:
+                forgery.db.execute("UPDATE %s SET %s WHERE id = ?" % (table, change), (number,))
+                forgery.rewrite()
+            for found in self.both(path):
+                self.assertIn((table, table, str(number)), found, (kinds.get(number), change))
+
+    def test_references_forged_with_the_log(self):
+        """A row that refers to one that is not there: beyond all, in a gap, or hidden by a doubled leaf."""
+        for kind in ("beyond", "gap", "doubled"):
+            with self.subTest(kind):
+                path = self.copy()
+                with forge.Forgery(path) as forgery:
+                    forgery.db.execute("DELETE FROM signature")
+                    forgery.db.execute("DELETE FROM timestamp_token")
+                    readings = forgery.rows("reading")
+                    self.assertGreater(len(readings), 2)
+                    gone, kept = readings[len(readings) // 2], readings[0]
+                    if kind == "beyond":
+                        forgery.db.execute("UPDATE phase SET trial = 1000 WHERE id = 1")
+                    else:
+                        forgery.delete("reading", gone)
+                    forgery.rewrite()
+                    if kind == "doubled":
+                        leaf = forgery.db.execute("SELECT max(leaf) + 1 FROM ledger").fetchone()[0]
+                        forgery.insert("ledger", (
+                            leaf, "reading", forgery.key("reading", kept),
+                            forge.leaf_reader(forgery.db).leaf("reading", kept, leaf)))
+                ours, _ = self.both(path)
+                table = "phase" if kind == "beyond" else "reading_member"
+                self.assertIn(("complete", table), {found[:2] for found in ours})
+                self.assert_found(path)
+
+
+if __name__ == "__main__":
+    unittest.main()
