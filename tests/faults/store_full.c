@@ -1,5 +1,5 @@
 /*
- * A real full disk: a file system of one MiB in a mount namespace of its own. Needs the privilege
+ * A real full disk: a file system of two MiB in a mount namespace of its own. Needs the privilege
  * to mount; without it the test is skipped (store_io.c covers the same by a shim).
  */
 #include <errno.h>
@@ -19,13 +19,13 @@
 static bool mount_small(const char *folder)
 {
     return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("assay", folder, "tmpfs", 0, "size=1m") == 0;
+           mount("assay", folder, "tmpfs", 0, "size=2m") == 0;
 }
 
 /* Takes up room that is given back later. */
 static void put_ballast(const char *path)
 {
-    char bytes[128 * 1024];
+    char bytes[256 * 1024];
     int fd = open(path, O_WRONLY | O_CREAT, 0600);
 
     memset(bytes, 'x', sizeof(bytes));
