@@ -131,35 +131,33 @@ static enum status sync_directory_of(const char *path, struct error *err)
     return status;
 }
 
-/* Opens a new file beside `path`; -1 and why. */
-static int open_beside(const char *path, char **ret_temporary, struct error *err)
+/* Opens a new file beside `path`. */
+static enum status open_beside(const char *path, int *ret_fd, char **ret_temporary,
+                               struct error *err)
 {
+    enum status status;
     struct stat st;
     char *temporary;
-    int fd;
 
-    if (!*path) {
-        error_set(err, STATUS_INVALID, "the file to write has an empty name");
-        return -1;
-    }
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        error_set(err, STATUS_INVALID, "%s: is a directory; name a file", path);
-        return -1;
-    }
+    if (!*path)
+        return error_set(err, STATUS_INVALID, "the file to write has an empty name");
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return error_set(err, STATUS_INVALID, "%s: is a directory; name a file", path);
     temporary = text_format("%s.XXXXXX", path);
-    fd = temporary ? mkostemp(temporary, O_CLOEXEC) : -1;
-    if (!temporary) {
-        error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
-    } else if (fd < 0) {
-        if (errno == ENOENT)
-            error_set(err, STATUS_NOT_FOUND, "%s: there is no such directory to write it in", path);
-        else
-            error_set_errno(err, errno, "%s: cannot be written", path);
-        free(temporary);
-    } else {
+    if (!temporary)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    *ret_fd = mkostemp(temporary, O_CLOEXEC);
+    if (*ret_fd >= 0) {
         *ret_temporary = temporary;
+        return STATUS_OK;
     }
-    return fd;
+    if (errno == ENOENT)
+        status = error_set(err, STATUS_NOT_FOUND, "%s: there is no such directory to write it in",
+                           path);
+    else
+        status = error_set_errno(err, errno, "%s: cannot be written", path);
+    free(temporary);
+    return status;
 }
 
 /* Puts what was written and closed under its name, or takes it away; frees `temporary`. */
@@ -178,13 +176,12 @@ static enum status settle(char *temporary, const char *path, enum status status,
 enum status file_write_atomic(const char *path, const void *bytes, size_t length, mode_t mode,
                               struct error *err)
 {
-    struct error failure = ERROR_INIT;
     char *temporary;
-    enum status status;
-    int fd = open_beside(path, &temporary, &failure);
+    int fd;
+    enum status status = open_beside(path, &fd, &temporary, err);
 
-    if (fd < 0)
-        return error_set(err, failure.code, "%s", failure.message);
+    if (status != STATUS_OK)
+        return status;
     status = file_write_all(fd, bytes, length, err);
     if (status != STATUS_OK) {
         if (err)
@@ -200,21 +197,22 @@ enum status file_write_atomic(const char *path, const void *bytes, size_t length
 enum status file_draft_begin(struct file_draft *ret, const char *path, struct error *err)
 {
     struct file_draft draft = {.path = path};
-    struct error failure = ERROR_INIT;
+    enum status status = STATUS_OK;
     mode_t mask;
     struct stat st;
     int fd;
 
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    else if ((fd = open_beside(path, &draft.temporary, &failure)) < 0)
-        return error_set(err, failure.code, "%s", failure.message);
+    else
+        status = open_beside(path, &fd, &draft.temporary, err);
+    if (status != STATUS_OK)
+        return status;
     mask = umask(077);
     umask(mask);
     if (fd < 0 || (draft.temporary && fchmod(fd, 0666 & ~mask)) ||
         !(draft.stream = fdopen(fd, "w"))) {
-        enum status status = error_set_errno(err, errno, "%s", path);
-
+        status = error_set_errno(err, errno, "%s", path);
         if (fd >= 0)
             close(fd);
         return draft.temporary ? settle(draft.temporary, path, status, err) : status;
