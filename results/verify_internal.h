@@ -191,6 +191,9 @@ uint64_t verify_tree_size(const struct verify *verify);
 /* Frees it; may be called without it. */
 void verify_tree_end(struct verify *verify);
 
+/* By the index that verify_schema makes; NULL: there is none of this name. */
+const struct verify_table *verify_find_table(const struct verify *verify, const char *name);
+
 /* ---- references, which are looked at while rows are checked ---- */
 
 /* Fills in the references of all tables. */

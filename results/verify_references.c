@@ -10,15 +10,6 @@
 
 static const struct verify_range nothing = {INT64_MAX, INT64_MIN};
 
-/* The table's number; -1: there is none of this name. */
-static int find_table(const struct verify *verify, const char *name)
-{
-    for (size_t i = 0; name && i < verify->table_count; i++)
-        if (strcmp(verify->tables[i].name, name) == 0)
-            return (int)i;
-    return -1;
-}
-
 static int find_column(const struct verify_table *table, const char *name)
 {
     for (int i = 0; name && i < table->shape.count; i++)
@@ -30,16 +21,17 @@ static int find_column(const struct verify_table *table, const char *name)
 /* columns: 0 table, 1 from, 2 to, 3 columns of the reference */
 static void add_reference(struct verify *verify, struct verify_table *table, sqlite3_stmt *row)
 {
-    const int owner = find_table(verify, (const char *)sqlite3_column_text(row, 0));
+    const struct verify_table *owner =
+        verify_find_table(verify, (const char *)sqlite3_column_text(row, 0));
     const int column = find_column(table, (const char *)sqlite3_column_text(row, 1));
     const char *to = (const char *)sqlite3_column_text(row, 2);
 
-    if (owner < 0 || column < 0 || !verify->tables[owner].counted || !to || strcmp(to, "id") != 0 ||
+    if (!owner || column < 0 || !owner->counted || !to || strcmp(to, "id") != 0 ||
         sqlite3_column_int64(row, 3) != 1 || table->reference_count == VERIFY_REFERENCES_MAX)
         table->refers_otherwise = true;
     else
         table->references[table->reference_count++] =
-            (struct verify_reference){column, owner, nothing};
+            (struct verify_reference){column, (int)(owner - verify->tables), nothing};
 }
 
 enum status verify_references_describe(struct verify *verify, struct error *err)

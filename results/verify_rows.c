@@ -10,41 +10,6 @@
 #define LEAVES_STEP 20000
 #define STEPS_MAX 4 /* to a row that is near */
 
-/* FNV-1a. Names are this version's own, and few. */
-static size_t place_of(const char *name)
-{
-    uint32_t hash = 2166136261;
-
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619;
-    return (hash ^ hash >> 16) % VERIFY_INDEX_SIZE;
-}
-
-static void index_tables(struct verify *verify)
-{
-    for (size_t i = 0; i < verify->table_count; i++) {
-        size_t place = place_of(verify->tables[i].name);
-
-        while (verify->table_index[place])
-            place = (place + 1) % VERIFY_INDEX_SIZE;
-        verify->table_index[place] = (int16_t)(i + 1);
-    }
-}
-
-/* NULL: there is none of this name. */
-static const struct verify_table *find_table(const struct verify *verify, const char *name)
-{
-    size_t place = name ? place_of(name) : 0;
-
-    for (; name && verify->table_index[place]; place = (place + 1) % VERIFY_INDEX_SIZE) {
-        const struct verify_table *table = &verify->tables[verify->table_index[place] - 1];
-
-        if (!strcmp(table->name, name))
-            return table;
-    }
-    return NULL;
-}
-
 /* The key's text for messages; `ret` has 80 bytes. */
 static const char *key_text(sqlite3_stmt *select, int column, char *ret)
 {
@@ -330,7 +295,7 @@ static void check_leaves(struct verify_worker *worker, int64_t first, int64_t en
                (rc = sqlite3_step(ledger)) == SQLITE_ROW) {
             const char *name = (const char *)sqlite3_column_text(ledger, 1);
             const bool whole = name && strlen(name) == (size_t)sqlite3_column_bytes(ledger, 1);
-            const struct verify_table *table = whole ? find_table(worker->verify, name) : NULL;
+            const struct verify_table *table = whole ? verify_find_table(worker->verify, name) : NULL;
 
             check_leaf(worker, table, ledger);
             worker->leaves[worker->leaf_count++] = verify_tree_leaf(worker->verify, table, ledger);
@@ -385,7 +350,6 @@ enum status verify_rows(struct verify *verify, struct error *err)
                     verify->summary->schema_version);
         return STATUS_OK;
     }
-    index_tables(verify);
     least = verify_ask(verify, "SELECT min(leaf) FROM ledger", 0, 0, VERIFY_TREE);
     most = verify_ask(verify, "SELECT max(leaf) FROM ledger", 0, -1, VERIFY_TREE);
     /* Each of them takes more than its digest in the file. */

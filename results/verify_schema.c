@@ -206,6 +206,40 @@ static enum status add_table(struct verify *verify, const char *name, struct err
     return status;
 }
 
+/* FNV-1a. Names are this version's own, and few. */
+static size_t place_of(const char *name)
+{
+    uint32_t hash = 2166136261;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619;
+    return (hash ^ hash >> 16) % VERIFY_INDEX_SIZE;
+}
+
+static void index_tables(struct verify *verify)
+{
+    for (size_t i = 0; i < verify->table_count; i++) {
+        size_t place = place_of(verify->tables[i].name);
+
+        while (verify->table_index[place])
+            place = (place + 1) % VERIFY_INDEX_SIZE;
+        verify->table_index[place] = (int16_t)(i + 1);
+    }
+}
+
+const struct verify_table *verify_find_table(const struct verify *verify, const char *name)
+{
+    size_t place = name ? place_of(name) : 0;
+
+    for (; name && verify->table_index[place]; place = (place + 1) % VERIFY_INDEX_SIZE) {
+        const struct verify_table *table = &verify->tables[verify->table_index[place] - 1];
+
+        if (!strcmp(table->name, name))
+            return table;
+    }
+    return NULL;
+}
+
 static enum status list_tables(struct verify *verify, struct error *err)
 {
     sqlite3_stmt *tables = verify_prepare(verify, verify->model,
@@ -218,7 +252,10 @@ static enum status list_tables(struct verify *verify, struct error *err)
         if (!ledger_is_outside(text_at(tables, 0)))
             status = add_table(verify, text_at(tables, 0), err);
     sqlite3_finalize(tables);
-    return status == STATUS_OK ? verify_references_describe(verify, err) : status;
+    if (status != STATUS_OK)
+        return status;
+    index_tables(verify);
+    return verify_references_describe(verify, err);
 }
 
 enum status verify_schema(struct verify *verify, struct error *err)
