@@ -33,25 +33,37 @@ enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, u
     return error_set(err, status, "%s: %s (%u)", function, cublaslt_status_name(api, code), code);
 }
 
-/* The operands' type as an algorithm's flags tell it. */
-static uint64_t input_flag(const struct product_shape *shape)
+/* What an algorithm's numerical flags may name for a precision, of each of three things. */
+struct numerics {
+    uint64_t input, operation, sum;
+};
+
+static struct numerics numerics_of(enum precision precision)
 {
-    switch (shape->precision) {
+    const uint64_t fma = LT_NUMERICAL_FMA, tensor = LT_NUMERICAL_TENSOR;
+    const uint64_t half = fma | LT_NUMERICAL_HMMA;
+
+    switch (precision) {
     case PRECISION_FP64:
-        return LT_NUMERICAL_INPUT_64F;
+        return (struct numerics){LT_NUMERICAL_INPUT_64F, fma | LT_NUMERICAL_DMMA,
+                                 LT_NUMERICAL_SUM_64F};
     case PRECISION_TF32:
-        return LT_NUMERICAL_INPUT_TF32;
+        return (struct numerics){LT_NUMERICAL_INPUT_TF32, LT_NUMERICAL_HMMA, LT_NUMERICAL_SUM_32F};
     case PRECISION_BF16:
-        return LT_NUMERICAL_INPUT_16BF;
+        return (struct numerics){LT_NUMERICAL_INPUT_16BF, half, LT_NUMERICAL_SUM_32F};
     case PRECISION_FP16:
-        return LT_NUMERICAL_INPUT_16F;
+        return (struct numerics){LT_NUMERICAL_INPUT_16F, half, LT_NUMERICAL_SUM_32F};
     case PRECISION_INT8:
-        return LT_NUMERICAL_INPUT_8I;
+        return (struct numerics){LT_NUMERICAL_INPUT_8I, fma | LT_NUMERICAL_IMMA,
+                                 LT_NUMERICAL_SUM_32I};
     case PRECISION_FP8_E4M3:
     case PRECISION_FP8_E5M2:
-        return (uint64_t)LT_NUMERICAL_INPUT_E4M3 | LT_NUMERICAL_INPUT_E5M2;
+        return (struct numerics){(uint64_t)LT_NUMERICAL_INPUT_E4M3 | LT_NUMERICAL_INPUT_E5M2,
+                                 fma | tensor, LT_NUMERICAL_SUM_32F};
+    case PRECISION_FP4: /* there is no flag for 4-bit operands, which only tensor units take */
+        return (struct numerics){LT_NUMERICAL_INPUT, tensor, LT_NUMERICAL_SUM_32F};
     default:
-        return LT_NUMERICAL_INPUT_32F;
+        return (struct numerics){LT_NUMERICAL_INPUT_32F, fma, LT_NUMERICAL_SUM_32F};
     }
 }
 
@@ -78,26 +90,47 @@ static enum status read_flags(const struct cublaslt_api *api, const LT_ALGORITHM
     return STATUS_OK;
 }
 
+/* Nothing is named of a thing, or something of what may be. */
+static bool agrees(uint64_t flags, uint64_t thing, uint64_t wanted)
+{
+    return (flags & thing) == 0 || (flags & wanted) != 0;
+}
+
 /*
- * What an algorithm computes in, by its own flags: one that widens or narrows the operands does not
- * do the precision asked for (fp32 by tf32, tf32 by fp32 where there is none). Flags of 0: nothing
- * is told, and the compute type that was asked for holds.
+ * Whether an algorithm may compute in the precision, by its own flags: one that says that it widens
+ * or narrows the operands does not (fp32 by tf32, tf32 by fp32 where there is none). Of what is not
+ * told, the compute type that was asked for holds. fp32 goes through nothing narrower on the way:
+ * one that names anything else, too, is not taken.
  */
 static bool does_precision(const struct product_shape *shape, uint64_t flags)
 {
-    /* There is no flag for 4-bit operands: nothing but the tensor units takes them. */
-    if (shape->precision == PRECISION_FP4)
-        return flags == 0 || (flags & LT_NUMERICAL_TENSOR) != 0;
-    return flags == 0 || (flags & input_flag(shape)) != 0;
+    const struct numerics wanted = numerics_of(shape->precision);
+
+    if (shape->precision == PRECISION_FP32 &&
+        (flags & (LT_NUMERICAL_TENSOR | (LT_NUMERICAL_INPUT & ~wanted.input))) != 0)
+        return false;
+    return agrees(flags, LT_NUMERICAL_INPUT, wanted.input) &&
+           agrees(flags, LT_NUMERICAL_OPERATION, wanted.operation) &&
+           agrees(flags, LT_NUMERICAL_SUM, wanted.sum);
 }
 
-/* fp32 and fp64 are at home in plain multiply-adds, the narrow types in the tensor units. */
+static bool tells_input(const struct product_shape *shape, uint64_t flags)
+{
+    return shape->precision == PRECISION_FP4 || (flags & LT_NUMERICAL_INPUT) != 0;
+}
+
+/*
+ * fp32 and fp64 are at home in plain multiply-adds, the narrow types in the tensor units. Unknown
+ * where the library does not say by which, or of which operands.
+ */
 static enum support support_of(const struct product_shape *shape, uint64_t flags)
 {
-    return (flags & LT_NUMERICAL_TENSOR) == 0 && flags != 0 && shape->precision != PRECISION_FP32 &&
-                   shape->precision != PRECISION_FP64
-               ? SUPPORT_EMULATED
-               : SUPPORT_NATIVE;
+    const bool wide = shape->precision == PRECISION_FP32 || shape->precision == PRECISION_FP64;
+
+    if ((flags & LT_NUMERICAL_OPERATION) == LT_NUMERICAL_FMA && !wide)
+        return SUPPORT_EMULATED;
+    return (flags & LT_NUMERICAL_OPERATION) != 0 && tells_input(shape, flags) ? SUPPORT_NATIVE
+                                                                              : SUPPORT_UNKNOWN;
 }
 
 /* Split sums are added up in what is computed in, also where the result is narrower. */
@@ -129,13 +162,13 @@ static enum status set_preference(const struct cublaslt_api *api, struct cuda_pr
     return STATUS_OK;
 }
 
-/* Where one is native, those that emulate are no choice. */
+/* Where one does not emulate, those that do are no choice. */
 static void drop_emulated(const struct product_shape *shape, struct cuda_algorithm_list *list)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < list->count; i++)
-        if (support_of(shape, list->at[i].flags) == SUPPORT_NATIVE)
+        if (support_of(shape, list->at[i].flags) != SUPPORT_EMULATED)
             list->at[kept++] = list->at[i];
     if (kept > 0)
         list->count = kept;
@@ -148,7 +181,7 @@ static enum status ask(struct cuda_device *device, struct cuda_product *product,
     const struct cublaslt_api *api = &device->state->cublaslt;
     LT_HEURISTIC results[CUDA_PRODUCT_ALGORITHMS] = {0};
     unsigned refused = LT_STATUS_NOT_SUPPORTED;
-    uint64_t flags = 0;
+    uint64_t flags = 0, other = 0; /* `other`: of one that computes in something else */
     int count = 0;
     enum status status = set_preference(api, product, shape, preference, alignment, err);
 
@@ -164,20 +197,20 @@ static enum status ask(struct cuda_device *device, struct cuda_product *product,
         status = read_flags(api, &results[i].algorithm, &flags, err);
         if (status != STATUS_OK)
             return status;
-        if (results[i].workspace_bytes > WORKSPACE_MAX || !does_precision(shape, flags))
-            refused = LT_STATUS_NOT_SUPPORTED;
-        else
+        if (!does_precision(shape, flags))
+            other = flags;
+        else if (results[i].workspace_bytes <= WORKSPACE_MAX)
             list->at[list->count++] =
                 (struct cuda_algorithm){results[i].algorithm, results[i].workspace_bytes, flags};
     }
     drop_emulated(shape, list);
     if (list->count > 0)
         return STATUS_OK;
-    if (flags != 0)
+    if (other != 0)
         return error_set(err, STATUS_UNSUPPORTED,
                          "cublasLtMatmulAlgoGetHeuristic: its algorithms do not compute in %s "
                          "(flags 0x%" PRIx64 ")",
-                         precision_name(shape->precision), flags);
+                         precision_name(shape->precision), other);
     return cuda_lt_fail(api, "cublasLtMatmulAlgoGetHeuristic", refused, err);
 }
 
@@ -269,6 +302,9 @@ void cuda_product_take_algorithm(struct cuda_product *product, const struct prod
     snprintf(product->algorithm_text, sizeof(product->algorithm_text), "%s", text);
     product->support = support_of(shape, chosen->flags);
     snprintf(product->method, sizeof(product->method),
-             "cublasLtMatmulAlgoGetHeuristic: an algorithm%s, numerical flags 0x%" PRIx64,
-             shape->precision == PRECISION_FP4 ? ", a scale each 16 elements" : "", chosen->flags);
+             "cublasLtMatmulAlgoGetHeuristic: an algorithm%s, numerical flags 0x%" PRIx64 "%s",
+             shape->precision == PRECISION_FP4 ? ", a scale each 16 elements" : "", chosen->flags,
+             chosen->flags == 0                  ? " (nothing told)"
+             : tells_input(shape, chosen->flags) ? ""
+                                                 : " (operands' type not told)");
 }

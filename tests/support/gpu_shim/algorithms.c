@@ -4,12 +4,13 @@
 
 #include "tests/support/gpu_shim/core.h"
 
+#define LIST "ASSAY_SHIM_ALGORITHMS"
+
 static _Atomic int64_t clock_ns;
 
-/* The list's word of this index, up to a comma or the end; NULL: there is none. */
-static const char *word_at(unsigned index)
+const char *core_word_at(const char *variable, unsigned index)
 {
-    const char *word = getenv("ASSAY_SHIM_ALGORITHMS");
+    const char *word = getenv(variable);
 
     for (; word != NULL && index > 0; index--) {
         word = strchr(word, ',');
@@ -23,17 +24,17 @@ unsigned core_algorithm_count(void)
 {
     unsigned count = 0;
 
-    while (count < CORE_ALGORITHMS_MAX && word_at(count) != NULL)
+    while (count < CORE_ALGORITHMS_MAX && core_word_at(LIST, count) != NULL)
         count++;
     return count > 0 ? count : 2;
 }
 
 bool core_algorithm_launch(unsigned index)
 {
-    const char *word = word_at(index);
+    const char *word = core_word_at(LIST, index);
 
     if (word == NULL)
-        return getenv("ASSAY_SHIM_ALGORITHMS") == NULL && index < 2;
+        return getenv(LIST) == NULL && index < 2;
     if (strncmp(word, "fail", 4) == 0)
         return false;
     clock_ns += strtoll(word, NULL, 10);
@@ -43,5 +44,5 @@ bool core_algorithm_launch(unsigned index)
 bool core_algorithm_clock(int64_t *ret)
 {
     *ret = clock_ns;
-    return getenv("ASSAY_SHIM_ALGORITHMS") != NULL;
+    return getenv(LIST) != NULL;
 }

@@ -112,6 +112,8 @@ unsigned core_algorithm_count(void);
 bool core_algorithm_launch(unsigned index); /* false: it fails */
 /* The events' clock, in ns; false: real time. */
 bool core_algorithm_clock(int64_t *ret);
+/* A variable's word of this index, up to a comma or the end; NULL: there is none. */
+const char *core_word_at(const char *variable, unsigned index);
 
 /* ---- product.c: a matrix product by plain loops, run at once ---- */
 
