@@ -13,6 +13,17 @@ const char *compare_verdict_name(enum compare_verdict verdict)
     return verdict <= COMPARE_INCONCLUSIVE ? verdict_names[verdict] : "unknown";
 }
 
+int comparison_beyond_margin(const struct comparison *comparison)
+{
+    const struct estimate_interval *ratio = &comparison->ratio;
+
+    if (!ratio->has_interval)
+        return 0;
+    return ratio->lo > 1 + comparison->margin         ? 1
+           : ratio->hi < 1 / (1 + comparison->margin) ? -1
+                                                      : 0;
+}
+
 struct compare_options compare_options_default(void)
 {
     return (struct compare_options){.confidence = 0.95, .margin = 0.01, .power = 0.8};
@@ -79,16 +90,9 @@ static void decide(double mean, double error, const struct compare_options *o, s
         r->verdict = mean < 0 ? COMPARE_FASTER : COMPARE_SLOWER;
 }
 
-/*
- * Rounding in the last place of logarithms of times: a spread below it is none. Times of an hour in
- * ns have logarithms up to 29.
- */
-#define NO_SPREAD 1e-13
-
-/* The chance that all `pairs` signs are one of both by themselves. */
-static double chance_of_signs(double pairs)
+double comparison_chance_of_signs(double count)
 {
-    return exp2(1 - pairs);
+    return exp2(1 - count);
 }
 
 /* The chance that two groups lie wholly apart, either way round, when all orders are alike. */
@@ -135,9 +139,26 @@ static uint64_t needed_alike(double mean, bool paired, const struct compare_opti
     const double risk = (fabs(mean) < log1p(o->margin) ? 2 : 1) * (1 - o->confidence);
     uint64_t count = 2;
 
-    while ((paired ? chance_of_signs((double)count) : chance_of_orders(count, count)) > risk)
+    while ((paired ? comparison_chance_of_signs((double)count) : chance_of_orders(count, count)) >
+           risk)
         count++;
     return count;
+}
+
+/*
+ * As many as `count` did not settle it. A difference of the margin may take no more than these;
+ * then the one seen lies between none and the margin, and is to be told from the further of the
+ * two.
+ */
+static uint64_t needed_to_settle(double mean, double sd, size_t count,
+                                 const struct compare_options *o)
+{
+    const double limit = log1p(o->margin), seen = fabs(mean);
+    const uint64_t needed = paired_needed(sd, limit, o->confidence, o->power);
+
+    if (needed == 0 || needed > count)
+        return needed;
+    return paired_needed(sd, fmax(seen, limit - seen), o->confidence, o->power);
 }
 
 enum status paired_analyze(const double *a, const double *b, size_t count,
@@ -166,14 +187,13 @@ enum status paired_analyze(const double *a, const double *b, size_t count,
     r.margin = options->margin;
     r.df = n - 1;
     r.sd = count > 1 ? sqrt(squares / r.df) : NAN;
-    if (r.sd < NO_SPREAD)
-        decide_alike(mean, chance_of_signs(n), options, &r);
+    if (r.sd < COMPARE_NO_SPREAD)
+        decide_alike(mean, comparison_chance_of_signs(n), options, &r);
     else
         decide(mean, count > 1 ? r.sd / sqrt(n) : NAN, options, &r);
     if (r.verdict == COMPARE_INCONCLUSIVE)
         r.needed_pairs = r.no_spread ? needed_alike(mean, true, options)
-                                     : paired_needed(r.sd, log1p(options->margin),
-                                                     options->confidence, options->power);
+                                     : needed_to_settle(mean, r.sd, count, options);
     *ret = r;
     return STATUS_OK;
 }
@@ -217,14 +237,15 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
                    : (double)(count_a + count_b) - 2;
     if (count_a < 2 || count_b < 2)
         r.df = 0;
-    if (r.sd < NO_SPREAD)
+    if (r.sd < COMPARE_NO_SPREAD)
         decide_alike(mean_b - mean_a, chance_of_orders(count_a, count_b), options, &r);
     else
         decide(mean_b - mean_a, sqrt(sum), options, &r);
     if (r.verdict == COMPARE_INCONCLUSIVE)
-        r.needed_pairs = r.no_spread ? needed_alike(mean_b - mean_a, false, options)
-                                     : paired_needed(r.sd, log1p(options->margin),
-                                                     options->confidence, options->power);
+        r.needed_pairs = r.no_spread
+                             ? needed_alike(mean_b - mean_a, false, options)
+                             : needed_to_settle(mean_b - mean_a, r.sd,
+                                                count_a < count_b ? count_a : count_b, options);
     *ret = r;
     return STATUS_OK;
 }

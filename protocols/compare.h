@@ -31,6 +31,12 @@
 #include "harness/core/status.h"
 #include "protocols/estimate.h"
 
+/*
+ * Logs of times whose standard deviation is below it are alike: rounding in their last place makes as
+ * much. Times of an hour in ns have logarithms up to 29.
+ */
+#define COMPARE_NO_SPREAD 1e-13
+
 enum compare_verdict {
     COMPARE_FASTER, /* b takes less time than a */
     COMPARE_SLOWER,
@@ -60,11 +66,20 @@ struct comparison {
     double p_equivalence;  /* of a difference outside the margin; NAN when unknown */
     bool no_spread;        /* all differences are alike: decided by signs (or orders), not by t */
     bool differs;          /* the interval of the ratio excludes 1 */
-    uint64_t needed_pairs; /* pairs (unpaired: trials an arm) that would settle an inconclusive one;
-                              0: settled, or unknown */
+    uint64_t needed_pairs; /* pairs (unpaired: trials an arm) that would settle an inconclusive one:
+                              that find a difference of the margin, or, where there are as many
+                              already, that tell the one seen from none or from the margin; 0:
+                              settled, or unknown */
 };
 
 const char *compare_verdict_name(enum compare_verdict verdict);
+
+/*
+ * Which side of the margin the whole interval of the ratio lies on: 1, b is slower by more than the
+ * margin; -1, faster by more; 0, neither is shown. A verdict of faster or slower says only that
+ * there is a difference: it may still be one that the margin allows.
+ */
+int comparison_beyond_margin(const struct comparison *comparison);
 
 /*
  * Paired: a[k] and b[k] were measured side by side (protocol: both in fresh processes, in random
@@ -98,6 +113,9 @@ void comparison_widen(struct comparison *comparison, double sd_log, double df);
  * verdict, ratio, margin, needed_pairs and what they rest on.
  */
 json_t *comparison_to_json(const struct comparison *comparison);
+/* The chance that all signs of `count` differences are one of both by themselves: 2^(1 - count). */
+double comparison_chance_of_signs(double count);
+
 /* New object {value, lo, hi}, null where there is none. */
 json_t *comparison_interval_json(const struct estimate_interval *interval);
 

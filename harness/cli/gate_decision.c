@@ -25,8 +25,8 @@ const char *gate_decision_meaning(enum gate_decision decision)
 }
 
 /*
- * Slower beyond the margin is worse. A slowdown that is real but whose interval still reaches inside
- * the margin is not shown to be worse than allowed, and not shown to be fine: inconclusive.
+ * Slower beyond the margin is worse. A slowdown that is real but whose interval still reaches
+ * inside the margin is not shown to be worse than allowed, and not shown to be fine: inconclusive.
  */
 enum gate_decision gate_decide(const struct stored_comparison *comparison)
 {
@@ -39,10 +39,7 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison)
         return GATE_INCONCLUSIVE;
     if (numbers->verdict == COMPARE_EQUIVALENT || numbers->verdict == COMPARE_FASTER)
         return GATE_PASSES;
-    if (numbers->verdict == COMPARE_SLOWER && numbers->ratio.has_interval &&
-        numbers->ratio.value > 1 + numbers->margin)
-        return GATE_WORSE;
-    return GATE_INCONCLUSIVE;
+    return comparison_beyond_margin(numbers) > 0 ? GATE_WORSE : GATE_INCONCLUSIVE;
 }
 
 json_t *gate_json(const struct stored_comparison *comparison, double margin)

@@ -17,6 +17,9 @@ const char *reproduction_verdict_name(enum reproduction_verdict verdict)
     return names[verdict];
 }
 
+/*
+ * A difference that is real but may be within the margin is neither agreement nor its opposite.
+ */
 static enum reproduction_verdict judge(const struct reproduction *reproduction)
 {
     const struct stored_comparison *comparison = reproduction->comparison;
@@ -26,15 +29,10 @@ static enum reproduction_verdict judge(const struct reproduction *reproduction)
         return REPRODUCTION_NOT_HERE;
     if (!comparison->has_numbers)
         return REPRODUCTION_INCONCLUSIVE;
-    switch (reproduction->numbers.verdict) {
-    case COMPARE_EQUIVALENT:
+    if (reproduction->numbers.verdict == COMPARE_EQUIVALENT)
         return REPRODUCTION_HELD;
-    case COMPARE_FASTER:
-    case COMPARE_SLOWER:
-        return REPRODUCTION_DIFFERS;
-    default:
-        return REPRODUCTION_INCONCLUSIVE;
-    }
+    return comparison_beyond_margin(&reproduction->numbers) != 0 ? REPRODUCTION_DIFFERS
+                                                                 : REPRODUCTION_INCONCLUSIVE;
 }
 
 enum status reproduction_make(struct store *store, const struct stored_comparison *comparison,

@@ -181,6 +181,17 @@ class Compare(CliTest):
         self.assertEqual(page.count("<td>gate</td>"), 4)
         self.assertIn("<b>worse</b></td>", page)
 
+    def test_gate_of_a_slowdown_that_the_margin_may_allow(self):
+        """Slower for certain, by more than the margin as it seems, and not shown to be."""
+        known = [self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS=str(ns)) for ns in (1000000, 1100000)]
+        ratio = self.compare(*known)["comparison"]["ratio"]
+        self.assertGreater(ratio["lo"], 1.09)
+        within = str((ratio["lo"] + ratio["value"]) / 2 - 1)
+        self.assertEqual(self.compare(*known, "--margin", within)["verdict"], "slower")
+        self.assertEqual(self.gate(*known, "--margin", within), 3)
+        self.assertEqual(self.gate(*known, "--margin", str(ratio["lo"] * 0.999 - 1)), 1)
+        self.assertEqual(self.gate(*known, "--margin", str(ratio["hi"] * 1.001 - 1)), 0)
+
     def test_gate_forged(self):
         a, b = self.measure_slower()
         self.assertEqual(self.gate(a, b), 1)

@@ -109,6 +109,16 @@ class Reproduce(CliTest):
         call = self.assay("verify", self.db, "--json")
         self.assertEqual((call.status, call.json()["comparisons"]), (0, 3), call.out)
 
+    def test_a_difference_that_the_margin_may_allow(self):
+        """Different for certain, and by 6 %, which only a narrow margin is shown to be less than."""
+        for margin, status in (("0.05", 3), ("0.01", 1)):
+            self.new_db()
+            original = self.sittings(1000000, 1005000, 995000)
+            call = self.reproduce(original, "--margin", margin, **self.known(1060000))
+            ratio = call.json()["reproduce"]["ratio"]
+            self.assertEqual(call.status, status, call.out)
+            self.assertTrue(1.01 < ratio["lo"] < 1.05 < ratio["value"])
+
     def test_steady_sittings(self):
         original = self.sittings(1000000, 1000000, 1000000)
         call = self.reproduce(original, **self.KNOWN)

@@ -66,6 +66,41 @@ static void test_inconclusive_says_how_many(void **state)
     assert_in_range(c.needed_pairs, 33, 35);
 }
 
+/* As many as find a difference of the margin have not settled it: more than they are asked for. */
+static void test_needed_is_more_than_there_are(void **state)
+{
+    (void)state;
+    for (int tenths = 0; tenths <= 12; tenths++) {
+        for (size_t n = 8; n <= 64; n += 7) {
+            const struct comparison c = paired(0.001 * tenths, 0.009 * sqrt((double)n / 10), n);
+
+            if (c.verdict == COMPARE_INCONCLUSIVE)
+                assert_true(c.needed_pairs > n);
+            else
+                assert_int_equal(c.needed_pairs, 0);
+        }
+    }
+    assert_int_equal(paired(0.005, 0.009, 10).verdict, COMPARE_INCONCLUSIVE);
+    assert_in_range(paired_needed(0.009, log(1.01), 0.95, 0.8), 2, 10);
+    /* Half a per cent of 0.9 %: d = 0.556, 28 by any table of paired t. */
+    assert_in_range(paired(0.005, 0.009, 10).needed_pairs, 27, 29);
+}
+
+static void test_beyond_the_margin(void **state)
+{
+    const struct comparison far = paired(0.03, 0.01, 10), near = paired(0.016, 0.01, 10);
+    const struct comparison faster = paired(-0.03, 0.01, 10), same = paired(0, 0.001, 10);
+
+    (void)state;
+    assert_int_equal(comparison_beyond_margin(&far), 1);
+    /* Slower, by more than the margin as it seems, and not shown to be. */
+    assert_int_equal(near.verdict, COMPARE_SLOWER);
+    assert_true(near.ratio.value > 1 + near.margin && near.ratio.lo < 1 + near.margin);
+    assert_int_equal(comparison_beyond_margin(&near), 0);
+    assert_int_equal(comparison_beyond_margin(&faster), -1);
+    assert_int_equal(comparison_beyond_margin(&same), 0);
+}
+
 static void test_degenerate_pairs(void **state)
 {
     double one[1] = {5}, two[1] = {6}, equal[5] = {3, 3, 3, 3, 3};
@@ -243,6 +278,8 @@ int main(void)
         cmocka_unit_test(test_paired_by_hand),
         cmocka_unit_test(test_equivalence_wins_and_the_difference_still_shows),
         cmocka_unit_test(test_inconclusive_says_how_many),
+        cmocka_unit_test(test_needed_is_more_than_there_are),
+        cmocka_unit_test(test_beyond_the_margin),
         cmocka_unit_test(test_degenerate_pairs),
         cmocka_unit_test(test_without_spread_few_decide_nothing),
         cmocka_unit_test(test_welch),
