@@ -153,7 +153,11 @@ static enum status analyse_trial(const struct estimate_series *series, struct es
     return analyse_steady(part, trial, options, err);
 }
 
-/* Interval between trials, on the log scale; variance split; trials that would be enough. */
+/*
+ * Interval between trials, on the log scale; variance split; trials that would be enough. Means that
+ * are alike to the last digit have no spread for t to go by: what was measured is coarser than what
+ * varies, and it takes as many as the test of signs does (compare.h) to say that it varies by less.
+ */
 static void combine_trials(struct estimate *e, const struct estimate_part *parts,
                            const struct estimate_options *options)
 {
@@ -192,7 +196,9 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
     half = student_quantile(p, r - 1) * sd / sqrt(r) + remainder / r;
     e->mean_ns.lo = exp(mean - half);
     e->mean_ns.hi = exp(mean + half);
-    e->mean_ns.has_interval = isfinite(e->mean_ns.hi);
+    e->mean_ns.has_interval =
+        isfinite(e->mean_ns.hi) &&
+        !(sd < COMPARE_NO_SPREAD && comparison_chance_of_signs(r) > 1 - options->confidence);
     needed = trials_needed(sd, log1p(options->margin), options->confidence);
     e->needed_trials = needed > with ? needed : 0;
 }

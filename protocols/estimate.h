@@ -18,9 +18,11 @@
 
 /*
  * Raised whenever any stored number could change. 2: a slow approach of many samples is no two-state
- * series, and what is left of it widens the interval.
+ * series, and what is left of it widens the interval. 3: percentiles of coarse clocks look at the
+ * samples on both sides; no interval of few trials that are alike to the last digit; no median of two
+ * states; blocks of iterations are told; a counter of energy that was set back gives none.
  */
-#define ESTIMATE_VERSION 2
+#define ESTIMATE_VERSION 3
 
 enum estimate_verdict {
     ESTIMATE_FLAT,            /* steady from the first sample */

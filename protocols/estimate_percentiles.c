@@ -15,11 +15,19 @@
  */
 #define EXCEEDANCES_LEAST 50
 
-/* What the indicators (x > value) of all trials say of the pooled share above. */
+/*
+ * What the indicators of all trials, x > value or x >= value, say of the pooled share above. With a
+ * coarse clock many samples are the value itself, and the two are not one: where hardly any lie
+ * above it, x > value says nothing of the many below, which may come in long runs.
+ */
 struct exceedance {
+    double share;
     double effective;  /* independent samples that all are worth, for the refusal */
     double half_width; /* of the share above */
 };
+
+/* Samples that are the value itself count as above, too, from this share of the tail on. */
+#define TIES_MOST 0.05
 
 /* What a percentile's samples are worth, as independent ones. */
 struct worth {
@@ -58,6 +66,7 @@ static enum status measure_exceedance(const struct estimate_part *parts, size_t 
         shares[i] = mean.mean;
         trials++;
     }
+    ret->share = share;
     ret->half_width = sqrt(within);
     if (trials < 2)
         return STATUS_OK;
@@ -73,16 +82,16 @@ static enum status measure_exceedance(const struct estimate_part *parts, size_t 
     return STATUS_OK;
 }
 
-static enum status find_worth(const struct estimate_part *parts, size_t trial_count,
-                              const int64_t *sorted, size_t total, double q, double confidence,
-                              double *work, struct worth *ret, struct error *err)
+/* Takes what one of the two indicators says into `ret`, which is the least of all that were taken.
+ */
+static enum status take_exceedance(const struct estimate_part *parts, size_t trial_count,
+                                   size_t total, int64_t value, bool inclusive, double confidence,
+                                   double *work, struct worth *ret, struct error *err)
 {
     double z = normal_quantile(0.5 + 0.5 * confidence), n = (double)total;
-    int64_t value = sorted[order_quantile_index(total, q)];
     struct exceedance above;
-    enum status status =
-        measure_exceedance(parts, trial_count, total, value, value == sorted[total - 1], confidence,
-                           work, &above, err);
+    enum status status = measure_exceedance(parts, trial_count, total, value, inclusive, confidence,
+                                            work, &above, err);
 
     if (status)
         return status;
@@ -90,10 +99,45 @@ static enum status find_worth(const struct estimate_part *parts, size_t trial_co
     if (!isfinite(above.half_width))
         ret->interval = 0;
     else if (above.half_width > 0)
-        ret->interval =
-            fmin(ret->interval, q * (1 - q) * (z / above.half_width) * (z / above.half_width));
+        ret->interval = fmin(ret->interval, above.share * (1 - above.share) *
+                                                (z / above.half_width) * (z / above.half_width));
     ret->interval = fmin(ret->interval, n);
     return STATUS_OK;
+}
+
+/* Samples of a sorted series that are less than `value`. */
+static size_t count_below(const int64_t *sorted, size_t total, int64_t value)
+{
+    size_t lo = 0, hi = total;
+
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+
+        if (sorted[middle] < value)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+static enum status find_worth(const struct estimate_part *parts, size_t trial_count,
+                              const int64_t *sorted, size_t total, double q, double confidence,
+                              double *work, struct worth *ret, struct error *err)
+{
+    const int64_t value = sorted[order_quantile_index(total, q)];
+    const size_t below = count_below(sorted, total, value);
+    const size_t up_to = value == INT64_MAX ? total : count_below(sorted, total, value + 1);
+    const double ties = (double)(up_to - below), tail = fmin(q, 1 - q) * (double)total;
+    enum status status = STATUS_OK;
+
+    if (up_to < total)
+        status =
+            take_exceedance(parts, trial_count, total, value, false, confidence, work, ret, err);
+    if (status == STATUS_OK && below > 0 && (up_to == total || ties > TIES_MOST * tail))
+        status =
+            take_exceedance(parts, trial_count, total, value, true, confidence, work, ret, err);
+    return status;
 }
 
 static enum status find_one(const struct estimate_part *parts, size_t trial_count,

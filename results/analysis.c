@@ -6,6 +6,7 @@
 
 #include <sqlite3.h>
 
+#include "harness/core/text.h"
 #include "protocols/estimate.h"
 #include "protocols/protocol.h"
 #include "protocols/stats/order.h"
@@ -218,14 +219,18 @@ static json_t *rate_json(const struct estimate_interval *time, int64_t work)
                          per_s / time->lo);
 }
 
-/* Median of the steady part per iteration; null where the trial has no mean either. */
+/*
+ * Median of the steady part per iteration; null where the trial has no mean either, and of two
+ * states, where it is one of the two or the other.
+ */
 static json_t *median_json(const struct part *part, const struct estimate_trial *trial,
                            int64_t iterations)
 {
     size_t count = part->count - trial->steady_from, i;
     double *x, median;
 
-    if (!trial->mean_ns.has_value || trial->steady_from >= part->count)
+    if (!trial->mean_ns.has_value || trial->verdict == ESTIMATE_TWO_STATE ||
+        trial->steady_from >= part->count)
         return json_null();
     x = malloc(count * sizeof(*x));
     if (!x)
@@ -237,6 +242,29 @@ static json_t *median_json(const struct part *part, const struct estimate_trial 
         median = (median + order_select(x, count, count / 2 - 1)) / 2;
     free(x);
     return json_real(median / (double)iterations);
+}
+
+/*
+ * A percentile of blocks is none of iterations: what is rare among these is averaged away. 0, or -1 out
+ * of memory.
+ */
+static int warn_of_blocks(const struct estimate *estimate, int64_t iterations, json_t *object)
+{
+    bool given = false;
+    char *words;
+    int failed;
+
+    for (size_t i = 0; i < estimate->percentile_count; i++)
+        given = given || estimate->percentiles[i].interval.has_value;
+    if (iterations == 1 || !given)
+        return 0;
+    words = text_format("a sample is %" PRId64 " iterations long: percentiles and the spread within a "
+                        "trial are of means over so many, and single iterations lie further apart",
+                        iterations);
+    failed = json_array_append_new(json_object_get(object, "warnings"),
+                                   words ? json_string(words) : NULL);
+    free(words);
+    return failed;
 }
 
 static json_t *result_json(const struct estimate *estimate, const struct parts *parts,
@@ -260,6 +288,7 @@ static json_t *result_json(const struct estimate *estimate, const struct parts *
     }
     if (medians)
         failures += json_object_set_new(object, "trial_median_ns", medians) != 0;
+    failures += warn_of_blocks(estimate, iterations, object) != 0;
     failures += json_object_set_new(object, "trial_mean_ns", means) != 0;
     failures += json_object_set_new(object, "trial_ids", ids) != 0;
     failures += json_object_set_new(object, "iterations_per_sample", json_integer(iterations)) != 0;

@@ -19,7 +19,8 @@
  * begin at the trial's window; options come from the stored protocol. The object is
  * estimate_to_json's, with these added:
  *
- *     "trial_mean_ns"          of each trial, null where it is not steady
+ *     "trial_mean_ns"          of each trial, null where it drifts or never settles; of both states
+ *                              together under two_state
  *     "trial_median_ns"        medians of the steady parts, only where the protocol says
  *                              analysis.compare_by: median; null under two_state, too
  *     "trial_ids"              row ids of the trials used, in the order of "steady_from"

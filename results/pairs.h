@@ -2,7 +2,8 @@
  * pairs - the two arms of a paired campaign, side by side.
  *
  * A paired campaign has two cells; trials 2k-1 and 2k of its order are the arms of pair k. A pair
- * counts when both trials ended "ok" and reached steady state.
+ * counts when both trials ended "ok" and gave a time: none that drifts or never settles, and no median
+ * of two states.
  */
 #ifndef ASSAY_RESULTS_PAIRS_H
 #define ASSAY_RESULTS_PAIRS_H
@@ -33,8 +34,8 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pair
 void pairs_finish(struct pairs *pairs);
 
 /*
- * Means (or medians, as the protocol says) of the trials of one result that reached steady state,
- * for comparing without pairs; heap. NOT_FOUND when no trial did.
+ * Means (or medians, as the protocol says) of the trials of one result that gave one, for comparing
+ * without pairs; heap. NOT_FOUND when no trial did.
  */
 enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
                                 enum estimate_centre *ret_centre, struct error *err);

@@ -51,19 +51,19 @@ static void append_result(struct text *out, const struct view_cell *cell)
             number_format_half_width(headline->value, headline->lo, headline->hi, spread));
 }
 
-/* Means and medians of trials stand and fall together. */
 static bool has_time(const struct view_cell *cell, int64_t trial)
 {
     const json_t *estimate = json_object_get(cell->root, "estimate");
     const json_t *ids = json_object_get(estimate, "trial_ids");
-    const json_t *means = json_object_get(estimate, "trial_mean_ns");
+    const json_t *medians = json_object_get(estimate, "trial_median_ns");
+    const json_t *times = medians ? medians : json_object_get(estimate, "trial_mean_ns");
     json_t *id;
     size_t i;
 
     json_array_foreach(ids, i, id)
     {
         if (json_integer_value(id) == trial)
-            return json_is_number(json_array_get(means, i));
+            return json_is_number(json_array_get(times, i));
     }
     return false;
 }

@@ -15,12 +15,11 @@
 #define TRIALS 3
 #define BYTES 3000000
 
-/* A campaign of one cell under protocol quick. */
-static int64_t cell_of(struct store *store)
+/* A campaign of one cell under the protocol, which is given back. */
+static int64_t cell_under(struct store *store, struct protocol *protocol)
 {
     static const uint32_t order[TRIALS] = {0, 0, 0};
     struct error err = ERROR_INIT;
-    struct protocol protocol;
     json_t *plan = json_object();
     struct store_campaign campaign = {.plan = plan, .command = "", .tool_version = ""};
     struct store_cell cell = {.ordinal = 1,
@@ -39,10 +38,9 @@ static int64_t cell_of(struct store *store)
                               .trials = TRIALS};
     int64_t campaign_id, cell_id = 0;
 
-    assert_ok(protocol_find("quick", &protocol, &err), err);
-    assert_ok(store_put_json(store, "protocol", protocol.json, &campaign.protocol, &err), err);
-    assert_true(digest_equal(&campaign.protocol, &protocol.digest));
-    protocol_finish(&protocol);
+    assert_ok(store_put_json(store, "protocol", protocol->json, &campaign.protocol, &err), err);
+    assert_true(digest_equal(&campaign.protocol, &protocol->digest));
+    protocol_finish(protocol);
     cell.workload = cell.protocol = campaign.protocol;
     fixture_uid(1, campaign.uid);
     assert_ok(
@@ -50,6 +48,34 @@ static int64_t cell_of(struct store *store)
         err);
     json_decref(plan);
     return cell_id;
+}
+
+/* Under protocol quick. */
+static int64_t cell_of(struct store *store)
+{
+    struct error err = ERROR_INIT;
+    struct protocol protocol;
+
+    assert_ok(protocol_find("quick", &protocol, &err), err);
+    return cell_under(store, &protocol);
+}
+
+/* Under one that is like it and compares by medians. */
+static int64_t cell_by_medians(struct store *store)
+{
+    struct error err = ERROR_INIT;
+    struct protocol quick, protocol;
+    json_t *json;
+
+    assert_ok(protocol_find("quick", &quick, &err), err);
+    json = json_deep_copy(quick.json);
+    assert_int_equal(
+        json_object_set_new(json_object_get(json, "analysis"), "compare_by", json_string("median")),
+        0);
+    assert_ok(protocol_from_json(json, &protocol, &err), err);
+    json_decref(json);
+    protocol_finish(&quick);
+    return cell_under(store, &protocol);
 }
 
 /* Samples of `iterations` iterations that take 10.25 ns each, give or take 2 %. */
@@ -74,16 +100,24 @@ static void end_trial(struct store *store, int64_t trial, const char *how, int64
     assert_ok(store_end_trial(store, trial, &end, &err), err);
 }
 
-static int64_t run_trial(struct store *store, int64_t sequence, int64_t iterations, const char *how)
+static int64_t run_samples(struct store *store, int64_t sequence, int64_t iterations,
+                           const int64_t *values, const char *how)
 {
     struct error err = ERROR_INIT;
-    int64_t values[SAMPLES], trial = 0;
+    int64_t trial = 0;
 
-    make_samples(sequence, iterations, values);
     assert_ok(store_begin_trial(store, 1, sequence, 0, &trial, &err), err);
     assert_ok(store_add_samples(store, trial, "wall_ns", 0, values, SAMPLES, &err), err);
     end_trial(store, trial, how, iterations, 20);
     return trial;
+}
+
+static int64_t run_trial(struct store *store, int64_t sequence, int64_t iterations, const char *how)
+{
+    int64_t values[SAMPLES];
+
+    make_samples(sequence, iterations, values);
+    return run_samples(store, sequence, iterations, values, how);
 }
 
 static double number(const json_t *json, const char *object, const char *key)
@@ -102,7 +136,7 @@ static void test_it_is_the_engines_estimate(void **state)
     struct estimate_series series[TRIALS];
     struct protocol protocol;
     struct estimate *estimate;
-    json_t *stored = NULL, *direct;
+    json_t *stored = NULL, *direct, *warnings;
     const char *key;
     json_t *value;
 
@@ -119,9 +153,14 @@ static void test_it_is_the_engines_estimate(void **state)
     json_object_foreach(direct, key, value)
     {
         if (strcmp(key, "mean_ns") != 0 && strcmp(key, "percentiles") != 0 &&
-            !json_equal(value, json_object_get(stored, key)))
+            strcmp(key, "warnings") != 0 && !json_equal(value, json_object_get(stored, key)))
             fail_msg("%s differs", key);
     }
+    /* And that percentiles are of blocks, not of iterations, is said last. */
+    warnings = json_object_get(stored, "warnings");
+    assert_int_equal(json_array_size(warnings), estimate->warning_count + 1);
+    assert_non_null(strstr(json_string_value(json_array_get(warnings, estimate->warning_count)),
+                           "a sample is 1000 iterations long"));
     assert_true(number(stored, "mean_ns", "value") == estimate->mean_ns.value / 1000);
     assert_true(number(stored, "mean_ns", "lo") == estimate->mean_ns.lo / 1000);
     assert_true(number(stored, "iteration_ns", "hi") == estimate->mean_ns.hi / 1000);
@@ -181,6 +220,31 @@ static void test_blocks_of_different_length(void **state)
     assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
     assert_true(fabs(number(json, "mean_ns", "value") - 10.25) < 0.05);
     assert_int_equal(json_integer_value(json_object_get(json, "iterations_per_sample")), 5000);
+    json_decref(json);
+}
+
+/* The median of two states is one or the other, and moves no comparison; their mean is work / time.
+ */
+static void test_medians_of_two_states(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    int64_t cell = cell_by_medians(fixture->store), values[SAMPLES];
+    json_t *json = NULL, *medians, *means;
+
+    run_trial(fixture->store, 1, 1000, "ok");
+    make_samples(2, 1000, values);
+    for (size_t i = 0; i < SAMPLES; i++)
+        values[i] += i / 20 % 2 ? values[i] / 5 : 0;
+    run_samples(fixture->store, 2, 1000, values, "ok");
+    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
+    assert_string_equal(json_string_value(json_object_get(json, "verdict")), "two_state");
+    medians = json_object_get(json, "trial_median_ns");
+    means = json_object_get(json, "trial_mean_ns");
+    assert_int_equal(json_array_size(medians), 2);
+    assert_true(fabs(json_number_value(json_array_get(medians, 0)) - 10.25) < 0.05);
+    assert_true(json_is_null(json_array_get(medians, 1)));
+    assert_true(fabs(json_number_value(json_array_get(means, 1)) - 10.25 * 1.1) < 0.1);
     json_decref(json);
 }
 
@@ -262,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_same_rows_same_bytes),
         cmocka_unit_test_setup_teardown(test_blocks_of_different_length, fixture_open,
                                         fixture_remove),
+        cmocka_unit_test_setup_teardown(test_medians_of_two_states, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_last_good_attempts_count, fixture_open,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_a_time_that_may_be_nothing, fixture_open,

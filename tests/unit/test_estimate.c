@@ -140,6 +140,55 @@ static void test_equal_samples(void **state)
     estimate_destroy(e);
 }
 
+/* Trials alike to the last digit: t would divide 0 by 0, and five such say nothing at 95 %. */
+static void test_equal_trials(void **state)
+{
+    int64_t x[N];
+    struct estimate_series series[6];
+    struct estimate *e;
+
+    (void)state;
+    fill(x, N, 1e6, 0.01, 2);
+    for (size_t i = 0; i < 6; i++)
+        series[i] = (struct estimate_series){x, N, 0};
+    for (size_t count = 2; count <= 6; count++) {
+        e = estimate(series, count);
+        assert_true(e->mean_ns.has_value);
+        assert_int_equal(e->mean_ns.has_interval, count == 6);
+        assert_int_equal(warns(e, "no interval is given"), count < 6);
+        estimate_destroy(e);
+    }
+}
+
+/*
+ * A clock so coarse that nearly all samples are one of two ticks, the lower one in runs of 25 and
+ * 44 % of the time: that the median is the upper one is far from sure, though the few samples above
+ * it come one by one.
+ */
+static void test_percentiles_of_a_coarse_clock(void **state)
+{
+    int64_t x[1000];
+    struct estimate_series series = {x, 1000, 0};
+    struct estimate *e;
+    size_t i;
+    struct random random;
+    bool low = false;
+
+    (void)state;
+    random_init(&random, 12, 0);
+    for (i = 0; i < 1000; i++) {
+        x[i] = low ? 1000 : i % 199 == 100 ? 1002 : 1001;
+        if (random_next_unit(&random) < (low ? 0.045 : 0.035))
+            low = !low;
+    }
+    e = estimate(&series, 1);
+    assert_true(e->percentiles[0].interval.has_interval);
+    assert_true(e->percentiles[0].interval.value == 1001);
+    assert_true(e->percentiles[0].interval.lo == 1000);
+    assert_true(e->percentiles[0].interval.hi <= 1002);
+    estimate_destroy(e);
+}
+
 /* No number in the JSON may be NaN or infinite: jansson would refuse to write it. */
 static void check_json(const struct estimate *e)
 {
@@ -282,6 +331,8 @@ int main(void)
         cmocka_unit_test(test_interval_lies_between_trials),
         cmocka_unit_test(test_a_trial_without_steady_state_gives_no_number),
         cmocka_unit_test(test_equal_samples),
+        cmocka_unit_test(test_equal_trials),
+        cmocka_unit_test(test_percentiles_of_a_coarse_clock),
         cmocka_unit_test(test_hostile_series),
         cmocka_unit_test(test_invalid_input),
         cmocka_unit_test(test_same_bytes_again),
