@@ -1,6 +1,31 @@
 #include "results/energy.h"
 
 static const char outside[] = "its readings do not enclose the window";
+static const char backwards[] = "the counter ran backwards";
+static const char set_back[] = "the counter was set back, or read too seldom to know its turns";
+
+/*
+ * Growth from one reading to the next. A fall is a turn of the counter; one after which more than
+ * half of the range would have been counted in so short a time is none, but a counter begun anew.
+ */
+static bool find_step(int64_t from, int64_t to, int64_t wraps_at, int64_t *ret,
+                      const char **ret_reason)
+{
+    int64_t step;
+
+    *ret_reason = backwards;
+    if (__builtin_sub_overflow(to, from, &step))
+        return false;
+    if (step < 0) {
+        if (wraps_at <= 0 || __builtin_add_overflow(step, wraps_at, &step) || step < 0)
+            return false;
+        *ret_reason = set_back;
+        if (step > wraps_at / 2)
+            return false;
+    }
+    *ret = step;
+    return true;
+}
 
 /* The next reading with a value from `i` on; `count` when there is none. */
 static size_t next_known(const struct energy_series *series, size_t i)
@@ -29,12 +54,8 @@ bool energy_of_counter(const struct energy_series *series, int64_t wraps_at, int
         int64_t step;
         double before = sum;
 
-        if (__builtin_sub_overflow(series->values[k], series->values[i], &step) ||
-            (step < 0 &&
-             (wraps_at <= 0 || __builtin_add_overflow(step, wraps_at, &step) || step < 0))) {
-            *ret_reason = "the counter ran backwards";
+        if (!find_step(series->values[i], series->values[k], wraps_at, &step, ret_reason))
             return false;
-        }
         sum += (double)step;
         if (!has_begin && series->times[k] >= begin_ns) {
             has_begin = true;
@@ -49,6 +70,7 @@ bool energy_of_counter(const struct energy_series *series, int64_t wraps_at, int
                                  (double)end_ns);
         }
     }
+    *ret_reason = outside;
     if (!has_begin || !has_end)
         return false;
     if (!moved) {

@@ -27,6 +27,7 @@ struct source {
     enum telemetry_kind kind;
     unsigned (*read)(const struct nvml_api *api, struct nvmlDevice_st *device, int64_t *ret);
     bool of_slice;
+    bool of_board; /* adds up what all slices do: of no use to one of them */
 };
 
 /* As if the library said so itself. */
@@ -171,7 +172,8 @@ static const struct source sources[] = {
     {"power_average_mw", "nvmlDeviceGetFieldValues(NVML_FI_DEV_POWER_AVERAGE)", TELEMETRY_GAUGE,
      read_power_average},
     {"power_mw", "nvmlDeviceGetPowerUsage", TELEMETRY_GAUGE, read_power},
-    {"energy_uj", "nvmlDeviceGetTotalEnergyConsumption", TELEMETRY_COUNTER, read_energy},
+    {"energy_uj", "nvmlDeviceGetTotalEnergyConsumption", TELEMETRY_COUNTER, read_energy, false,
+     true},
     {"clock_sm_khz", "nvmlDeviceGetClockInfo(NVML_CLOCK_SM)", TELEMETRY_GAUGE, read_clock_sm},
     {"clock_memory_khz", "nvmlDeviceGetClockInfo(NVML_CLOCK_MEM)", TELEMETRY_GAUGE,
      read_clock_memory},
@@ -433,7 +435,10 @@ static void fill_channels(const struct cuda_telemetry *self)
         channel->kind = sources[i].kind;
         if (sources[i].kind == TELEMETRY_MASK)
             channel->bits = nvml_throttle_reasons;
-        if (result == FUNCTION_NOT_FOUND)
+        if (sources[i].of_board && self->slice != self->device)
+            snprintf(channel->reason, sizeof(channel->reason),
+                     "it counts the whole board, of which this device is a slice");
+        else if (result == FUNCTION_NOT_FOUND)
             snprintf(channel->reason, sizeof(channel->reason),
                      "this libnvidia-ml.so.1 has no such function");
         else if (result != NVML_OUR_SUCCESS)

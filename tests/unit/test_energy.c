@@ -60,6 +60,18 @@ static void test_wraps(void **state)
     assert_string_equal(refused(times, values, 4, 100, 0, 3 * S), "the counter ran backwards");
 }
 
+/* A driver loaded anew, a machine that slept: a small fall is not a whole turn of the counter. */
+static void test_set_back(void **state)
+{
+    static const int64_t times[] = {0, S, 2 * S, 3 * S};
+    static const int64_t values[] = {900, 950, 450, 500}, anew[] = {300, 310, 5, 15};
+
+    (void)state;
+    assert_float_equal(grown(times, values, 4, 1000, 0, 3 * S), 600, 1e-9);
+    assert_non_null(strstr(refused(times, anew, 4, 1000, 0, 3 * S), "set back"));
+    assert_float_equal(grown(times, anew, 4, 1000, 0, S), 10, 1e-9);
+}
+
 /* What stands still is not known to be 0. */
 static void test_refused(void **state)
 {
@@ -101,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counter),
         cmocka_unit_test(test_wraps),
+        cmocka_unit_test(test_set_back),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_gauge),
     };

@@ -80,11 +80,15 @@ static void test_board(void **state)
     assert_uuid(BOARD);
     assert_channel(telemetry, "memory_used_bytes", "");
     assert_channel(telemetry, "busy_percent", "");
+    assert_channel(telemetry, "energy_uj", "");
     assert_processes(telemetry);
     telemetry_close(telemetry);
 }
 
-/* The board's power and clocks are the slice's, too; the rest is asked of the slice itself. */
+/*
+ * The board's power and clocks are the slice's, too; the rest is asked of the slice itself. What the
+ * board used is no energy of its work: others' is in it.
+ */
 static void test_slice(void **state)
 {
     struct telemetry *telemetry;
@@ -95,6 +99,7 @@ static void test_slice(void **state)
     assert_uuid(SLICE);
     assert_channel(telemetry, "memory_used_bytes", "");
     assert_channel(telemetry, "power_mw", "");
+    assert_channel(telemetry, "energy_uj", "whole board");
     assert_channel(telemetry, "busy_percent", "Not Supported");
     assert_processes(telemetry);
     telemetry_close(telemetry);
@@ -115,6 +120,7 @@ static void test_hidden_slice(void **state)
     assert_uuid(SLICE);
     assert_channel(telemetry, "memory_used_bytes", "(6)");
     assert_channel(telemetry, "power_mw", "");
+    assert_channel(telemetry, "energy_uj", "whole board");
     reading_list_init(&list);
     assert_int_equal(telemetry_edges(telemetry, &list, NULL), STATUS_OK);
     reading = reading_find(&list, "device.processes");
