@@ -107,6 +107,10 @@ static enum status read_question(const struct command_line *line, struct questio
         status = read_number(line, KEY_POWER, "power", &question->power, err);
     if (status == STATUS_OK)
         status = read_number(line, KEY_CONFIDENCE, "confidence", &question->confidence, err);
+    if (status == STATUS_OK && question->confidence <= 0.5)
+        return error_set(err, STATUS_INVALID,
+                         "--confidence %s: write a number between 0.5 and 1; 0.95 is usual",
+                         command_value(line, KEY_CONFIDENCE));
     if (status == STATUS_OK && isnan(question->process_sd) && isnan(question->pair_sd))
         return error_set(err, STATUS_INVALID,
                          "name a stored result or a paired campaign, or give --sd or --pair-sd");
@@ -114,6 +118,15 @@ static enum status read_question(const struct command_line *line, struct questio
     if (status == STATUS_OK && isnan(question->pair_sd))
         question->pair_sd = question->process_sd * sqrt(2);
     return status;
+}
+
+/* A count, six wide, or where none up to `most` is enough, that it is more. */
+static void append_count(struct text *out, uint64_t count, const char *most)
+{
+    if (count)
+        text_append_format(out, "  %6llu", (unsigned long long)count);
+    else
+        text_append_format(out, "  more than %s", most);
 }
 
 static json_t *count_or_null(uint64_t count)
@@ -160,18 +173,18 @@ static int run(const struct command_line *line)
     if (!isnan(question.process_sd))
         text_append_format(&out, " between processes %.3g %%,", question.process_sd * 100);
     text_append_format(&out, " of a pair's difference %.3g %%\n", question.pair_sd * 100);
-    if (trials)
-        text_append_format(&out, "  %6llu trials bring a %g %% interval within ±%g %%\n",
-                           (unsigned long long)trials, question.confidence * 100,
-                           question.margin * 100);
-    text_append_format(&out, "  %6llu pairs find a difference of %g %% with power %g %%\n",
-                       (unsigned long long)difference, question.margin * 100,
-                       question.power * 100);
+    if (!isnan(question.process_sd)) {
+        append_count(&out, trials, "10^7");
+        text_append_format(&out, " trials bring a %g %% interval within ±%g %%\n",
+                           question.confidence * 100, question.margin * 100);
+    }
+    append_count(&out, difference, "10^7");
+    text_append_format(&out, " pairs find a difference of %g %% with power %g %%\n",
+                       question.margin * 100, question.power * 100);
+    append_count(&out, equivalence, "10^5");
     text_append_format(&out,
-                       "  %6llu pairs show two equal arms to be equivalent within ±%g %% with power "
-                       "%g %%\n",
-                       (unsigned long long)equivalence, question.margin * 100,
-                       question.power * 100);
+                       " pairs show two equal arms to be equivalent within ±%g %% with power %g %%\n",
+                       question.margin * 100, question.power * 100);
     return output_text(&out);
 }
 

@@ -381,6 +381,15 @@ class Compare(CliTest):
         self.assertIn(power["pairs_for_difference"], (4, 5))
         self.assertEqual(self.assay("power").status, 2)
         self.assertEqual(self.assay("power", "--sd", "7").status, 2)
+        self.assertEqual(self.assay("power", "--sd", "0.01", "--confidence", "0.3").status, 2)
+
+    def test_power_that_no_number_reaches(self):
+        """Not that 0 of them are enough."""
+        words = ("power", "--sd", "0.9", "--margin", "0.0001")
+        self.assertIsNone(self.assay(*words, "--json").json()["pairs_for_difference"])
+        lines = self.assay(*words).out.splitlines()[1:]
+        self.assertEqual([line.split()[:3] for line in lines], [["more", "than", word]
+                                                               for word in ("10^7", "10^7", "10^5")])
 
     def test_calibrate(self):
         call = self.assay("calibrate", "synthetic", "--comparisons", "2", "--pairs", "5",
