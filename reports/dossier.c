@@ -20,17 +20,22 @@ static int64_t written_utc_ns(void)
     return clock_utc_ns();
 }
 
-static void append_masthead(struct text *out, const struct view *view)
+static void append_masthead(struct text *out)
 {
     const struct view_count written = {true, written_utc_ns()};
 
     text_append(out, "<header class=\"masthead\"><p class=\"eyebrow\">assay, written ");
     html_time(out, &written, " UTC");
-    text_append(out, "</p><h1>Dossier of a measurement</h1>\n");
+    text_append(out, "</p><h1>Dossier of a measurement</h1>\n</header>\n<main>\n");
+}
+
+/* What identifies each campaign; behind what came of it. */
+static void append_campaigns(struct text *out, const struct view *view)
+{
     for (size_t i = 0; i < view->campaign_count; i++) {
         const struct view_campaign *campaign = &view->campaigns[i];
 
-        text_append(out, "<dl class=\"facts\">\n");
+        text_append(out, "<dl class=\"facts campaign\">\n");
         html_fact_begin(out, "Campaign");
         text_append(out, "<code class=\"wrap\">");
         html_known(out, campaign->uid);
@@ -54,7 +59,6 @@ static void append_masthead(struct text *out, const struct view *view)
         html_tool(out, "Measured by", campaign);
         text_append(out, "</dl>\n");
     }
-    text_append(out, "</header>\n<main>\n");
 }
 
 static void append_question(struct text *out, const struct view *view)
@@ -160,8 +164,9 @@ static enum status append_page(struct text *out, struct store *store, const stru
     enum status status;
 
     html_page_begin(out, "Dossier", view->campaigns[0].uid);
-    append_masthead(out, view);
+    append_masthead(out);
     status = dossier_summary(out, store, view, err);
+    append_campaigns(out, view);
     append_question(out, view);
     dossier_method(out, view);
     dossier_items(out, view);

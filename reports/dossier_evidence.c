@@ -1,13 +1,10 @@
-/* Sections 8 and 10 of a dossier: decisions, signatures; asked of the store. */
-#include <math.h>
+/* Section 10 of a dossier: signatures; and how the sections ask the store. */
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
-#include "reports/number.h"
 #include "results/key.h"
 #include "results/ledger.h"
 
@@ -37,150 +34,6 @@ const char *dossier_column(sqlite3_stmt *row, int i)
 {
     return (const char *)sqlite3_column_text(row, i);
 }
-
-/* ---- 8. decisions ---- */
-
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-/* "0.860 [0.651, 1.14]" */
-static void append_ratio(struct text *out, const json_t *ratio)
-{
-    const double value = number_of(ratio, "value"), lo = number_of(ratio, "lo"),
-                 hi = number_of(ratio, "hi");
-    const int digits = isnan(lo) || isnan(hi) ? 4 : 1 + number_digits(value, lo, hi);
-    char text[NUMBER_SIZE];
-
-    if (isnan(value)) {
-        text_append(out, "<span class=\"soft\">not told</span>");
-        return;
-    }
-    text_append(out, number_format_digits(value, digits, text));
-    if (isnan(lo) || isnan(hi)) {
-        text_append(out, " <span class=\"soft\">without an interval</span>");
-        return;
-    }
-    text_append_format(out, " [%s, ", number_format_digits(lo, digits, text));
-    text_append_format(out, "%s]", number_format_digits(hi, digits, text));
-}
-
-static void append_margin(struct text *out, const json_t *object)
-{
-    const double margin = number_of(object, "margin");
-
-    if (isnan(margin))
-        text_append(out, "<span class=\"soft\">not told</span>");
-    else
-        text_append_format(out, "%.4g %%", 100 * margin);
-}
-
-/* columns: 0 utc_ns, 1 kind, 2 a, 3 b, 4 verdict, 5 body */
-static void append_comparison(struct text *out, sqlite3_stmt *row)
-{
-    const struct view_count at = {true, sqlite3_column_int64(row, 0)};
-    json_t *body = dossier_column(row, 5) ? json_loads(dossier_column(row, 5), 0, NULL) : NULL;
-    const json_t *numbers = json_object_get(body, "comparison");
-    const json_t *reproduce = json_object_get(body, "reproduce");
-    const json_t *ratio = json_object_get(reproduce ? reproduce : numbers, "ratio");
-
-    text_append(out, "<tr><td class=\"when\">");
-    html_time(out, &at, " UTC");
-    text_append(out, "</td><td>");
-    html_known(out, dossier_column(row, 1));
-    text_append(out, "</td><td><code>");
-    html_known(out, json_string_value(json_object_get(body, "a")));
-    text_append(out, "</code></td><td><code>");
-    html_known(out, json_string_value(json_object_get(body, "b")));
-    text_append(out, "</code></td><td><b>");
-    html_known(out, dossier_column(row, 4));
-    text_append(out, "</b></td><td class=\"num\">");
-    append_ratio(out, ratio);
-    text_append(out, "</td><td class=\"num\">");
-    append_margin(out, reproduce                 ? reproduce
-                       : json_is_object(numbers) ? numbers
-                                                 : json_object_get(body, "gate"));
-    text_append(out, "</td></tr>\n");
-    json_decref(body);
-}
-
-/* Whichever part a result took: one that it lost as `a` is no less told. */
-static enum status append_comparisons(struct text *out, struct store *store,
-                                      const struct view *view, size_t *ret_rows, struct error *err)
-{
-    struct text ids;
-    char *sql = NULL;
-    enum status status;
-
-    text_init(&ids);
-    for (size_t i = 0; i < view->cell_count; i++)
-        text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
-    if (text_ok(&ids))
-        sql = text_format("SELECT created_utc_ns, kind, a, b, verdict, body FROM comparison"
-                          " WHERE a IN (%s) OR b IN (%s) ORDER BY id",
-                          ids.data, ids.data);
-    status = sql ? dossier_each_row(out, store, sql, 0, append_comparison, ret_rows, err)
-                 : error_set(err, STATUS_NO_MEMORY, "dossier: out of memory");
-    free(sql);
-    text_finish(&ids);
-    return status;
-}
-
-enum status dossier_comparisons(struct text *out, struct store *store, const struct view *view,
-                                size_t *ret_rows, struct error *err)
-{
-    struct text table;
-    enum status status;
-
-    text_init(&table);
-    *ret_rows = 0;
-    status = append_comparisons(&table, store, view, ret_rows, err);
-    if (status == STATUS_OK && *ret_rows > 0) {
-        text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Every comparison "
-                         "in this database that one of these results takes part in; the ratio is "
-                         "of times, b to a</caption><thead><tr>"
-                         "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
-                         "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
-                         "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Ratio"
-                         "</th><th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
-        text_append_bytes(out, table.data, table.length);
-        text_append(out, "</tbody></table></div>\n");
-    }
-    text_finish(&table);
-    return status;
-}
-
-enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,
-                              struct error *err)
-{
-    size_t rows = 0;
-    enum status status;
-
-    text_append(
-        out,
-        "<h2 id=\"decisions\">8. Decision rule</h2>\n"
-        "<p>Two results compare only where workload, protocol, precision, batch, scenario, arm and "
-        "data are the same and known. Then: <b>faster</b> or <b>slower</b> when the 95 % interval "
-        "of the ratio of times leaves out 1; <b>equivalent</b> when the 90 % interval lies within "
-        "the margin (two one-sided tests at 5 %), which wins where both hold; else "
-        "<b>inconclusive</b>, with what would settle it. The risk of calling two equal things "
-        "different is 5 %; that of calling things equivalent which differ by the margin is at most "
-        "5 %. Both are measured on series whose truth is known (README, calibration). A gate "
-        "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower by more than "
-        "the margin, and decides nothing else. A reproduction is <b>reproduced</b> when equivalent "
-        "and <b>not reproduced</b> when faster or slower, by an interval widened by the spread between "
-        "campaigns where three or more of the same result were stored before it.</p>\n");
-    status = dossier_comparisons(out, store, view, &rows, err);
-    if (rows == 0)
-        text_append(out, "<p>No comparison with these results was made in this database, so no "
-                         "decision is stated here.</p>\n");
-    return status;
-}
-
-/* ---- 10. signatures ---- */
 
 static enum status append_head_now(struct text *out, struct store *store, struct error *err)
 {

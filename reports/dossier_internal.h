@@ -37,14 +37,20 @@ enum status dossier_each_row(struct text *out, struct store *store, const char *
 /* Text of a column, until the next step; NULL for NULL. */
 const char *dossier_column(sqlite3_stmt *row, int i);
 
+/* Checkpoints, who signed them, time stamps, where imported campaigns came from. */
+enum status dossier_signatures(struct text *out, struct store *store, const struct view *view,
+                               struct error *err);
+
+/* ---- dossier_decisions.c ---- */
+
+/* For the first page: what was asked, and the newest answers on record, or that there is none. */
+enum status dossier_decided(struct text *out, struct store *store, const struct view *view,
+                            struct error *err);
+
 /* A table of the stored comparisons that a cell takes part in; nothing where `ret_rows` is 0. */
 enum status dossier_comparisons(struct text *out, struct store *store, const struct view *view,
                                 size_t *ret_rows, struct error *err);
 /* Stored comparisons among the cells, with the rule they were decided by. */
 enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,
                               struct error *err);
-/* Checkpoints, who signed them, time stamps, where imported campaigns came from. */
-enum status dossier_signatures(struct text *out, struct store *store, const struct view *view,
-                               struct error *err);
-
 #endif

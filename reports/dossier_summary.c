@@ -1,6 +1,7 @@
 /*
- * The first page of a dossier, for whoever reads no further: each figure with its interval in its
- * own unit, what stands against it, and who vouches for it. Everything here is told in full below.
+ * The first page of a dossier, for whoever reads no further: what was asked and decided, each figure
+ * with its interval in its own unit, what stands against it, and who vouches for it. Everything here
+ * is told in full below.
  */
 #include <sqlite3.h>
 #include <string.h>
@@ -283,10 +284,12 @@ enum status dossier_summary(struct text *out, struct store *store, const struct 
 
     text_append(out, "<h2 id=\"short\">In short</h2>\n");
     append_stops(out, view);
+    status = dossier_decided(out, store, view, err);
     append_figures(out, view);
     text_append(out, "<dl class=\"facts\">\n");
     append_attempts(out, view);
-    status = append_machine(out, store, view, err);
+    if (status == STATUS_OK)
+        status = append_machine(out, store, view, err);
     if (status == STATUS_OK)
         status = append_signers(out, store, view, err);
     text_append(out, "</dl>\n");

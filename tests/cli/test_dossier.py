@@ -61,6 +61,7 @@ class Dossier(CliTest):
         self.assertIn("2 planned beforehand, 2 begun", short)
         self.assertIn("a simulated device", short)
         self.assertIn("a first look", short)
+        self.assertIn("<b>No decision is recorded</b>", short)
         for hand in ("Measured by", "Checked by", "Accepted by"):
             self.assertIn(f"<b>{hand}</b><span>name", page)
         self.assertIn('"sheet " counter(page) " of " counter(pages)', page)
@@ -125,6 +126,60 @@ class Dossier(CliTest):
         for identifier in ids:
             self.assertIn(f"<code>{identifier}</code>", items)
             self.assertIn(f"readings of the host of {identifier[:8]}", page)
+
+    def test_decisions_stand_first(self):
+        """What was asked, the answer, its number with interval and its rule, before the figures."""
+        protocol = self.write("evidence.yaml", self.EVIDENCE)
+        question = "Is <b>the new driver</b> fit to be rolled out?"
+        ids = []
+        for words in ((), ("--question", question)):
+            call = self.run_synthetic("--protocol", protocol, "--json", *words)
+            self.assertEqual(call.status, 0, call.err)
+            ids.append(call.json()["results"][0]["id"])
+        gates = []
+        for margin in ("0.25", "0.3"):
+            call = self.assay("gate", *ids, "--margin", margin, "--json", "--db", self.db)
+            self.assertIn(call.status, (0, 1, 3), call.err)
+            gates.append(call.json())
+        page = self.dossier(*ids)
+        short = page[page.index('id="short"'):page.index('id="question"')]
+        self.assertIn("Asked: <b>Is &lt;b&gt;the new driver&lt;/b&gt; fit to be rolled out?</b>", short)
+        self.assertLess(short.index('class="decision'), short.index('class="results short"'))
+        words = {"passes": "Passes", "worse": "Fails: the candidate is worse",
+                 "inconclusive": "Inconclusive: neither shown to hold nor to fail"}
+        parts = short.split('<div class="decision')[1:]
+        self.assertEqual(len(parts), 2)
+        for part, gate, margin in zip(parts, reversed(gates), ("30 %", "25 %")):
+            part = " ".join(html.unescape(re.sub(r"<[^>]+>", "", part)).split())
+            self.assertIn(f"Does {ids[1]} (b) take longer than {ids[0]} (a) by no more than {margin}?", part)
+            self.assertIn(words[gate["gate"]["decision"]] + " Gate, ", part)
+            number = re.search(r"Time b/a ([\d.]+), 95 % interval ([\d.]+) to ([\d.]+)", part)
+            ratio = gate["comparison"]["ratio"]
+            for shown, name in zip(number.groups(), ("value", "lo", "hi")):
+                self.assertAlmostEqual(float(shown), ratio[name], delta=0.01 * ratio[name])
+            self.assertIn(f"Rule: passes when faster, or equivalent within {margin}", part)
+        self.assertNotIn("No decision is recorded", short)
+
+    def test_all_decisions_are_counted(self):
+        """Beyond the newest four none is passed over: a failed gate does not hide behind passed ones."""
+        call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "8", "--db", self.db,
+                          "--protocol", self.write("evidence.yaml", self.EVIDENCE),
+                          "--a", "env:ASSAY_NULL=launch_ns=1000000,seed=1",
+                          "--b", "env:ASSAY_NULL=launch_ns=1500000,seed=1")
+        self.assertEqual(call.status, 0, call.err)
+        tally = {}
+        for margin in ("0.01", "0.02", "0.7", "0.8", "0.9"):
+            call = self.assay("gate", "last", "--margin", margin, "--json", "--db", self.db)
+            decision = call.json()["gate"]["decision"]
+            tally[decision] = tally.get(decision, 0) + 1
+        page = self.dossier()
+        short = page[page.index('id="short"'):page.index('id="question"')]
+        self.assertEqual(short.count('<div class="decision'), 4)
+        for decision, count in tally.items():
+            self.assertIn(f"{count} gate: {decision}", short)
+        self.assertEqual(sum(tally.values()), 5)
+        self.assertIn("1 ab: ", short)
+        self.assertIn("each in section 8", short)
 
     def test_of_a_bundle_that_withholds(self):
         """One reading withheld hides no other; who signed the bundle is told."""

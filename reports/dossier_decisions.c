@@ -1,0 +1,454 @@
+/*
+ * What was decided of the results, as the database has it recorded: in short, for the first page,
+ * and section 8 of a dossier, every comparison with the rule.
+ */
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/dossier_internal.h"
+#include "reports/escape.h"
+#include "reports/number.h"
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* "0.860 [0.651, 1.14]" */
+static void append_ratio(struct text *out, const json_t *ratio)
+{
+    const double value = number_of(ratio, "value"), lo = number_of(ratio, "lo"),
+                 hi = number_of(ratio, "hi");
+    const int digits = isnan(lo) || isnan(hi) ? 4 : 1 + number_digits(value, lo, hi);
+    char text[NUMBER_SIZE];
+
+    if (isnan(value)) {
+        text_append(out, "<span class=\"soft\">not told</span>");
+        return;
+    }
+    text_append(out, number_format_digits(value, digits, text));
+    if (isnan(lo) || isnan(hi)) {
+        text_append(out, " <span class=\"soft\">without an interval</span>");
+        return;
+    }
+    text_append_format(out, " [%s, ", number_format_digits(lo, digits, text));
+    text_append_format(out, "%s]", number_format_digits(hi, digits, text));
+}
+
+static void append_margin(struct text *out, const json_t *object)
+{
+    const double margin = number_of(object, "margin");
+
+    if (isnan(margin))
+        text_append(out, "<span class=\"soft\">not told</span>");
+    else
+        text_append_format(out, "%.4g %%", 100 * margin);
+}
+
+#define COMPARISON_COLUMNS "created_utc_ns, kind, verdict, body"
+
+static json_t *body_of(sqlite3_stmt *row)
+{
+    const char *body = dossier_column(row, 3);
+
+    return body ? json_loads(body, 0, NULL) : NULL;
+}
+
+/* Of COMPARISON_COLUMNS. */
+static void append_comparison(struct text *out, sqlite3_stmt *row)
+{
+    const struct view_count at = {true, sqlite3_column_int64(row, 0)};
+    json_t *body = body_of(row);
+    const json_t *numbers = json_object_get(body, "comparison");
+    const json_t *reproduce = json_object_get(body, "reproduce");
+    const json_t *ratio = json_object_get(reproduce ? reproduce : numbers, "ratio");
+
+    text_append(out, "<tr><td class=\"when\">");
+    html_time(out, &at, " UTC");
+    text_append(out, "</td><td>");
+    html_known(out, dossier_column(row, 1));
+    text_append(out, "</td><td><code>");
+    html_known(out, json_string_value(json_object_get(body, "a")));
+    text_append(out, "</code></td><td><code>");
+    html_known(out, json_string_value(json_object_get(body, "b")));
+    text_append(out, "</code></td><td><b>");
+    html_known(out, dossier_column(row, 2));
+    text_append(out, "</b></td><td class=\"num\">");
+    append_ratio(out, ratio);
+    text_append(out, "</td><td class=\"num\">");
+    append_margin(out, reproduce                 ? reproduce
+                       : json_is_object(numbers) ? numbers
+                                                 : json_object_get(body, "gate"));
+    text_append(out, "</td></tr>\n");
+    json_decref(body);
+}
+
+/* Whichever part a result took: one that it lost as `a` is no less told. */
+static enum status each_comparison(struct text *out, struct store *store, const struct view *view,
+                                   const char *columns, const char *rest, dossier_row_fn *append,
+                                   size_t *ret_rows, struct error *err)
+{
+    struct text ids;
+    char *sql = NULL;
+    enum status status;
+
+    text_init(&ids);
+    for (size_t i = 0; i < view->cell_count; i++)
+        text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
+    if (text_ok(&ids))
+        sql = text_format("SELECT %s FROM comparison WHERE (a IN (%s) OR b IN (%s)) %s", columns,
+                          ids.data, ids.data, rest);
+    status = sql ? dossier_each_row(out, store, sql, 0, append, ret_rows, err)
+                 : error_set(err, STATUS_NO_MEMORY, "dossier: out of memory");
+    free(sql);
+    text_finish(&ids);
+    return status;
+}
+
+enum status dossier_comparisons(struct text *out, struct store *store, const struct view *view,
+                                size_t *ret_rows, struct error *err)
+{
+    struct text table;
+    enum status status;
+
+    text_init(&table);
+    *ret_rows = 0;
+    status = each_comparison(&table, store, view, COMPARISON_COLUMNS, "ORDER BY id",
+                             append_comparison, ret_rows, err);
+    if (status == STATUS_OK && *ret_rows > 0) {
+        text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Every comparison "
+                         "in this database that one of these results takes part in; the ratio is "
+                         "of times, b to a</caption><thead><tr>"
+                         "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
+                         "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
+                         "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Ratio"
+                         "</th><th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
+        text_append_bytes(out, table.data, table.length);
+        text_append(out, "</tbody></table></div>\n");
+    }
+    text_finish(&table);
+    return status;
+}
+
+enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,
+                              struct error *err)
+{
+    size_t rows = 0;
+    enum status status;
+
+    text_append(
+        out,
+        "<h2 id=\"decisions\">8. Decision rule</h2>\n"
+        "<p>Two results compare only where workload, protocol, precision, batch, scenario, arm and "
+        "data are the same and known. Then: <b>faster</b> or <b>slower</b> when the 95 % interval "
+        "of the ratio of times leaves out 1; <b>equivalent</b> when the 90 % interval lies within "
+        "the margin (two one-sided tests at 5 %), which wins where both hold; else "
+        "<b>inconclusive</b>, with what would settle it. The risk of calling two equal things "
+        "different is 5 %; that of calling things equivalent which differ by the margin is at most "
+        "5 %. Both are measured on series whose truth is known (README, calibration). A gate "
+        "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower by more "
+        "than "
+        "the margin, and decides nothing else. A reproduction is <b>reproduced</b> when equivalent "
+        "and <b>not reproduced</b> when faster or slower, by an interval widened by the spread "
+        "between "
+        "campaigns where three or more of the same result were stored before it.</p>\n");
+    status = dossier_comparisons(out, store, view, &rows, err);
+    if (rows == 0)
+        text_append(out, "<p>No comparison with these results was made in this database, so no "
+                         "decision is stated here.</p>\n");
+    return status;
+}
+
+/* ---- in short ---- */
+
+/* How many are told on the first page; all are counted there, and section 8 has each. */
+#define NEWEST_SHOWN 4
+#define NAMES_SHOWN 4
+
+/* `about`: what was asked of b, with a; `rule`: which answer comes when. %s: the margin. */
+static const struct decision_kind {
+    const char *kind, *name, *before, *between, *after, *rule;
+} decision_kinds[] = {
+    {"gate", "Gate", "Does ", " take longer than ", " by no more than %s?",
+     "passes when faster, or equivalent within %s; worse when slower by more than that; else "
+     "inconclusive"},
+    {"compare", "Comparison", "Does ", " differ in time from ", " by more than %s?",
+     "equivalent within %s; else faster or slower when the interval leaves out 1; else "
+     "inconclusive"},
+    {"ab", "Paired comparison", "Does ", " differ in time from ", " by more than %s?",
+     "equivalent within %s; else faster or slower when the interval leaves out 1; else "
+     "inconclusive"},
+    {"reproduce", "Reproduction", "Does ", ", the same again, agree with ", " within %s?",
+     "reproduced when equivalent within %s; not reproduced when the interval leaves out 1; else "
+     "inconclusive"},
+};
+
+static const struct verdict_words {
+    const char *kind, *verdict, *words, *class_name;
+} verdict_list[] = {
+    {"gate", "passes", "Passes", "good"},
+    {"gate", "worse", "Fails: the candidate is worse", "bad"},
+    {"gate", "not_comparable", "Refused: the two do not compare", "care"},
+    {"gate", "inconclusive", "Inconclusive: neither shown to hold nor to fail", "care"},
+    {"reproduce", "reproduced", "Reproduced", "good"},
+    {"reproduce", "not_reproduced", "Not reproduced", "bad"},
+    {"reproduce", "not_reproducible_here", "Not reproducible there", "care"},
+    {NULL, "faster", "Faster", ""},
+    {NULL, "slower", "Slower", ""},
+    {NULL, "equivalent", "Equivalent", ""},
+    {NULL, "inconclusive", "Inconclusive: what was measured does not settle it", "care"},
+    {NULL, "not_comparable", "The two do not compare", "care"},
+    {NULL, "none", "No verdict", "care"},
+};
+
+static const struct decision_kind *kind_of(const char *kind)
+{
+    for (size_t i = 0; i < sizeof(decision_kinds) / sizeof(decision_kinds[0]); i++)
+        if (kind && !strcmp(decision_kinds[i].kind, kind))
+            return &decision_kinds[i];
+    return NULL;
+}
+
+static const struct verdict_words *words_of(const char *kind, const char *verdict)
+{
+    for (size_t i = 0; kind && verdict && i < sizeof(verdict_list) / sizeof(verdict_list[0]); i++)
+        if (!strcmp(verdict_list[i].verdict, verdict) &&
+            (!verdict_list[i].kind || !strcmp(verdict_list[i].kind, kind)))
+            return &verdict_list[i];
+    return NULL;
+}
+
+/* One of the sentences above, with the margin in its place. */
+static void append_with_margin(struct text *out, const char *sentence, double margin)
+{
+    const char *place = strstr(sentence, "%s");
+
+    text_append_bytes(out, sentence, (size_t)(place - sentence));
+    if (isnan(margin))
+        text_append(out, "a margin that is not told");
+    else
+        text_append_format(out, "%.4g %%", 100 * margin);
+    text_append(out, place + 2);
+}
+
+static void append_id(struct text *out, const json_t *body, const char *member)
+{
+    text_append(out, "<code>");
+    html_known(out, json_string_value(json_object_get(body, member)));
+    text_append(out, "</code>");
+}
+
+/* "time b/a 0.747, 95 % interval 0.573 to 0.975", or why there is none. */
+static void append_number(struct text *out, const json_t *body, const json_t *numbers,
+                          const json_t *ratio)
+{
+    const double value = number_of(ratio, "value"), lo = number_of(ratio, "lo"),
+                 hi = number_of(ratio, "hi"), confidence = number_of(numbers, "confidence");
+    const int digits = isnan(lo) || isnan(hi) ? 4 : 1 + number_digits(value, lo, hi);
+    const json_t *pairs = json_object_get(numbers, "pairs");
+    char text[NUMBER_SIZE];
+
+    if (isnan(value)) {
+        text_append(out, "No number: ");
+        html_known(out, json_string_value(json_object_get(body, "reason")));
+        return;
+    }
+    text_append_format(out, "Time b/a <b>%s</b>, ", number_format_digits(value, digits, text));
+    if (isnan(lo) || isnan(hi) || isnan(confidence)) {
+        text_append(out, "without an interval");
+    } else {
+        text_append_format(out, "%.4g %% interval %s to ", 100 * confidence,
+                           number_format_digits(lo, digits, text));
+        text_append(out, number_format_digits(hi, digits, text));
+    }
+    if (json_is_integer(pairs))
+        text_append_format(out, "; %lld pairs", (long long)json_integer_value(pairs));
+    else
+        text_append(out, "; not paired: drift between the two is not controlled");
+}
+
+static void append_names(struct text *out, const json_t *list, const char *member, size_t most)
+{
+    const size_t count = json_array_size(list);
+
+    for (size_t i = 0; i < count && i < most; i++) {
+        const json_t *entry = json_array_get(list, i);
+
+        text_append(out, i ? ", " : "");
+        html_known(out, json_string_value(member ? json_object_get(entry, member) : entry));
+    }
+    if (count > most)
+        text_append_format(out, " and %zu more", count - most);
+}
+
+/* Why they do not compare, or what the comparison is about. */
+static void append_subject(struct text *out, const json_t *judgement)
+{
+    const json_t *factors = json_object_get(judgement, "factors");
+    const json_t *reasons = json_object_get(judgement, "reasons");
+
+    if (json_array_size(reasons) > 0) {
+        text_append(out, ". Not comparable: ");
+        append_names(out, reasons, NULL, NAMES_SHOWN);
+    } else if (json_array_size(factors) > 0) {
+        text_append(out, ". They differ in ");
+        append_names(out, factors, "factor", NAMES_SHOWN);
+        if (json_array_size(factors) > 1)
+            text_append(out, ", which it is put down to none of");
+    }
+    text_append(out, ".");
+}
+
+/* What should have been alike. */
+static void append_conditions(struct text *out, const json_t *judgement)
+{
+    const json_t *except = json_object_get(judgement, "except");
+    const bool one = json_array_size(except) == 1;
+
+    if (json_array_size(except) == 0)
+        return;
+    text_append_format(out,
+                       "<details><summary>%zu condition%s that should be alike differ%s or %s not "
+                       "known</summary><p class=\"wrap soft\">",
+                       json_array_size(except), one ? "" : "s", one ? "s" : "", one ? "is" : "are");
+    append_names(out, except, NULL, json_array_size(except));
+    text_append(out, "</p></details>\n");
+}
+
+static void append_question(struct text *out, const struct decision_kind *kind, const json_t *body,
+                            double margin)
+{
+    text_append(out, "<p>");
+    text_append(out, kind ? kind->before : "Of ");
+    append_id(out, body, "b");
+    text_append(out, " (b)");
+    text_append(out, kind ? kind->between : " and ");
+    append_id(out, body, "a");
+    text_append(out, " (a)");
+    if (kind)
+        append_with_margin(out, kind->after, margin);
+    text_append(out, "</p>\n");
+}
+
+/* Of COMPARISON_COLUMNS. */
+static void append_decision(struct text *out, sqlite3_stmt *row)
+{
+    const struct view_count at = {true, sqlite3_column_int64(row, 0)};
+    const char *kind_name = dossier_column(row, 1), *verdict = dossier_column(row, 2);
+    const struct decision_kind *kind = kind_of(kind_name);
+    const struct verdict_words *words = words_of(kind_name, verdict);
+    json_t *body = body_of(row);
+    const json_t *numbers = json_object_get(body, "comparison");
+    const json_t *reproduce = json_object_get(body, "reproduce");
+    const json_t *gate = json_object_get(body, "gate");
+    const double margin = number_of(reproduce ? reproduce : gate ? gate : numbers, "margin");
+
+    text_append_format(out, "<div class=\"decision %s\">\n", words ? words->class_name : "");
+    append_question(out, kind, body, margin);
+    text_append(out, "<p class=\"answer\"><b>");
+    if (words)
+        text_append(out, words->words);
+    else
+        html_known(out, verdict);
+    text_append_format(out, "</b> <span class=\"soft\">%s, ", kind ? kind->name : "Decision");
+    html_time(out, &at, " UTC");
+    text_append(out, "</span></p>\n<p>");
+    append_number(out, body, numbers, json_object_get(reproduce ? reproduce : numbers, "ratio"));
+    append_subject(out, json_object_get(body, "comparability"));
+    text_append(out, "</p>\n");
+    if (kind) {
+        text_append(out, "<p class=\"soft\">Rule: ");
+        append_with_margin(out, kind->rule, margin);
+        text_append(out, "; <a href=\"#decisions\">its risks</a>.</p>\n");
+    }
+    append_conditions(out, json_object_get(body, "comparability"));
+    text_append(out, "</div>\n");
+    json_decref(body);
+}
+
+/* columns: 0 kind, 1 verdict, 2 how many */
+static void append_tally(struct text *out, sqlite3_stmt *row)
+{
+    const struct decision_kind *kind = kind_of(dossier_column(row, 0));
+    const char *verdict = dossier_column(row, 1);
+
+    text_append_format(out, "%s%lld ", out->length ? ", " : "",
+                       (long long)sqlite3_column_int64(row, 2));
+    if (kind)
+        text_append(out, kind->kind);
+    else
+        html_known(out, dossier_column(row, 0));
+    text_append(out, ": ");
+    for (const char *c = verdict ? verdict : "?"; *c; c++)
+        escape_html_bytes(out, *c == '_' ? " " : c, 1);
+}
+
+static enum status append_newest(struct text *out, struct store *store, const struct view *view,
+                                 size_t *ret_rows, struct error *err)
+{
+    struct text tally;
+    size_t kinds = 0, shown = 0;
+    char rest[64];
+    enum status status;
+
+    text_init(&tally);
+    status = each_comparison(&tally, store, view, "kind, verdict, count(*)",
+                             "GROUP BY kind, verdict ORDER BY min(id)", append_tally, &kinds, err);
+    snprintf(rest, sizeof(rest), "ORDER BY id DESC LIMIT %d", NEWEST_SHOWN);
+    if (status == STATUS_OK)
+        status = each_comparison(out, store, view, COMPARISON_COLUMNS, rest, append_decision,
+                                 &shown, err);
+    if (status == STATUS_OK && shown > 1) {
+        text_append(out, "<p class=\"soft\">All that are recorded: ");
+        text_append_bytes(out, tally.data, tally.length);
+        text_append(
+            out,
+            shown == NEWEST_SHOWN
+                ? "; the newest stand here, <a href=\"#decisions\">each in section 8</a>.</p>\n"
+                : ".</p>\n");
+    }
+    out->failed = out->failed || tally.failed;
+    text_finish(&tally);
+    *ret_rows = shown;
+    return status;
+}
+
+/* Each question once, of all plans that state one. */
+static void append_questions(struct text *out, const struct view *view)
+{
+    for (size_t i = 0; i < view->campaign_count; i++) {
+        const char *question = view->campaigns[i].question;
+        bool asked = question == NULL;
+
+        for (size_t k = 0; k < i && !asked; k++)
+            asked = view->campaigns[k].question && !strcmp(view->campaigns[k].question, question);
+        if (asked)
+            continue;
+        text_append(out, "<p class=\"wrap\">Asked: <b>");
+        escape_html(out, question);
+        text_append(out, "</b></p>\n");
+    }
+}
+
+enum status dossier_decided(struct text *out, struct store *store, const struct view *view,
+                            struct error *err)
+{
+    size_t rows = 0;
+    enum status status;
+
+    append_questions(out, view);
+    status = append_newest(out, store, view, &rows, err);
+    if (status == STATUS_OK && rows == 0)
+        text_append(out,
+                    "<div class=\"decision\"><p class=\"answer\"><b>No decision is recorded</b>"
+                    "</p>\n<p>Nothing in this database compares one of these results with "
+                    "another: the figures stand by themselves (<code>assay gate</code>, "
+                    "<code>assay compare --record</code>, <code>assay reproduce</code>).</p>"
+                    "</div>\n");
+    return status;
+}
