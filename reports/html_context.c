@@ -114,11 +114,36 @@ static void append_duration_clause(struct text *out, const json_t *protocol, con
     html_fact_end(out);
 }
 
+static bool product_words(const struct view_cell *cell, struct text *out)
+{
+    struct view_product product;
+
+    if (!view_product(cell, &product))
+        return false;
+    view_product_words(&product, out);
+    return true;
+}
+
+/* A fact, where there are words for it. */
+static void append_phrase(struct text *out, const struct view_cell *cell, const char *label,
+                          bool (*words_of)(const struct view_cell *, struct text *))
+{
+    struct text words;
+
+    text_init(&words);
+    if (words_of(cell, &words)) {
+        html_fact_begin(out, label);
+        html_known(out, words.data);
+        html_fact_end(out);
+    }
+    out->failed |= words.failed;
+    text_finish(&words);
+}
+
 static void append_protocol(struct text *out, const struct view_cell *cell,
                             const struct html_appendix *appendix)
 {
     const json_t *json = cell->protocol_json;
-    struct view_product product;
 
     text_append(out, "<section><h4>How</h4><dl>\n");
     html_fact_begin(out, "Protocol");
@@ -150,29 +175,9 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
     html_fact_begin(out, "Arm");
     html_known(out, cell->arm);
     html_fact_end(out);
-    if (view_product(cell, &product)) {
-        struct text words;
-
-        text_init(&words);
-        view_product_words(&product, &words);
-        html_fact_begin(out, "Matrix products");
-        html_known(out, words.data);
-        html_fact_end(out);
-        out->failed |= words.failed;
-        text_finish(&words);
-    }
-    for (size_t i = 0; i < view_phrase_count; ++i) {
-        struct text words;
-
-        text_init(&words);
-        if (view_phrases[i].words(cell, &words)) {
-            html_fact_begin(out, view_phrases[i].title);
-            html_known(out, words.data);
-            html_fact_end(out);
-        }
-        out->failed |= words.failed;
-        text_finish(&words);
-    }
+    append_phrase(out, cell, "Matrix products", product_words);
+    for (size_t i = 0; i < view_phrase_count; ++i)
+        append_phrase(out, cell, view_phrases[i].title, view_phrases[i].words);
     html_fact_begin(out, "Seed of the data");
     html_known(out, cell->seed);
     html_fact_end(out);
