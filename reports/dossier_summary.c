@@ -1,7 +1,7 @@
 /*
- * The first page of a dossier, for whoever reads no further: what was asked and decided, each figure
- * with its interval in its own unit, what stands against it, and who vouches for it. Everything here
- * is told in full below.
+ * The first page of a dossier, for whoever reads no further: what was asked and decided, each
+ * figure with its interval in its own unit, what stands against it, and who vouches for it.
+ * Everything here is told in full below.
  */
 #include <sqlite3.h>
 #include <string.h>

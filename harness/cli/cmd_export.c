@@ -161,7 +161,7 @@ static int export_selected(const struct command_line *line, struct store *store,
         else
             log_info("%s holds %zu results as %s", path, selection.count, format->name);
     } else if (export_write(store, format, &request, stdout, &err) != STATUS_OK) {
-        result = command_fail(&err);
+        result = output_fail(&err);
     }
 done:
     key_finish(&key);

@@ -96,7 +96,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     if (command_has(line, KEY_IDS)) {
         json_array_foreach(rows, i, row)
             puts(json_string_value(json_object_get(row, "id")));
-        result = fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
+        result = output_flush();
     } else {
         result = show_table(store, rows, &filter);
     }

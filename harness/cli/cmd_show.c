@@ -19,8 +19,8 @@ static int show_series(struct store *store, int64_t cell)
     struct error err = ERROR_INIT;
 
     if (csv_export_samples(store, cell, stdout, &err) != STATUS_OK)
-        return command_fail(&err);
-    return fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
+        return output_fail(&err);
+    return output_flush();
 }
 
 /* What a tool said of the machine, byte by byte. */
@@ -28,13 +28,12 @@ static int show_dump(struct store *store, int64_t cell, const char *tool)
 {
     struct error err = ERROR_INIT;
     char *text;
-    int printed;
 
     if (store_load_dump(store, cell, tool, &text, &err) != STATUS_OK)
         return command_fail(&err);
-    printed = fputs(text, stdout);
+    fputs(text, stdout);
     free(text);
-    return printed >= 0 && fflush(stdout) == 0 ? ASSAY_EXIT_OK : ASSAY_EXIT_SYSTEM;
+    return output_flush();
 }
 
 static int show(const struct command_line *line, struct store *store, void *context)

@@ -52,6 +52,12 @@ static int explain_unknown(const char *name)
     return ASSAY_EXIT_USAGE;
 }
 
+/* What was written by the way must have arrived, too. */
+static int finish(int result)
+{
+    return result == ASSAY_EXIT_OK ? output_flush() : result;
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command;
@@ -59,6 +65,7 @@ int main(int argc, char **argv)
     /* Widths of characters follow the locale; numbers must not: C's stay. */
     if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1)
         setlocale(LC_CTYPE, "C.UTF-8");
+    /* A worker that died and a reader that left are seen where they are written to. */
     signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {
         print(manual_append_overview);
@@ -79,12 +86,12 @@ int main(int argc, char **argv)
         if (!command)
             return explain_unknown(argv[2]);
         argv[2] = help;
-        return command_main(command, argc - 1, argv + 1);
+        return finish(command_main(command, argc - 1, argv + 1));
     }
     if (!strcmp(argv[1], "help"))
         return print(manual_append_overview);
     command = find(argv[1]);
     if (!command)
         return explain_unknown(argv[1]);
-    return command_main(command, argc - 1, argv + 1);
+    return finish(command_main(command, argc - 1, argv + 1));
 }

@@ -1,6 +1,7 @@
 #include "harness/cli/output.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +12,31 @@
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 
+/* The kernel says so of a pipe and a socket whose other end is closed, whatever errno is by now. */
+static bool reader_left(void)
+{
+    struct pollfd fd = {.fd = STDOUT_FILENO};
+
+    return ferror(stdout) && poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR);
+}
+
 int output_flush(void)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    int why = errno; /* of a write before this one, where ferror tells of one */
+
+    if (fflush(stdout) != 0)
+        why = errno;
+    else if (!ferror(stdout))
         return ASSAY_EXIT_OK;
-    if (errno != EPIPE)
-        log_error("standard output: %s", strerror(errno));
+    if (reader_left())
+        return ASSAY_EXIT_OK;
+    log_error("standard output: %s", strerror(why ? why : EIO));
     return ASSAY_EXIT_SYSTEM;
+}
+
+int output_fail(const struct error *err)
+{
+    return reader_left() ? ASSAY_EXIT_OK : command_fail(err);
 }
 
 int output_json(json_t *json)
@@ -25,6 +44,8 @@ int output_json(json_t *json)
     int failed = json ? json_dumpf(json, stdout, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
 
     json_decref(json);
+    if (failed && reader_left())
+        return ASSAY_EXIT_OK;
     if (failed) {
         log_error("the result could not be written as JSON (%s)",
                   json ? strerror(errno) : "no memory");

@@ -6,12 +6,13 @@
 
 #include <jansson.h>
 
+#include "harness/core/status.h"
 #include "harness/core/text.h"
 
 /* Writes the object, indented by two, and a newline; takes the reference. Returns an exit status. */
 int output_json(json_t *json);
 
-/* Writes and frees the text. Returns an exit status: a full disk or closed pipe is not silent. */
+/* Writes and frees the text. Returns an exit status: a full disk is not silent. */
 int output_text(struct text *text);
 
 /*
@@ -37,8 +38,14 @@ void output_wrapped(struct text *out, const char *string, size_t from, size_t to
 void output_hanging(struct text *out, const char *lead, const char *string, size_t indent,
                     size_t to);
 
-/* Flushes standard output. Returns an exit status; a closed pipe is not said. */
+/*
+ * Flushes standard output. Returns an exit status. A reader that closed the pipe has read enough,
+ * which is no error: what else the command does goes on, and its status stays its own.
+ */
 int output_flush(void);
+
+/* As command_fail, of what was being written to standard output; says nothing of a closed pipe. */
+int output_fail(const struct error *err);
 
 /* Columns to lay out for: the terminal's, else $COLUMNS, else 80. */
 size_t output_columns(void);
