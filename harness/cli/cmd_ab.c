@@ -155,7 +155,7 @@ const struct command command_ab = {
         "loader, libraries and drivers; needs privilege).\n"
         "\n"
         "  assay ab triad --b root=/srv/trixie --pairs 10\n"
-        "  assay ab triad --a env:POCL_MAX_PTHREAD_COUNT=1 --b env:POCL_MAX_PTHREAD_COUNT=2",
+        "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,

@@ -148,7 +148,7 @@ const struct command command_bundle = {
             "takes it into another database. What is withheld leaves a salted commitment behind: "
             "the proofs hold, and nobody can guess the value.\n"
             "\n"
-            "  assay bundle 9f2c41aa -o offer.assay --withhold host.name --withhold device.uuid",
+            "  assay bundle 9f2c41aa -o offer.assay --withhold host.name",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_QUIET,
     .arguments_min = 1,

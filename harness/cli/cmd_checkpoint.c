@@ -149,8 +149,8 @@ const struct command command_checkpoint = {
             "stamp comes from an authority:\n"
             "\n"
             "  openssl ts -query -digest ROOT -sha256 -cert -out query.tsq\n"
-            "  curl -H 'Content-Type: application/timestamp-query' --data-binary @query.tsq URL > "
-            "reply.tsr\n"
+            "  curl -H 'Content-Type: application/timestamp-query' \\\n"
+            "       --data-binary @query.tsq URL > reply.tsr\n"
             "  assay checkpoint --timestamp-token reply.tsr",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,

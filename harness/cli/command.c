@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backends/backend.h"
+#include "harness/cli/help.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
@@ -96,7 +97,7 @@ static error_t parse_key(int key, char *value, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        for (unsigned groups = command->groups, i = 0; groups; groups &= groups - 1, i++)
+        for (size_t i = 0; state->root_argp->children[i].argp; i++)
             state->child_inputs[i] = line;
         return 0;
     case ARGP_KEY_ARG:
@@ -130,6 +131,25 @@ static error_t parse_group_key(int key, char *value, struct argp_state *state)
     if (key < KEY_DB || key > KEY_QUIET)
         return ARGP_ERR_UNKNOWN;
     return parse_key(key, value, state);
+}
+
+static error_t parse_help_key(int key, char *value, struct argp_state *state)
+{
+    const struct command_line *line = state->input;
+    struct text out;
+
+    (void)value;
+    switch (key) {
+    case KEY_HELP:
+        text_init(&out);
+        help_append(&out, line->command);
+        exit(output_text(&out));
+    case KEY_USAGE:
+        argp_state_help(state, stdout, ARGP_HELP_USAGE);
+        exit(output_flush());
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
 }
 
 /* Taken before argp moves the words. */
@@ -177,10 +197,11 @@ static size_t add_names(const struct argp_option *option, const char **names, si
 static bool has_unknown_option(const struct command *command, int argc, char **argv)
 {
     enum { NAMES_MAX = 64 };
-    const char *names[NAMES_MAX] = {"help", "usage"};
-    size_t count = add_names(command->options, names, 2, NAMES_MAX);
+    const char *names[NAMES_MAX];
+    size_t count = add_names(help_group_options(), names, 0, NAMES_MAX);
 
-    for (int i = 0; i < 4; i++)
+    count = add_names(command->options, names, count, NAMES_MAX);
+    for (int i = 0; i < GROUP_COUNT; i++)
         if (command->groups & (1u << i))
             count = add_names(command_group_options(1u << i), names, count, NAMES_MAX);
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -208,19 +229,16 @@ static bool has_unknown_option(const struct command *command, int argc, char **a
 
 int command_main(const struct command *command, int argc, char **argv)
 {
-    enum { GROUPS = 4 };
-    struct argp groups[GROUPS] = {{0}};
-    struct argp_child children[GROUPS + 1] = {{0}};
+    struct argp groups[GROUP_COUNT + 1] = {{0}};
+    struct argp_child children[GROUP_COUNT + 2] = {{0}};
     struct command_line line = {.command = command, .text = call_text(command, argc, argv)};
-    char *text = text_format("%s\v%s", command->summary, command->text ? command->text : "");
     char name[128];
     struct argp argp = {
-        command->options, parse_key, command->arguments, text, children, NULL, NULL};
-    static char help[] = "--help";
+        command->options, parse_key, command->arguments, NULL, children, NULL, NULL};
     size_t count = 0;
     int result;
 
-    for (int i = 0; i < GROUPS; i++) {
+    for (int i = 0; i < GROUP_COUNT; i++) {
         if (!(command->groups & (1u << i)))
             continue;
         groups[count] =
@@ -228,13 +246,12 @@ int command_main(const struct command *command, int argc, char **argv)
         children[count] = (struct argp_child){&groups[count], 0, NULL, 0};
         count++;
     }
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "-h") == 0)
-            argv[i] = help;
+    groups[count] = (struct argp){.options = help_group_options(), .parser = parse_help_key};
+    children[count].argp = &groups[count];
     line.options = calloc((size_t)argc + 1, sizeof(*line.options));
     line.arguments = calloc((size_t)argc + 1, sizeof(*line.arguments));
     snprintf(name, sizeof(name), "assay %s", command->name);
-    if (!line.options || !line.arguments || !line.text || !text) {
+    if (!line.options || !line.arguments || !line.text) {
         log_error("no memory");
         result = ASSAY_EXIT_SYSTEM;
     } else if (has_unknown_option(command, argc, argv)) {
@@ -246,7 +263,7 @@ int command_main(const struct command *command, int argc, char **argv)
 
         argv[0] = name;
         argp_err_exit_status = ASSAY_EXIT_USAGE;
-        if (argp_parse(&argp, argc, argv, 0, NULL, &line) == 0) {
+        if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &line) == 0) {
             argv[0] = program;
             result = check_variables(command, &err) == STATUS_OK ? command->run(&line)
                                                                  : command_fail(&err);
@@ -258,7 +275,6 @@ int command_main(const struct command *command, int argc, char **argv)
     free(line.options);
     free(line.arguments);
     free(line.text);
-    free(text);
     return result;
 }
 

@@ -35,6 +35,7 @@ enum command_group {
     GROUP_STACK = 1 << 2,  /* --lib */
     GROUP_QUIET = 1 << 3,  /* --quiet */
 };
+#define GROUP_COUNT 4
 
 struct command_line;
 

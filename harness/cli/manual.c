@@ -121,7 +121,7 @@ static void append_roff_command(struct text *out, const struct command *command)
         append_roff_text(out, command->text);
     }
     append_roff_options(out, command->options);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < GROUP_COUNT; i++)
         if (command->groups & (1u << i))
             append_roff_options(out, command_group_options(1u << i));
 }
@@ -180,10 +180,10 @@ void manual_append_completion(struct text *out)
     for (size_t i = 0; i < count; i++) {
         if (commands[i]->hidden)
             continue;
-        text_append_format(out, "    %s) kind=%s options=\"--help", commands[i]->name,
+        text_append_format(out, "    %s) kind=%s options=\"--help --usage", commands[i]->name,
                            commands[i]->completes ? commands[i]->completes : "none");
         append_words(out, commands[i]->options);
-        for (int g = 0; g < 4; g++)
+        for (int g = 0; g < GROUP_COUNT; g++)
             if (commands[i]->groups & (1u << g))
                 append_words(out, command_group_options(1u << g));
         text_append_format(out, "\" words=\"%s\" ;;\n",

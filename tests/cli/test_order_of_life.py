@@ -43,8 +43,6 @@ class Words(CliTest):
         page = self.assay("--manual").out
         completion = self.assay("--completion").out
         for option in re.findall(r"--([a-z-]+)", self.assay("run", "--help").out):
-            if option in ("usage", "version"):
-                continue
             self.assertIn(f"--{option}", completion)
             if option != "help":
                 self.assertIn("\\-\\-" + option.replace("-", "\\-"), page)

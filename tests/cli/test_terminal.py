@@ -1,6 +1,7 @@
 """What commands write on a terminal: lines end at words before its edge, and nothing is lost."""
 
 import os
+import re
 import sys
 import unittest
 
@@ -15,6 +16,40 @@ class Terminal(CliTest):
                           ("describe", "first-look")):
                 with self.subTest(columns=columns, words=words):
                     self.assert_lines_end_at_words(columns, *words)
+
+    def commands(self):
+        names = re.findall(r"^    ([a-z]+)\) kind=", self.assay("--completion").out, re.M)
+        self.assertGreater(len(names), 15)
+        return names
+
+    def test_help(self):
+        """Options and paragraphs end before the edge; an example, to be copied, is never broken."""
+        examples, rows = 0, {80: 0, 120: 0}
+        for name in self.commands():
+            lines = {columns: self.lines_on_terminal(columns, name, "--help") for columns in (80, 120)}
+            with self.subTest(command=name):
+                words = [" ".join(line).split() for line in lines.values()]
+                self.assertEqual(words[0], words[1])
+                for columns, shown in lines.items():
+                    self.assertLessEqual(max(map(len, shown)), columns)
+                    rows[columns] += len(shown)
+                written = re.search(r"\.SS assay %s( .*)?\n(.*?)(?=\n\.S[SH])" % name,
+                                    self.assay("--manual").out, re.S).group(2)
+                for block in re.findall(r"(?s)\.nf\n(.*?)\n\.fi", written):
+                    block = block.replace("\\-", "-").replace("\\e", "\\").split("\n")
+                    examples += len(block)
+                    for shown in lines.values():
+                        at = shown.index(block[0])
+                        self.assertEqual(shown[at:at + len(block)], block)
+        self.assertGreater(examples, 5)
+        self.assertLess(rows[120], rows[80])
+
+    def test_usage(self):
+        for word in ("--usage", "--usa"):
+            call = self.assay("run", word)
+            self.assertEqual((call.status, call.err), (0, ""))
+            self.assertIn("Usage: assay run [", call.out)
+            self.assertIn("[--precision=LIST]", call.out)
 
     def test_a_value_goes_on_under_its_column(self):
         lines = self.assert_lines_end_at_words(60, "describe", "standard")
