@@ -27,7 +27,9 @@ static enum status read_up_to(const char *path, size_t max, struct text *content
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            status = error_set_errno(err, errno, "%s", path);
+            status = errno == EISDIR ? error_set(err, STATUS_INVALID,
+                                                 "%s: is a folder; name a file in it", path)
+                                     : error_set_errno(err, errno, "%s", path);
             break;
         }
         if (got == 0)
