@@ -247,6 +247,8 @@ const char *view_no_headline_reason(const struct view_cell *cell);
 const char *view_verdict_words(const struct view_cell *cell);
 /* The same of a verdict's name; NULL for NULL. */
 const char *view_verdict_translate(const char *verdict);
+/* Whether there are words for it. */
+bool view_verdict_known(const char *verdict);
 
 /*
  * The entry of `series_rows` for a channel of a trial's telemetry ("device", "power_mw"); NULL: it has

@@ -245,7 +245,7 @@ const char *view_no_headline_reason(const struct view_cell *cell)
     return estimate->iteration_ns.has_value ? NULL : "the estimate gives no value";
 }
 
-const char *view_verdict_translate(const char *verdict)
+static const char *words_of(const char *verdict)
 {
     static const struct {
         const char *verdict, *words;
@@ -262,7 +262,19 @@ const char *view_verdict_translate(const char *verdict)
     for (size_t i = 0; verdict && i < sizeof(words) / sizeof(words[0]); ++i)
         if (strcmp(words[i].verdict, verdict) == 0)
             return words[i].words;
-    return verdict ? "unknown verdict" : NULL;
+    return NULL;
+}
+
+bool view_verdict_known(const char *verdict)
+{
+    return words_of(verdict) != NULL;
+}
+
+const char *view_verdict_translate(const char *verdict)
+{
+    const char *words = words_of(verdict);
+
+    return words || !verdict ? words : "unknown verdict";
 }
 
 const char *view_verdict_words(const struct view_cell *cell)

@@ -96,6 +96,36 @@ static json_t *left_out_json(const struct view_cell *cell)
     return list;
 }
 
+void comparison_reason_append(struct text *out, const char *reason)
+{
+    if (view_verdict_known(reason)) {
+        text_append(out, view_verdict_translate(reason));
+        return;
+    }
+    for (const char *c = reason ? reason : "?"; *c; c++)
+        text_append_printable(out, *c == '_' ? " " : c, 1);
+}
+
+void comparison_dropped_append(struct text *out, const char *dropped)
+{
+    while (*dropped) {
+        const char *arm = strstr(dropped, ": "), *end;
+        char *reason;
+
+        if (arm && (arm[2] == 'a' || arm[2] == 'b') && arm[3] == ' ') {
+            end = arm + 4 + strcspn(arm + 4, ";");
+            reason = strndup(arm + 4, (size_t)(end - arm - 4));
+            text_append_bytes(out, dropped, (size_t)(arm + 4 - dropped));
+            comparison_reason_append(out, reason);
+            free(reason);
+        } else {
+            end = arm ? arm + 2 : dropped + strlen(dropped);
+            text_append_printable(out, dropped, (size_t)(end - dropped));
+        }
+        dropped = end;
+    }
+}
+
 static void append_left_out(struct text *out, const struct view_cell *cell, size_t count)
 {
     const char *before = "";
@@ -112,7 +142,7 @@ static void append_left_out(struct text *out, const struct view_cell *cell, size
         if (!why)
             continue;
         text_append_format(out, "%s trial %lld (", before, (long long)trial->number);
-        append_word(out, trial->ok && trial->verdict ? view_verdict_translate(why) : why);
+        comparison_reason_append(out, why);
         text_append_char(out, ')');
         before = ",";
     }

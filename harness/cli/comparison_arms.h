@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "harness/core/text.h"
 #include "results/store.h"
 
 struct comparison_arms {
@@ -17,6 +18,14 @@ struct comparison_arms {
      */
     json_t *json;
 };
+
+/*
+ * A reason for which a trial does not count ("no_steady_state", "check_failed"), in words; and a
+ * list of pairs that do not, as struct pairs has it ("pair 3: a no_steady_state; pair 7: b
+ * crashed").
+ */
+void comparison_reason_append(struct text *out, const char *reason);
+void comparison_dropped_append(struct text *out, const char *dropped);
 
 /* Of these rows of `cell`. Finish with comparison_arms_finish. */
 enum status comparison_arms_load(struct store *store, const int64_t cells[2],

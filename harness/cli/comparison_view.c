@@ -318,6 +318,13 @@ static void append_fields(struct text *out, const json_t *judgement)
     }
 }
 
+static void append_told(struct text *out, const char *lead, const char *told)
+{
+    text_append(out, lead);
+    comparison_dropped_append(out, told);
+    text_append_char(out, '\n');
+}
+
 static void append_view(struct text *out, const struct comparison_view *view, bool explain)
 {
     const char *verdict = member(view->judgement, "verdict");
@@ -332,9 +339,9 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
     if (view->numbers)
         append_numbers(out, view->numbers);
     else if (view->why_no_numbers)
-        text_append_format(out, "No numbers: %s\n", view->why_no_numbers);
+        append_told(out, "No numbers: ", view->why_no_numbers);
     if (view->note)
-        text_append_format(out, "%s\n", view->note);
+        append_told(out, "", view->note);
     if (strcmp(verdict, "not_comparable")) {
         append_attribution(out, view->judgement, view->numbers && view->numbers->differs);
         append_separating_runs(out, view->judgement);

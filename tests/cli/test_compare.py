@@ -428,6 +428,19 @@ class Compare(CliTest):
         ((body,),) = self.query("SELECT body FROM comparison")
         self.assertNotIn("arms", json.loads(body))
 
+    def test_pairs_that_do_not_count_are_told_in_words(self):
+        """What is stored keeps its identifiers."""
+        once = self.write("once", "")
+        call = self.assay("ab", "synthetic", *self.short(), "--pairs", "5", "--db", self.db,
+                          "--a", "env:ASSAY_NULL=launch_ns=200000,seed=1",
+                          "--b", f"env:ASSAY_NULL=launch_ns=200000,seed=1,fault=oom@1,once={once}")
+        self.assertEqual(call.status, 1, call.err)
+        told = self.assay("compare", "last", "--db", self.db)
+        self.assertRegex(told.out, r"\d of 5 pairs count; dropped: .*pair \d: b device memory")
+        self.assertNotIn("device_memory", told.out)
+        ((body,),) = self.query("SELECT body FROM comparison")
+        self.assertRegex(json.loads(body)["note"], r"pair \d: b device_memory")
+
     def test_gate_of_a_result_with_itself(self):
         """After a run that failed, `last` is the baseline: that must not pass."""
         a = self.measure()
