@@ -320,6 +320,73 @@ static bool cells_stand(sqlite3_stmt *row, const char *kind, const json_t *body)
     return stand;
 }
 
+static bool is_unknown(const json_t *field)
+{
+    const char *state = json_string_value(json_object_get(field, "state"));
+
+    return state && !strcmp(state, "unknown");
+}
+
+/*
+ * Takes the fields that are not known any more out of both judgements, and names them: of all
+ * others a difference stays one.
+ */
+static void take_out_withheld(json_t *stored, json_t *again, struct text *names)
+{
+    json_t *lists[] = {json_object_get(json_object_get(stored, "comparability"), "fields"),
+                       json_object_get(json_object_get(again, "comparability"), "fields")};
+
+    for (size_t i = json_array_size(lists[0]); i-- > 0;) {
+        const json_t *field = json_array_get(lists[0], i);
+        const char *name = json_string_value(json_object_get(field, "field"));
+        size_t k = 0;
+
+        while (k < json_array_size(lists[1]) &&
+               !json_equal(json_object_get(json_array_get(lists[1], k), "field"),
+                           json_object_get(field, "field")))
+            k++;
+        if (!name || json_equal(field, json_array_get(lists[1], k)) ||
+            (k < json_array_size(lists[1]) && !is_unknown(json_array_get(lists[1], k))))
+            continue;
+        text_append(names, names->length ? ", " : "");
+        text_append_printable(names, name, strlen(name));
+        json_array_remove(lists[1], k);
+        json_array_remove(lists[0], i);
+    }
+}
+
+/* Which fields of the judgement are another without what is withheld, and whether all else follows.
+ */
+static void tell_withheld(struct verify *verify, const char *key, const json_t *body,
+                          const json_t *again, const struct error *why)
+{
+    json_t *stored = json_deep_copy(body), *made = json_deep_copy(again);
+    struct text names;
+    bool follows;
+
+    text_init(&names);
+    if (again)
+        take_out_withheld(stored, made, &names);
+    follows = text_ok(&names) && names.length > 0 && close_enough(stored, made);
+    verify->summary->comparisons += follows;
+    if (follows)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
+                    "was worked out again but for what is withheld and decides nothing: %s",
+                    names.data);
+    else if (text_ok(&names) && names.length > 0)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
+                    "cannot be worked out again without what is withheld: %s; ask for a bundle "
+                    "that shows it",
+                    names.data);
+    else
+        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
+                    "cannot be worked out again without what is withheld%s%s",
+                    why->message[0] ? ": " : "", why->message);
+    text_finish(&names);
+    json_decref(stored);
+    json_decref(made);
+}
+
 static bool holds_withheld(struct verify *verify)
 {
     return verify->summary->schema_version >= 5 &&
@@ -387,9 +454,7 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row)
     else if (likeness != DIFFERENT)
         verify->summary->comparisons++;
     else if (body && !numbers_differ(body, again) && holds_withheld(verify))
-        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                    "cannot be worked out again without what is withheld%s%s",
-                    err.message[0] ? ": " : "", err.message);
+        tell_withheld(verify, key, body, again, &err);
     else
         verify_tell(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
                     "does not follow from what is stored%s%s", err.message[0] ? ": " : "",
