@@ -296,6 +296,14 @@ enum status store_pending_trials(struct store *store, int64_t campaign, struct s
                                  size_t *ret_count, struct error *err);
 
 /*
+ * How long the newest trials lasted, in nanoseconds, that ended well, were measured here (not taken
+ * in from a bundle), and whose cell is that of `message`, the body of the worker's "trial" message:
+ * declarations, precision, batch, scenario, arm and device. Newest first, at most `capacity`.
+ */
+enum status store_trial_durations(struct store *store, const json_t *message, int64_t *ret,
+                                  size_t capacity, size_t *ret_count, struct error *err);
+
+/*
  * Gives every trial of the campaign that has no end the end "crashed", marked as the harness's own
  * end and not the worker's. For --resume alone: nobody else may be running the campaign.
  */

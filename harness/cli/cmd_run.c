@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/interrupt.h"
@@ -156,16 +157,66 @@ static enum status read_request(const struct command_line *line, struct request 
     return status;
 }
 
+static enum status expect(const struct command_line *line, struct store *store,
+                          const struct plan *plan, struct expected *ret, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < plan->cell_count && status == STATUS_OK; i++) {
+        json_t *message = plan_trial_json(plan, &plan->cells[i]);
+        struct expected_trial trial;
+        size_t trials = 0;
+
+        for (size_t k = 0; k < plan->order_count; k++)
+            trials += plan->order[k] == i;
+        status = message ? expected_trial_of(store, message, &trial, err)
+                         : error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+        if (status == STATUS_OK)
+            expected_add(ret, &trial, trials);
+        json_decref(message);
+    }
+    if (command_has(line, KEY_DOCTOR) && plan->protocol.doctor_jitter_ns < JITTER_NS)
+        expected_add_before(ret, JITTER_NS);
+    else
+        expected_add_before(ret, plan->protocol.doctor_jitter_ns);
+    return status;
+}
+
+/* A database that is not there, or held, knows of no trials before. */
+static enum status expect_from_stored(const struct command_line *line, const struct plan *plan,
+                                      struct expected *ret, struct error *err)
+{
+    struct store *store = NULL;
+    enum status status;
+
+    if (access(command_database(line), F_OK) == 0)
+        store_open(command_database(line), STORE_READ, 0, &store, NULL);
+    status = expect(line, store, plan, ret, err);
+    store_close(store);
+    return status;
+}
+
 static int show_plan(const struct command_line *line, const struct plan *plan)
 {
-    struct text out;
+    struct expected expected = {0};
+    struct error err = ERROR_INIT;
+    struct text out, sentence;
 
-    if (command_has(line, KEY_JSON))
-        return output_json(json_incref(plan->json));
+    if (expect_from_stored(line, plan, &expected, &err) != STATUS_OK)
+        return command_fail(&err);
+    if (command_has(line, KEY_JSON)) {
+        json_t *shown = json_copy(plan->json);
+
+        json_object_set_new(shown, "expected", expected_json(&expected));
+        return output_json(shown);
+    }
     text_init(&out);
-    text_append_format(&out, "%zu cell%s, %zu trial%s under protocol %s; nothing was run\n\n",
-                       plan->cell_count, plan->cell_count == 1 ? "" : "s", plan->order_count,
-                       plan->order_count == 1 ? "" : "s", plan->protocol.name);
+    text_init(&sentence);
+    expected_append(&sentence, &expected);
+    text_append_format(&sentence, "; under protocol %s. Nothing was run.", plan->protocol.name);
+    output_wrapped(&out, text_ok(&sentence) ? sentence.data : "", 0, output_columns());
+    text_finish(&sentence);
+    text_append_char(&out, '\n');
     for (size_t i = 0; i < plan->cell_count; i++) {
         char *label = plan_cell_label(&plan->cells[i]);
 
@@ -184,13 +235,13 @@ static int show_plan(const struct command_line *line, const struct plan *plan)
 static json_t *summary_json(const struct campaign *campaign, const struct campaign_summary *summary,
                             json_t *results)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:o}", "campaign", campaign->uid,
-                     "database", store_path(campaign->store), "resume_with", "assay run --resume",
-                     "trials_ok", (json_int_t)summary->ok, "trials_failed",
-                     (json_int_t)summary->failed, "trials_unsupported",
-                     (json_int_t)summary->unsupported, "trials_left",
-                     (json_int_t)(summary->planned - summary->done), "interrupted",
-                     summary->interrupted, "results", results);
+    return json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "campaign", campaign->uid, "database",
+        store_path(campaign->store), "resume_with", "assay run --resume", "trials_ok",
+        (json_int_t)summary->ok, "trials_failed", (json_int_t)summary->failed, "trials_unsupported",
+        (json_int_t)summary->unsupported, "trials_left",
+        (json_int_t)(summary->planned - summary->done), "interrupted", summary->interrupted,
+        "results", results, "expected", expected_json(&summary->expected));
 }
 
 static int run_campaign(const struct command_line *line, struct store *store,
@@ -320,7 +371,8 @@ static const struct argp_option options[] = {
     {"emulate", KEY_EMULATE, NULL, 0,
      "run precisions that are only emulated, too; results are labelled so", 0},
     {"resume", KEY_RESUME, "ID", 0, "go on with an interrupted campaign (`last`: the newest)", 0},
-    {"dry-run", KEY_DRY_RUN, NULL, 0, "show cells and order; run and store nothing", 0},
+    {"dry-run", KEY_DRY_RUN, NULL, 0,
+     "show cells, order and how long it will take; run and store nothing", 0},
     {"order-seed", KEY_ORDER_SEED, "N", 0, "seed of the trials' order (default: drawn at random)",
      0},
     {"nonce", KEY_NONCE, "TEXT", 0, "text from a buyer that becomes part of the recorded plan", 0},
@@ -337,6 +389,9 @@ const struct command command_run = {
     .summary = "Run workloads under a protocol and store every sample",
     .text = "The plan is recorded before the first trial. Each trial is a fresh process; trials of "
             "all cells are interleaved in a seeded random order. Ctrl-C keeps what is finished.\n"
+            "\n"
+            "How long it will take is said before: at least what the protocol fixes, or, for cells "
+            "whose trials are in the database, as long as those took.\n"
             "\n"
             "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
             "\n"

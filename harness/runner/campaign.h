@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/runner/expected.h"
 #include "harness/runner/plan.h"
 #include "results/key.h"
 #include "results/store.h"
@@ -24,6 +25,7 @@ struct campaign_cell {
     bool chosen;          /* its message has the choices, or there is nothing to hand over */
     bool refused;         /* a trial of this call ended unsupported, and the user was told */
     json_t *environment;  /* fixed readings as its worker has them; set while running */
+    int64_t expected_ns;  /* of one trial; set while running */
 };
 
 struct campaign {
@@ -52,6 +54,7 @@ struct campaign_summary {
     size_t planned, done, ok, failed; /* trials; done: of this call */
     size_t unsupported;               /* neither ok nor failed: the device lacks what was asked for */
     bool interrupted;
+    struct expected expected; /* how long they would take, as said before the first */
 };
 
 /* Records plan, cells and order in one transaction; nothing has run yet. */

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/campaign_choice.h"
 #include "harness/runner/campaign_doctor.h"
@@ -45,15 +46,65 @@ static bool is_first_of_device(const struct campaign *campaign, const struct sto
     return true;
 }
 
+/* How many trials are pending, and how long they will take: of each cell, and in all. */
+static enum status expect(struct campaign *campaign, const struct campaign_options *options,
+                          struct campaign_summary *summary, struct error *err)
+{
+    const int64_t jitter_ns = campaign->doctor_jitter_ns > options->jitter_ns
+                                  ? campaign->doctor_jitter_ns
+                                  : options->jitter_ns;
+    struct store_pending *pending = NULL;
+    size_t count = 0;
+    enum status status =
+        store_pending_trials(campaign->store, campaign->row, &pending, &count, err);
+
+    for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
+        struct campaign_cell *cell = &campaign->cells[i];
+        struct expected_trial trial;
+        size_t trials = 0;
+
+        for (size_t k = 0; k < count; k++)
+            trials += pending[k].cell == cell->row;
+        status = expected_trial_of(campaign->store, cell->message, &trial, err);
+        if (status != STATUS_OK)
+            break;
+        cell->expected_ns = trial.ns;
+        expected_add(&summary->expected, &trial, trials);
+    }
+    if (count > 0)
+        expected_add_before(&summary->expected, jitter_ns);
+    free(pending);
+    summary->planned = count;
+    return status;
+}
+
+static void tell_expected(const struct expected *expected)
+{
+    struct text line;
+
+    text_init(&line);
+    expected_append(&line, expected);
+    if (text_ok(&line))
+        log_info("%s", line.data);
+    text_finish(&line);
+}
+
 static enum status run_pending(struct campaign *campaign, const struct campaign_options *options,
                                struct trial_request *request, struct campaign_summary *summary,
                                struct error *err)
 {
     struct store_pending *pending = NULL;
     size_t count = 0;
+    int64_t left_ns = 0;
     enum status status =
         store_pending_trials(campaign->store, campaign->row, &pending, &count, err);
 
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        const struct campaign_cell *cell = find_cell(campaign, pending[i].cell);
+
+        left_ns += cell ? cell->expected_ns : 0;
+    }
+    progress_expect(request->progress, left_ns);
     for (size_t i = 0; i < count && status == STATUS_OK && !summary->interrupted; i++) {
         struct campaign_cell *cell = find_cell(campaign, pending[i].cell);
         struct trial_outcome outcome = {0};
@@ -98,6 +149,8 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
                 text_format("%s: trial %lld: %s: %s", cell->label, (long long)pending[i].sequence,
                             status_name(outcome.status), outcome.error.message);
         cell->refused |= outcome.status == STATUS_UNSUPPORTED;
+        left_ns -= cell->expected_ns;
+        progress_expect(request->progress, left_ns);
         progress_advance(request->progress, note);
         free(note);
     }
@@ -129,21 +182,10 @@ static enum status estimate_cells(struct campaign *campaign, struct error *err)
     return status;
 }
 
-static size_t pending_count(struct campaign *campaign)
-{
-    struct store_pending *pending = NULL;
-    size_t count = 0;
-
-    if (store_pending_trials(campaign->store, campaign->row, &pending, &count, NULL) != STATUS_OK)
-        return 0;
-    free(pending);
-    return count;
-}
-
 enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,
                          struct campaign_summary *ret, struct error *err)
 {
-    struct campaign_summary summary = {.planned = pending_count(campaign)};
+    struct campaign_summary summary = {0};
     struct progress progress;
     struct maps_cache cache;
     json_t *environment = NULL;
@@ -155,8 +197,10 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
                                     .cache = &cache,
                                     .progress = &progress,
                                     .wake_fd = options->wake_fd};
-    enum status status = environment_read_fixed(&environment, err);
+    enum status status = expect(campaign, options, &summary, err);
 
+    if (status == STATUS_OK)
+        status = environment_read_fixed(&environment, err);
     if (status != STATUS_OK)
         return status;
     for (size_t i = 0; i < campaign->cell_count; i++) {
@@ -169,6 +213,8 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
         }
     }
     maps_cache_init(&cache);
+    if (!options->quiet && summary.planned > 0)
+        tell_expected(&summary.expected);
     progress_init(&progress, summary.planned, options->quiet);
     lease_describe(holder);
     status = store_add_campaign_event(campaign->store, campaign->row,

@@ -38,24 +38,42 @@ static int label_bytes(const char *label, size_t columns)
     return (int)length;
 }
 
+#define LEFT_SIZE (TEXT_HUMAN_SIZE + 16)
+
+/* ", 3.2 min left", at the pace so far; empty where nothing is to be said. */
+static void append_left(const struct progress *progress, int64_t now, char ret[LEFT_SIZE])
+{
+    const double elapsed = (double)(now - progress->started_ns);
+    char time[TEXT_HUMAN_SIZE];
+    double left = 0;
+
+    if (progress->expected_ns > 0) {
+        const double over = (double)(progress->expected_ns - progress->left_ns);
+        const double pace =
+            over > 0 ? (double)(progress->since_ns - progress->started_ns) / over : 1;
+
+        left = (double)progress->left_ns * pace - (double)(now - progress->since_ns);
+    } else if (progress->done > 0) {
+        left = elapsed / (double)progress->done * (double)(progress->total - progress->done);
+    }
+    ret[0] = '\0';
+    if (left > 0 && progress->done < progress->total)
+        snprintf(ret, LEFT_SIZE, ", %s left", text_human_duration(left, time));
+}
+
 static void draw(struct progress *progress)
 {
     int64_t now = clock_monotonic_ns();
-    int64_t elapsed = now - progress->started_ns;
     size_t filled = progress->total ? BAR_CELLS * progress->done / progress->total : 0;
     size_t columns = terminal_columns();
-    char bar[BAR_CELLS * 3 + 1] = "", left[TEXT_HUMAN_SIZE] = "";
+    char bar[BAR_CELLS * 3 + 1] = "", left[LEFT_SIZE];
     char head[160];
     int used;
 
     for (size_t i = 0; i < BAR_CELLS; i++)
         strcat(bar, i < filled ? "━" : "─");
-    if (progress->done > 0 && progress->done < progress->total)
-        text_human_duration((double)elapsed / (double)progress->done *
-                                (double)(progress->total - progress->done),
-                            left);
-    snprintf(head, sizeof(head), "%s %zu/%zu%s%s%s ", bar, progress->done, progress->total,
-             left[0] ? ", " : "", left, left[0] ? " left" : "");
+    append_left(progress, now, left);
+    snprintf(head, sizeof(head), "%s %zu/%zu%s ", bar, progress->done, progress->total, left);
     used = (int)text_columns(head);
     fprintf(stderr, "\r\033[K%s%.*s", head,
             columns > (size_t)used + 1 ? label_bytes(progress->label, columns - (size_t)used - 1)
@@ -73,6 +91,16 @@ void progress_init(struct progress *progress, size_t total, bool quiet)
     progress->quiet = quiet;
     progress->terminal = isatty(STDERR_FILENO) == 1;
     progress->started_ns = clock_monotonic_ns();
+}
+
+void progress_expect(struct progress *progress, int64_t left_ns)
+{
+    progress->since_ns = clock_monotonic_ns();
+    progress->left_ns = left_ns;
+    if (progress->expected_ns == 0) {
+        progress->expected_ns = left_ns;
+        progress->started_ns = progress->since_ns;
+    }
 }
 
 void progress_set(struct progress *progress, const char *label)
@@ -101,6 +129,8 @@ static void clear(struct progress *progress)
 
 void progress_advance(struct progress *progress, const char *note)
 {
+    char left[LEFT_SIZE];
+
     progress->done++;
     if (progress->quiet)
         return;
@@ -108,7 +138,8 @@ void progress_advance(struct progress *progress, const char *note)
         clear(progress);
         fprintf(stderr, "%s\n", note);
     } else if (!progress->terminal) {
-        fprintf(stderr, "[%zu/%zu] %s\n", progress->done, progress->total, progress->label);
+        append_left(progress, clock_monotonic_ns(), left);
+        fprintf(stderr, "[%zu/%zu] %s%s\n", progress->done, progress->total, progress->label, left);
     }
     if (progress->terminal)
         draw(progress);

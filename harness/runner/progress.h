@@ -12,12 +12,20 @@
 struct progress {
     size_t total, done;
     int64_t started_ns, drawn_ns;
+    int64_t expected_ns, left_ns; /* of all; from `since_ns` on; both as it was thought before */
+    int64_t since_ns;
     bool terminal, quiet, drawn;
     char label[256];
 };
 
 /* `quiet` shows nothing at all. */
 void progress_init(struct progress *progress, size_t total, bool quiet);
+
+/*
+ * What is not done yet is expected to take so long; told before the first item, from when on the
+ * pace is taken, and after each, before progress_advance.
+ */
+void progress_expect(struct progress *progress, int64_t left_ns);
 
 /* What is being done now; redraws at most ten times a second unless the label is new. */
 void progress_set(struct progress *progress, const char *label);

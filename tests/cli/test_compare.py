@@ -432,7 +432,7 @@ class Compare(CliTest):
         """What is stored keeps its identifiers."""
         once = self.write("once", "")
         call = self.assay("ab", "synthetic", *self.short(), "--pairs", "5", "--db", self.db,
-                          "--a", "env:ASSAY_NULL=launch_ns=200000,seed=1",
+                          "--device", "null:0", "--a", "env:ASSAY_NULL=launch_ns=200000,seed=1",
                           "--b", f"env:ASSAY_NULL=launch_ns=200000,seed=1,fault=oom@1,once={once}")
         self.assertEqual(call.status, 1, call.err)
         told = self.assay("compare", "last", "--db", self.db)

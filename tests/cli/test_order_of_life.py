@@ -44,9 +44,41 @@ class Words(CliTest):
         completion = self.assay("--completion").out
         for option in re.findall(r"--([a-z-]+)", self.assay("run", "--help").out):
             self.assertIn(f"--{option}", completion)
-            if option != "help":
+            if option not in ("help", "usage"):
                 self.assertIn("\\-\\-" + option.replace("-", "\\-"), page)
         self.assertIn(".SH \"EXIT STATUS\"", page)
+
+    def test_a_folder_is_no_declaration(self):
+        for words in (("describe", "./"), ("describe", "/"), ("run", "./", "--device", "null:0", "--dry-run"),
+                      ("run", "synthetic", "--device", "null:0", "--protocol", "./", "--dry-run")):
+            call = self.assay(*words)
+            self.assertEqual(call.status, 2, words)
+            self.assertIn("is a folder; name a file in it", call.err)
+
+    def test_how_long_it_will_take_is_said_before(self):
+        """By the protocol alone at first; then as stored trials of the same cell took, here and not elsewhere."""
+        run = ("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", self.db)
+        first = self.assay(*run, "--dry-run", "--json").json()["expected"]
+        least = 2 * (5 + 30) * 1000000
+        self.assertEqual(first, {"cells": 1, "trials": 2, "cells_known": 0, "least_ns": least,
+                                 "expected_ns": None})
+        self.assertRegex(self.assay(*run, "--dry-run").out, r"^1 cell, 2 trials: at least 70\.0 ms")
+        self.assertFalse(os.path.exists(self.db))
+        call = self.assay(*run, "--json")
+        self.assertEqual(call.json()["expected"], first)
+        self.assertRegex(call.err, r"^assay: 1 cell, 2 trials: at least 70\.0 ms by warmup, window and pause")
+        self.assertLess(call.err.index("at least"), call.err.index("[1/2]"))
+        self.assertRegex(call.err, r"(?m)^\[2/2\] synthetic fp32 [^,]*$")
+        took = [ns for (ns,) in self.query("SELECT e.ended_utc_ns - t.started_utc_ns FROM trial t JOIN"
+                                           " trial_end e ON e.trial = t.id ORDER BY 1")]
+        then = self.assay(*run, "--dry-run", "--json").json()["expected"]
+        self.assertEqual((then["cells_known"], then["expected_ns"]), (1, 2 * took[1]))
+        self.assertIn("as stored trials of this cell took", self.assay(*run, "--dry-run").out)
+        other = self.assay(*run, "--batch", "1", "--dry-run", "--json", ASSAY_DB="unused").json()["expected"]
+        self.assertEqual(other["cells_known"], 1)
+        quick = self.assay("run", "synthetic", "--device", "null:0", "--db", self.db, "--dry-run", "--json")
+        self.assertEqual(quick.json()["expected"]["cells_known"], 0)
+        self.assertEqual(self.assay(*run, "--quiet").err.count("at least"), 0)
 
     def test_a_folder_is_no_samples(self):
         call = self.assay("analyze", ".")
