@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/core/file.h"
-
-#define NAMES_MAX 4096
 
 const char *machine_root(void)
 {
@@ -19,6 +18,13 @@ const char *machine_root(void)
 bool machine_path(char ret[PATH_MAX], const char *path)
 {
     return snprintf(ret, PATH_MAX, "%s%s", machine_root(), path) < PATH_MAX;
+}
+
+bool machine_has(const char *path)
+{
+    char full[PATH_MAX];
+
+    return machine_path(full, path) && access(full, F_OK) == 0;
 }
 
 enum status machine_read(const char *path, size_t max, char **ret, struct error *err)
@@ -39,41 +45,45 @@ enum status machine_read_line(const char *path, char **ret, struct error *err)
     return file_read_line(full, ret, err);
 }
 
-static long number_at_end(const char *name)
-{
-    const char *digits = name + strlen(name);
-
-    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9')
-        digits--;
-    return *digits ? strtol(digits, NULL, 10) : -1;
-}
-
 static int compare_names(const void *a, const void *b)
 {
-    const char *x = *(char *const *)a, *y = *(char *const *)b;
-    long difference = number_at_end(x) - number_at_end(y);
+    return strverscmp(*(char *const *)a, *(char *const *)b);
+}
 
-    return difference ? (difference < 0 ? -1 : 1) : strcmp(x, y);
+/* Adds a copy, with room for the NULL that ends the list; false: out of memory. */
+static bool add_name(char ***names, size_t *count, size_t *capacity, const char *name)
+{
+    char *copy = strdup(name), **grown = *names;
+
+    if (*count + 1 >= *capacity) {
+        *capacity *= 2;
+        grown = realloc(*names, *capacity * sizeof(*grown));
+    }
+    if (grown)
+        *names = grown;
+    if (!grown || !copy) {
+        free(copy);
+        return false;
+    }
+    grown[(*count)++] = copy;
+    grown[*count] = NULL;
+    return true;
 }
 
 char **machine_list(const char *folder, const char *prefix)
 {
+    size_t count = 0, capacity = 64;
+    char **names = calloc(capacity, sizeof(*names));
     char full[PATH_MAX];
-    char **names = calloc(NAMES_MAX + 1, sizeof(*names));
     DIR *directory = names && machine_path(full, folder) ? opendir(full) : NULL;
     struct dirent *entry;
-    size_t count = 0;
 
-    while (directory && count < NAMES_MAX && (entry = readdir(directory))) {
-        if (entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)))
+    while (directory && names && (entry = readdir(directory))) {
+        if (entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)) ||
+            add_name(&names, &count, &capacity, entry->d_name))
             continue;
-        names[count] = strdup(entry->d_name);
-        if (!names[count]) {
-            machine_list_free(names);
-            names = NULL;
-            break;
-        }
-        count++;
+        machine_list_free(names);
+        names = NULL;
     }
     if (directory)
         closedir(directory);

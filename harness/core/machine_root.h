@@ -20,13 +20,16 @@ const char *machine_root(void);
 /* `path` (absolute) on the machine that is read; false when it is too long. */
 bool machine_path(char ret[PATH_MAX], const char *path);
 
+/* True where there is a file or folder `path` on it. */
+bool machine_has(const char *path);
+
 /* file_read and file_read_line there; messages name the path without the root. */
 enum status machine_read(const char *path, size_t max, char **ret, struct error *err);
 enum status machine_read_line(const char *path, char **ret, struct error *err);
 
 /*
- * Names in a folder that begin with `prefix`, sorted as numbers where they end in one; heap array
- * of heap strings, ended by NULL. Empty when there is no such folder. NULL: out of memory.
+ * Names in a folder that begin with `prefix`, numbers in them sorted by value (cpu2, cpu10); heap
+ * array of heap strings, ended by NULL. Empty when there is no such folder. NULL: out of memory.
  */
 char **machine_list(const char *folder, const char *prefix);
 void machine_list_free(char **names); /* takes NULL */

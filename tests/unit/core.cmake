@@ -4,6 +4,14 @@ foreach(name status log clock text text_parse text_unicode digest canonical file
     assay_add_test(NAME test_core_${name} SOURCES unit/test_core_${name}.c LABELS unit)
 endforeach()
 
+# Readings of machines that are not here: tests/data/machines.
+foreach(name cgroup machine_root)
+    assay_add_test(NAME test_core_${name}
+        SOURCES unit/test_core_${name}.c support/recorded_machine.c LABELS unit)
+    target_compile_definitions(test_core_${name} PRIVATE
+        MACHINES_DIRECTORY="${PROJECT_SOURCE_DIR}/tests/data/machines")
+endforeach()
+
 # A library with symbols of our own to open; one that lacks a required symbol; a child to start.
 foreach(variant good lacking)
     add_library(dynlib_${variant} MODULE ${CMAKE_CURRENT_SOURCE_DIR}/unit/fixture_dynlib.c)
