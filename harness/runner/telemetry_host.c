@@ -30,7 +30,7 @@ enum parser {
 
 /* A file that is read once a tick, however many channels come from it. */
 struct host_file {
-    char path[128];
+    char *path; /* heap; those of cgroups are long */
     int fd;
 };
 
@@ -59,28 +59,28 @@ static struct host *self_of(struct telemetry *telemetry)
 /* Opens a file once; -1 and errno. */
 static int add_file(struct host *host, const char *path)
 {
+    struct host_file file = {.fd = -1};
     char full[PATH_MAX], byte;
-    int fd;
+    int reason;
 
     for (size_t i = 0; i < host->file_count; i++)
         if (!strcmp(host->files[i].path, path))
             return (int)i;
     errno = ENFILE;
-    if (host->file_count == FILES_MAX || strlen(path) >= sizeof(host->files[0].path) ||
-        !machine_path(full, path))
+    if (host->file_count == FILES_MAX || !machine_path(full, path))
         return -1;
-    fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return -1;
-    if (pread(fd, &byte, 1, 0) < 0) { /* some sensors open and then refuse */
-        int reason = errno;
-
-        close(fd);
+    file.path = strdup(path);
+    if (file.path)
+        file.fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (file.fd < 0 || pread(file.fd, &byte, 1, 0) < 0) { /* some sensors open and then refuse */
+        reason = errno;
+        if (file.fd >= 0)
+            close(file.fd);
+        free(file.path);
         errno = reason;
         return -1;
     }
-    snprintf(host->files[host->file_count].path, sizeof(host->files[0].path), "%s", path);
-    host->files[host->file_count].fd = fd;
+    host->files[host->file_count] = file;
     return (int)host->file_count++;
 }
 
@@ -102,6 +102,25 @@ static bool has_key(const struct host *host, const struct host_channel *how)
     return strstr(text, how->key) != NULL;
 }
 
+/* A path that is too long for its place loses its beginning. */
+static void show_source(char ret[TELEMETRY_WORD_MAX], const char *path)
+{
+    const size_t length = strlen(path), room = TELEMETRY_WORD_MAX - 1;
+
+    if (length <= room)
+        memcpy(ret, path, length + 1);
+    else
+        snprintf(ret, TELEMETRY_WORD_MAX, "...%s", path + length - (room - 3));
+}
+
+static bool is_taken(const struct host *host, const char *name)
+{
+    for (size_t i = 0; i < host->base.channel_count; i++)
+        if (!strcmp(host->channels[i].name, name))
+            return true;
+    return false;
+}
+
 /* `absent`: the reason when there is no such file; NULL: then there is no channel. */
 static struct telemetry_channel *add(struct host *host, const char *name, const char *path,
                                      enum telemetry_kind kind, struct host_channel how,
@@ -120,7 +139,7 @@ static struct telemetry_channel *add(struct host *host, const char *name, const 
     else if (how.parser == PARSE_KEY && !has_key(host, &how))
         snprintf(channel->reason, sizeof(channel->reason), "%s", absent);
     snprintf(channel->name, sizeof(channel->name), "%s", name);
-    snprintf(channel->source, sizeof(channel->source), "%s", path);
+    show_source(channel->source, path);
     channel->kind = kind;
     host->hows[host->base.channel_count++] = how;
     return channel;
@@ -170,7 +189,7 @@ static void add_cgroup(struct host *host)
     struct host_channel periods = {.parser = PARSE_KEY, .key = "nr_throttled"};
     struct host_channel time = {.parser = PARSE_KEY, .factor = 1, .divisor = 1};
     char path[PATH_MAX];
-    bool found = cgroup_find("cpu", "cpu.stat", "cpu.stat", path);
+    bool found = cgroup_find_throttling(path);
 
     /* Version 2 counts microseconds, version 1 nanoseconds. */
     time.key = found && strstr(path, "/cpu/") ? "throttled_time" : "throttled_usec";
@@ -182,22 +201,28 @@ static void add_cgroup(struct host *host)
     add(host, "cgroup_throttled_us", path, TELEMETRY_COUNTER, time, absent);
 }
 
+/* Numbers have holes: a processor that is off has no clock, and one that is out has no folder. */
 static void add_clocks(struct host *host)
 {
     char **cpus = machine_list("/sys/devices/system/cpu", "cpu");
     size_t count = 0, step, added = 0;
     char path[128], name[48];
 
-    for (size_t i = 0; cpus && cpus[i]; i++)
-        if (cpus[i][3] >= '0' && cpus[i][3] <= '9')
-            count++;
+    for (size_t i = 0; cpus && cpus[i]; i++) {
+        char *cpu = cpus[i];
+
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/%.16s/cpufreq", cpu);
+        if (cpu[3] < '0' || cpu[3] > '9' || !machine_has(path))
+            continue;
+        cpus[i] = cpus[count];
+        cpus[count++] = cpu;
+    }
     step = count > CLOCKS_MAX ? count / CLOCKS_MAX : 1;
-    for (size_t i = 0; i < count && added < CLOCKS_MAX; i += step) {
-        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/cpufreq/scaling_cur_freq", i);
-        snprintf(name, sizeof(name), "cpu%zu_clock_khz", i);
-        if (!add_number(host, name, path, TELEMETRY_GAUGE, 1, 1, NULL))
-            break;
-        added++;
+    for (size_t i = 0; i < count && added < CLOCKS_MAX; i += step, added++) {
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/%.16s/cpufreq/scaling_cur_freq",
+                 cpus[i]);
+        snprintf(name, sizeof(name), "%.16s_clock_khz", cpus[i]);
+        add_number(host, name, path, TELEMETRY_GAUGE, 1, 1, NULL);
     }
     if (added == 0)
         add_number(host, "cpu0_clock_khz", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq",
@@ -279,6 +304,8 @@ static size_t add_inputs(struct host *host, const char *chip, const char *prefix
         read_word(path, label, sizeof(label), files[i]);
         snprintf(path, sizeof(path), "%s/%s%s", folder, files[i], suffix);
         snprintf(name, sizeof(name), "%s_%s.%s_%s", chip, chip_name, label, unit);
+        if (is_taken(host, name)) /* some chips label two inputs alike */
+            snprintf(name, sizeof(name), "%s_%s.%s_%s", chip, chip_name, files[i], unit);
         if (add_number(host, name, path, TELEMETRY_GAUGE, 1, divisor, NULL))
             added++;
     }
@@ -291,11 +318,12 @@ static void add_sensors(struct host *host)
     char **chips = machine_list("/sys/class/hwmon", "hwmon");
     size_t temperatures = 0;
 
-    for (size_t i = 0; chips && chips[i] && i < SENSORS_MAX; i++) {
-        temperatures += add_inputs(host, chips[i], "temp", "_input", "mc", 1);
+    /* Power first: a server has more temperatures than there is room for. */
+    for (size_t i = 0; chips && chips[i] && i < SENSORS_MAX; i++)
         if (add_inputs(host, chips[i], "power", "_input", "mw", 1000) == 0)
             add_inputs(host, chips[i], "power", "_average", "mw", 1000);
-    }
+    for (size_t i = 0; chips && chips[i] && i < SENSORS_MAX; i++)
+        temperatures += add_inputs(host, chips[i], "temp", "_input", "mc", 1);
     machine_list_free(chips);
     if (temperatures == 0)
         add_number(host, "thermal_zone0_mc", "/sys/class/thermal/thermal_zone0/temp",
@@ -404,8 +432,10 @@ static void close_host(struct telemetry *telemetry)
 {
     struct host *host = self_of(telemetry);
 
-    for (size_t i = 0; i < host->file_count; i++)
+    for (size_t i = 0; i < host->file_count; i++) {
         close(host->files[i].fd);
+        free(host->files[i].path);
+    }
     free(host);
 }
 
@@ -425,8 +455,8 @@ enum status telemetry_host_open(pid_t worker, struct telemetry **ret, struct err
     add_pressure(host);
     add_cgroup(host);
     add_clocks(host);
-    add_sensors(host);
     add_rapl(host);
+    add_sensors(host);
     *ret = &host->base;
     return STATUS_OK;
 }

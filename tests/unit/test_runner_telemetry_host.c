@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -122,12 +123,64 @@ static void test_denied(void **state)
     recorded_machine_remove();
 }
 
+/* 128 cores in a package, numbers of processors with a hole, a pod's group: nothing is lost. */
+static void test_large_server(void **state)
+{
+    static const char group[] =
+        "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0d8f1c1e_7a1b_4c37_9d57_"
+        "3c6f4a5b9e21.slice/cri-containerd-6c1f6b8f0c7d4e2a9b3d5f7081a2b3c4.scope";
+    char path[512], text[512];
+    struct telemetry *host;
+    size_t at;
+
+    (void)state;
+    recorded_machine_use("tuned_server");
+    for (int chip = 2; chip < 6; chip++) {
+        snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/name", chip);
+        recorded_machine_write(path, "coretemp\n");
+        for (int i = 1; i <= 128; i++) {
+            snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/temp%d_input", chip, i);
+            snprintf(text, sizeof(text), "%d\n", 1000 * i);
+            recorded_machine_write(path, text);
+            snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/temp%d_label", chip, i);
+            snprintf(text, sizeof(text), i == 1 ? "Package id 0\n" : "Core %d\n", i / 2);
+            recorded_machine_write(path, text);
+        }
+    }
+    recorded_machine_write("/sys/class/hwmon/hwmon9/name", "power_meter\n");
+    recorded_machine_write("/sys/class/hwmon/hwmon9/power1_average", "5000000\n");
+    recorded_machine_write("/sys/devices/system/cpu/cpu100/cpufreq/scaling_cur_freq", "1500000\n");
+    snprintf(path, sizeof(path), "%s",
+             recorded_machine_path("/sys/devices/system/cpu/cpu1/cpufreq"));
+    assert_int_equal(rename(path, recorded_machine_path("/sys/devices/system/cpu/cpu1/was")), 0);
+    snprintf(text, sizeof(text), "0::%s\n", group);
+    recorded_machine_write("/proc/self/cgroup", text);
+    snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.stat", group);
+    recorded_machine_write(path, "usage_usec 1\nnr_periods 9\nnr_throttled 4\nthrottled_usec 77\n");
+    host = open_host();
+    assert_int_equal(value_of(host, "rapl_1_package-1_energy_uj"), 99);
+    assert_int_equal(value_of(host, "hwmon2_coretemp.package_id_0_mc"), 1000);
+    assert_int_equal(value_of(host, "hwmon2_coretemp.core_1_mc"), 2000);
+    assert_int_equal(value_of(host, "hwmon2_coretemp.temp3_mc"), 3000); /* its label is taken */
+    assert_int_equal(value_of(host, "hwmon9_power_meter.power1_mw"), 5000);
+    assert_int_equal(value_of(host, "cpu3_clock_khz"), 2000003);
+    assert_int_equal(value_of(host, "cpu100_clock_khz"), 1500000);
+    assert_int_equal(value_of(host, "cgroup_throttled_us"), 77);
+    assert_true(strstr(find(host, "cgroup_throttled_us", &at)->source, ".scope/cpu.stat"));
+    for (size_t i = 0; i < host->channel_count; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(host->channels[i].name, host->channels[k].name);
+    telemetry_close(host);
+    recorded_machine_remove();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_server),
         cmocka_unit_test(test_guest),
         cmocka_unit_test(test_denied),
+        cmocka_unit_test(test_large_server),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
