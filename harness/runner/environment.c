@@ -1,6 +1,7 @@
 #include "harness/runner/environment.h"
 
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "harness/core/reading.h"
@@ -11,25 +12,47 @@
 
 /* A name ending in '_' stands for all variables that begin with it. */
 static const char *const relevant[] = {
-    "ASSAY_",  "CUDA_",   "NVIDIA_",       "HIP_",       "ROCR_",           "HSA_",    "GPU_",
-    "OCL_",    "OPENCL_", "POCL_",         "OMP_",       "GOMP_",           "KMP_",    "LIBOMP_",
-    "DNNL_",   "ONEDNN_", "MKL_",          "OPENBLAS_",  "MALLOC_",         "NCCL_",   "RCCL_",
-    "CLBLAST_", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES",
-    "CUBLAS_", "CUBLASLT_", "CUDNN_", "NVRTC_", "LP_NUM_THREADS", "KOKKOS_", "AMD_", "HIPRTC_",
-    "HIPBLASLT_", "ROCBLAS_", "TENSILE_", "MIOPEN_", "ROC_", "ROCM_", "DEBUG_CLR_", "DEBUG_HIP_",
-    "PAL_", "HSAKMT_", "RSMI_", "RUSTICL_", "CL_CONFIG_", "IGC_"};
+    "ASSAY_",     "CUDA_",          "NVIDIA_",        "HIP_",     "ROCR_",      "HSA_",
+    "GPU_",       "OCL_",           "OPENCL_",        "POCL_",    "OMP_",       "GOMP_",
+    "KMP_",       "LIBOMP_",        "DNNL_",          "ONEDNN_",  "MKL_",       "OPENBLAS_",
+    "MALLOC_",    "NCCL_",          "RCCL_",          "CLBLAST_", "LD_PRELOAD", "LD_LIBRARY_PATH",
+    "LD_AUDIT",   "LD_BIND_NOW",    "GLIBC_TUNABLES", "CUBLAS_",  "CUBLASLT_",  "CUDNN_",
+    "NVRTC_",     "LP_NUM_THREADS", "KOKKOS_",        "AMD_",     "HIPRTC_",    "HIPBLASLT_",
+    "ROCBLAS_",   "TENSILE_",       "MIOPEN_",        "ROC_",     "ROCM_",      "DEBUG_CLR_",
+    "DEBUG_HIP_", "PAL_",           "HSAKMT_",        "RSMI_",    "RUSTICL_",   "CL_CONFIG_",
+    "IGC_"};
+
+/* NVIDIA_API_KEY opens a registry, and would go to whoever is handed a bundle. */
+static bool is_secret(const char *variable, size_t length)
+{
+    static const char *const words[] = {"KEY",      "APIKEY",     "TOKEN",      "SECRET",
+                                        "PASSWORD", "PASSWD",     "PASSPHRASE", "BEARER",
+                                        "AUTH",     "CREDENTIAL", "CREDENTIALS"};
+
+    for (size_t at = 0; at < length;) {
+        const size_t word = strcspn(variable + at, "_=");
+
+        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+            if (strlen(words[i]) == word && !strncasecmp(variable + at, words[i], word))
+                return true;
+        at += word + 1;
+    }
+    return false;
+}
 
 bool environment_is_relevant(const char *variable)
 {
     size_t name_length = strcspn(variable, "=");
 
+    if (is_secret(variable, name_length)) /* but that one is the path of a key */
+        return name_length == strlen("ASSAY_KEY") && !strncmp(variable, "ASSAY_KEY", name_length);
+
     for (size_t i = 0; i < sizeof(relevant) / sizeof(relevant[0]); i++) {
         size_t length = strlen(relevant[i]);
 
-        if (relevant[i][length - 1] == '_' ? name_length >= length &&
-                                                 !strncmp(variable, relevant[i], length)
-                                           : name_length == length &&
-                                                 !strncmp(variable, relevant[i], length))
+        if (relevant[i][length - 1] == '_'
+                ? name_length >= length && !strncmp(variable, relevant[i], length)
+                : name_length == length && !strncmp(variable, relevant[i], length))
             return true;
     }
     return false;

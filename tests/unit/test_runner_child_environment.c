@@ -84,6 +84,13 @@ static void test_relevant(void **state)
     assert_false(environment_is_relevant("HOME=/root"));
     assert_false(environment_is_relevant("AWS_SECRET_ACCESS_KEY=x"));
     assert_false(environment_is_relevant("=")) ;
+    /* Of a vendor, and yet nobody else's to know. */
+    assert_false(environment_is_relevant("NVIDIA_API_KEY=nvapi-x"));
+    assert_false(environment_is_relevant("AMD_Auth_Token=x"));
+    assert_false(environment_is_relevant("GPU_CLOUD_PASSWORD=x"));
+    assert_true(environment_is_relevant("ASSAY_KEY=/home/x/lab.key"));
+    assert_true(environment_is_relevant("CUDA_KEYED_LAUNCH=1"));
+    assert_true(environment_is_relevant("OMP_NUM_THREADS=KEY"));
 }
 
 static void test_readings(void **state)
