@@ -105,6 +105,18 @@ static enum status reap(struct process *process, struct process_exit *ret, struc
     return STATUS_OK;
 }
 
+void process_signal(const struct process *process, int signal)
+{
+    if (process->pid > 0)
+        kill(-process->pid, signal);
+}
+
+/* Before the leader is reaped, so that the group's number cannot be somebody else's. */
+static void end_group(const struct process *process)
+{
+    process_signal(process, SIGKILL);
+}
+
 enum status process_wait(struct process *process, int64_t deadline_ns, struct process_exit *ret,
                          struct error *err)
 {
@@ -112,13 +124,13 @@ enum status process_wait(struct process *process, int64_t deadline_ns, struct pr
         return error_set(err, STATUS_INVALID, "there is no process to wait for");
     if (!wait_for_end(process->pid, deadline_ns))
         return error_set(err, STATUS_TIMEOUT, "process %d is still running", (int)process->pid);
+    end_group(process);
     return reap(process, ret, err);
 }
 
-void process_signal(const struct process *process, int signal)
+bool process_has_ended(const struct process *process)
 {
-    if (process->pid > 0)
-        kill(-process->pid, signal);
+    return process->pid <= 0 || has_ended(process->pid);
 }
 
 void process_stop(struct process *process, int64_t grace_ns, struct process_exit *ret)
@@ -130,8 +142,7 @@ void process_stop(struct process *process, int64_t grace_ns, struct process_exit
         process_signal(process, SIGCONT); /* a stopped one could not hear it */
         wait_for_end(process->pid, clock_monotonic_ns() + grace_ns);
     }
-    /* Before the leader is reaped, so that the group's number cannot be somebody else's. */
-    process_signal(process, SIGKILL);
+    end_group(process);
     reap(process, ret, NULL);
 }
 

@@ -51,10 +51,14 @@ enum status process_spawn(const struct process_options *options, struct process 
 
 /*
  * Waits until the child has ended or `deadline_ns` (CLOCK_MONOTONIC; 0: poll; INT64_MAX: for ever)
- * passes: TIMEOUT then, and the child runs on.
+ * passes: TIMEOUT then, and the child runs on. Processes that it leaves behind in its group are
+ * ended with it.
  */
 enum status process_wait(struct process *process, int64_t deadline_ns, struct process_exit *ret,
                          struct error *err);
+
+/* True once it has ended, reaped or not; others may still hold its descriptors. */
+bool process_has_ended(const struct process *process);
 
 /* Sends a signal to the child's whole group; no error when it is gone. */
 void process_signal(const struct process *process, int signal);

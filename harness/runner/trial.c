@@ -227,6 +227,7 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
     while (watch->status == STATUS_OK && !watch->ended) {
         struct error read_error = ERROR_INIT;
         struct message message;
+        bool gone = false;
         char *line;
         size_t length;
         enum status status;
@@ -238,10 +239,13 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
             status = trial_record_commit(&watch->record, err);
             if (status != STATUS_OK)
                 return status;
+            gone = process_has_ended(&watch->worker.process);
             status = channel_read_line(&watch->worker.channel, clock_monotonic_ns() + TICK_NS,
                                        watch->request->wake_fd, &line, &length, &read_error);
         }
         if (status == STATUS_TIMEOUT) {
+            if (gone) /* its children may hold the channel open */
+                return STATUS_OK;
             if (watch->request->progress)
                 progress_tick(watch->request->progress);
             if (clock_monotonic_ns() - heard_ns > watch->request->silence_ns)

@@ -77,6 +77,24 @@ class ForeignWorker(CliTest):
                 self.assertIn(word, message)
                 self.assert_sound()
 
+    def test_what_a_worker_leaves_behind_ends_with_it(self):
+        """A process that goes on would take time from the next trial, and holds the channel open."""
+        for mode, status in (("leaves_child", "ok"), ("dies_before_child", "crashed")):
+            with self.subTest(mode=mode):
+                self.new_db()
+                told = os.path.join(self.folder, mode)
+                self.run_synthetic(ASSAY_WORKER=WORKER, FOREIGN_MODE=mode, FOREIGN_FILE=told)
+                (got, message), = self.query("SELECT status, message FROM trial_end")
+                self.assertEqual(got, status, message)
+                self.assertIn("status 3" if message else "ok", message or got)
+                with open(told, encoding="utf-8") as file:
+                    child = file.read()
+                try:
+                    with open(f"/proc/{child}/stat", encoding="utf-8") as file:
+                        self.assertEqual(file.read().rpartition(")")[2].split()[0], "Z")
+                except (FileNotFoundError, ProcessLookupError):
+                    pass
+
     def test_program_that_is_not_there(self):
         call = self.run_synthetic("--json", ASSAY_WORKER="/nowhere/worker")
         self.assertNotEqual(call.status, 0)

@@ -108,6 +108,14 @@ def main():
         say(type="sync", at="window_end")
         hear("go")
     say(type="facts", facts={"batch": trial["batch"]})
+    if MODE in ("leaves_child", "dies_before_child"):
+        child = os.fork()  # with the channel open, as a loader's processes have it
+        if child == 0:
+            time.sleep(600)
+        with open(os.environ["FOREIGN_FILE"], "w", encoding="utf-8") as file:
+            file.write(str(child))
+    if MODE == "dies_before_child":
+        os._exit(3)
     if MODE == "no_end":
         sys.exit(3)
     if MODE == "noisy":

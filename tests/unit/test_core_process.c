@@ -153,6 +153,27 @@ static void test_stop_takes_group(void **state)
     close(pipe_fds[0]);
 }
 
+/* So do those that it leaves behind. */
+static void test_wait_takes_group(void **state)
+{
+    struct process process;
+    struct process_exit ended;
+    struct process_fd fd = {.child_fd = 3};
+    int pipe_fds[2];
+
+    (void)state;
+    assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+    fd.parent_fd = pipe_fds[1];
+    assert_int_equal(spawn_mode("leaves", &fd, 1, &process), STATUS_OK);
+    close(pipe_fds[1]);
+    assert_true(read_byte(pipe_fds[0]));
+    assert_int_equal(process_wait(&process, INT64_MAX, &ended, NULL), STATUS_OK);
+    assert_int_equal(ended.code, 5);
+    assert_true(process_has_ended(&process));
+    assert_false(read_byte(pipe_fds[0]));
+    close(pipe_fds[0]);
+}
+
 static void test_exec_failure(void **state)
 {
     char *argv[] = {ARG("assay-no-such-program"), NULL};
@@ -385,16 +406,16 @@ static int be_child(int argc, char **argv)
         for (;;)
             pause();
     }
-    if (!strcmp(mode, "family")) {
-        pid_t child = fork();
-
-        if (child == 0) {
+    if (!strcmp(mode, "family") || !strcmp(mode, "leaves")) {
+        if (fork() == 0) {
             signal(SIGTERM, SIG_IGN);
             if (write(3, "x", 1) != 1)
                 return 1;
             for (;;)
                 pause();
         }
+        if (!strcmp(mode, "leaves"))
+            return 5;
         for (;;)
             pause();
     }
@@ -454,6 +475,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_hang),
         cmocka_unit_test(test_stop_is_polite),
         cmocka_unit_test(test_stop_takes_group),
+        cmocka_unit_test(test_wait_takes_group),
         cmocka_unit_test(test_exec_failure),
         cmocka_unit_test(test_descriptors),
         cmocka_unit_test(test_signals_are_reset),
