@@ -9,33 +9,9 @@
 #include "backends/cpu/threads.h"
 #include "harness/core/cgroup.h"
 #include "harness/core/file.h"
+#include "harness/core/processor.h"
 
 #define PROC_MAX ((size_t)64 << 20)
-
-/* Value of "key<blanks>: value" in a text of lines, heap; NULL when there is none. */
-static char *value_of(const char *text, const char *key)
-{
-    const size_t length = strlen(key);
-    const char *line = text;
-
-    while (line != NULL && *line != '\0') {
-        const char *end = strchr(line, '\n');
-        const char *colon = strchr(line, ':');
-
-        if (strncmp(line, key, length) == 0 && strchr(" \t:", line[length]) != NULL &&
-            colon != NULL && (end == NULL || colon < end)) {
-            struct text value;
-
-            for (colon++; *colon == ' ' || *colon == '\t'; colon++)
-                ;
-            text_init(&value);
-            text_append_printable(&value, colon, strcspn(colon, "\n"));
-            return text_steal(&value);
-        }
-        line = end != NULL ? end + 1 : NULL;
-    }
-    return NULL;
-}
 
 /* "MemTotal:  123 kB" in bytes; 0 when it cannot be read. */
 static uint64_t memory_line(const char *key)
@@ -44,7 +20,7 @@ static uint64_t memory_line(const char *key)
     uint64_t kib = 0;
 
     if (file_read("/proc/meminfo", PROC_MAX, &text, NULL, NULL) == STATUS_OK)
-        value = value_of(text, key);
+        value = processor_line(text, key);
     if (value != NULL)
         kib = strtoull(value, NULL, 10);
     free(value);
@@ -74,16 +50,22 @@ uint64_t cpu_memory_available(void)
     return memory_line("MemAvailable");
 }
 
-static void add_text(struct reading_list *list, const char *name, const char *cpuinfo,
-                     const char *key)
+static void add_text(struct reading_list *list, const char *name, const char *value,
+                     const char *source)
 {
-    char *value = value_of(cpuinfo, key), source[96];
-
-    snprintf(source, sizeof(source), "/proc/cpuinfo, %s", key);
     if (value != NULL && value[0] != '\0')
         reading_add_text(list, name, value, source);
     else
         reading_add_missing(list, name, READING_UNAVAILABLE, source, "it has no such line");
+}
+
+static void add_line(struct reading_list *list, const char *name, const char *cpuinfo,
+                     const char *key)
+{
+    char *value = processor_line(cpuinfo, key), source[96];
+
+    snprintf(source, sizeof(source), "/proc/cpuinfo, %s", key);
+    add_text(list, name, value, source);
     free(value);
 }
 
@@ -94,11 +76,11 @@ static void add_instruction_sets(struct reading_list *list, const char *cpuinfo)
         "avx",         "avx2",        "fma",      "f16c",     "avx_vnni", "avx512f",  "avx512_bf16",
         "avx512_fp16", "avx512_vnni", "amx_tile", "amx_bf16", "amx_int8", "amx_fp16", "avx10_1",
         "asimd",       "asimddp",     "asimdhp",  "sve",      "sve2",     "bf16",     "i8mm"};
-    char *flags = value_of(cpuinfo, "flags");
+    char *flags = processor_line(cpuinfo, "flags");
     struct text text;
 
     if (flags == NULL)
-        flags = value_of(cpuinfo, "Features");
+        flags = processor_line(cpuinfo, "Features");
     if (flags == NULL) {
         reading_add_missing(list, "device.isa", READING_UNAVAILABLE, "/proc/cpuinfo",
                             "it has no line \"flags\" or \"Features\"");
@@ -242,15 +224,15 @@ enum status cpu_device_info(struct backend *backend, uint32_t index, struct devi
     if (file_read("/proc/cpuinfo", PROC_MAX, &cpuinfo, NULL, NULL) != STATUS_OK)
         cpuinfo = strdup("");
     if (cpuinfo != NULL) {
-        add_text(list, "device.name", cpuinfo, "model name");
-        add_text(list, "device.vendor", cpuinfo, "vendor_id");
-        add_text(list, "device.family", cpuinfo, "cpu family");
-        add_text(list, "device.model", cpuinfo, "model");
-        add_text(list, "device.stepping", cpuinfo, "stepping");
-        add_text(list, "device.microcode", cpuinfo, "microcode");
+        info.name = processor_name(cpuinfo);
+        info.vendor = processor_vendor(cpuinfo);
+        add_text(list, "device.name", info.name, "/proc/cpuinfo");
+        add_text(list, "device.vendor", info.vendor, "/proc/cpuinfo");
+        add_line(list, "device.family", cpuinfo, "cpu family");
+        add_line(list, "device.model", cpuinfo, "model");
+        add_line(list, "device.stepping", cpuinfo, "stepping");
+        add_line(list, "device.microcode", cpuinfo, "microcode");
         add_instruction_sets(list, cpuinfo);
-        info.name = value_of(cpuinfo, "model name");
-        info.vendor = value_of(cpuinfo, "vendor_id");
     }
     free(cpuinfo);
     info.last_level_cache_bytes = add_caches(list);

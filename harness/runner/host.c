@@ -4,6 +4,7 @@
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/core/machine_root.h"
+#include "harness/core/processor.h"
 #include "harness/core/text.h"
 #include "harness/runner/host_details.h"
 
@@ -53,8 +55,8 @@ static char *value_behind(const char *text, const char *key)
     return NULL;
 }
 
-static void read_key(struct reading_list *list, const char *name, const char *text,
-                     const char *key, const char *source)
+static void read_key(struct reading_list *list, const char *name, const char *text, const char *key,
+                     const char *source)
 {
     char *value = text ? value_behind(text, key) : NULL;
 
@@ -97,20 +99,57 @@ static void read_hypervisor(struct reading_list *list, const char *cpuinfo)
     host_add_line(list, "host.machine.product", "/sys/class/dmi/id/product_name", "no DMI tables");
 }
 
+/* Arm's firmware keeps its microcode to itself. */
+static void read_model(struct reading_list *list, const char *cpuinfo)
+{
+    char *model = processor_name(cpuinfo), *designer = processor_line(cpuinfo, "CPU implementer");
+
+    if (model)
+        reading_add_text(list, "host.cpu.model", model, "/proc/cpuinfo");
+    else
+        reading_add_missing(list, "host.cpu.model", READING_UNAVAILABLE, "/proc/cpuinfo",
+                            "the file does not tell it");
+    if (designer)
+        reading_add_missing(list, "host.cpu.microcode", READING_NOT_APPLICABLE, "/proc/cpuinfo",
+                            "processors of this architecture show none");
+    else
+        read_key(list, "host.cpu.microcode", cpuinfo, "microcode", "/proc/cpuinfo");
+    free(model);
+    free(designer);
+}
+
+/* How many processors this process may use; of more than CPU_SETSIZE, too. -1 and errno. */
+static int usable_processors(void)
+{
+    for (int most = CPU_SETSIZE; most <= 1 << 20; most *= 4) {
+        cpu_set_t *set = CPU_ALLOC((size_t)most);
+        const size_t size = CPU_ALLOC_SIZE((size_t)most);
+        const bool got = set && sched_getaffinity(0, size, set) == 0;
+        const int count = got ? CPU_COUNT_S(size, set) : -1;
+        const int reason = errno;
+
+        CPU_FREE(set);
+        errno = reason;
+        if (got || reason != EINVAL) /* the kernel's own set is larger */
+            return count;
+    }
+    return -1;
+}
+
 static void read_cpus(struct reading_list *list, const char *cpuinfo)
 {
-    cpu_set_t set;
+    const int usable = usable_processors();
+    const int reason = errno;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-    read_key(list, "host.cpu.model", cpuinfo, "model name", "/proc/cpuinfo");
-    read_key(list, "host.cpu.microcode", cpuinfo, "microcode", "/proc/cpuinfo");
+    read_model(list, cpuinfo);
     if (online > 0)
         reading_add_integer(list, "host.cpu.online", online, NULL, "sysconf");
-    if (sched_getaffinity(0, sizeof(set), &set) == 0)
-        reading_add_integer(list, "host.cpu.usable", CPU_COUNT(&set), NULL, "sched_getaffinity");
+    if (usable >= 0)
+        reading_add_integer(list, "host.cpu.usable", usable, NULL, "sched_getaffinity");
     else
         reading_add_missing(list, "host.cpu.usable", READING_UNAVAILABLE, "sched_getaffinity",
-                            strerror(errno));
+                            strerror(reason));
     read_integer(list, "host.cpu.max_hz", CPU_FOLDER "/cpu0/cpufreq/cpuinfo_max_freq", 1000, "hz",
                  "the kernel shows no frequency control (a virtual machine hides it)");
     host_add_line(list, "host.cpu.smt", CPU_FOLDER "/smt/active", "the kernel does not tell");
