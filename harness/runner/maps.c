@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -15,7 +17,7 @@
 #include "harness/runner/stack_files.h"
 
 #define MAPS_TEXT_MAX ((size_t)16 << 20)
-#define HELD_MAX 512 /* of some 1024 descriptors */
+#define HELD_MAX 512 /* and not more than half of the descriptors that this process may have */
 
 static bool identify(const char *path, struct maps_identity *ret)
 {
@@ -59,6 +61,17 @@ static enum status list_grow(struct maps_list *list, struct error *err)
     return STATUS_OK;
 }
 
+/*
+ * Overlayfs shows the inode of the layer in one place and its own in the other, as its options and
+ * the kernel have it. A file that is no longer there is marked as deleted all the same.
+ */
+static bool is_overlay(const char *path)
+{
+    struct statfs system;
+
+    return statfs(path, &system) == 0 && system.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 static enum status list_add(struct maps_list *list, const char *path, uint64_t inode,
                             struct error *err)
 {
@@ -71,7 +84,8 @@ static enum status list_add(struct maps_list *list, const char *path, uint64_t i
     if (!file.path)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a path");
     /* The inode in maps is the file that is mapped; the path may lead elsewhere by now. */
-    file.present = identify(path, &file.identity) && file.identity.inode == inode;
+    file.present = identify(path, &file.identity) &&
+                   (file.identity.inode == inode || (inode != 0 && is_overlay(path)));
     list->files[list->count++] = file;
     return STATUS_OK;
 }
@@ -103,6 +117,20 @@ static int compare_files(const void *a, const void *b)
     return strcmp(((const struct maps_file *)a)->path, ((const struct maps_file *)b)->path);
 }
 
+/* Line ends in paths, the only bytes that the kernel writes as octal numbers there. */
+static void unescape(char *path)
+{
+    char *to = path;
+
+    for (const char *from = path; *from; to++) {
+        const bool is_end = !strncmp(from, "\\012", 4);
+
+        *to = is_end ? '\n' : *from;
+        from += is_end ? 4 : 1;
+    }
+    *to = '\0';
+}
+
 /* "ADDRESS PERMS OFFSET DEV INODE      PATH" (proc(5)). */
 static enum status add_line(struct maps_list *list, char *line, struct error *err)
 {
@@ -124,6 +152,7 @@ static enum status add_line(struct maps_list *list, char *line, struct error *er
         path[length - sizeof(deleted) + 1] = '\0';
         inode = 0; /* matches no file: reported as no longer present */
     }
+    unescape(path);
     return list_has(list, path) ? STATUS_OK : list_add(list, path, inode, err);
 }
 
@@ -157,8 +186,12 @@ enum status maps_read(pid_t pid, struct maps_list *ret, struct error *err)
 
     snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
     status = file_read(path, MAPS_TEXT_MAX, &text, NULL, err);
-    if (status != STATUS_OK)
-        return error_set(err, STATUS_UNAVAILABLE, "%s cannot be read", path);
+    if (status != STATUS_OK) {
+        if (status == STATUS_NOT_FOUND)
+            return error_set(err, STATUS_UNAVAILABLE, "%s: there is no such process", path);
+        error_prefix(err, "the files that the worker has mapped");
+        return status;
+    }
     status = maps_parse(text, ret, err);
     free(text);
     return status;
@@ -229,7 +262,10 @@ static const struct maps_content *find_content(const struct maps_cache *cache,
 
 void maps_list_hold(struct maps_list *list, const struct maps_cache *cache)
 {
-    for (size_t i = 0; i < list->count && i < HELD_MAX; i++) {
+    const long most = sysconf(_SC_OPEN_MAX);
+    const size_t room = most > 0 && most / 2 < HELD_MAX ? (size_t)most / 2 : HELD_MAX;
+
+    for (size_t i = 0; i < list->count && i < room; i++) {
         struct maps_file *file = &list->files[i];
 
         if (!file->present || file->held || find_content(cache, &file->identity))

@@ -39,7 +39,8 @@ struct maps_list {
 };
 
 /*
- * Executable file mappings of process `pid`. UNAVAILABLE when /proc does not show them.
+ * Executable file mappings of process `pid`. UNAVAILABLE when /proc does not show it, DENIED when it
+ * is not ours to look at.
  */
 enum status maps_read(pid_t pid, struct maps_list *ret, struct error *err);
 

@@ -6,10 +6,13 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/core/text.h"
@@ -93,6 +96,66 @@ static void test_parse(void **state)
 }
 
 /* A library that is replaced between mapping and hashing must not lend its digest to the old one. */
+/* A line end in a path stands as \012. */
+static void test_line_end_in_path(void **state)
+{
+    char *path = write_file("lib\nx.so", "content");
+    char *text = text_format("0-1 r-xp 0 0:0 %llu %s/lib\\012x.so\n", inode_of(path), folder);
+    struct maps_list list;
+
+    (void)state;
+    assert_int_equal(maps_parse(text, &list, NULL), STATUS_OK);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(list.files[0].path, path);
+    assert_true(list.files[0].present);
+    maps_list_finish(&list);
+    free(text);
+    unlink(path);
+    free(path);
+}
+
+/* Of a container's file that was changed in place, the kernel and stat(2) tell different inodes. */
+static void run_on_overlay(void)
+{
+    char *lower = text_format("%s/lower", folder), *rest = text_format("%s/rest", folder);
+    char *upper = text_format("%s/upper", rest), *work = text_format("%s/work", rest);
+    char *options = text_format("lowerdir=%s,upperdir=%s,workdir=%s", lower, upper, work);
+    char *path = text_format("%s/lib.so", lower), *text;
+    struct maps_list list;
+
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", folder, "tmpfs", 0, NULL) || mkdir(lower, 0755) || mkdir(rest, 0755) ||
+        mkdir(upper, 0755) || mkdir(work, 0755))
+        _exit(77);
+    free(write_file("lower/lib.so", "content"));
+    text = text_format("0-1 r-xp 0 0:0 %llu %s\n", inode_of(path) + 1, path);
+    if (maps_parse(text, &list, NULL) || list.count != 1 || list.files[0].present)
+        _exit(1); /* elsewhere that is another file */
+    maps_list_finish(&list);
+    if (mount("overlay", lower, "overlay", 0, options))
+        _exit(77);
+    if (maps_parse(text, &list, NULL) || list.count != 1 || !list.files[0].present)
+        _exit(2);
+    maps_list_finish(&list);
+    _exit(0);
+}
+
+static void test_overlay(void **state)
+{
+    int status;
+    pid_t pid;
+
+    (void)state;
+    pid = fork();
+    if (pid == 0)
+        run_on_overlay();
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_changed_file(void **state)
 {
     char *path = write_file("lib.so", "first");
@@ -178,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_process), cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_line_end_in_path), cmocka_unit_test(test_overlay),
         cmocka_unit_test(test_changed_file), cmocka_unit_test(test_build_id),
         cmocka_unit_test(test_damaged_elf),
     };
