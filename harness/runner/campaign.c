@@ -7,6 +7,7 @@
 #include "harness/core/random.h"
 #include "harness/core/text.h"
 #include "harness/runner/campaign_choice.h"
+#include "harness/runner/lease.h"
 #include "harness/runner/tool.h"
 
 static enum status no_memory(struct error *err)
@@ -107,6 +108,8 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
     random_identifier(campaign.uid);
     if (status == STATUS_OK)
         status = record_plan(&campaign, plan, command, rows, err);
+    if (status == STATUS_OK)
+        status = lease_take(store_path(store), campaign.row, campaign.uid, err);
     for (size_t i = 0; i < plan->cell_count && status == STATUS_OK; i++) {
         struct campaign_cell *cell = &campaign.cells[campaign.cell_count++];
         char *label = plan_cell_label(&plan->cells[i]);
@@ -136,6 +139,8 @@ void campaign_finish(struct campaign *campaign)
 {
     if (!campaign)
         return;
+    if (campaign->row > 0)
+        lease_release(store_path(campaign->store), campaign->row);
     for (size_t i = 0; i < campaign->cell_count; i++) {
         free(campaign->cells[i].label);
         json_decref(campaign->cells[i].message);

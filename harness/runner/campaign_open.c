@@ -69,6 +69,8 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
     if (status == STATUS_OK)
         status = lease_check(json_object_get(record, "events"), id, err);
     if (status == STATUS_OK)
+        status = lease_take(store_path(store), campaign.row, id, err);
+    if (status == STATUS_OK)
         status = store_close_orphans(store, campaign.row, err);
     if (status != STATUS_OK) {
         json_decref(record);

@@ -2,11 +2,14 @@
  * lease - which process runs a campaign, so that two never resume the same one at once.
  *
  * A campaign's "started" and "resumed" events carry "BOOT_ID PID START_TICKS" in their detail; the
- * three together name a process for good on one machine. A process of another machine or another
- * boot cannot be asked, and is taken as gone.
+ * three together name a process for good on one machine, and tell whom to wait for. A process of
+ * another machine, another boot or another container cannot be asked so; what keeps it out is a
+ * lock on the database's file, which ends with whoever holds it.
  */
 #ifndef ASSAY_RUNNER_LEASE_H
 #define ASSAY_RUNNER_LEASE_H
+
+#include <stdint.h>
 
 #include <jansson.h>
 
@@ -22,5 +25,13 @@ void lease_describe(char ret[LEASE_SIZE]);
  * process that is alive here; `campaign` names it in the message.
  */
 enum status lease_check(const json_t *events, const char *campaign, struct error *err);
+
+/*
+ * Locks the campaign with row `row` of the database at `path` until lease_release() or the end of
+ * this process. BUSY when another process has it, wherever it runs. A file system without locks
+ * between processes gives OK.
+ */
+enum status lease_take(const char *path, int64_t row, const char *campaign, struct error *err);
+void lease_release(const char *path, int64_t row);
 
 #endif

@@ -73,11 +73,45 @@ static void test_odd_details(void **state)
     json_decref(none);
 }
 
+/* Whoever cannot be asked (another container) has the lock as long as it lives. */
+static void test_lock(void **state)
+{
+    char path[] = "/tmp/assay-lease-XXXXXX", byte;
+    int fd = mkstemp(path), ends[2];
+    pid_t child;
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    if (child == 0) {
+        byte = lease_take(path, 7, "abcd", NULL) == STATUS_OK ? 'y' : 'n';
+        if (write(ends[1], &byte, 1) < 0)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    assert_int_equal(lease_take(path, 7, "abcd", NULL), STATUS_BUSY);
+    assert_int_equal(lease_take(path, 8, "other", NULL), STATUS_OK);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(lease_take(path, 7, "abcd", NULL), STATUS_OK);
+    assert_int_equal(lease_take(path, 7, "abcd", NULL), STATUS_OK); /* no other process */
+    lease_release(path, 7);
+    lease_release(path, 7);
+    assert_int_equal(lease_take("/nowhere/at/all", 7, "abcd", NULL), STATUS_OK);
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_process),
         cmocka_unit_test(test_odd_details),
+        cmocka_unit_test(test_lock),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
