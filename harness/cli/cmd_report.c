@@ -4,6 +4,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "reports/dossier.h"
 #include "reports/html.h"
@@ -135,6 +136,15 @@ static int report(const struct command_line *line, struct store *store, void *co
 
 static int run(const struct command_line *line)
 {
+    static const int keys[] = {KEY_HTML, KEY_DOSSIER};
+    struct error err = ERROR_INIT;
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const char *path = command_value(line, keys[i]);
+
+        if (path && file_check_output(path, &err) != STATUS_OK)
+            return command_fail(&err);
+    }
     return with_store(line, STORE_READ, report, NULL);
 }
 

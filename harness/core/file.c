@@ -6,10 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/core/text.h"
+
+#ifndef MFD_NOEXEC_SEAL /* glibc before 2.38; linux/memfd.h */
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
 
 /* Reads up to `max` + 1 bytes, so that the caller can tell a larger file; sizes of procfs lie. */
 static enum status read_up_to(const char *path, size_t max, struct text *content, struct error *err)
@@ -133,6 +139,45 @@ static enum status sync_directory_of(const char *path, struct error *err)
     return status;
 }
 
+/* A database of results or a key that a slip of the keyboard has named: neither can be had again.
+ */
+static bool is_irreplaceable(const char *path)
+{
+    static const char *const beginnings[] = {"SQLite format 3", "PRIVATE+KEY+"};
+    char head[16] = "";
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const ssize_t got = fd >= 0 ? read(fd, head, sizeof(head) - 1) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; got > 0 && i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+        if (!strncmp(head, beginnings[i], strlen(beginnings[i])))
+            return true;
+    return false;
+}
+
+enum status file_check_output(const char *path, struct error *err)
+{
+    if (!is_irreplaceable(path))
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "%s: is a database or a key, which is never overwritten; choose another name or "
+                     "move it away",
+                     path);
+}
+
+/* What the umask leaves of a mode that others have a part in. */
+static mode_t masked(mode_t mode)
+{
+    mode_t mask;
+
+    if (!(mode & 077))
+        return mode;
+    mask = umask(077);
+    umask(mask);
+    return mode & ~mask;
+}
+
 /* Opens a new file beside `path`. */
 static enum status open_beside(const char *path, int *ret_fd, char **ret_temporary,
                                struct error *err)
@@ -154,8 +199,8 @@ static enum status open_beside(const char *path, int *ret_fd, char **ret_tempora
         return STATUS_OK;
     }
     if (errno == ENOENT)
-        status = error_set(err, STATUS_NOT_FOUND, "%s: there is no such directory to write it in",
-                           path);
+        status =
+            error_set(err, STATUS_NOT_FOUND, "%s: there is no such directory to write it in", path);
     else
         status = error_set_errno(err, errno, "%s: cannot be written", path);
     free(temporary);
@@ -188,7 +233,7 @@ enum status file_write_atomic(const char *path, const void *bytes, size_t length
     if (status != STATUS_OK) {
         if (err)
             error_prefix(err, "%s", path);
-    } else if (fchmod(fd, mode) || fsync(fd)) {
+    } else if (fchmod(fd, masked(mode)) || fsync(fd)) {
         status = error_set_errno(err, errno, "%s", path);
     }
     if (close(fd) && status == STATUS_OK)
@@ -199,20 +244,19 @@ enum status file_write_atomic(const char *path, const void *bytes, size_t length
 enum status file_draft_begin(struct file_draft *ret, const char *path, struct error *err)
 {
     struct file_draft draft = {.path = path};
-    enum status status = STATUS_OK;
-    mode_t mask;
+    enum status status = file_check_output(path, err);
     struct stat st;
     int fd;
 
+    if (status != STATUS_OK)
+        return status;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     else
         status = open_beside(path, &fd, &draft.temporary, err);
     if (status != STATUS_OK)
         return status;
-    mask = umask(077);
-    umask(mask);
-    if (fd < 0 || (draft.temporary && fchmod(fd, 0666 & ~mask)) ||
+    if (fd < 0 || (draft.temporary && fchmod(fd, masked(0666))) ||
         !(draft.stream = fdopen(fd, "w"))) {
         status = error_set_errno(err, errno, "%s", path);
         if (fd >= 0)
@@ -231,6 +275,26 @@ enum status file_draft_end(struct file_draft *draft, enum status status, struct 
     if (fclose(draft->stream) && status == STATUS_OK)
         status = error_set_errno(err, errno, "%s", draft->path);
     return draft->temporary ? settle(draft->temporary, draft->path, status, err) : status;
+}
+
+int file_open_memory(const char *name, size_t size)
+{
+    struct rlimit most;
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+    if (fd < 0 && errno == EINVAL) /* before Linux 6.3; since then some systems insist on it */
+        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < size)
+        size = (size_t)most.rlim_cur;
+    if (fd >= 0 &&
+        (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK))) {
+        const int reason = errno;
+
+        close(fd);
+        errno = reason;
+        return -1;
+    }
+    return fd;
 }
 
 enum status file_make_directories(const char *path, mode_t mode, struct error *err)

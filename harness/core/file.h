@@ -17,9 +17,15 @@ enum status file_read(const char *path, size_t max, char **ret, size_t *ret_leng
 /* First line of a small file (sysfs, procfs) without the newline, heap. */
 enum status file_read_line(const char *path, char **ret, struct error *err);
 
-/* Writes beside `path`, syncs, renames over it: after a crash the old or the new content stands. */
+/*
+ * Writes beside `path`, syncs, renames over it: after a crash the old or the new content stands. The
+ * umask takes from `mode`, as in file_draft_begin().
+ */
 enum status file_write_atomic(const char *path, const void *bytes, size_t length, mode_t mode,
                               struct error *err);
+
+/* INVALID where `path` is a database or a private key, which no output is meant to replace. */
+enum status file_check_output(const char *path, struct error *err);
 
 /*
  * A file in the making, which appears under its name when it is whole. What is no regular file (a
@@ -33,8 +39,8 @@ struct file_draft {
 
 /*
  * `path` lives until the end. The file gets the permissions that the umask leaves, which is read by
- * setting it: no other thread may make files meanwhile. INVALID for a directory or an empty name,
- * NOT_FOUND when the directory is missing.
+ * setting it: no other thread may make files meanwhile. INVALID for a directory, an empty name, and
+ * what file_check_output() refuses; NOT_FOUND when the directory is missing.
  */
 enum status file_draft_begin(struct file_draft *ret, const char *path, struct error *err);
 
@@ -43,6 +49,12 @@ enum status file_draft_end(struct file_draft *draft, enum status status, struct 
 
 /* Writes all bytes or says why not; goes on after EINTR. */
 enum status file_write_all(int fd, const void *bytes, size_t length, struct error *err);
+
+/*
+ * A nameless file in memory that cannot grow beyond `size` (less where the process may not write as
+ * large a file), closed on exec; pages are taken as they are written. -1 and errno.
+ */
+int file_open_memory(const char *name, size_t size);
 
 /* mkdir -p; an existing directory is fine. */
 enum status file_make_directories(const char *path, mode_t mode, struct error *err);

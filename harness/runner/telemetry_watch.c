@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "backends/telemetry.h"
 #include "harness/core/canonical.h"
 #include "harness/core/clock.h"
+#include "harness/core/file.h"
 #include "harness/core/text.h"
 #include "harness/runner/telemetry_child.h"
 #include "harness/runner/tool.h"
@@ -21,21 +21,9 @@
 #define DUMP_GRACE_NS (10 * (int64_t)1000000000)
 #define LAST_WORDS_GRACE_NS ((int64_t)1000000000)
 #define WORDS_MAX ((size_t)16 << 20)
-#define ROWS_MAX ((size_t)256 << 20) /* a day of 64 channels at 5 Hz; memory is taken as it fills  \
-                                      */
-
-/* Of fixed size, so that a child cannot fill the machine's memory. */
-static int open_memory(const char *name, size_t bytes)
-{
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd >= 0 && (ftruncate(fd, (off_t)bytes) < 0 ||
-                    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
+#define ROWS_MAX                                                                                   \
+    ((size_t)256 << 20) /* a day of 64 channels at 5 Hz; memory is taken as it fills               \
+                         */
 
 static void close_all(struct telemetry_watch *watch)
 {
@@ -62,8 +50,8 @@ enum status telemetry_watch_start(const struct telemetry_watch_options *options,
         return status;
     snprintf(interval, sizeof(interval), "%" PRId64, options->interval_ns);
     snprintf(worker, sizeof(worker), "%d", (int)options->worker);
-    watch.words_fd = open_memory("assay-telemetry-words", WORDS_MAX);
-    watch.rows_fd = open_memory("assay-telemetry-rows", ROWS_MAX);
+    watch.words_fd = file_open_memory("assay-telemetry-words", WORDS_MAX);
+    watch.rows_fd = file_open_memory("assay-telemetry-rows", ROWS_MAX);
     watch.error_fd = words_open("assay-telemetry-errors");
     if (watch.words_fd < 0 || watch.rows_fd < 0 || watch.error_fd < 0 ||
         pipe2(control, O_CLOEXEC | O_NONBLOCK) < 0) {

@@ -1,9 +1,9 @@
 #include "harness/runner/words.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "harness/core/file.h"
 #include "harness/core/log.h"
 
 #define WORDS_KEPT 262144 /* of a child's standard output and error, before it starts anew */
@@ -17,14 +17,7 @@
  */
 int words_open(const char *name)
 {
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd >= 0 &&
-        (ftruncate(fd, WORDS_MAX) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)) {
-        close(fd);
-        return -1;
-    }
-    return fd;
+    return file_open_memory(name, WORDS_MAX);
 }
 
 void words_append(int fd, struct text *text)

@@ -112,6 +112,53 @@ static void drafts_appear_when_whole(void **state)
     assert_int_equal(access("/dev/full", F_OK), 0);
 }
 
+static void keeps_databases_and_keys(void **state)
+{
+    static const char *const beginnings[] = {"SQLite format 3", "PRIVATE+KEY+lab+0123"};
+    struct error err = ERROR_INIT;
+    const char *path = path_of("precious");
+    struct file_draft draft;
+    char *text;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *content = beginnings[i];
+
+        assert_int_equal(file_write_atomic(path, content, strlen(content), 0600, &err), STATUS_OK);
+        assert_int_equal(file_draft_begin(&draft, path, &err), STATUS_INVALID);
+        assert_non_null(strstr(err.message, "never overwritten"));
+        assert_int_equal(file_read(path, 100, &text, NULL, &err), STATUS_OK);
+        assert_string_equal(text, content);
+        free(text);
+    }
+}
+
+static void atomic_writes_heed_the_umask(void **state)
+{
+    const char *path = path_of("masked");
+    const mode_t mask = umask(077);
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(file_write_atomic(path, "x", 1, 0644, NULL), STATUS_OK);
+    assert_int_equal(umask(mask), 077);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void test_memory(void **state)
+{
+    int fd = file_open_memory("test", 10);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    assert_int_equal(write(fd, "0123456789", 10), 10);
+    assert_int_equal(write(fd, "x", 1), -1);
+    assert_int_not_equal(ftruncate(fd, 11), 0);
+    close(fd);
+}
+
 static void test_read_line(void **state)
 {
     struct error err = ERROR_INIT;
@@ -198,6 +245,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write_and_read),
         cmocka_unit_test(drafts_appear_when_whole),
+        cmocka_unit_test(keeps_databases_and_keys),
+        cmocka_unit_test(atomic_writes_heed_the_umask),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_read_line),
         cmocka_unit_test(test_failed_write_keeps_old),
         cmocka_unit_test(test_full_device),
