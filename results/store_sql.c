@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "harness/core/canonical.h"
 #include "harness/core/clock.h"
@@ -53,6 +54,8 @@ static enum status status_of(sqlite3 *db, int rc)
 
 static const char *remedy(enum status code, bool made)
 {
+    struct rlimit most;
+
     switch (code) {
     case STATUS_NO_SPACE:
         return made ? "; nothing was stored: free some space, then do it again"
@@ -63,6 +66,10 @@ static const char *remedy(enum status code, bool made)
         return "; the file is damaged: take a copy from before, or recover what is left with "
                "sqlite3 FILE .recover";
     case STATUS_IO:
+        if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY)
+            return "; what was stored before is kept: raise the limit on the size of files (ulimit "
+                   "-f) "
+                   "or check the disk (dmesg), then go on";
         return "; what was stored before is kept: check the disk (dmesg), then go on";
     default:
         return "";

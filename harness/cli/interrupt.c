@@ -15,15 +15,18 @@ static const char *note;
 
 static void handle_signal(int number)
 {
+    const int before = errno;
     ssize_t ignored;
 
-    (void)number;
+    if (seen && number == SIGHUP)
+        return; /* a terminal that closes says it twice: the kernel and the shell */
     if (seen)
         _exit(ASSAY_EXIT_INTERRUPTED);
     seen = 1;
     ignored = write(write_end, "x", 1);
     ignored = write(STDERR_FILENO, note, strlen(note));
     (void)ignored;
+    errno = before;
 }
 
 enum status interrupt_open(enum interrupt_of what, int *ret_fd, struct error *err)

@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/cli/command.h"
 #include "harness/cli/manual.h"
@@ -58,15 +60,31 @@ static int finish(int result)
     return result == ASSAY_EXIT_OK ? output_flush() : result;
 }
 
+/*
+ * Where one of them is closed, the next file or pipe would get its number, and what is meant for
+ * the user's eyes would go there. In their place is what refuses them as a closed one does.
+ */
+static void fill_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return;
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command;
 
-    /* Widths of characters follow the locale; numbers must not: C's stay. */
-    if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1)
-        setlocale(LC_CTYPE, "C.UTF-8");
+    fill_standard_descriptors();
+
+    /* Widths of characters need UTF-8; nothing else may follow the user's language, in some of
+       which the capital of i is not I. */
+    if (!setlocale(LC_CTYPE, "C.UTF-8"))
+        setlocale(LC_CTYPE, "");
     /* A worker that died and a reader that left are seen where they are written to. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* writing beyond a limit fails with its reason instead */
     if (argc < 2) {
         print(manual_append_overview);
         return ASSAY_EXIT_USAGE;

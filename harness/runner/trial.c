@@ -151,6 +151,21 @@ static void check_required(struct watch *watch, const json_t *device)
     }
 }
 
+/* A worker whose files cannot be looked at (it is another user's by now) has no trial. */
+static enum status look_at_files(struct watch *watch, const char *at, struct error *err)
+{
+    struct error reason = ERROR_INIT;
+    const enum status status =
+        trial_record_mapped(&watch->record, at, watch->worker.process.pid, &reason);
+
+    if (status == STATUS_NO_MEMORY && err)
+        *err = reason;
+    if (status == STATUS_OK || status == STATUS_NO_MEMORY)
+        return status;
+    fail(watch, status, "%s", reason.message);
+    return STATUS_OK;
+}
+
 /* One message. An error is the store's; whatever the worker did wrong is the trial's. */
 static enum status handle(struct watch *watch, const struct message *message, struct error *err)
 {
@@ -171,9 +186,9 @@ static enum status handle(struct watch *watch, const struct message *message, st
         /* What was said before is on disk before the window opens, and nothing is written then. */
         status = trial_record_commit(&watch->record, err);
         if (status == STATUS_OK)
-            status = trial_record_mapped(&watch->record, message->name, watch->worker.process.pid, err);
+            status = look_at_files(watch, message->name, err);
         trial_telemetry_mark(&watch->telemetry);
-        if (status == STATUS_OK)
+        if (status == STATUS_OK && watch->status == STATUS_OK)
             tell(watch, message_new(MESSAGE_GO));
         return status;
     case MESSAGE_END:

@@ -5,6 +5,7 @@ FOREIGN_MODE chooses how it behaves: "good", or one of many ways to break the ru
 what its samples take, so that a test can know what comes of them; its driver then has a version.
 """
 
+import ctypes
 import json
 import mmap
 import os
@@ -74,6 +75,8 @@ def main():
         WRITE.close()
         os.close(3)
         time.sleep(60)
+    if MODE == "hidden":
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: as a program with privileges is
     say(type="hello", protocol=2 if MODE == "version" else 1, worker="foreign 1")
     trial = hear("trial")["trial"]
     begin = now()

@@ -1,0 +1,161 @@
+"""What a batch system, a daemon or a closing terminal does to assay, and what it makes of it."""
+
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import ASSAY, CliTest, run_tests  # noqa: E402
+
+
+class Surroundings(CliTest):
+    def words(self):
+        return (ASSAY, "run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db",
+                self.db)
+
+    def popen(self, words, **options):
+        return subprocess.Popen(words, cwd=self.folder, stdin=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True, env=self.environment(),
+                                stdout=subprocess.DEVNULL, **options)
+
+    def finish(self, process):
+        err = process.communicate(timeout=120)[1]
+        return process.returncode, err
+
+    def test_a_limit_on_the_size_of_files(self):
+        """The files that a worker's words go to are nominally larger; they take it as it is."""
+        status, err = self.finish(self.popen(
+            self.words(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                                (64 << 20, 64 << 20))))
+        self.assertEqual(status, 0, err)
+        self.new_db()
+        status, err = self.finish(self.popen(
+            self.words(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                                (100000, 100000))))
+        self.assertEqual(status, 4, err)
+        self.assertIn("ulimit -f", err)
+
+    def test_closed_descriptors_are_nobody_elses(self):
+        process = subprocess.Popen([ASSAY, "doctor", "--jitter", "60s"], cwd=self.folder,
+                                   env=self.environment(),
+                                   preexec_fn=lambda: os.closerange(0, 3))
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError):
+                    held = [os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in range(3)]
+                    self.assertEqual(held, ["/dev/null"] * 3)
+                    break
+                time.sleep(0.05)
+            else:
+                self.fail("its descriptors 0, 1 and 2 stay free for whatever it opens next")
+        finally:
+            process.kill()
+            process.wait()
+
+    def test_a_terminal_says_twice_that_it_closes(self):
+        worker = self.write("worker.sh", "#!/bin/sh\ntrap '' TERM\ntouch here\nexec sleep 300\n")
+        os.chmod(worker, 0o755)
+        process = self.start(*self.words()[1:], ASSAY_WORKER=worker)
+        while not os.path.exists(os.path.join(self.folder, "here")):
+            self.assertIsNone(process.poll())
+            time.sleep(0.05)
+        for _ in range(2):
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.02)
+        self.assertEqual(process.wait(60), 130)
+        process.communicate()
+        # Not thrown away: the trial has its end.
+        self.assertEqual(self.query("SELECT status FROM trial_end"), [("interrupted",)])
+
+    def test_the_same_campaign_in_two_containers(self):
+        """In each of them the harness is process 1, and neither sees the other."""
+        container = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child",
+                     "--mount-proc")
+        if not shutil.which("unshare") or subprocess.run([*container, "true"], check=False,
+                                                         stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no namespaces")
+        worker = self.write("worker.sh", "#!/bin/sh\ntouch here\nexec sleep 300\n")
+        os.chmod(worker, 0o755)
+        first = subprocess.Popen((*container, *self.words()), cwd=self.folder,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL,
+                                 env=self.environment(ASSAY_WORKER=worker))
+        try:
+            while not os.path.exists(os.path.join(self.folder, "here")):
+                self.assertIsNone(first.poll())
+                time.sleep(0.05)
+            resume = (*container, ASSAY, "run", "--resume", "last", "--db", self.db)
+            status, err = self.finish(self.popen(resume))
+            self.assertEqual(status, 4, err)
+            self.assertIn("is being run by", err)
+            self.assertEqual(self.query("SELECT count(*) FROM trial_end"), [(0,)])
+        finally:
+            first.kill()
+            first.wait()
+        # The lock is gone with its holder.
+        status, err = self.finish(self.popen(resume))
+        self.assertEqual(status, 0, err)
+
+    def test_a_language_whose_capital_of_i_is_another(self):
+        locale = os.path.join(self.folder, "tr")
+        if not shutil.which("localedef") or subprocess.run(
+                ["localedef", "--no-archive", "-c", "-i", "tr_TR", "-f", "UTF-8", locale],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("no sources of locales")
+        for words, variables in ((("--lib", "hip=/nowhere/libother.so"), {}),
+                                 ((), {"ASSAY_LIB_HIP": "/nowhere/libother.so"})):
+            call = self.assay("devices", *words, LC_ALL="tr", LOCPATH=self.folder, **variables)
+            self.assertEqual(call.status, 0, call.err)
+            self.assertIn("/nowhere/libother.so", call.out)
+
+    def test_no_output_replaces_a_database(self):
+        self.assertEqual(self.assay("key", "new").status, 0)
+        self.assertEqual(self.run_synthetic().status, 0)
+        key = os.path.join(self.folder, "config", "assay", "default.key")
+        for target in (self.db, key):
+            for words in (("export", "csv", "-o", target), ("report", "--html", target),
+                          ("report", "--dossier", target), ("bundle", "-o", target, "last")):
+                with open(target, "rb") as file:
+                    before = file.read()
+                call = self.assay(*words, "--db", self.db)
+                self.assertEqual(call.status, 2, (words, call.err))
+                self.assertIn("never overwritten", call.err)
+                with open(target, "rb") as file:
+                    self.assertTrue(file.read() == before, words)
+
+    def test_secrets_stay_where_they_are(self):
+        secret = "nvapi-dGhpcyBpcyBub25lIG9mIHlvdXIgYnVzaW5lc3M"
+        self.assertEqual(self.run_synthetic(NVIDIA_API_KEY=secret, CUDA_SET="1").status, 0)
+        self.assertEqual(self.query("SELECT DISTINCT value FROM conditions WHERE name ="
+                                    " 'variable.CUDA_SET'"), [("1",)])
+        for name in os.listdir(self.folder):
+            path = os.path.join(self.folder, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    self.assertFalse(secret.encode() in file.read(), name)
+
+    def test_a_worker_that_nobody_may_look_at(self):
+        """Its trial has no libraries, and says why; the next one is another's."""
+        foreign = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
+                               "foreign_worker.py")
+        user = 65534 if os.geteuid() == 0 else None
+        if user:
+            os.chmod(self.folder, 0o777)
+        process = subprocess.Popen(self.words(), cwd=self.folder, user=user, group=user,
+                                   extra_groups=[] if user else None, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                   env=self.environment(ASSAY_WORKER=foreign, FOREIGN_MODE="hidden"))
+        status, err = self.finish(process)
+        self.assertEqual(status, 1, err)
+        rows = self.query("SELECT status, message FROM trial_end")
+        self.assertEqual([row[0] for row in rows], ["denied"] * 2, rows)
+        self.assertIn("mapped", rows[0][1])
+
+
+if __name__ == "__main__":
+    run_tests()
