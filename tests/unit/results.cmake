@@ -3,6 +3,9 @@ foreach(name store store_schema store_plan store_trial store_read store_list for
     assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c
         LIBS assay_store_fixture LABELS unit)
 endforeach()
+assay_add_test(NAME test_store_network SOURCES unit/test_store_network.c
+    LIBS assay_results LABELS unit)
+target_link_options(test_store_network PRIVATE -Wl,--wrap=statfs)
 assay_add_test(NAME test_fields SOURCES unit/test_fields.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_energy SOURCES unit/test_energy.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_series SOURCES unit/test_series.c LIBS assay_results LABELS unit)

@@ -1,0 +1,74 @@
+/* The store on a file system that other machines share: statfs(2) of this executable is replaced.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "results/store.h"
+
+static unsigned long type;
+static char path[] = "/tmp/assay-network-XXXXXX";
+
+int __real_statfs(const char *name, struct statfs *ret);
+int __wrap_statfs(const char *name, struct statfs *ret);
+
+int __wrap_statfs(const char *name, struct statfs *ret)
+{
+    const int result = __real_statfs(name, ret);
+
+    if (type)
+        ret->f_type = (__typeof__(ret->f_type))type;
+    return result;
+}
+
+static void assert_journal(unsigned long on, const char *mode)
+{
+    struct store *store = NULL;
+    sqlite3_stmt *row = NULL;
+    struct error err = ERROR_INIT;
+
+    type = on;
+    assert_int_equal(store_open(path, STORE_CREATE, 0, &store, &err), STATUS_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(store_connection(store), "PRAGMA journal_mode", -1, &row, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(row, 0), mode);
+    sqlite3_finalize(row);
+    store_close(store);
+}
+
+static void test_journal(void **state)
+{
+    const int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    assert_journal(0, "wal"); /* where tests run: a disk of this machine */
+    assert_journal(0x6969, "delete");
+    assert_journal(0x6969, "delete");
+    assert_journal(0xfe534d42, "delete");
+    assert_journal(0x0bd00bd0, "delete"); /* Lustre */
+    assert_journal(0, "wal");
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_journal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
