@@ -192,53 +192,54 @@ static void append_bytes_value(struct text *out, const void *bytes, int length)
     text_append(out, "\"}");
 }
 
-/* A value as a function's argument or a statement's column has it; bytes belong to SQLite. */
-struct leaf_value {
-    int type; /* SQLITE_INTEGER ... */
-    int length;
-    int64_t integer;
-    double real;
-    const void *bytes; /* NULL with a length: out of memory */
-};
-
-static struct leaf_value value_of(sqlite3_value *argument)
+/*
+ * Of a function's argument or a statement's column. The latter is safe on a connection of one
+ * thread: no other can change the value (sqlite.org/c3ref/value.html).
+ */
+static struct ledger_leaf_value value_of(sqlite3_value *argument)
 {
-    struct leaf_value value = {.type = sqlite3_value_type(argument)};
+    struct ledger_leaf_value value = {.type = sqlite3_value_type(argument)};
 
     if (value.type == SQLITE_INTEGER) {
         value.integer = sqlite3_value_int64(argument);
     } else if (value.type == SQLITE_FLOAT) {
         value.real = sqlite3_value_double(argument);
     } else if (value.type != SQLITE_NULL) {
-        value.bytes = value.type == SQLITE_TEXT ? (const void *)sqlite3_value_text(argument)
-                                                : sqlite3_value_blob(argument);
+        /* In this order: the former makes UTF-8 of any text, the latter gives it without a copy. */
         value.length = sqlite3_value_bytes(argument);
+        value.bytes = sqlite3_value_blob(argument);
     }
     return value;
 }
 
-static void append_value(struct text *out, const struct leaf_value *value)
+static void append_real(struct text *out, double real)
 {
+    static const char digits[] = "0123456789abcdef";
+    char member[] = "{\"ieee754\":\"0123456789abcdef\"}", *at = member + sizeof(member) - 3;
     uint64_t bits;
 
-    if (!value->bytes && (value->type == SQLITE_TEXT || value->length > 0)) {
-        out->failed = true;
-        return;
-    }
+    memcpy(&bits, &real, sizeof(bits));
+    for (int i = 0; i < 16; i++, bits >>= 4)
+        *--at = digits[bits & 15];
+    text_append_bytes(out, member, sizeof(member) - 1);
+}
+
+static void append_value(struct text *out, const struct ledger_leaf_value *value)
+{
     switch (value->type) {
     case SQLITE_INTEGER:
         append_integer(out, value->integer);
-        break;
+        return;
     case SQLITE_FLOAT:
-        memcpy(&bits, &value->real, sizeof(bits));
-        text_append_format(out, "{\"ieee754\":\"%016" PRIx64 "\"}", bits);
-        break;
-    case SQLITE_TEXT:
-        canonical_append_string(out, value->bytes, (size_t)value->length);
-        break;
-    default:
-        append_bytes_value(out, value->bytes, value->length);
+        append_real(out, value->real);
+        return;
     }
+    if (!value->bytes && value->length > 0)
+        out->failed = true;
+    else if (value->type == SQLITE_TEXT)
+        canonical_append_string(out, value->bytes ? value->bytes : "", (size_t)value->length);
+    else
+        append_bytes_value(out, value->bytes, value->length);
 }
 
 static struct digest salt_of(const struct ledger_leaf_maker *maker, int64_t leaf,
@@ -258,7 +259,7 @@ static struct digest salt_of(const struct ledger_leaf_maker *maker, int64_t leaf
 }
 
 static bool append_commitment(struct ledger_leaf_maker *maker, sqlite3 *db, int64_t leaf,
-                              const char *column, const struct leaf_value *value)
+                              const char *column, const struct ledger_leaf_value *value)
 {
     struct digest_state state;
     struct digest digest;
@@ -317,7 +318,7 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
     text_append(&maker->json, "{\"row\":{");
     for (int i = 2; i + 1 < count && table; i += 2) {
         const char *column = (const char *)sqlite3_value_text(values[i]);
-        const struct leaf_value value = value_of(values[i + 1]);
+        const struct ledger_leaf_value value = value_of(values[i + 1]);
 
         if (!column || value.type == SQLITE_NULL)
             continue;
@@ -450,15 +451,22 @@ void ledger_leaf_shape_finish(struct ledger_leaf_shape *shape)
     *shape = (struct ledger_leaf_shape){0};
 }
 
+void ledger_leaf_read(const struct ledger_leaf_shape *shape, sqlite3_stmt *row,
+                      struct ledger_leaf_value *ret)
+{
+    for (int i = 0; i < shape->count; i++)
+        ret[i] = value_of(sqlite3_column_value(row, i));
+}
+
 const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
-                               const struct ledger_leaf_shape *shape, int64_t leaf,
-                               sqlite3_stmt *row, struct digest *ret)
+                               const struct ledger_leaf_shape *shape, int64_t leaf, sqlite3 *db,
+                               const struct ledger_leaf_value *values, struct digest *ret)
 {
     struct text *json = &maker->json;
     bool first = true;
     int form;
 
-    if (!maker->has_form && !load_form(sqlite3_db_handle(row), maker))
+    if (!maker->has_form && !load_form(db, maker))
         return no_form;
     form = form_of_leaf(maker, leaf);
     begin_text(json);
@@ -466,17 +474,14 @@ const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
     text_append_bytes(json, "\0{\"row\":{", 9); /* a leaf is hashed behind a byte 0 */
     for (int i = 0; i < shape->count; i++) {
         const struct ledger_leaf_column *column = &shape->columns[i];
-        /* A connection of one thread: no other can change the value (sqlite.org/c3ref/value.html).
-         */
-        const struct leaf_value value = value_of(sqlite3_column_value(row, i));
 
-        if (value.type == SQLITE_NULL)
+        if (values[i].type == SQLITE_NULL)
             continue;
         text_append_bytes(json, column->member + first, column->member_length - first);
         first = false;
         if (form < column->form)
-            append_value(json, &value);
-        else if (!append_commitment(maker, sqlite3_db_handle(row), leaf, column->name, &value))
+            append_value(json, &values[i]);
+        else if (!append_commitment(maker, db, leaf, column->name, &values[i]))
             return no_origin;
     }
     text_append(json, shape->end);

@@ -37,7 +37,7 @@ bool ledger_is_outside(const char *table);
 struct ledger_leaf_column {
     char *name, *member; /* heap; member: `,"NAME":` */
     size_t member_length;
-    int form;            /* of the leaves from which on it is committed */
+    int form; /* of the leaves from which on it is committed */
 };
 
 struct ledger_leaf_shape {
@@ -58,13 +58,28 @@ void ledger_leaf_shape_finish(struct ledger_leaf_shape *shape);
 struct ledger_leaf_maker *ledger_leaf_maker_create(void);
 void ledger_leaf_maker_destroy(struct ledger_leaf_maker *maker);
 
+/* A value of a row; bytes belong to SQLite, and stay until its statement goes on. */
+struct ledger_leaf_value {
+    int type;   /* SQLITE_INTEGER ... */
+    int length; /* of text and bytes */
+    union {
+        int64_t integer;
+        double real;
+        const void *bytes; /* not ended by a NUL; NULL with a length: out of memory */
+    };
+};
+
+/* Reads the shape's columns of the row on which the statement stands; `ret` has shape->count. */
+void ledger_leaf_read(const struct ledger_leaf_shape *shape, sqlite3_stmt *row,
+                      struct ledger_leaf_value *ret);
+
 /*
- * Leaf hash of the row on which the statement stands, as leaf number `leaf`. Returns NULL, or why
- * there is none (static).
+ * Leaf hash of a row with these values, as leaf number `leaf` of `db`. Returns NULL, or why there
+ * is none (static).
  */
 const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
-                               const struct ledger_leaf_shape *shape, int64_t leaf,
-                               sqlite3_stmt *row, struct digest *ret);
+                               const struct ledger_leaf_shape *shape, int64_t leaf, sqlite3 *db,
+                               const struct ledger_leaf_value *values, struct digest *ret);
 
 /*
  * Appends SQL: a call of `function` for a row of `table`, whose columns are those of `db`. `leaf`

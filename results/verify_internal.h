@@ -140,9 +140,20 @@ bool verify_progress(struct verify *verify, const char *doing, uint64_t done, ui
 #define VERIFY_CURSORS 2
 
 struct verify_cursor {
-    sqlite3_stmt *select[VERIFY_CURSORS];
-    bool on_row[VERIFY_CURSORS]; /* it stands on a row, of a table in order */
-    int latest;                  /* the one that was asked last */
+    struct verify_place {
+        sqlite3_stmt *select;
+        struct ledger_leaf_value *values; /* heap: of the row on which it stands */
+        bool on_row;                      /* it stands on one, of a table in order */
+        bool taken;                       /* which a leaf has named */
+    } places[VERIFY_CURSORS];
+    int latest; /* the place that was asked last */
+};
+
+/* A row of the ledger. Values belong to the statement that stands on it. */
+struct verify_entry {
+    int64_t leaf;
+    const struct verify_table *table; /* NULL: there is none of its name */
+    sqlite3_value *key, *digest;
 };
 
 /* What the tree takes of a leaf. */
@@ -181,9 +192,8 @@ enum status verify_share(struct verify *verify, const char *doing, int64_t total
 
 /* Makes verify->tree. */
 enum status verify_tree_begin(struct verify *verify, struct error *err);
-/* What the tree takes of the ledger's row: 0 leaf, 1 table_name, 2 key, 3 digest. In any thread. */
-struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_table *table,
-                                    sqlite3_stmt *ledger);
+/* What the tree takes of the ledger's row. In any thread. */
+struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_entry *entry);
 /* The next leaves. In one thread at a time. */
 void verify_tree_take(struct verify *verify, const struct verify_leaf *leaves, size_t count);
 /* Leaves that it has taken. */
@@ -202,7 +212,7 @@ enum status verify_references_describe(struct verify *verify, struct error *err)
 void verify_references_begin(struct verify_worker *worker);
 /* What the row refers to, which stands in the ledger and is good. In any thread. */
 void verify_references_note(struct verify_worker *worker, const struct verify_table *table,
-                            sqlite3_stmt *row);
+                            const struct ledger_leaf_value *row);
 /* Takes over what a worker has noted so far. In one thread at a time. */
 void verify_references_take(struct verify *verify, const struct verify_worker *worker);
 /* Asks for what a table refers to and is not there. */

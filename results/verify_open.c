@@ -54,7 +54,7 @@ static void harden(sqlite3 *db, int64_t wait_ns, struct verify_budget *budget)
     sqlite3_busy_timeout(db, (int)(wait_ns / 1000000));
     sqlite3_exec(db,
                  "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA query_only=ON;"
-                 "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-2048",
+                 "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512",
                  NULL, NULL, NULL);
 }
 

@@ -70,17 +70,16 @@ static void widen(struct verify_range *range, struct verify_range with)
 }
 
 void verify_references_note(struct verify_worker *worker, const struct verify_table *table,
-                            sqlite3_stmt *row)
+                            const struct ledger_leaf_value *row)
 {
     struct verify_range *seen = worker->seen[table - worker->verify->tables];
 
     for (int k = 0; k < table->reference_count; k++) {
-        const int column = table->references[k].column, type = sqlite3_column_type(row, column);
-        const int64_t number = sqlite3_column_int64(row, column);
+        const struct ledger_leaf_value *value = &row[table->references[k].column];
 
-        if (type == SQLITE_INTEGER)
-            widen(&seen[k], (struct verify_range){number, number});
-        else if (type != SQLITE_NULL)
+        if (value->type == SQLITE_INTEGER)
+            widen(&seen[k], (struct verify_range){value->integer, value->integer});
+        else if (value->type != SQLITE_NULL)
             seen[k] = (struct verify_range){INT64_MIN, INT64_MAX};
     }
 }

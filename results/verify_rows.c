@@ -11,9 +11,9 @@
 #define STEPS_MAX 4 /* to a row that is near */
 
 /* The key's text for messages; `ret` has 80 bytes. */
-static const char *key_text(sqlite3_stmt *select, int column, char *ret)
+static const char *key_text(sqlite3_value *key, char *ret)
 {
-    const char *text = (const char *)sqlite3_column_text(select, column);
+    const char *text = (const char *)sqlite3_value_text(key);
     struct text shown;
 
     text_init(&shown);
@@ -77,22 +77,22 @@ static bool read_part(struct part *part, char type, const char *at, const char *
  * Reads the key's parts. Numbers have no '/', so those before a text are split off from the front
  * and those behind it from the end. False: such a key names no row.
  */
-static bool read_key(const struct verify_table *table, sqlite3_stmt *ledger, struct part *parts)
+static bool read_key(const struct verify_table *table, sqlite3_value *key, struct part *parts)
 {
     const char *at, *end;
     int first = 0, last = table->part_count - 1;
 
     if (table->is_number) {
         parts[0].type = 'I';
-        parts[0].number = sqlite3_column_int64(ledger, 2);
-        return sqlite3_column_type(ledger, 2) == SQLITE_INTEGER;
+        parts[0].number = sqlite3_value_int64(key);
+        return sqlite3_value_type(key) == SQLITE_INTEGER;
     }
-    if (sqlite3_column_type(ledger, 2) != SQLITE_TEXT)
+    if (sqlite3_value_type(key) != SQLITE_TEXT)
         return false;
-    at = (const char *)sqlite3_column_text(ledger, 2);
+    at = (const char *)sqlite3_value_text(key);
     if (!at)
         return false;
-    end = at + sqlite3_column_bytes(ledger, 2);
+    end = at + sqlite3_value_bytes(key);
     for (; first < last && table->parts[first] != 'T'; first++) {
         const char *slash = memchr(at, '/', (size_t)(end - at));
 
@@ -123,22 +123,24 @@ static void bind_key(sqlite3_stmt *select, const struct part *parts, int count)
 }
 
 /* The row's key against the one asked for, in the table's order: below, equal or above 0. */
-static int compare_key(const struct verify_table *table, sqlite3_stmt *row,
+static int compare_key(const struct verify_table *table, const struct ledger_leaf_value *row,
                        const struct part *parts)
 {
     int order = 0;
 
     for (int i = 0; i < table->part_count && order == 0; i++) {
+        const struct ledger_leaf_value *value = &row[table->part_columns[i]];
+
         if (parts[i].type == 'I') {
-            int64_t number = sqlite3_column_int64(row, table->part_columns[i]);
+            const int64_t number = value->type == SQLITE_INTEGER ? value->integer : 0;
 
             order = number < parts[i].number ? -1 : number > parts[i].number;
         } else {
-            const void *bytes = sqlite3_column_blob(row, table->part_columns[i]);
-            size_t length = (size_t)sqlite3_column_bytes(row, table->part_columns[i]);
-            size_t shared = length < parts[i].length ? length : parts[i].length;
+            const bool is_text = value->type == SQLITE_TEXT || value->type == SQLITE_BLOB;
+            const size_t length = is_text && value->bytes ? (size_t)value->length : 0;
+            const size_t shared = length < parts[i].length ? length : parts[i].length;
 
-            order = shared > 0 && bytes ? memcmp(bytes, parts[i].text, shared) : 0;
+            order = shared > 0 ? memcmp(value->bytes, parts[i].text, shared) : 0;
             if (order == 0)
                 order = length < parts[i].length ? -1 : length > parts[i].length;
         }
@@ -155,98 +157,124 @@ static void tell_reading(struct verify_worker *worker, const char *table, const 
                             "cannot be read: %s", damage);
 }
 
-/* Goes forward to the row when it is near; false: it is not, or not behind. */
-static bool walk_to_row(struct verify_cursor *cursor, int which, const struct verify_table *table,
+/* SQLITE_ROW, and its values are read, SQLITE_DONE or an error. */
+static int step_place(struct verify_place *place, const struct verify_table *table)
+{
+    const int rc = sqlite3_step(place->select);
+
+    place->on_row = rc == SQLITE_ROW && table->in_order;
+    place->taken = false;
+    if (rc == SQLITE_ROW)
+        ledger_leaf_read(&table->shape, place->select, place->values);
+    return rc;
+}
+
+/*
+ * Goes forward to the row when it is near; false: it is not, or not behind. A row that a leaf has
+ * named is left behind, since no other leaf should name it.
+ */
+static bool walk_to_row(struct verify_place *place, const struct verify_table *table,
                         const struct part *parts)
 {
-    for (int steps = 0; cursor->on_row[which]; steps++) {
-        int order = compare_key(table, cursor->select[which], parts);
+    for (int steps = 0; place->on_row; steps++) {
+        const int order = place->taken ? -1 : compare_key(table, place->values, parts);
 
-        if (order >= 0 || steps == STEPS_MAX)
+        if (order >= 0 || steps == STEPS_MAX) {
+            place->taken = order == 0;
             return order == 0;
-        cursor->on_row[which] = sqlite3_step(cursor->select[which]) == SQLITE_ROW;
+        }
+        step_place(place, table);
     }
     return false;
 }
 
 /* SQLITE_ROW, SQLITE_DONE or an error. */
-static int search_row(struct verify_cursor *cursor, int which, const struct verify_table *table,
+static int search_row(struct verify_place *place, const struct verify_table *table,
                       const struct part *parts)
 {
-    sqlite3_stmt *select = cursor->select[which];
     int rc, order = 0;
 
-    sqlite3_reset(select);
-    bind_key(select, parts, table->in_order ? 1 : table->part_count);
-    while ((rc = sqlite3_step(select)) == SQLITE_ROW && table->in_order &&
-           (order = compare_key(table, select, parts)) < 0)
+    sqlite3_reset(place->select);
+    bind_key(place->select, parts, table->in_order ? 1 : table->part_count);
+    while ((rc = step_place(place, table)) == SQLITE_ROW && table->in_order &&
+           (order = compare_key(table, place->values, parts)) < 0)
         ;
-    cursor->on_row[which] = rc == SQLITE_ROW && table->in_order;
+    place->taken = order == 0;
     return rc == SQLITE_ROW && order > 0 ? SQLITE_DONE : rc;
 }
 
-/*
- * Goes to the row that a leaf names: SQLITE_ROW, and `ret_row` stands on it; SQLITE_DONE: there is
- * none; SQLITE_MISMATCH: no row has such a key; or an error.
- */
-static int go_to_row(struct verify_worker *worker, const struct verify_table *table,
-                     sqlite3_stmt *ledger, sqlite3_stmt **ret_row)
+static int begin_place(struct verify_worker *worker, const struct verify_table *table,
+                       struct verify_place *place)
 {
+    if (!place->values)
+        place->values = malloc(sizeof(*place->values) * (size_t)table->shape.count);
+    if (!place->values)
+        return SQLITE_NOMEM;
+    return sqlite3_prepare_v3(worker->db, table->select, -1, SQLITE_PREPARE_PERSISTENT,
+                              &place->select, NULL);
+}
+
+/*
+ * Goes to the row that a leaf names: SQLITE_ROW, and `ret` stands on it; SQLITE_DONE: there is
+ * none; SQLITE_MISMATCH: no row has such a key; or an error. `ret` may be NULL but for the first.
+ */
+static int go_to_row(struct verify_worker *worker, const struct verify_entry *entry,
+                     struct verify_place **ret)
+{
+    const struct verify_table *table = entry->table;
     struct verify_cursor *cursor = &worker->cursors[table - worker->verify->tables];
     struct part parts[VERIFY_KEY_PARTS_MAX];
     int which = cursor->latest, rc;
 
-    if (!read_key(table, ledger, parts))
+    *ret = NULL;
+    if (!read_key(table, entry->key, parts))
         return SQLITE_MISMATCH;
     for (int i = 0; i < VERIFY_CURSORS; i++) {
         which = (cursor->latest + i) % VERIFY_CURSORS;
-        if (walk_to_row(cursor, which, table, parts)) {
+        *ret = &cursor->places[which];
+        if (walk_to_row(*ret, table, parts)) {
             cursor->latest = which;
-            *ret_row = cursor->select[which];
             return SQLITE_ROW;
         }
     }
     cursor->latest = which;
-    if (!cursor->select[which]) {
-        rc = sqlite3_prepare_v3(worker->db, table->select, -1, SQLITE_PREPARE_PERSISTENT,
-                                &cursor->select[which], NULL);
-        if (rc != SQLITE_OK)
-            return rc;
+    if (!(*ret)->select && (rc = begin_place(worker, table, *ret)) != SQLITE_OK) {
+        *ret = NULL;
+        return rc;
     }
-    *ret_row = cursor->select[which];
-    return search_row(cursor, which, table, parts);
+    return search_row(*ret, table, parts);
 }
 
-static void compare_leaf(struct verify_worker *worker, const struct verify_table *table,
-                         sqlite3_stmt *row, sqlite3_stmt *ledger)
+static void compare_leaf(struct verify_worker *worker, const struct verify_entry *entry,
+                         const struct ledger_leaf_value *row)
 {
-    int64_t leaf = sqlite3_column_int64(ledger, 0);
+    const struct verify_table *table = entry->table;
     const void *stored;
     struct digest digest;
     char key[80];
-    const char *failure = ledger_leaf_of_row(worker->maker, &table->shape, leaf, row, &digest);
+    const char *failure =
+        ledger_leaf_of_row(worker->maker, &table->shape, entry->leaf, worker->db, row, &digest);
 
     if (failure) {
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name,
-                            key_text(ledger, 2, key), "cannot be read: %s", failure);
+                            key_text(entry->key, key), "cannot be read: %s", failure);
         return;
     }
-    stored = sqlite3_column_blob(ledger, 3);
-    if (!stored || sqlite3_column_bytes(ledger, 3) != DIGEST_SIZE ||
+    stored = sqlite3_value_blob(entry->digest);
+    if (!stored || sqlite3_value_bytes(entry->digest) != DIGEST_SIZE ||
         memcmp(stored, digest.bytes, DIGEST_SIZE) != 0)
         verify_findings_add(
-            &worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name, key_text(ledger, 2, key),
-            "the row is not the one that entered the ledger as leaf %" PRId64, leaf);
+            &worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name, key_text(entry->key, key),
+            "the row is not the one that entered the ledger as leaf %" PRId64, entry->leaf);
     else
         verify_references_note(worker, table, row);
 }
 
-/* columns of the ledger: 0 leaf, 1 table_name, 2 key, 3 digest */
-static void check_leaf(struct verify_worker *worker, const struct verify_table *table,
-                       sqlite3_stmt *ledger)
+static void check_leaf(struct verify_worker *worker, const struct verify_entry *entry)
 {
-    int64_t leaf = sqlite3_column_int64(ledger, 0);
-    sqlite3_stmt *row = NULL;
+    const struct verify_table *table = entry->table;
+    const int64_t leaf = entry->leaf;
+    struct verify_place *place = NULL;
     char key[80];
     int rc;
 
@@ -255,26 +283,44 @@ static void check_leaf(struct verify_worker *worker, const struct verify_table *
                             "leaf %" PRId64 " is of a table that does not exist", leaf);
         return;
     }
-    rc = go_to_row(worker, table, ledger, &row);
+    rc = go_to_row(worker, entry, &place);
     worker->done += rc != SQLITE_MISMATCH;
     if (rc == SQLITE_ROW)
-        compare_leaf(worker, table, row, ledger);
+        compare_leaf(worker, entry, place->values);
     else if (rc == SQLITE_MISMATCH)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, "ledger", NULL,
                             "leaf %" PRId64 " (%s %s) names no row", leaf, table->name,
-                            key_text(ledger, 2, key));
+                            key_text(entry->key, key));
     else if (rc == SQLITE_DONE)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name,
-                            key_text(ledger, 2, key),
+                            key_text(entry->key, key),
                             "the row that entered the ledger as leaf %" PRId64 " is gone", leaf);
     else
-        tell_reading(worker, table->name, key_text(ledger, 2, key));
-    if (!table->in_order)
-        sqlite3_reset(row);
+        tell_reading(worker, table->name, key_text(entry->key, key));
+    if (place && !table->in_order)
+        sqlite3_reset(place->select);
+}
+
+/* The ledger's row on which the statement stands; the table is mostly that of the one `before`. */
+static struct verify_entry read_entry(struct verify_worker *worker, sqlite3_stmt *ledger,
+                                      const struct verify_table *before)
+{
+    struct verify_entry entry = {.leaf = sqlite3_column_int64(ledger, 0),
+                                 .key = sqlite3_column_value(ledger, 2),
+                                 .digest = sqlite3_column_value(ledger, 3)};
+    sqlite3_value *value = sqlite3_column_value(ledger, 1);
+    const char *name = (const char *)sqlite3_value_text(value);
+
+    if (!name || strlen(name) != (size_t)sqlite3_value_bytes(value))
+        return entry;
+    entry.table =
+        before && !strcmp(before->name, name) ? before : verify_find_table(worker->verify, name);
+    return entry;
 }
 
 static void check_leaves(struct verify_worker *worker, int64_t first, int64_t end)
 {
+    struct verify_entry entry = {0};
     sqlite3_stmt *ledger = NULL;
     int rc = sqlite3_prepare_v2(worker->db,
                                 "SELECT leaf, table_name, key, digest FROM ledger"
@@ -293,12 +339,9 @@ static void check_leaves(struct verify_worker *worker, int64_t first, int64_t en
         sqlite3_bind_int64(ledger, 2, end);
         while (!verify_stopped(worker->verify) && worker->leaf_count < LEAVES_STEP &&
                (rc = sqlite3_step(ledger)) == SQLITE_ROW) {
-            const char *name = (const char *)sqlite3_column_text(ledger, 1);
-            const bool whole = name && strlen(name) == (size_t)sqlite3_column_bytes(ledger, 1);
-            const struct verify_table *table = whole ? verify_find_table(worker->verify, name) : NULL;
-
-            check_leaf(worker, table, ledger);
-            worker->leaves[worker->leaf_count++] = verify_tree_leaf(worker->verify, table, ledger);
+            entry = read_entry(worker, ledger, entry.table);
+            check_leaf(worker, &entry);
+            worker->leaves[worker->leaf_count++] = verify_tree_leaf(worker->verify, &entry);
         }
     }
     if (rc != SQLITE_DONE && rc != SQLITE_ROW)

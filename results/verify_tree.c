@@ -34,20 +34,20 @@ struct verify_tree {
     struct verify_findings findings; /* of what was handed over */
 };
 
-static uint64_t hash_of(const struct verify_tree *tree, sqlite3_stmt *select, int column)
+static uint64_t hash_of(const struct verify_tree *tree, sqlite3_value *key)
 {
     unsigned char out[crypto_shorthash_BYTES];
     uint64_t hash;
 
-    if (sqlite3_column_type(select, column) == SQLITE_INTEGER) {
-        int64_t number = sqlite3_column_int64(select, column);
+    if (sqlite3_value_type(key) == SQLITE_INTEGER) {
+        int64_t number = sqlite3_value_int64(key);
 
         crypto_shorthash(out, (const unsigned char *)&number, sizeof(number), tree->hash_key);
     } else {
-        const unsigned char *bytes = sqlite3_column_blob(select, column);
+        const unsigned char *bytes = sqlite3_value_blob(key);
 
-        crypto_shorthash(out, bytes ? bytes : out,
-                         bytes ? (size_t)sqlite3_column_bytes(select, column) : 0, tree->hash_key);
+        crypto_shorthash(out, bytes ? bytes : out, bytes ? (size_t)sqlite3_value_bytes(key) : 0,
+                         tree->hash_key);
     }
     memcpy(&hash, out, sizeof(hash));
     return hash;
@@ -87,18 +87,18 @@ static void sort(struct keys *keys)
 }
 
 /* The number that a key begins with; false when it begins with none. */
-static bool first_number(const struct verify_table *table, sqlite3_stmt *ledger, int64_t *ret)
+static bool first_number(const struct verify_table *table, sqlite3_value *key, int64_t *ret)
 {
     const char *text, *slash;
     char digits[24];
 
     if (table->is_number) {
-        *ret = sqlite3_column_int64(ledger, 2);
-        return sqlite3_column_type(ledger, 2) == SQLITE_INTEGER;
+        *ret = sqlite3_value_int64(key);
+        return sqlite3_value_type(key) == SQLITE_INTEGER;
     }
-    if (sqlite3_column_type(ledger, 2) != SQLITE_TEXT)
+    if (sqlite3_value_type(key) != SQLITE_TEXT)
         return false;
-    text = (const char *)sqlite3_column_text(ledger, 2);
+    text = (const char *)sqlite3_value_text(key);
     slash = text ? strchr(text, '/') : NULL;
     if (!slash || (size_t)(slash - text) >= sizeof(digits))
         return false;
@@ -107,20 +107,20 @@ static bool first_number(const struct verify_table *table, sqlite3_stmt *ledger,
     return text_parse_i64(digits, ret);
 }
 
-struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_table *table,
-                                    sqlite3_stmt *ledger)
+struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_entry *entry)
 {
-    const void *digest = sqlite3_column_blob(ledger, 3);
+    const struct verify_table *table = entry->table;
+    const void *digest = sqlite3_value_blob(entry->digest);
     struct verify_leaf leaf = {.table = -1};
 
-    if (digest && sqlite3_column_bytes(ledger, 3) == DIGEST_SIZE)
+    if (digest && sqlite3_value_bytes(entry->digest) == DIGEST_SIZE)
         memcpy(leaf.digest.bytes, digest, DIGEST_SIZE);
     if (!table)
         return leaf;
     leaf.table = (int16_t)(table - verify->tables);
-    leaf.has_number = table->parts[0] == 'I' && first_number(table, ledger, &leaf.number);
+    leaf.has_number = table->parts[0] == 'I' && first_number(table, entry->key, &leaf.number);
     if (!table->is_number)
-        leaf.key_hash = hash_of(verify->tree, ledger, 2);
+        leaf.key_hash = hash_of(verify->tree, entry->key);
     return leaf;
 }
 
@@ -165,7 +165,7 @@ static void collect(struct verify_tree *tree, size_t number)
     if (ledger)
         sqlite3_bind_text(ledger, 1, tree->verify->tables[number].name, -1, SQLITE_STATIC);
     while (ledger && !tree->failed && sqlite3_step(ledger) == SQLITE_ROW)
-        remember(tree, number, hash_of(tree, ledger, 0));
+        remember(tree, number, hash_of(tree, sqlite3_column_value(ledger, 0)));
     sqlite3_finalize(ledger);
     sort(keys);
     keys->all = true;
@@ -379,7 +379,7 @@ static void name_strangers(struct verify_tree *tree, size_t number)
     int64_t told = 0;
 
     while (rows && verify_step(tree->verify, rows, VERIFY_ROW, table->name)) {
-        uint64_t hash = hash_of(tree, rows, 0);
+        uint64_t hash = hash_of(tree, sqlite3_column_value(rows, 0));
         char key[80];
 
         if ((keys->count > 0 &&
@@ -397,7 +397,7 @@ static void compare_table(struct verify_tree *tree, size_t number)
 {
     struct verify_table *table = &tree->verify->tables[number];
     struct keys *keys = &tree->keys[number];
-    char *sql = text_format("SELECT count(*) FROM %s NOT INDEXED", table->name);
+    char *sql = text_format("SELECT count(*) FROM %s", table->name);
     int64_t rows;
 
     if (!sql) {

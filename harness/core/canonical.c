@@ -147,59 +147,31 @@ static size_t plain_length(const char *string, size_t length)
     return i;
 }
 
+static void append_escape(struct text *text, unsigned char c)
+{
+    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* a byte, and what stands for it */
+
+    for (const char *at = shorts; *at; at += 2) {
+        if ((unsigned char)*at == c) {
+            text_append_char(text, '\\');
+            text_append_char(text, at[1]);
+            return;
+        }
+    }
+    text_append_format(text, "\\u%04x", c);
+}
+
 void canonical_append_string(struct text *text, const char *string, size_t length)
 {
-    const size_t plain = plain_length(string, length);
-    size_t start = 0;
-
-    if (plain == length) {
-        char *at = text_extend(text, length + 2);
-
-        if (at) {
-            at[0] = at[length + 1] = '"';
-            memcpy(at + 1, string, length);
-        }
-        return;
-    }
     text_append_char(text, '"');
-    for (size_t i = plain; i < length; ++i) {
-        unsigned char c = (unsigned char)string[i];
-        const char *escape = NULL;
-        char code[7];
+    for (size_t i = 0; i < length; i++) {
+        const size_t plain = plain_length(string + i, length - i);
 
-        switch (c) {
-        case '"':
-            escape = "\\\"";
-            break;
-        case '\\':
-            escape = "\\\\";
-            break;
-        case '\b':
-            escape = "\\b";
-            break;
-        case '\f':
-            escape = "\\f";
-            break;
-        case '\n':
-            escape = "\\n";
-            break;
-        case '\r':
-            escape = "\\r";
-            break;
-        case '\t':
-            escape = "\\t";
-            break;
-        default:
-            if (is_plain(c))
-                continue;
-            snprintf(code, sizeof(code), "\\u%04x", c);
-            escape = code;
-        }
-        text_append_bytes(text, string + start, i - start);
-        text_append(text, escape);
-        start = i + 1;
+        text_append_bytes(text, string + i, plain);
+        i += plain;
+        if (i < length)
+            append_escape(text, (unsigned char)string[i]);
     }
-    text_append_bytes(text, string + start, length - start);
     text_append_char(text, '"');
 }
 

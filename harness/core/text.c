@@ -34,8 +34,7 @@ bool text_ok(const struct text *text)
     return !text->failed;
 }
 
-/* Room for `more` bytes and the final NUL. */
-static bool reserve(struct text *text, size_t more)
+static bool grow(struct text *text, size_t more)
 {
     size_t needed, capacity;
     char *data;
@@ -47,8 +46,6 @@ static bool reserve(struct text *text, size_t more)
         return false;
     }
     needed = text->length + more + 1;
-    if (needed <= text->capacity)
-        return true;
     capacity = text->capacity ? text->capacity : 64;
     while (capacity < needed)
         capacity *= 2;
@@ -61,6 +58,12 @@ static bool reserve(struct text *text, size_t more)
     text->data = data;
     text->capacity = capacity;
     return true;
+}
+
+/* Room for `more` bytes and the final NUL. */
+static bool reserve(struct text *text, size_t more)
+{
+    return (more < text->capacity - text->length && !text->failed) || grow(text, more);
 }
 
 char *text_extend(struct text *text, size_t length)
