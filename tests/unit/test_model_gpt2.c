@@ -11,6 +11,8 @@
 
 #include "harness/core/random.h"
 #include "workloads/models/adamw.h"
+#include "workloads/models/gpt2_device.h"
+#include "workloads/models/gpt2_int8.h"
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/models/reference_math.h"
 
@@ -23,7 +25,13 @@ static const struct gpt2_shape published = {.layers = 12,
 
 static void test_published_counts(void **state)
 {
+    struct gpt2_device_plan plan = {.shape = published};
+
     (void)state;
+    assert_int_equal(gpt2_logits_stride(&plan), 50304);
+    plan.dense_logits = true;
+    assert_int_equal(gpt2_logits_stride(&plan), 50257);
+    assert_int_equal(gpt2_int8_head_rows(&published), 50260);
     assert_int_equal(gpt2_parameter_count(&published), 124439808);
     /* 2*m*n*k by hand: qkv, projection and MLP, causal scores and values, head. */
     assert_int_equal(gpt2_forward_flops(&published, 1, 1),

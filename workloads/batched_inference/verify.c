@@ -54,6 +54,7 @@ static enum status compare_sequence(struct inference_instance *instance,
 {
     const struct gpt2_device *model = instance->gpt2.model;
     const uint64_t length = model->plan.length, vocabulary = model->plan.shape.vocabulary;
+    const uint64_t stride = gpt2_logits_stride(&model->plan);
     const uint64_t positions = length < INFERENCE_POSITIONS ? length : INFERENCE_POSITIONS;
     float *row = malloc(vocabulary * sizeof(*row));
     enum status status = STATUS_OK;
@@ -64,7 +65,7 @@ static enum status compare_sequence(struct inference_instance *instance,
         const uint64_t position = checked_position(instance, sequence, i);
         const double *expected = reference->logits + position * vocabulary;
 
-        status = gpt2_device_fetch(model, GPT2_LOGITS, (sequence * length + position) * vocabulary,
+        status = gpt2_device_fetch(model, GPT2_LOGITS, (sequence * length + position) * stride,
                                    vocabulary, row, err);
         if (status != STATUS_OK)
             break;

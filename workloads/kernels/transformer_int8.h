@@ -90,12 +90,12 @@ KERNEL(int8_gelu, const GLOBAL i32 *RESTRICT sums, const GLOBAL f32 *scales,
     }
 }
 
-/* The sums become f32 where they lie: both pointers lead to one buffer. */
+/* The sums, rows `stride` apart, become f32 where they lie: both pointers lead to one buffer. */
 KERNEL(int8_logits, const GLOBAL i32 *sums, const GLOBAL f32 *scales, GLOBAL f32 *logits,
-       u64 scales_offset, u64 rows, u64 width, f32 scale)
+       u64 scales_offset, u64 rows, u64 width, u64 stride, f32 scale)
 {
     scales += scales_offset;
     for (u64 r = GROUP; r < rows; r += GROUPS)
         for (u64 i = LANE; i < width; i += LANES)
-            logits[r * width + i] = (f32)sums[r * width + i] * (scale * scales[i]);
+            logits[r * stride + i] = (f32)sums[r * stride + i] * (scale * scales[i]);
 }

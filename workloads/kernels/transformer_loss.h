@@ -1,15 +1,17 @@
 /*
- * Cross-entropy of logits (rows, classes), in `storage`, against target[r], and its gradient.
+ * Cross-entropy of logits (rows, classes), in `storage`, rows `stride` elements apart, against
+ * target[r], and its gradient.
  * total[r] = log(sum(exp(logits[r, :]))), loss[r] = total[r] - logits[r, target[r]], in nats and
  * f32. Joined behind fold.h and memory_exp.h.
  */
 KERNEL(cross_entropy_forward, const GLOBAL storage *logits, const GLOBAL i32 *indices,
-       GLOBAL f32 *total, GLOBAL f32 *loss, u64 targets_offset, u64 rows, u64 classes)
+       GLOBAL f32 *total, GLOBAL f32 *loss, u64 targets_offset, u64 rows, u64 classes,
+       u64 stride)
 {
     GROUP_SCRATCH;
 
     for (u64 r = GROUP; r < rows; r += GROUPS) {
-        const GLOBAL storage *in = logits + r * classes;
+        const GLOBAL storage *in = logits + r * stride;
         f32 top, sum;
 
         MAX_OVER(top, classes, LOAD(in, i));
@@ -27,12 +29,12 @@ KERNEL(cross_entropy_forward, const GLOBAL storage *logits, const GLOBAL i32 *in
  */
 KERNEL(cross_entropy_backward, GLOBAL storage *logits, const GLOBAL i32 *indices,
        const GLOBAL f32 *total, const GLOBAL f32 *scaling, u64 targets_offset, u64 rows,
-       u64 classes, f32 scale, u32 scaled)
+       u64 classes, u64 stride, f32 scale, u32 scaled)
 {
     if (scaled)
         scale *= scaling[SCALING_SCALE];
     for (u64 r = GROUP; r < rows; r += GROUPS) {
-        GLOBAL storage *row = logits + r * classes;
+        GLOBAL storage *row = logits + r * stride;
         const f32 t = total[r];
         const u64 target = (u64)indices[targets_offset + r];
         const f32 hit = exp_f32_to_88(LOAD(row, target) - t) * scale - scale;

@@ -9,6 +9,7 @@
 #define ZERO_CHUNK ((uint64_t)1 << 24)
 
 #define STATISTICS_ALIGNMENT 4 /* elements: libraries want arrays at multiples of 16 bytes */
+#define LOGITS_ALIGNMENT 64    /* elements */
 
 enum status gpt2_device_fuse(struct gpt2_device_plan *plan, struct ops *ops, struct error *err)
 {
@@ -30,6 +31,15 @@ uint64_t gpt2_statistics_length(const struct gpt2_device_plan *plan)
     return (count + STATISTICS_ALIGNMENT - 1) / STATISTICS_ALIGNMENT * STATISTICS_ALIGNMENT;
 }
 
+uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan)
+{
+    const uint64_t count = plan->shape.vocabulary;
+
+    return plan->dense_logits
+               ? count
+               : (count + LOGITS_ALIGNMENT - 1) / LOGITS_ALIGNMENT * LOGITS_ALIGNMENT;
+}
+
 uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS])
 {
     const struct gpt2_shape *s = &plan->shape;
@@ -41,7 +51,8 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
     const uint64_t statistics = plan->fused ? gpt2_statistics_length(plan) : 0;
     const uint64_t quantised = plan->quantised ? 1 : 0, kept = 1 - quantised;
     const uint64_t wide = s->mlp_width > 3 * s->width ? s->mlp_width : 3 * s->width;
-    const uint64_t sums = quantised && wide > s->vocabulary ? wide : s->vocabulary;
+    const uint64_t logits = gpt2_logits_stride(plan);
+    const uint64_t sums = quantised && wide > logits ? wide : logits;
     const uint64_t input = s->mlp_width > s->width ? s->mlp_width : s->width;
     const uint64_t train = plan->training ? 1 : 0, scaled = plan->scale > 0.0 ? 1 : 0;
     const uint64_t elements[GPT2_BUFFERS] = {
@@ -228,19 +239,22 @@ enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *
                                struct device *device, uint64_t seed, struct gpt2_device **ret,
                                struct error *err)
 {
+    struct gpt2_device_plan mine = *plan;
     uint64_t bytes[GPT2_BUFFERS];
     struct gpt2_device *model;
-    enum status status = check_memory(plan, device, err);
+    enum status status;
 
+    mine.dense_logits = device->info.type == DEVICE_CPU && !plan->training && !plan->quantised;
+    status = check_memory(&mine, device, err);
     if (status != STATUS_OK)
         return status;
     model = calloc(1, sizeof(*model));
     if (!model)
         return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
-    model->plan = *plan;
+    model->plan = mine;
     model->ops = ops;
     model->device = device;
-    gpt2_device_bytes(plan, bytes);
+    gpt2_device_bytes(&mine, bytes);
     for (size_t i = 0; i < GPT2_BUFFERS && status == STATUS_OK; i++)
         if (bytes[i])
             status =

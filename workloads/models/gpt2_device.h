@@ -34,8 +34,9 @@ enum gpt2_buffer {
     GPT2_FC,         /* (layers, rows, mlp_width) */
     GPT2_GELU,
     /*
-     * (rows, vocabulary); their gradient after the backward pass. Quantised: f32, and on the way
-     * there the i32 sums of every product with a weight, in as much room as the widest takes.
+     * (rows, vocabulary), rows gpt2_logits_stride apart; their gradient after the backward pass.
+     * Quantised: f32, and on the way there the i32 sums of every product with a weight, in as much
+     * room as the widest takes.
      */
     GPT2_LOGITS,
     GPT2_WEIGHTS8,      /* i8, laid out as gpt2_int8.h says; quantised only, as are the next two */
@@ -71,6 +72,11 @@ struct gpt2_device_plan {
      * gpt2_device_fuse found out. A plan for no device in particular has them.
      */
     bool fused;
+    /*
+     * Rows of the logits lie one behind another. gpt2_device_create sets it for inference in
+     * floating point on processors, where the product that writes them is faster so.
+     */
+    bool dense_logits;
     const float *input_scales; /* one a site of gpt2_int8.h; must outlive the model */
 };
 
@@ -83,6 +89,14 @@ enum status gpt2_device_fuse(struct gpt2_device_plan *plan, struct ops *ops, str
 
 /* Elements of one layer's statistics: a row and head each, so that every layer's are aligned. */
 uint64_t gpt2_statistics_length(const struct gpt2_device_plan *plan);
+
+/*
+ * Elements from one row of the logits to the next: the vocabulary rounded up to 64, so that rows
+ * begin at multiples of 128 bytes, as the fast products of vendors' libraries want them; with
+ * `dense_logits` the vocabulary. What lies between the rows is never read, and no product is made
+ * larger by it.
+ */
+uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan);
 
 /* Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum.
  */

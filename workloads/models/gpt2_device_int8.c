@@ -12,9 +12,10 @@ static float input_scale(const struct gpt2_device *model, enum gpt2_tensor_id id
     return model->plan.input_scales[id == GPT2_WTE ? head : gpt2_int8_site(id, layer)];
 }
 
-/* INPUT8 times a weight: sums into the logits' buffer. */
-static enum status product(struct gpt2_device *model, enum gpt2_tensor_id id, uint64_t layer,
-                           uint64_t inputs, uint64_t outputs, struct error *err)
+/* INPUT8 times a weight: sums into the logits' buffer, in rows `stride` apart. */
+static enum status product_into(struct gpt2_device *model, enum gpt2_tensor_id id, uint64_t layer,
+                                uint64_t inputs, uint64_t outputs, uint64_t stride,
+                                struct error *err)
 {
     const struct gpt2_shape *shape = &model->plan.shape;
     const struct op_gemm gemm = {
@@ -26,10 +27,16 @@ static enum status product(struct gpt2_device *model, enum gpt2_tensor_id id, ui
               .type = DTYPE_I8,
               .stride = inputs,
               .transpose = true},
-        .c = {.at = gpt2_at(model, GPT2_LOGITS, 0), .type = DTYPE_I32, .stride = outputs},
+        .c = {.at = gpt2_at(model, GPT2_LOGITS, 0), .type = DTYPE_I32, .stride = stride},
     };
 
     return op_gemm(model->ops, &gemm, err);
+}
+
+static enum status product(struct gpt2_device *model, enum gpt2_tensor_id id, uint64_t layer,
+                           uint64_t inputs, uint64_t outputs, struct error *err)
+{
+    return product_into(model, id, layer, inputs, outputs, outputs, err);
 }
 
 static struct op_int8_sums sums_of(const struct gpt2_device *model, enum gpt2_tensor_id id,
@@ -102,6 +109,7 @@ enum status gpt2_forward_int8(struct gpt2_device *model, struct error *err)
 {
     const struct gpt2_shape *shape = &model->plan.shape;
     const struct op_int8_sums logits = sums_of(model, GPT2_WTE, GPT2_LNF_B, 0, shape->vocabulary);
+    const uint64_t stride = gpt2_logits_stride(&model->plan);
     enum status status = STATUS_OK;
 
     for (uint64_t layer = 0; layer < shape->layers && status == STATUS_OK; layer++) {
@@ -112,8 +120,9 @@ enum status gpt2_forward_int8(struct gpt2_device *model, struct error *err)
     if (status == STATUS_OK)
         status = norm(model, 2 * shape->layers, logits.scale, err);
     if (status == STATUS_OK)
-        status = product(model, GPT2_WTE, 0, shape->width, shape->vocabulary, err);
+        status =
+            product_into(model, GPT2_WTE, 0, shape->width, gpt2_int8_head_rows(shape), stride, err);
     if (status == STATUS_OK)
-        status = op_int8_logits(model->ops, &logits, err);
+        status = op_int8_logits(model->ops, &logits, stride, err);
     return status;
 }

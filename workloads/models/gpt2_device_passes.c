@@ -391,10 +391,24 @@ static enum status layer_backward(struct gpt2_device *model, uint64_t layer, str
     return status;
 }
 
+static struct op_logits logits_of(const struct gpt2_device *model)
+{
+    return (struct op_logits){model->buffers[GPT2_LOGITS], model->plan.shape.vocabulary,
+                              gpt2_logits_stride(&model->plan)};
+}
+
+static struct op_matrix logits_matrix(const struct gpt2_device *model)
+{
+    return (struct op_matrix){.at = gpt2_at(model, GPT2_LOGITS, 0),
+                              .type = model->plan.storage,
+                              .stride = gpt2_logits_stride(&model->plan)};
+}
+
 enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct error *err)
 {
     const struct gpt2_shape *shape = &model->plan.shape;
     const uint64_t d = shape->width, end = 2 * shape->layers;
+    const struct op_logits logits = logits_of(model);
     const struct op_gemm head = {
         .m = model->tokens.rows,
         .n = shape->vocabulary,
@@ -404,9 +418,7 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
               .type = model->plan.storage,
               .stride = d,
               .transpose = true},
-        .c = {.at = gpt2_at(model, GPT2_LOGITS, 0),
-              .type = model->plan.storage,
-              .stride = shape->vocabulary},
+        .c = logits_matrix(model),
     };
     enum status status =
         op_embedding(model->ops, &model->tokens, gpt2_operand(model, GPT2_PARAMETERS, GPT2_WTE, 0),
@@ -425,9 +437,8 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
         status = op_gemm(model->ops, &head, err);
     if (status != STATUS_OK || !model->plan.training)
         return status;
-    status = op_cross_entropy(model->ops, &model->tokens, model->buffers[GPT2_LOGITS],
-                              model->buffers[GPT2_TOTAL], model->buffers[GPT2_ROW_LOSS],
-                              shape->vocabulary, err);
+    status = op_cross_entropy(model->ops, &model->tokens, &logits, model->buffers[GPT2_TOTAL],
+                              model->buffers[GPT2_ROW_LOSS], err);
     if (status == STATUS_OK)
         status = op_mean(model->ops, model->buffers[GPT2_ROW_LOSS], model->tokens.rows,
                          model->buffers[GPT2_LOSSES], slot % GPT2_LOSS_SLOTS, err);
@@ -439,8 +450,8 @@ enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
     const struct gpt2_shape *shape = &model->plan.shape;
     const uint64_t d = shape->width, v = shape->vocabulary, end = 2 * shape->layers;
     const uint64_t rows = model->tokens.rows;
-    const struct op_matrix dlogits = {
-        .at = gpt2_at(model, GPT2_LOGITS, 0), .type = model->plan.storage, .stride = v};
+    const struct op_logits logits = logits_of(model);
+    const struct op_matrix dlogits = logits_matrix(model);
     const struct op_gemm weight = {
         .m = v,
         .n = d,
@@ -462,8 +473,8 @@ enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
         .c = {.at = gpt2_at(model, GPT2_D_NARROW, 0), .type = model->plan.storage, .stride = d},
     };
     enum status status =
-        op_cross_entropy_backward(model->ops, &model->tokens, model->buffers[GPT2_LOGITS],
-                                  model->buffers[GPT2_TOTAL], model->buffers[GPT2_SCALING], v, err);
+        op_cross_entropy_backward(model->ops, &model->tokens, &logits, model->buffers[GPT2_TOTAL],
+                                  model->buffers[GPT2_SCALING], err);
 
     if (status == STATUS_OK)
         status = op_gemm(model->ops, &weight, err);

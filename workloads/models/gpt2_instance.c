@@ -98,8 +98,9 @@ json_t *gpt2_instance_facts(struct workload_instance *base)
     json_t *ret = ops_facts(instance->ops);
 
     if (ret)
-        json_object_set_new(
-            ret, "parameters",
-            json_integer((json_int_t)gpt2_parameter_count(&instance->model->plan.shape)));
+        json_object_update_new(
+            ret, json_pack("{s:I, s:I}", "parameters",
+                           (json_int_t)gpt2_parameter_count(&instance->model->plan.shape),
+                           "logits_stride", (json_int_t)gpt2_logits_stride(&instance->model->plan)));
     return ret;
 }

@@ -7,6 +7,7 @@
 #include "workloads/models/gpt2_instance.h"
 
 #define LAYER_SITES 4 /* from GPT2_ATTN_W to GPT2_FC_PROJ_W */
+#define HEAD_MULTIPLE 4
 
 uint64_t gpt2_int8_sites(const struct gpt2_shape *shape)
 {
@@ -23,16 +24,30 @@ uint64_t gpt2_int8_left_out(const struct gpt2_shape *shape)
     return gpt2_decay_length(shape) - gpt2_offset(shape, GPT2_ATTN_W, 0);
 }
 
+uint64_t gpt2_int8_head_rows(const struct gpt2_shape *shape)
+{
+    return (shape->vocabulary + HEAD_MULTIPLE - 1) / HEAD_MULTIPLE * HEAD_MULTIPLE;
+}
+
+/* Where the matrices of the layers begin: behind the head's weight, aligned as a tensor is. */
+static uint64_t layers_offset(const struct gpt2_shape *shape)
+{
+    const struct gpt2_shape padded = {.width = shape->width,
+                                      .vocabulary = gpt2_int8_head_rows(shape)};
+
+    return gpt2_offset(&padded, GPT2_WPE, 0);
+}
+
 uint64_t gpt2_int8_offset(const struct gpt2_shape *shape, enum gpt2_tensor_id id, uint64_t layer)
 {
-    const uint64_t positions = gpt2_offset(shape, GPT2_ATTN_W, 0) - gpt2_offset(shape, GPT2_WPE, 0);
-
-    return id == GPT2_WTE ? 0 : gpt2_offset(shape, id, layer) - positions;
+    return id == GPT2_WTE ? 0
+                          : layers_offset(shape) + gpt2_offset(shape, id, layer) -
+                                gpt2_offset(shape, GPT2_ATTN_W, 0);
 }
 
 uint64_t gpt2_int8_length(const struct gpt2_shape *shape)
 {
-    return gpt2_offset(shape, GPT2_WPE, 0) + gpt2_int8_left_out(shape);
+    return layers_offset(shape) + gpt2_int8_left_out(shape);
 }
 
 uint64_t gpt2_int8_scale_offset(const struct gpt2_shape *shape, enum gpt2_tensor_id id,

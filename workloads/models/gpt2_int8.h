@@ -6,9 +6,10 @@
  * a run in fp32 over calibration sequences shows; values beyond it are clipped. A product with a
  * weight is a site: qkv, attention projection, fc and fc projection of each layer, then the head.
  *
- * The i8 array holds each weight as (outputs, inputs): the token embedding (the head's weight),
- * then the matrices of the layers. Embeddings, biases and norms stay in the storage type; the
- * parameter array of a quantised model leaves the matrices of the layers out.
+ * The i8 array holds each weight as (outputs, inputs): the token embedding (the head's weight, with
+ * rows of zeros up to gpt2_int8_head_rows), then the matrices of the layers. Embeddings, biases and
+ * norms stay in the storage type; the parameter array of a quantised model leaves the matrices of
+ * the layers out.
  */
 #ifndef ASSAY_WORKLOADS_MODELS_GPT2_INT8_H
 #define ASSAY_WORKLOADS_MODELS_GPT2_INT8_H
@@ -20,6 +21,12 @@
 uint64_t gpt2_int8_sites(const struct gpt2_shape *shape); /* the last is the head */
 /* Of a matrix of a layer. */
 uint64_t gpt2_int8_site(enum gpt2_tensor_id id, uint64_t layer);
+
+/*
+ * Rows of the head's weight, and columns of its product: the vocabulary rounded up to 4, which
+ * cuBLAS documents of products in int8. What comes of the rows beyond it is not read.
+ */
+uint64_t gpt2_int8_head_rows(const struct gpt2_shape *shape);
 
 /* Elements of the i8 array and of the weights' scales; where a weight and its scales begin. */
 uint64_t gpt2_int8_length(const struct gpt2_shape *shape);

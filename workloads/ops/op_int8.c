@@ -64,13 +64,14 @@ enum status op_int8_gelu(struct ops *ops, const struct op_int8_sums *sums, struc
     return OPS_LAUNCH(ops, OPS_ROWS, "int8_gelu", sums->rows, args, err);
 }
 
-enum status op_int8_logits(struct ops *ops, const struct op_int8_sums *sums, struct error *err)
+enum status op_int8_logits(struct ops *ops, const struct op_int8_sums *sums, uint64_t stride,
+                           struct error *err)
 {
     const struct kernel_arg args[] = {
-        arg_buffer(sums->sums),       arg_buffer(sums->scales.buffer),
-        arg_buffer(sums->sums),       arg_u64(sums->scales.offset),
-        arg_u64(sums->rows),          arg_u64(sums->width),
-        arg_f32((double)sums->scale),
+        arg_buffer(sums->sums), arg_buffer(sums->scales.buffer),
+        arg_buffer(sums->sums), arg_u64(sums->scales.offset),
+        arg_u64(sums->rows),    arg_u64(sums->width),
+        arg_u64(stride),        arg_f32((double)sums->scale),
     };
 
     return OPS_LAUNCH(ops, OPS_ROWS, "int8_logits", sums->rows, args, err);

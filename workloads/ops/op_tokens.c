@@ -86,31 +86,32 @@ enum status op_embedding_backward(struct ops *ops, const struct op_tokens *token
     return status;
 }
 
-enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens, struct buffer *logits,
-                             struct buffer *total, struct buffer *loss, uint64_t classes,
-                             struct error *err)
+enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens,
+                             const struct op_logits *logits, struct buffer *total,
+                             struct buffer *loss, struct error *err)
 {
     const struct kernel_arg args[] = {
-        arg_buffer(logits), arg_buffer(tokens->buffer),      arg_buffer(total),
-        arg_buffer(loss),   arg_u64(TARGETS * tokens->rows), arg_u64(tokens->rows),
-        arg_u64(classes),
+        arg_buffer(logits->buffer), arg_buffer(tokens->buffer),      arg_buffer(total),
+        arg_buffer(loss),           arg_u64(TARGETS * tokens->rows), arg_u64(tokens->rows),
+        arg_u64(logits->classes),   arg_u64(logits->stride),
     };
 
     return OPS_LAUNCH(ops, OPS_ROWS, "cross_entropy_forward", tokens->rows, args, err);
 }
 
 enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *tokens,
-                                      struct buffer *logits, struct buffer *total,
-                                      struct buffer *scaling, uint64_t classes, struct error *err)
+                                      const struct op_logits *logits, struct buffer *total,
+                                      struct buffer *scaling, struct error *err)
 {
     const struct kernel_arg args[] = {
-        arg_buffer(logits),
+        arg_buffer(logits->buffer),
         arg_buffer(tokens->buffer),
         arg_buffer(total),
         arg_buffer(scaling ? scaling : total), /* some stacks want a buffer that is not read too */
         arg_u64(TARGETS * tokens->rows),
         arg_u64(tokens->rows),
-        arg_u64(classes),
+        arg_u64(logits->classes),
+        arg_u64(logits->stride),
         arg_f32(1.0 / (double)tokens->rows),
         arg_u32(scaling ? 1 : 0),
     };

@@ -185,8 +185,9 @@ enum status op_int8_dequantise(struct ops *ops, const struct op_int8_sums *sums,
 /* y (i8, from offset 0) = gelu of it, quantised by `scale`. */
 enum status op_int8_gelu(struct ops *ops, const struct op_int8_sums *sums, struct buffer *y,
                          float scale, struct error *err);
-/* The sums become f32 in place; there is no bias. */
-enum status op_int8_logits(struct ops *ops, const struct op_int8_sums *sums, struct error *err);
+/* The sums, whose rows are `stride` elements apart here, become f32 in place; there is no bias. */
+enum status op_int8_logits(struct ops *ops, const struct op_int8_sums *sums, uint64_t stride,
+                           struct error *err);
 
 /* ---- op_tokens.c ---- */
 
@@ -212,14 +213,19 @@ enum status op_embedding(struct ops *ops, const struct op_tokens *tokens, struct
 enum status op_embedding_backward(struct ops *ops, const struct op_tokens *tokens,
                                   struct buffer *dx, struct operand dwte, struct operand dwpe,
                                   uint64_t width, struct error *err);
+/* (rows, classes), with `stride` elements from one row to the next. */
+struct op_logits {
+    struct buffer *buffer;
+    uint64_t classes, stride;
+};
 /* Per row: total = log(sum(exp(logits))), loss = total - logits[target]; both f32. */
-enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens, struct buffer *logits,
-                             struct buffer *total, struct buffer *loss, uint64_t classes,
-                             struct error *err);
+enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens,
+                             const struct op_logits *logits, struct buffer *total,
+                             struct buffer *loss, struct error *err);
 /* Logits become the gradient of the mean loss, times the loss scale unless `scaling` is NULL. */
 enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *tokens,
-                                      struct buffer *logits, struct buffer *total,
-                                      struct buffer *scaling, uint64_t classes, struct error *err);
+                                      const struct op_logits *logits, struct buffer *total,
+                                      struct buffer *scaling, struct error *err);
 /* ret[slot] = mean of the first `count` elements of x; both f32. */
 enum status op_mean(struct ops *ops, struct buffer *x, uint64_t count, struct buffer *ret,
                     uint64_t slot, struct error *err);
