@@ -139,8 +139,9 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
 
 /* ---- pairs ---- */
 
+/* `adjusted`: p of no difference among all series of the file. */
 static void append_comparison(struct text *out, const char *name,
-                              const struct comparison *comparison)
+                              const struct comparison *comparison, double adjusted)
 {
     text_append_printable(out, name, strlen(name));
     text_append_format(out, ": b is %s", compare_verdict_name(comparison->verdict));
@@ -160,33 +161,69 @@ static void append_comparison(struct text *out, const char *name,
     if (comparison->needed_pairs > 0)
         text_append_format(out, "  about %llu pairs would settle it\n",
                            (unsigned long long)comparison->needed_pairs);
+    if (comparison->differs && adjusted > 1 - comparison->confidence)
+        text_append_format(out,
+                           "  among so many series a difference like this comes by chance: p %.3g, "
+                           "adjusted for all %.3g\n",
+                           comparison->p_difference, adjusted);
+}
+
+static json_t *comparison_json(const char *name, const struct comparison *comparison,
+                               double adjusted)
+{
+    json_t *object = comparison_to_json(comparison);
+
+    if (object) {
+        json_object_set_new(object, "p_difference_adjusted", json_real(adjusted));
+        json_object_set_new(object, "series", json_string(name));
+    }
+    return object;
+}
+
+/* Compares each series, and adjusts what is found for how many there are. */
+static enum status compare_series(const struct csv_pairs *pairs,
+                                  const struct compare_options *options,
+                                  struct comparison *comparisons, double *adjusted,
+                                  struct error *err)
+{
+    for (size_t i = 0; i < pairs->series_count; i++) {
+        const struct csv_pairs_series *series = &pairs->series[i];
+        enum status status =
+            paired_analyze(series->a, series->b, series->count, options, &comparisons[i], err);
+
+        if (status != STATUS_OK)
+            return status;
+        adjusted[i] = comparisons[i].p_difference;
+    }
+    return family_adjust(adjusted, pairs->series_count, adjusted, err);
 }
 
 static enum status analyze_pairs(const struct command_line *line, FILE *file, const char *origin,
                                  const struct compare_options *options, struct error *err)
 {
     struct csv_pairs pairs;
+    struct comparison *comparisons;
+    double *adjusted;
     struct text out;
     enum status status = csv_import_pairs(file, origin, &pairs, err);
 
     if (status != STATUS_OK)
         return status;
     text_init(&out);
+    comparisons = calloc(pairs.series_count + 1, sizeof(*comparisons));
+    adjusted = calloc(pairs.series_count + 1, sizeof(*adjusted));
+    status = comparisons && adjusted ? compare_series(&pairs, options, comparisons, adjusted, err)
+                                     : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
     for (size_t i = 0; i < pairs.series_count && status == STATUS_OK; i++) {
-        const struct csv_pairs_series *series = &pairs.series[i];
-        struct comparison comparison;
+        const char *name = pairs.series[i].name;
 
-        status = paired_analyze(series->a, series->b, series->count, options, &comparison, err);
-        if (status == STATUS_OK && command_has(line, KEY_JSON)) {
-            json_t *object = comparison_to_json(&comparison);
-
-            if (object)
-                json_object_set_new(object, "series", json_string(series->name));
-            status = print_line(object, err);
-        } else if (status == STATUS_OK) {
-            append_comparison(&out, series->name, &comparison);
-        }
+        if (command_has(line, KEY_JSON))
+            status = print_line(comparison_json(name, &comparisons[i], adjusted[i]), err);
+        else
+            append_comparison(&out, name, &comparisons[i], adjusted[i]);
     }
+    free(comparisons);
+    free(adjusted);
     csv_pairs_finish(&pairs);
     if (out.length > 0)
         fwrite(out.data, 1, out.length, stdout);

@@ -219,6 +219,21 @@ static void append_family(struct text *out, const char *family, const json_t *li
     text_append_char(out, '\n');
 }
 
+/* A condition is known to be another; one that is not known is only named. */
+static bool has_other_conditions(const json_t *judgement)
+{
+    size_t i;
+    json_t *field;
+
+    json_array_foreach(json_object_get(judgement, "fields"), i, field)
+    {
+        if (!strcmp(member(field, "class"), "controlled") &&
+            !strcmp(member(field, "state"), "differs"))
+            return true;
+    }
+    return false;
+}
+
 /* `shown`: a difference in time was found, which can be put down to something. */
 static void append_attribution(struct text *out, const json_t *judgement, bool shown)
 {
@@ -233,7 +248,10 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
     if (!shown)
         text_append(out, "They differ in:\n");
     else if (json_is_string(json_object_get(judgement, "attribution")))
-        text_append_format(out, "Put down to: %s\n", member(judgement, "attribution"));
+        text_append_format(out, "Put down to: %s%s\n", member(judgement, "attribution"),
+                           has_other_conditions(judgement)
+                               ? ", unless one of the conditions that differ made it"
+                               : "");
     else
         text_append(out, "Put down to none of these, since several differ:\n");
     families = families_of(factors);

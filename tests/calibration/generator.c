@@ -161,8 +161,9 @@ double generator_mean_sd(size_t count, double phi)
 
 double generator_quantile(const struct generator *g, double q)
 {
-    double z = g->sd * normal_quantile(q);
+    double z = g->sd * normal_quantile(q), quantum = g->quantum_ns;
+    double x = GENERATOR_LEVEL_NS *
+               (g->kind == GENERATOR_LOGNORMAL ? exp(z - 0.5 * g->sd * g->sd) : 1 + z);
 
-    return GENERATOR_LEVEL_NS *
-           (g->kind == GENERATOR_LOGNORMAL ? exp(z - 0.5 * g->sd * g->sd) : 1 + z);
+    return quantum > 0 ? quantum * floor(x / quantum + 0.5) : x;
 }

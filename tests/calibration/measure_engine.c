@@ -176,7 +176,10 @@ static void add_percentiles(const struct experiment *x, const char *what, struct
         struct row row = start_row(x, what, 0.935, NAN);
 
         snprintf(row.where + strlen(row.where), sizeof(row.where) - strlen(row.where), ", %s%s",
-                 names[p], x->generator.kind == GENERATOR_LOGNORMAL ? " lognormal" : "");
+                 names[p],
+                 x->generator.kind == GENERATOR_LOGNORMAL ? " lognormal"
+                 : x->generator.quantum_ns > 0            ? " in ticks of 1.6 %"
+                                                          : "");
         for (i = 0; i < x->series; i++) {
             row.trials += x->outcomes[i].percentile_given[p];
             row.hits += x->outcomes[i].percentile_covered[p];
@@ -259,13 +262,21 @@ static void measure_means(const struct settings *settings, struct table *table)
 
 static void measure_percentiles(const struct settings *settings, struct table *table)
 {
-    static const double phis[] = {0, 0.8};
+    static const struct generator generators[] = {
+        {.kind = GENERATOR_LOGNORMAL, .count = 2000, .sd = 0.3},
+        {.kind = GENERATOR_LOGNORMAL, .count = 2000, .sd = 0.3, .phi = 0.8},
+        /* A clock so coarse that nearly all samples are one of two ticks, and the median the lower
+           one. */
+        {.kind = GENERATOR_STATIONARY, .count = 1000, .sd = 0.005, .quantum_ns = 16001},
+        {.kind = GENERATOR_STATIONARY,
+         .count = 1000,
+         .sd = 0.005,
+         .phi = 0.9,
+         .quantum_ns = 16001}};
     size_t i;
 
-    for (i = 0; i < 2; i++) {
-        struct experiment x = {
-            .generator = {.kind = GENERATOR_LOGNORMAL, .count = 2000, .sd = 0.3, .phi = phis[i]},
-            .series = settings->series};
+    for (i = 0; i < sizeof(generators) / sizeof(generators[0]); i++) {
+        struct experiment x = {.generator = generators[i], .series = settings->series};
 
         run(settings, &x, true);
         add_percentiles(&x, "percentile interval covers", table);

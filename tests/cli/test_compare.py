@@ -73,6 +73,29 @@ class Analyze(CliTest):
         self.assertEqual(verdicts["slower"]["pairs"], 12)
         self.assertGreater(verdicts["slower"]["ratio"]["lo"], 1.01)
 
+    def test_a_family_of_pairs(self):
+        """Of forty series with themselves a few differ by chance, which is said; one differs indeed."""
+        generator = random.Random(2)
+        rows = ["series,pair,arm,value_ns"]
+        for series in range(41):
+            for pair in range(10):
+                for arm, ratio in (("a", 1), ("b", 1.05 if series == 40 else 1)):
+                    rows.append(f"s{series},{pair},{arm},{1e6 * ratio * (1 + generator.gauss(0, 0.005))}")
+        path = self.write("p.csv", "\n".join(rows))
+        told = list(map(json.loads, self.assay("analyze", "--paired", path, "--json").out.splitlines()))
+        ranked = sorted(told, key=lambda row: row["p_difference"])
+        self.assertEqual(ranked[0]["series"], "s40")
+        self.assertLess(ranked[0]["p_difference_adjusted"], 0.001)
+        adjusted = 1
+        for rank in range(41, 0, -1):
+            row = ranked[rank - 1]
+            adjusted = min(adjusted, row["p_difference"] * 41 / rank)
+            self.assertAlmostEqual(row["p_difference_adjusted"], adjusted)
+        chance = [row for row in ranked[1:] if row["differs"]]
+        self.assertTrue(chance and all(row["p_difference_adjusted"] > 0.05 for row in chance))
+        self.assertEqual(self.assay("analyze", "--paired", path).out.count("comes by chance"),
+                         len(chance))
+
     def test_wrong_input(self):
         for text, part in (("", "empty"), ("a,b\n", "the first line must be"),
                            ("series,trial,sample_ns\nx,1,NaN\n", ":2: \"NaN\""),
@@ -256,6 +279,24 @@ class Compare(CliTest):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("warning: the decision is not recorded: ", done.stderr)
         self.assertEqual(self.stored(), [])
+
+    def test_one_factor_beside_a_condition(self):
+        """What a difference is put down to stands beside what else is known to differ."""
+        def measure(ns, text, **environment):
+            path = os.path.join(self.folder, text, "cc")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            files = json.dumps([{"kind": "compiler", "path": path}])
+            return self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS=ns, FOREIGN_FILES=files, **environment)
+
+        base = measure("1000000", "old", OMP_PROC_BIND="close")
+        for bind, words in (("close", "Put down to: compiler\n"),
+                            ("spread", "Put down to: compiler, unless one of the conditions that differ "
+                                       "made it\n")):
+            other = measure("1100000", "new", OMP_PROC_BIND=bind)
+            self.assertEqual(self.compare(base, other)["attribution"], "compiler")
+            self.assertIn(words, self.assay("compare", base, other, "--db", self.db).out)
 
     def test_unfinished_campaigns_are_not_recorded(self):
         a, b = self.measure(), self.measure()
