@@ -134,7 +134,8 @@ static enum status find_worth(const struct estimate_part *parts, size_t trial_co
     if (up_to < total)
         status =
             take_exceedance(parts, trial_count, total, value, false, confidence, work, ret, err);
-    if (status == STATUS_OK && below > 0 && (up_to == total || ties > TIES_MOST * tail))
+    if (status == STATUS_OK && below > 0 &&
+        (up_to == total || (ties > 1 && ties > TIES_MOST * tail)))
         status =
             take_exceedance(parts, trial_count, total, value, true, confidence, work, ret, err);
     return status;
