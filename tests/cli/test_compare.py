@@ -299,7 +299,7 @@ class Compare(CliTest):
             self.assertIn(words, self.assay("compare", base, other, "--db", self.db).out)
 
     def test_unfinished_campaigns_are_not_recorded(self):
-        a, b = self.measure(), self.measure()
+        a, b = (self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS="1000000") for _ in range(2))
         with contextlib.closing(sqlite3.connect(self.db)) as db:
             db.executescript("DROP TRIGGER campaign_event_no_delete;"
                              "DELETE FROM campaign_event WHERE event = 'finished' AND campaign = 2")
