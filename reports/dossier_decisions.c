@@ -174,7 +174,7 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
 static const struct decision_kind {
     const char *kind, *name, *before, *between, *after, *rule;
 } decision_kinds[] = {
-    {"gate", "Gate", "Does ", " take longer than ", " by no more than %s?",
+    {"gate", "Gate", "Is ", " as fast as ", ", or slower by no more than %s?",
      "passes when faster, or equivalent within %s; worse when slower by more than that; else "
      "inconclusive"},
     {"compare", "Comparison", "Does ", " differ in time from ", " by more than %s?",
@@ -323,6 +323,10 @@ static void append_conditions(struct text *out, const json_t *judgement)
 static void append_question(struct text *out, const struct decision_kind *kind, const json_t *body,
                             double margin)
 {
+    if (!json_object_get(body, "a")) {
+        text_append(out, "<p>What was compared is withheld, or not recorded.</p>\n");
+        return;
+    }
     text_append(out, "<p>");
     text_append(out, kind ? kind->before : "Of ");
     append_id(out, body, "b");

@@ -151,7 +151,7 @@ class Dossier(CliTest):
         self.assertEqual(len(parts), 2)
         for part, gate, margin in zip(parts, reversed(gates), ("30 %", "25 %")):
             part = " ".join(html.unescape(re.sub(r"<[^>]+>", "", part)).split())
-            self.assertIn(f"Does {ids[1]} (b) take longer than {ids[0]} (a) by no more than {margin}?", part)
+            self.assertIn(f"Is {ids[1]} (b) as fast as {ids[0]} (a), or slower by no more than {margin}?", part)
             self.assertIn(words[gate["gate"]["decision"]] + " Gate, ", part)
             number = re.search(r"Time b/a ([\d.]+), 95 % interval ([\d.]+) to ([\d.]+)", part)
             ratio = gate["comparison"]["ratio"]
@@ -180,6 +180,21 @@ class Dossier(CliTest):
         self.assertEqual(sum(tally.values()), 5)
         self.assertIn("1 ab: ", short)
         self.assertIn("each in section 8", short)
+
+    def test_a_decision_that_is_withheld(self):
+        """That there is one is told, and what it came to; not what it is of."""
+        protocol, offer = self.write("evidence.yaml", self.EVIDENCE), os.path.join(self.folder, "offer.assay")
+        call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "5", "--db", self.db,
+                          "--protocol", protocol)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(self.assay("bundle", "last", "-o", offer, "--withhold", "comparison.body", "--db",
+                                    self.db).status, 0)
+        self.new_db()
+        self.assertEqual(self.assay("import", offer, "--db", self.db).status, 0)
+        page = self.dossier()
+        short = page[page.index('id="short"'):page.index('id="question"')]
+        self.assertIn("What was compared is withheld, or not recorded.", short)
+        self.assertIn("Paired comparison, <time", short)
 
     def test_of_a_bundle_that_withholds(self):
         """One reading withheld hides no other; who signed the bundle is told."""
