@@ -102,8 +102,23 @@ static void finish_deviations(struct text *out, struct deviations *list)
     out->failed = out->failed || list->failed;
 }
 
+struct deviations_of {
+    struct deviations *list;
+    const struct view_cell *cell;
+};
+
+static void add_remark(void *context, const char *text)
+{
+    const struct deviations_of *of = context;
+
+    add_deviation(of->list, of->cell, strdup(text));
+}
+
 static void add_trial_deviations(struct deviations *list, const struct view_cell *cell)
 {
+    struct deviations_of of = {list, cell};
+
+    remarks_of_choice(cell, add_remark, &of);
     for (size_t i = 0; i < cell->trial_count; i++) {
         const struct view_trial *trial = &cell->trials[i];
 

@@ -268,11 +268,10 @@ static void append_warning(void *context, const char *warning)
 
 static void append_warnings(struct text *out, const struct view_cell *cell)
 {
-    if (cell->estimate.warning_count == 0 && !view_origin_is_mixed(&cell->origin))
+    if (!remarks_has_any(cell))
         return;
     text_append(out, "<h4>Remarks</h4><ul class=\"remarks\">\n");
-    remarks_of_origin(cell, append_warning, out);
-    remarks_of_estimate(&cell->estimate, append_warning, out);
+    remarks_of_cell(cell, append_warning, out);
     text_append(out, "</ul>\n");
 }
 

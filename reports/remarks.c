@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "reports/view_json.h"
 
 void remarks_init(struct remarks *remarks)
 {
@@ -145,16 +146,17 @@ bool remarks_alike(const char *a, const char *b)
     return *a == *b;
 }
 
-void remarks_of_estimate(const struct view_estimate *estimate,
-                         void (*say)(void *context, const char *text), void *context)
+/* One text for each kind: those alike are told by the first of them, and their number. */
+static void say_kinds(const char *before, const char *const *warnings, size_t count,
+                      remarks_say_fn *say, void *context)
 {
-    for (size_t i = 0; i < estimate->warning_count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
         size_t others = 0;
         bool said = false;
         struct text text;
 
-        for (size_t k = 0; k < estimate->warning_count && !said; ++k) {
-            bool same = k != i && remarks_alike(estimate->warnings[i], estimate->warnings[k]);
+        for (size_t k = 0; k < count && !said; ++k) {
+            bool same = k != i && remarks_alike(warnings[i], warnings[k]);
 
             said = same && k < i;
             others += same;
@@ -162,12 +164,50 @@ void remarks_of_estimate(const struct view_estimate *estimate,
         if (said)
             continue;
         text_init(&text);
-        text_append(&text, estimate->warnings[i]);
+        text_append(&text, before);
+        text_append(&text, warnings[i]);
         if (others)
             text_append_format(&text, " (and %zu more like it)", others);
-        say(context, text.data);
+        if (text_ok(&text))
+            say(context, text.data);
         text_finish(&text);
     }
+}
+
+void remarks_of_estimate(const struct view_estimate *estimate, remarks_say_fn *say, void *context)
+{
+    say_kinds("", (const char *const *)estimate->warnings, estimate->warning_count, say, context);
+}
+
+/* Of strings that a record holds. */
+static void say_refusals(const json_t *refusals, remarks_say_fn *say, void *context)
+{
+    const char **texts = calloc(json_array_size(refusals) + 1, sizeof(*texts));
+    size_t i, count = 0;
+    json_t *entry;
+
+    json_array_foreach(refusals, i, entry)
+    {
+        if (texts && json_is_string(entry))
+            texts[count++] = json_string_value(entry);
+    }
+    say_kinds("Left out of what was chosen among, since it failed: ", texts, count, say, context);
+    free(texts);
+}
+
+void remarks_of_choice(const struct view_cell *cell, remarks_say_fn *say, void *context)
+{
+    const json_t *choices = json_object_get(cell->root, "choices");
+    const char *failed = view_json_string(choices, "failed");
+
+    if (failed)
+        say_kinds("Nothing could be chosen for all trials, so each chose for itself, and they may "
+                  "differ by that: ",
+                  &failed, 1, say, context);
+    say_refusals(json_object_get(choices, "refused"), say, context);
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (cell->trials[i].ok)
+            say_refusals(json_object_get(cell->trials[i].facts, "refused"), say, context);
 }
 
 struct target {
@@ -251,8 +291,7 @@ static void add_unfinished(struct remarks *remarks, size_t index, const struct v
     free(text);
 }
 
-void remarks_of_origin(const struct view_cell *cell, void (*say)(void *context, const char *text),
-                       void *context)
+static void say_origin(const struct view_cell *cell, remarks_say_fn *say, void *context)
 {
     static const struct {
         size_t member;
@@ -290,6 +329,27 @@ static void add_plain(void *context, const char *text)
     remarks_add(target->remarks, target->index, text);
 }
 
+static void count_remark(void *context, const char *text)
+{
+    (void)text;
+    ++*(size_t *)context;
+}
+
+void remarks_of_cell(const struct view_cell *cell, remarks_say_fn *say, void *context)
+{
+    say_origin(cell, say, context);
+    remarks_of_choice(cell, say, context);
+    remarks_of_estimate(&cell->estimate, say, context);
+}
+
+bool remarks_has_any(const struct view_cell *cell)
+{
+    size_t count = 0;
+
+    remarks_of_cell(cell, count_remark, &count);
+    return count > 0;
+}
+
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
     struct target target = {remarks, index};
@@ -298,7 +358,8 @@ void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_c
     if (cell->device.simulated)
         remarks_add(remarks, index,
                     "The device is simulated: a test of the tool, not a measurement of hardware.");
-    remarks_of_origin(cell, add_plain, &target);
+    say_origin(cell, add_plain, &target);
+    remarks_of_choice(cell, add_warning, &target);
     add_amendments(remarks, index, cell);
     add_failures(remarks, index, cell);
     if (!cell->estimate.present && cell->ok_count > 0 && !cell->imported.present)

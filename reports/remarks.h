@@ -38,20 +38,25 @@ void remarks_finish(struct remarks *remarks);
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell);
 void remarks_add(struct remarks *remarks, size_t index, const char *text);
 
+/* Is told one remark, which is the caller's. */
+typedef void remarks_say_fn(void *context, const char *text);
+
+/* All of a cell's own, as a page about it says them: other's words, choices, the estimate's. */
+void remarks_of_cell(const struct view_cell *cell, remarks_say_fn *say, void *context);
+bool remarks_has_any(const struct view_cell *cell);
+
 /*
  * Calls `say` with one text for each kind of warning of a cell: warnings that differ only in their
  * figures ("trial 0: drifts by 11 % ..." and "trial 1: drifts by 10.9 % ...") are of one kind, told
  * by the first of them and the number of the others.
  */
-void remarks_of_estimate(const struct view_estimate *estimate,
-                         void (*say)(void *context, const char *text), void *context);
+void remarks_of_estimate(const struct view_estimate *estimate, remarks_say_fn *say, void *context);
 
 /*
- * Calls `say` with one text for each thing of a result that is another's word: the worker that
- * measured, where the host was read from, files chosen for libraries.
+ * The same of what failed when sizes and algorithms were chosen by measurement: candidates that
+ * were left out, or the whole choice, so that each trial chose for itself.
  */
-void remarks_of_origin(const struct view_cell *cell, void (*say)(void *context, const char *text),
-                       void *context);
+void remarks_of_choice(const struct view_cell *cell, remarks_say_fn *say, void *context);
 
 /* True when two remarks differ in nothing but their figures. */
 bool remarks_alike(const char *a, const char *b);

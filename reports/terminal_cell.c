@@ -392,10 +392,9 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     append_verdict(&terminal, cell);
     append_amendments(&terminal, cell);
     append_numbers(&terminal, cell);
-    if (cell->estimate.warning_count || view_origin_is_mixed(&cell->origin))
+    if (remarks_has_any(cell))
         terminal_heading(&terminal, "Remarks");
-    remarks_of_origin(cell, say_remark, &terminal);
-    remarks_of_estimate(&cell->estimate, say_remark, &terminal);
+    remarks_of_cell(cell, say_remark, &terminal);
     if (!cell->imported.present)
         append_attempts(&terminal, cell);
     append_checks(&terminal, cell);

@@ -142,11 +142,6 @@ struct view_origin {
     char *libraries; /* "cuda, nvrtc": mapped files that were chosen (--lib) */
 };
 
-static inline bool view_origin_is_mixed(const struct view_origin *origin)
-{
-    return origin->worker || origin->host_root || origin->libraries;
-}
-
 struct view_cell {
     int64_t id;      /* row */
     char result[80]; /* "9f2c41aa/3" */

@@ -121,6 +121,56 @@ json_t *workload_choices_stacks(const json_t *choices)
     return stacks;
 }
 
+void workload_note_candidate(json_t *candidates, json_t *candidate, int64_t ns,
+                             const struct error *refusal)
+{
+    if (refusal != NULL)
+        json_object_set_new(candidate, "refused", json_string(refusal->message));
+    else
+        json_object_set_new(candidate, "ns", json_integer(ns));
+    json_array_append_new(candidates, candidate);
+}
+
+/* What tells a candidate from the others, and why it was left out. */
+static json_t *refusal_words(const json_t *candidate, const char *reason)
+{
+    const char *family = json_string_value(json_object_get(candidate, "family")), *name;
+    struct text text;
+    json_t *words, *value;
+
+    text_init(&text);
+    text_append(&text, family ? family : "");
+    json_object_foreach((json_t *)candidate, name, value)
+    {
+        if (json_is_integer(value))
+            text_append_format(&text, ", %s %lld", name, (long long)json_integer_value(value));
+        else if (json_is_string(value) && strcmp(name, "family") != 0 &&
+                 strcmp(name, "refused") != 0)
+            text_append_format(&text, ", %s %s", name, json_string_value(value));
+    }
+    text_append_format(&text, ": %s", reason);
+    words = text_ok(&text) ? json_string(text.data) : NULL;
+    text_finish(&text);
+    return words;
+}
+
+json_t *workload_refusals(const json_t *facts)
+{
+    json_t *refusals = NULL, *candidate;
+    size_t i;
+
+    json_array_foreach(json_object_get(facts, "candidates"), i, candidate)
+    {
+        const char *reason = json_string_value(json_object_get(candidate, "refused"));
+
+        if (reason != NULL && refusals == NULL)
+            refusals = json_array();
+        if (reason != NULL)
+            json_array_append_new(refusals, refusal_words(candidate, reason));
+    }
+    return refusals;
+}
+
 bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint32_t *ret)
 {
     const json_int_t value = json_integer_value(json_object_get(choices, name));

@@ -154,7 +154,8 @@ struct workload_kind {
      */
     json_t *(*choices)(struct workload_instance *instance);
     /* What was chosen or learned while running, as a new JSON object: {"lanes": {"triad": 1},
-       "loss": {...}, "last_level_cache_bytes": ...}. Optional. */
+       "loss": {...}, "last_level_cache_bytes": ...}. Where it measured to choose, "candidates":
+       [{"family", what tells it from the others, and "ns" or "refused": the reason}]. Optional. */
     json_t *(*facts)(struct workload_instance *instance);
     /* Gives back what `init` made, as far as it came, not the instance itself. */
     void (*finish)(struct workload_instance *instance);
@@ -184,6 +185,19 @@ void workload_instance_destroy(struct workload_instance *instance); /* takes NUL
 json_t *workload_choices_stacks(const json_t *choices);
 /* A whole number from 1 to `max` out of a case's choices; false when there is none. */
 bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint32_t *ret);
+
+/*
+ * Adds a candidate that was measured, {"family", what tells it from the others}, to the facts'
+ * "candidates", with its time or, where it is not NULL, why it was left out. Takes `candidate`.
+ */
+void workload_note_candidate(json_t *candidates, json_t *candidate, int64_t ns,
+                             const struct error *refusal);
+/*
+ * What failed while candidates were measured and was left out of a choice, from the facts of the
+ * instance that chose: an array of such strings as "vendor, algorithm 3, product fp32 8x8x8: the
+ * reason"; new. NULL: nothing failed, or no memory.
+ */
+json_t *workload_refusals(const json_t *facts);
 
 /* ---- catalog.c ---- */
 

@@ -22,7 +22,7 @@ struct campaign_cell {
     char *label;       /* "triad fp32 on opencl:0", heap */
     json_t *message;   /* body of the worker's "trial" message */
     struct arm_spec spec; /* how its worker starts */
-    bool chosen;          /* its message has the choices, or there is nothing to hand over */
+    bool chosen;          /* its message has the choices, or there are none to hand over */
     bool refused;         /* a trial of this call ended unsupported, and the user was told */
     json_t *environment;  /* fixed readings as its worker has them; set while running */
     int64_t expected_ns;  /* of one trial; set while running */

@@ -4,6 +4,7 @@
 
 #include "harness/core/log.h"
 #include "harness/runner/tuner.h"
+#include "harness/runner/vendor_json.h"
 #include "harness/runner/worker_process.h"
 
 enum status campaign_take_choices(struct store *store, struct campaign_cell *cell, json_t *choices,
@@ -111,14 +112,35 @@ static enum status choose_anew(const struct tuner_request *request, json_t **cho
 }
 
 /* What is not supported ends the trials with the same words, and is told of with them. */
-static void warn_of_unchosen(const struct campaign_cell *cell, const struct error *reason)
+static enum status record_unchosen(struct store *store, const struct campaign_cell *cell,
+                                   const struct error *reason, struct error *err)
 {
-    if (reason->code == STATUS_UNSUPPORTED)
+    json_t *failed;
+    enum status status;
+
+    if (reason->code == STATUS_UNSUPPORTED) {
         log_debug("%s: nothing chosen beforehand: %s", cell->label, reason->message);
-    else
-        log_warning("%s: nothing could be chosen for all its trials, so each chooses for itself, "
-                    "and they may differ: %s",
-                    cell->label, reason->message);
+        return STATUS_OK;
+    }
+    log_warning("%s: nothing could be chosen for all its trials, so each chooses for itself, "
+                "and they may differ: %s",
+                cell->label, reason->message);
+    failed = json_pack("{s:o}", "failed", vendor_json_text(reason->message));
+    status = failed ? store_add_choice(store, cell->row, failed, err)
+                    : error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
+    json_decref(failed);
+    return status;
+}
+
+static void warn_of_refusals(const struct campaign_cell *cell, const json_t *choices)
+{
+    const json_t *refused = json_object_get(choices, "refused");
+
+    if (json_array_size(refused) > 0)
+        log_warning("%s: %zu of the candidates failed and had no part in the choice for its "
+                    "trials; the result names each; the first: %s",
+                    cell->label, json_array_size(refused),
+                    json_string_value(json_array_get(refused, 0)));
 }
 
 enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cell, int wake_fd,
@@ -150,10 +172,11 @@ enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cel
         if (status == STATUS_INTERRUPTED)
             return STATUS_OK;
         cell->chosen = true;
-        warn_of_unchosen(cell, &reason);
-        return STATUS_OK;
+        return record_unchosen(campaign->store, cell, &reason, err);
     }
     cell->chosen = true;
+    if (!other || choices != json_object_get(other->message, "choices"))
+        warn_of_refusals(cell, choices);
     status = campaign_take_choices(campaign->store, cell, choices, err);
     json_decref(choices);
     return status;

@@ -16,7 +16,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
 {
     struct campaign_cell *cell = &campaign->cells[campaign->cell_count++];
     struct protocol protocol;
-    json_t *record, *identity;
+    json_t *record, *identity, *choices;
     const char *name = "", *precision = "", *device = "", *seed = "0";
     json_int_t batch = 1;
     enum status status = store_cell_json(campaign->store, row, &record, err);
@@ -24,6 +24,8 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     if (status != STATUS_OK)
         return status;
     identity = json_object_get(record, "identity");
+    choices = json_object_get(record, "choices");
+    cell->chosen = json_is_object(choices); /* if only that none could be made */
     cell->row = row;
     cell->ordinal = json_integer_value(json_object_get(record, "ordinal"));
     json_unpack(identity, "{s:s, s:s, s:I, s:s}", "workload", &name, "precision", &precision,
@@ -38,8 +40,8 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
                               (json_int_t)strtoull(seed, NULL, 10), "device", device);
     if (!cell->label || !cell->message)
         status = no_memory(err);
-    else if (json_is_object(json_object_get(record, "choices")))
-        json_object_set(cell->message, "choices", json_object_get(record, "choices"));
+    else if (json_object_get(choices, "workload"))
+        json_object_set(cell->message, "choices", choices);
     if (status == STATUS_OK)
         status = protocol_from_json(json_object_get(record, "protocol"), &protocol, err);
     if (status == STATUS_OK) {

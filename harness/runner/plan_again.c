@@ -118,7 +118,7 @@ static enum status add_again(struct plan *plan, const json_t *record, const json
                          text_of(identity, "arm"), text_of(identity, "scenario"));
     cell->work.emulate = json_is_true(json_object_get(planned_cell(record, planned), "emulate"));
     cell->work.seed = strtoull(text_of(identity, "seed"), NULL, 10);
-    if (json_is_object(choices) &&
+    if (json_object_get(choices, "workload") &&
         !strcmp(text_of(json_object_get(record, "device"), "name"), text_of(device, "name")))
         cell->choices = json_incref((json_t *)choices);
     return STATUS_OK;

@@ -140,27 +140,35 @@ static enum status verify(struct worker *worker, const char *phase, struct error
     return status;
 }
 
+static json_t *facts_of(const struct worker *worker)
+{
+    const struct workload_kind *kind = worker->workload.kind;
+
+    return kind->facts ? kind->facts(worker->instance) : json_object();
+}
+
 static enum status send_facts(struct worker *worker, struct error *err)
 {
-    json_t *facts = worker->workload.kind->facts ? worker->workload.kind->facts(worker->instance)
-                                                 : json_object();
+    json_t *facts = facts_of(worker), *refusals = workload_refusals(facts);
 
     if (worker->choices && facts)
         json_object_set(facts, "choices", worker->choices);
+    if (refusals)
+        json_object_set_new(facts, "refused", refusals);
     return worker_link_send(&worker->link, json_pack("{s:s, s:o}", "type", "facts", "facts", facts),
                             err);
 }
 
 static enum status send_choices(struct worker *worker, struct error *err)
 {
-    json_t *own = worker->workload.kind->choices(worker->instance);
+    json_t *own = worker->workload.kind->choices(worker->instance), *facts = facts_of(worker);
+    json_t *refusals = workload_refusals(facts);
+    json_t *message =
+        json_pack("{s:s, s:{s:o, s:I, s:o*}}", "type", "choices", "choices", "workload", own,
+                  "iterations_per_sample", (json_int_t)worker->block, "refused", refusals);
 
-    return worker_link_send(&worker->link,
-                            own ? json_pack("{s:s, s:{s:o, s:I}}", "type", "choices", "choices",
-                                            "workload", own, "iterations_per_sample",
-                                            (json_int_t)worker->block)
-                                : NULL,
-                            err);
+    json_decref(facts);
+    return worker_link_send(&worker->link, message, err);
 }
 
 /* Chooses, for the trials to come, and measures nothing that is kept. */

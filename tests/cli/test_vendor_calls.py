@@ -219,6 +219,8 @@ data: {source: markov, successors: 4}
                 self.assertEqual(tally.live, 0, f"{name}: {fault}")
                 if tally.reached(fault) and call_walk.is_needed(fault, tally):
                     self.assertIn(fault.function, walk.call.err, f"{name}: {fault}")
+                    shown = self.assay("show", "last/1", "--db", self.db).out
+                    self.assertIn(fault.function, shown.replace("\n", " "), f"{name}: {fault}")
         self.report("choosing")
 
     def fail_in_command(self, command, trials, status):

@@ -224,6 +224,51 @@ static void alike_remarks_are_said_once(void **state)
     view_cell_finish(&second);
 }
 
+/* What failed while sizes were chosen, for all trials or in one that chose for itself. */
+static void choices_that_failed_are_remarks(void **state)
+{
+    json_t *root = parse(whole), *choices = parse("{\"refused\":[\"rows, lanes 64: a\","
+                                                  "\"rows, lanes 128: a\",\"gemm: b\",7]}");
+    json_t *trial = json_array_get(json_object_get(root, "trials"), 2);
+    struct view_cell cell;
+    struct remarks remarks;
+
+    (void)state;
+    json_object_set(root, "choices", choices);
+    json_object_set_new(trial, "facts", parse("{\"refused\":[\"vendor: c\"]}"));
+    json_object_set_new(json_object_get(root, "estimate"), "warnings", json_array());
+    assert_int_equal(view_cell_from_json(json_deep_copy(root), VIEW_SUMMARY, &cell, NULL),
+                     STATUS_OK);
+    assert_true(remarks_has_any(&cell));
+    remarks_init(&remarks);
+    remarks_add_cell(&remarks, 0, &cell);
+    assert_true(remarks.count >= 3);
+    assert_non_null(
+        strstr(remarks.items[1].text, "failed: rows, lanes 64: a (and 1 more like it)"));
+    assert_non_null(strstr(remarks.items[2].text, "failed: gemm: b"));
+    assert_non_null(strstr(remarks.items[3].text, "failed: vendor: c"));
+    remarks_finish(&remarks);
+    view_cell_finish(&cell);
+
+    json_object_clear(choices);
+    json_object_set_new(choices, "failed", json_string("it crashed"));
+    json_object_del(trial, "facts");
+    assert_int_equal(view_cell_from_json(json_deep_copy(root), VIEW_SUMMARY, &cell, NULL),
+                     STATUS_OK);
+    remarks_init(&remarks);
+    remarks_add_cell(&remarks, 0, &cell);
+    assert_non_null(strstr(remarks.items[1].text, "each chose for itself"));
+    assert_non_null(strstr(remarks.items[1].text, "it crashed"));
+    remarks_finish(&remarks);
+    view_cell_finish(&cell);
+
+    json_object_del(root, "choices");
+    assert_int_equal(view_cell_from_json(root, VIEW_SUMMARY, &cell, NULL), STATUS_OK);
+    assert_false(remarks_has_any(&cell));
+    view_cell_finish(&cell);
+    json_decref(choices);
+}
+
 /* What a device lacks is told once for all its cells, a campaign cut short with what goes on. */
 static void what_has_no_number_says_why(void **state)
 {
@@ -307,6 +352,7 @@ int main(void)
         cmocka_unit_test(verdicts_decide_the_headline),
         cmocka_unit_test(no_shape_of_json_breaks_it),
         cmocka_unit_test(alike_remarks_are_said_once),
+        cmocka_unit_test(choices_that_failed_are_remarks),
         cmocka_unit_test(what_has_no_number_says_why),
         cmocka_unit_test(warnings_are_read_in_units),
         cmocka_unit_test(amendments_are_told),

@@ -260,7 +260,7 @@ static void test_facts(void **state)
         assert_string_equal(json_string_value(json_object_get(facts, "fits_in_cache")), "unknown");
     else
         assert_true(json_is_true(json_object_get(facts, "fits_in_cache")));
-    assert_true(json_array_size(json_object_get(facts, "tuning")) >= 1);
+    assert_true(json_array_size(json_object_get(facts, "candidates")) >= 1);
     json_decref(facts);
     assert_int_equal(running.workload.kind->artifacts(running.instance, &artifact, 1), 1);
     assert_int_equal(artifact.lanes, 1);
@@ -287,7 +287,7 @@ static void test_choices(void **state)
     told = running.workload.kind->choices(instance);
     assert_true(json_equal(given, told));
     facts = running.workload.kind->facts(instance);
-    assert_null(json_object_get(facts, "tuning"));
+    assert_null(json_object_get(facts, "candidates"));
     assert_int_equal(running.workload.kind->verify(instance, count_check, &tally, &err), STATUS_OK);
     workload_instance_destroy(instance);
     json_decref(facts);

@@ -16,6 +16,7 @@ static void finish(struct workload_instance *base)
     device_module_unload(base->device, instance->module);
     for (size_t i = 0; i < MEMORY_ARRAYS_MAX; ++i)
         device_buffer_free(instance->arrays[i]);
+    json_decref(instance->candidates);
     free(instance->text);
 }
 
@@ -181,18 +182,6 @@ static json_t *cache_facts(const struct memory_instance *instance, uint64_t work
                      (json_int_t)working_set_bytes, "fits_in_cache", working_set_bytes <= bytes);
 }
 
-static json_t *tuning_facts(const struct memory_instance *instance)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < instance->tuning_count && list != NULL; ++i)
-        json_array_append_new(list, json_pack("{s:I, s:I, s:I}", "lanes",
-                                              (json_int_t)instance->tunings[i].lanes, "groups",
-                                              (json_int_t)instance->tunings[i].groups, "elapsed_ns",
-                                              (json_int_t)instance->tunings[i].elapsed_ns));
-    return list;
-}
-
 static json_t *choices(struct workload_instance *base)
 {
     struct memory_instance *instance = (struct memory_instance *)base;
@@ -215,8 +204,8 @@ static json_t *facts(struct workload_instance *base)
         return NULL;
     json_object_set_new(ret, "lanes", json_pack("{s:I}", name, (json_int_t)instance->lanes));
     json_object_set_new(ret, "groups", json_pack("{s:I}", name, (json_int_t)instance->groups));
-    if (instance->tuning_count > 0)
-        json_object_set_new(ret, "tuning", tuning_facts(instance));
+    if (json_array_size(instance->candidates) > 0)
+        json_object_set(ret, "candidates", instance->candidates);
     return ret;
 }
 

@@ -16,7 +16,6 @@
 #define MEMORY_ARRAYS_MAX 5
 #define MEMORY_ARGS_MAX 12
 #define MEMORY_ELEMENTS_MAX ((int64_t)1 << 40) /* of one array */
-#define MEMORY_TRIALS_MAX 32
 
 #define MEMORY_SCALAR 0.4 /* BabelStream's */
 #define MEMORY_EPSILON 1e-5
@@ -114,11 +113,6 @@ struct memory_data {
     uint64_t seed;
 };
 
-struct memory_tuning {
-    uint32_t lanes, groups;
-    int64_t elapsed_ns; /* best of the launches timed */
-};
-
 struct memory_instance {
     struct workload_instance base;
     struct memory_data data;
@@ -128,8 +122,7 @@ struct memory_instance {
     uint32_t lanes, groups;
     uint64_t step;      /* iterations since the state was uploaded */
     uint64_t unchecked; /* iterations since the outputs were poisoned */
-    struct memory_tuning tunings[MEMORY_TRIALS_MAX];
-    size_t tuning_count;
+    json_t *candidates; /* what was tried, with its best time; empty: nothing was measured */
 };
 
 /* ---- declare.c ---- */

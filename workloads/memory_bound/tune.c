@@ -5,7 +5,8 @@
  * First the group sizes that the backend proposes, then a few numbers of groups for the best of
  * them. Candidates take turns, so that a machine whose speed moves is the same for all; the best
  * launch of each counts, and a larger choice replaces a smaller one only when it is faster by
- * TUNE_MARGIN, so that noise does not choose.
+ * TUNE_MARGIN, so that noise does not choose. A candidate that fails is left out, and noted with
+ * the reason; only when all fail is that an error.
  */
 #include <stdio.h>
 
@@ -68,7 +69,8 @@ struct candidate {
     uint32_t lanes, groups;
     struct module *module;
     int64_t best_ns; /* INT64_MAX: not measured */
-    bool out;
+    struct error refusal;
+    bool out; /* it failed, or is hopeless */
 };
 
 static enum status time_launch(struct memory_instance *instance, const struct candidate *candidate,
@@ -86,6 +88,16 @@ static enum status time_launch(struct memory_instance *instance, const struct ca
     instance->module = NULL;
     *ret_ns = clock_monotonic_ns() - start;
     return status;
+}
+
+/* Leaves out what failed; an error only where nothing can follow. */
+static enum status leave_out(struct candidate *candidate, struct error *err)
+{
+    candidate->out = true;
+    candidate->best_ns = INT64_MAX;
+    if (candidate->refusal.code == STATUS_DEVICE_LOST)
+        return error_set(err, STATUS_DEVICE_LOST, "%s", candidate->refusal.message);
+    return STATUS_OK;
 }
 
 static int64_t fastest_of(const struct candidate *candidates, size_t count)
@@ -106,16 +118,18 @@ static enum status take_turns(struct memory_instance *instance, struct candidate
 
     for (int round = -1; round < TUNE_ROUNDS; ++round) {
         for (size_t i = 0; i < count; ++i) {
+            struct candidate *candidate = &candidates[i];
+            enum status status = STATUS_OK;
             int64_t ns;
-            enum status status;
 
-            if (candidates[i].out)
+            if (candidate->out)
                 continue;
-            status = time_launch(instance, &candidates[i], &ns, err);
+            if (time_launch(instance, candidate, &ns, &candidate->refusal) != STATUS_OK)
+                status = leave_out(candidate, err);
+            else if (round >= 0 && ns < candidate->best_ns)
+                candidate->best_ns = ns;
             if (status != STATUS_OK)
                 return status;
-            if (round >= 0 && ns < candidates[i].best_ns)
-                candidates[i].best_ns = ns;
         }
         if (round < 0)
             continue;
@@ -130,18 +144,22 @@ static enum status take_turns(struct memory_instance *instance, struct candidate
 
 static void note(struct memory_instance *instance, const struct candidate *candidates, size_t count)
 {
-    for (size_t i = 0; i < count && instance->tuning_count < MEMORY_TRIALS_MAX; ++i)
-        instance->tunings[instance->tuning_count++] = (struct memory_tuning){
-            candidates[i].lanes, candidates[i].groups, candidates[i].best_ns};
+    for (size_t i = 0; i < count; ++i)
+        workload_note_candidate(
+            instance->candidates,
+            json_pack("{s:s, s:I, s:I}", "family", instance->data.kernel->name, "lanes",
+                      (json_int_t)candidates[i].lanes, "groups", (json_int_t)candidates[i].groups),
+            candidates[i].best_ns,
+            candidates[i].refusal.code == STATUS_OK ? NULL : &candidates[i].refusal);
 }
 
-/* Smallest candidate (lanes, then groups) that no other beats by the margin. */
+/* Smallest candidate (lanes, then groups) that no other beats by the margin; `count`: none runs. */
 static size_t best_of(const struct candidate *candidates, size_t count)
 {
     const int64_t fastest = fastest_of(candidates, count);
     size_t best = count;
 
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count && fastest != INT64_MAX; ++i) {
         if ((double)candidates[i].best_ns > (double)fastest * (1.0 + TUNE_MARGIN))
             continue;
         if (best == count || candidates[i].lanes < candidates[best].lanes ||
@@ -150,6 +168,17 @@ static size_t best_of(const struct candidate *candidates, size_t count)
             best = i;
     }
     return best;
+}
+
+static enum status none_runs(const struct memory_instance *instance,
+                             const struct candidate *candidates, size_t count, struct error *err)
+{
+    const struct error *first = &candidates[0].refusal;
+
+    if (count == 1)
+        return error_set(err, first->code, "%s", first->message);
+    return error_set(err, first->code, "%s: none of %zu sizes of groups runs: %s",
+                     instance->data.kernel->name, count, first->message);
 }
 
 /* Leaves the best one's module to the instance. */
@@ -169,17 +198,21 @@ static enum status choose_lanes(struct memory_instance *instance, struct error *
             .groups = groups_for(instance, groups_per_unit[0]),
             .best_ns = INT64_MAX,
         };
-        status = load_module(instance, lanes[i], &candidates[i].module, err);
+        if (load_module(instance, lanes[i], &candidates[i].module, &candidates[i].refusal) !=
+            STATUS_OK)
+            status = leave_out(&candidates[i], err);
     }
-    if (status == STATUS_OK && count > 1)
+    if (status == STATUS_OK && count > 1) {
         status = take_turns(instance, candidates, count, err);
-    best = status == STATUS_OK ? best_of(candidates, count) : count;
-    if (status == STATUS_OK && count > 1)
         note(instance, candidates, count);
+    }
+    best = count == 1 && !candidates[0].out ? 0 : best_of(candidates, count);
+    if (status == STATUS_OK && best == count)
+        status = none_runs(instance, candidates, count, err);
     for (size_t i = 0; i < count; ++i)
         if (i != best)
             device_module_unload(instance->base.device, candidates[i].module);
-    if (best < count) {
+    if (best < count) { /* also on failure: `finish` unloads it */
         instance->module = candidates[best].module;
         instance->lanes = candidates[best].lanes;
     }
@@ -190,7 +223,7 @@ static enum status choose_groups(struct memory_instance *instance, struct error 
 {
     struct module *module = instance->module;
     struct candidate candidates[GROUPS_CANDIDATES] = {0};
-    size_t count = 0;
+    size_t count = 0, best;
     enum status status;
 
     for (size_t i = 0; i < GROUPS_CANDIDATES; ++i) {
@@ -212,7 +245,10 @@ static enum status choose_groups(struct memory_instance *instance, struct error 
     if (status != STATUS_OK)
         return status;
     note(instance, candidates, count);
-    instance->groups = candidates[best_of(candidates, count)].groups;
+    best = best_of(candidates, count);
+    if (best == count)
+        return none_runs(instance, candidates, count, err);
+    instance->groups = candidates[best].groups;
     return STATUS_OK;
 }
 
@@ -234,6 +270,9 @@ enum status memory_tune(struct memory_instance *instance, struct error *err)
 {
     enum status status;
 
+    instance->candidates = json_array();
+    if (instance->candidates == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", instance->data.kernel->name);
     if (instance->base.work.choices != NULL)
         return take_choices(instance, instance->base.work.choices, err);
     status = choose_lanes(instance, err);

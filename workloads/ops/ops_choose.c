@@ -63,17 +63,6 @@ static enum status measure(struct ops *ops, const struct task *task, int64_t *re
     return status;
 }
 
-static void note(struct ops *ops, uint32_t lanes, int64_t ns, const char *refused)
-{
-    json_t *entry = json_pack("{s:s, s:I}", "family", "rows", "lanes", (json_int_t)lanes);
-
-    if (refused)
-        json_object_set_new(entry, "refused", json_string(refused));
-    else
-        json_object_set_new(entry, "ns", json_integer(ns));
-    json_array_append_new(ops->candidates, entry);
-}
-
 /* Compiles and measures one candidate; keeps it when it clearly beats `best`. */
 static enum status try_candidate(struct ops *ops, const struct task *task, uint32_t lanes,
                                  int64_t *best, bool *ret_hopeless, struct error *err)
@@ -89,7 +78,9 @@ static enum status try_candidate(struct ops *ops, const struct task *task, uint3
         ops->lanes[OPS_ROWS] = lanes;
         status = measure(ops, task, &ns, &refusal);
     }
-    note(ops, lanes, ns, status == STATUS_OK ? NULL : refusal.message);
+    workload_note_candidate(ops->candidates,
+                            json_pack("{s:s, s:I}", "family", "rows", "lanes", (json_int_t)lanes),
+                            ns, status == STATUS_OK ? NULL : &refusal);
     *ret_hopeless = status == STATUS_OK && ns / HOPELESS > *best;
     if (status == STATUS_OK && (double)ns < MARGIN * (double)*best) {
         *best = ns;

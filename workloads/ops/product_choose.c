@@ -77,19 +77,6 @@ static enum status measure(struct products *products, const struct task *task, i
     return status;
 }
 
-static void note(struct products *products, const struct ops_tile *tile, int64_t ns,
-                 const char *refused)
-{
-    json_t *entry = json_pack("{s:s, s:I, s:I}", "family", "gemm", "lanes", (json_int_t)tile->lanes,
-                              "register_rows", (json_int_t)tile->reg_m);
-
-    if (refused)
-        json_object_set_new(entry, "refused", json_string(refused));
-    else
-        json_object_set_new(entry, "ns", json_integer(ns));
-    json_array_append_new(products->candidates, entry);
-}
-
 /* Compiles and measures one candidate; keeps it when it clearly beats `best`. */
 static enum status try_candidate(struct products *products, const struct task *task,
                                  const struct ops_tile *tile, int64_t *best, bool *ret_hopeless,
@@ -108,7 +95,11 @@ static enum status try_candidate(struct products *products, const struct task *t
         products->tile = *tile;
         status = measure(products, task, &ns, &refusal);
     }
-    note(products, tile, ns, status == STATUS_OK ? NULL : refusal.message);
+    workload_note_candidate(products->candidates,
+                            json_pack("{s:s, s:I, s:I}", "family", "gemm", "lanes",
+                                      (json_int_t)tile->lanes, "register_rows",
+                                      (json_int_t)tile->reg_m),
+                            ns, status == STATUS_OK ? NULL : &refusal);
     *ret_hopeless = status == STATUS_OK && ns / HOPELESS > *best;
     if (status == STATUS_OK && (double)ns < MARGIN * (double)*best) {
         *best = ns;

@@ -123,17 +123,16 @@ static enum status measure(struct settling *settling, int64_t best, int64_t *ret
     return status;
 }
 
-static void note(struct settling *settling, const char *algorithm, int64_t ns,
+/* One whose name could not be had goes by its place in the library's list. */
+static void note(struct settling *settling, uint32_t index, const char *name, int64_t ns,
                  const struct error *refusal)
 {
-    json_t *entry = json_pack("{s:s, s:s, s:s}", "family", "vendor", "product",
-                              settling->settle->key, "algorithm", algorithm);
+    json_t *candidate = json_pack("{s:s, s:s, s:s}", "family", "vendor", "product",
+                                  settling->settle->key, "algorithm", name);
 
-    if (refusal)
-        json_object_set_new(entry, "refused", json_string(refusal->message));
-    else
-        json_object_set_new(entry, "ns", json_integer(ns));
-    json_array_append_new(settling->settle->candidates, entry);
+    if (name[0] == '\0')
+        json_object_set_new(candidate, "algorithm", json_sprintf("number %" PRIu32, index + 1));
+    workload_note_candidate(settling->settle->candidates, candidate, ns, refusal);
 }
 
 /* Names of algorithms, so that none is taken which cannot be told from an earlier one. */
@@ -166,7 +165,7 @@ static enum status try_algorithms(struct settling *settling, uint32_t count,
         memcpy(names[i], info.algorithm, sizeof(names[i]));
         if (status == STATUS_OK)
             status = measure(settling, best, &ns, &refusal);
-        note(settling, info.algorithm, ns, status == STATUS_OK ? NULL : &refusal);
+        note(settling, i, info.algorithm, ns, status == STATUS_OK ? NULL : &refusal);
         settle->tried++;
         if (status == STATUS_DEVICE_LOST)
             return error_set(err, status, "%s", refusal.message);

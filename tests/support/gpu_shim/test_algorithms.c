@@ -122,10 +122,17 @@ static void test_what_fails_is_skipped(void **state)
     json_t *facts = NULL;
     json_t *choices = settle("fail,20000000,5000000", PRECISION_BF16, &facts);
     const json_t *first = json_array_get(json_object_get(facts, "candidates"), 0);
+    json_t *refusals = workload_refusals(facts);
+    const char *words = json_string_value(json_array_get(refusals, 0));
 
     (void)state;
     assert_string_equal(journey_algorithm(choices, "gemm"), name_of(2));
     assert_non_null(strstr(json_string_value(json_object_get(first, "refused")), MATMUL));
+    assert_int_equal(json_array_size(refusals), 1);
+    assert_non_null(strstr(words, "vendor, product bf16 16x16x16"));
+    assert_non_null(strstr(words, name_of(0)));
+    assert_non_null(strstr(words, MATMUL));
+    json_decref(refusals);
     json_decref(choices);
     json_decref(facts);
 }
