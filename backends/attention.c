@@ -22,10 +22,10 @@ static enum status refuse(struct error *err, const char *what)
 /* Elements from the first to behind the last; more than ELEMENTS_MAX where it does not fit. */
 static uint64_t reach(const struct attention_shape *shape, const struct attention_strides *strides)
 {
-    const unsigned __int128 last =
-        (unsigned __int128)(shape->batch - 1) * strides->batch +
-        (unsigned __int128)(shape->heads - 1) * strides->head +
-        (unsigned __int128)(shape->length - 1) * strides->row + shape->head_size;
+    const unsigned __int128 last = (unsigned __int128)(shape->batch - 1) * strides->batch +
+                                   (unsigned __int128)(shape->heads - 1) * strides->head +
+                                   (unsigned __int128)(shape->length - 1) * strides->row +
+                                   shape->head_size;
 
     return last > ELEMENTS_MAX ? ELEMENTS_MAX + 1 : (uint64_t)last;
 }
@@ -127,8 +127,8 @@ static enum status check_operands(const struct attention *attention, const struc
         const unsigned __int128 size = dtype_bits(extents[i].type) / 8;
 
         if (operand->buffer == NULL || operand->buffer->device != attention->device)
-            return error_set(err, STATUS_INTERNAL,
-                             "attention: %s is not a buffer of this device", extents[i].name);
+            return error_set(err, STATUS_INTERNAL, "attention: %s is not a buffer of this device",
+                             extents[i].name);
         if (((unsigned __int128)extents[i].elements + operand->offset) * size >
             operand->buffer->bytes)
             return error_set(err, STATUS_INVALID,
@@ -141,11 +141,11 @@ static enum status check_operands(const struct attention *attention, const struc
 
 #define EXTENT(field, strides)                                                                     \
     {                                                                                              \
-        #field, &operands->field, reach(shape, &shape->strides), type                              \
+#field, &operands->field, reach(shape, &shape->strides), type                              \
     }
 #define STATISTICS                                                                                 \
     {                                                                                              \
-        "the statistics", &operands->statistics, shape->batch *shape->heads *shape->length,        \
+        "the statistics", &operands->statistics, shape->batch * shape->heads * shape->length,      \
             DTYPE_F32                                                                              \
     }
 
@@ -215,12 +215,6 @@ enum status device_attention_select(struct attention *attention, bool backward, 
     return device->ops->attention_select(attention->device, attention, backward, index, err);
 }
 
-static void note_refusal(struct product_info *ret, enum status status, const struct error *err)
-{
-    ret->support = status == STATUS_UNSUPPORTED ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;
-    snprintf(ret->method, sizeof(ret->method), "%.*s", (int)sizeof(ret->method) - 1, err->message);
-}
-
 void device_attention_support(struct device *device, enum precision precision,
                               struct attention_info *ret)
 {
@@ -238,19 +232,22 @@ void device_attention_support(struct device *device, enum precision precision,
                                     .v = projection,
                                     .o = {length * width, size, width}};
     struct attention *attention = NULL;
-    struct error both = ERROR_INIT, err = ERROR_INIT;
-    enum status status = device_attention_create(device, &shape, &attention, &both), first = status;
+    struct support_answers both = {0}, forward = {0};
+    struct error err = ERROR_INIT;
+    enum status status = device_attention_create(device, &shape, &attention, &err);
+    const bool trains = status == STATUS_OK;
 
     memset(ret, 0, sizeof(*ret));
-    if (status != STATUS_OK) {
+    support_answers_add(&both, status, &err);
+    if (!trains) {
         shape.training = false;
         status = device_attention_create(device, &shape, &attention, &err);
     }
     if (status == STATUS_OK)
         status = device_attention_describe(attention, ret, &err);
-    if (status != STATUS_OK)
-        note_refusal(&ret->forward, status, &err);
-    if (first != STATUS_OK)
-        note_refusal(&ret->backward, first, &both);
+    support_answers_add(&forward, status, &err);
+    support_answers_tell(&forward, status == STATUS_OK, &ret->forward);
+    if (!trains)
+        support_answers_tell(&both, false, &ret->backward);
     device_attention_destroy(attention);
 }

@@ -238,24 +238,20 @@ void device_convolution_support(struct device *device, enum precision precision,
                                       .pad_y = 1,
                                       .pad_x = 1};
     struct convolution *convolution = NULL;
-    struct error err = ERROR_INIT;
+    struct support_answers answers = {0};
     enum status status = STATUS_UNSUPPORTED;
 
     memset(ret, 0, sizeof(*ret));
     for (size_t i = 0; i < sizeof(results) / sizeof(results[0]) && status != STATUS_OK; i++) {
-        struct error mine = ERROR_INIT;
+        struct error err = ERROR_INIT;
 
         shape.result_type = results[i];
-        status = device_convolution_create(device, &shape, &convolution, &mine);
-        if (i == 0)
-            err = mine; /* the plainest question has the most telling answer */
+        status = device_convolution_create(device, &shape, &convolution, &err);
+        if (status == STATUS_OK)
+            status = device_convolution_describe(convolution, ret, &err);
+        support_answers_add(&answers, status, &err);
+        device_convolution_destroy(convolution);
+        convolution = NULL;
     }
-    if (status == STATUS_OK)
-        status = device_convolution_describe(convolution, ret, &err);
-    device_convolution_destroy(convolution);
-    if (status == STATUS_OK)
-        return;
-    ret->library.support = status == STATUS_UNSUPPORTED ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;
-    snprintf(ret->library.method, sizeof(ret->library.method), "%.*s",
-             (int)sizeof(ret->library.method) - 1, err.message);
+    support_answers_tell(&answers, status == STATUS_OK, &ret->library);
 }

@@ -241,22 +241,45 @@ static enum dtype fnuz_type(enum precision precision)
 
 /* A product of operands of this type, with the first of the results that the library takes. */
 static enum status create_any(struct device *device, enum precision precision, enum dtype type,
-                              struct product **ret, struct error *err)
+                              struct product **ret, struct support_answers *answers)
 {
     const enum dtype results[] = {sum_type(precision), precision_dtype(precision), DTYPE_BF16};
     enum status status = STATUS_UNSUPPORTED;
 
     for (size_t i = 0; i < sizeof(results) / sizeof(results[0]) && status != STATUS_OK; i++) {
-        struct error mine = ERROR_INIT;
+        struct error err = ERROR_INIT;
         struct product_shape shape = support_shape(precision, type, results[i]);
 
         if (!result_type_fits(precision, results[i]))
             continue;
-        status = device_product_create(device, &shape, ret, &mine);
-        if (i == 0 && err != NULL)
-            *err = mine; /* the plainest question has the most telling answer */
+        status = device_product_create(device, &shape, ret, &err);
+        support_answers_add(answers, status, &err);
     }
     return status;
+}
+
+void support_answers_add(struct support_answers *answers, enum status status,
+                         const struct error *err)
+{
+    struct error *kept = status == STATUS_UNSUPPORTED ? &answers->refusal : &answers->failure;
+
+    if (status != STATUS_OK && kept->code == STATUS_OK)
+        error_set(kept, status, "%s", err->message);
+}
+
+void support_answers_tell(const struct support_answers *answers, bool granted,
+                          struct product_info *ret)
+{
+    const bool failed = answers->failure.code != STATUS_OK;
+    const char *message = failed ? answers->failure.message : answers->refusal.message;
+    const size_t length = granted ? strlen(ret->method) : 0, room = sizeof(ret->method) - length;
+
+    if (granted && failed)
+        snprintf(ret->method + length, room, "; asked otherwise: %.*s", (int)room - 1, message);
+    if (granted)
+        return;
+    ret->support = failed ? SUPPORT_UNKNOWN : SUPPORT_ABSENT;
+    snprintf(ret->method, room, "%.*s", (int)room - 1, message);
 }
 
 static void append_kind(struct product_info *info, const char *before, enum dtype type,
@@ -272,25 +295,24 @@ void device_product_support(struct device *device, enum precision precision,
                             struct product_info *ret)
 {
     const enum dtype other = fnuz_type(precision);
+    struct support_answers answers = {0};
     struct error err = ERROR_INIT;
     struct product *product = NULL, *second = NULL;
     enum status status, other_status = STATUS_UNSUPPORTED;
 
     memset(ret, 0, sizeof(*ret));
-    status = create_any(device, precision, precision_dtype(precision), &product, &err);
+    status = create_any(device, precision, precision_dtype(precision), &product, &answers);
     if (other != DTYPE_COUNT)
-        other_status = create_any(device, precision, other, &second, NULL);
+        other_status = create_any(device, precision, other, &second, &answers);
     if (status == STATUS_OK || other_status == STATUS_OK) {
         const bool alone = status != STATUS_OK;
 
         status = device_product_describe(alone ? second : product, ret, &err);
+        support_answers_add(&answers, status, &err);
         if (status == STATUS_OK && other_status == STATUS_OK)
             append_kind(ret, alone ? "" : "and ", other, alone ? " alone" : "");
     }
     device_product_destroy(product);
     device_product_destroy(second);
-    if (status == STATUS_OK)
-        return;
-    ret->support = status == STATUS_UNSUPPORTED ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;
-    snprintf(ret->method, sizeof(ret->method), "%.*s", (int)sizeof(ret->method) - 1, err.message);
+    support_answers_tell(&answers, status == STATUS_OK, ret);
 }

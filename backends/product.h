@@ -66,7 +66,7 @@ struct product_info {
     char algorithm[PRODUCT_WORD_MAX]; /* its own name or number for what it chose; "" if not told */
     uint64_t workspace_bytes;
     enum support support;
-    char method[PRODUCT_WORD_MAX]; /* how `support` was learned: the call and its answer */
+    char method[PRODUCT_WORD_MAX * 2]; /* how `support` was learned: the call and its answer */
     uint32_t algorithms;           /* that select chooses from; 0: the library lists none */
 };
 
@@ -104,12 +104,26 @@ enum status device_product_describe(const struct product *product, struct produc
  * UNSUPPORTED: the library lists none.
  */
 enum status device_product_select(struct product *product, uint32_t index, struct error *err);
+/* What a library said that was asked for one thing in several ways. Starts as zeros. */
+struct support_answers {
+    struct error refusal; /* the first that says UNSUPPORTED: the plainest question's */
+    struct error failure; /* the first of any other kind: it is not known what the library does */
+};
+void support_answers_add(struct support_answers *answers, enum status status,
+                         const struct error *err);
+/*
+ * Into `ret`, which describes what was granted, or nothing where `granted` is false: why not, and in
+ * either case what failed.
+ */
+void support_answers_tell(const struct support_answers *answers, bool granted,
+                          struct product_info *ret);
 /*
  * Asks the library for a small product in the precision (64 x 64 x 64, for fp4 128 x 128 x 128, B
  * transposed as the weights of a linear layer are, C in f32, f64 or i32 as it sums; where that is
  * refused, C in the operands' type). fp8 is OCP's; where the library has AMD's FNUZ kind, too or
- * alone, `method` says so. `ret` is filled whatever the answer: SUPPORT_ABSENT has the reason in
- * `method`. A product in fp4 is asked for with scales a block, and cannot be run.
+ * alone, `method` says so. `ret` is filled whatever the answer: SUPPORT_ABSENT and SUPPORT_UNKNOWN
+ * have the reason in `method`, and a question that failed stands there beside one that did not. A
+ * product in fp4 is asked for with scales a block, and cannot be run.
  */
 void device_product_support(struct device *device, enum precision precision,
                             struct product_info *ret);

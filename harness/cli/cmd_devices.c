@@ -123,10 +123,14 @@ static void append_products(struct text *out, const json_t *precisions, size_t c
     json_array_foreach(precisions, i, entry)
     {
         const json_t *vendor = json_object_get(entry, "vendor");
+        const json_t *portable = json_object_get(entry, "portable");
 
         snprintf(lead, sizeof(lead), "      %-10s %-9s %-9s ", member(entry, "precision"),
-                 member(vendor, "support"), member(json_object_get(entry, "portable"), "support"));
+                 member(vendor, "support"), member(portable, "support"));
         append_answer(out, lead, vendor, columns);
+        if (strcmp(member(portable, "support"), support_name(SUPPORT_UNKNOWN)) == 0 &&
+            strcmp(member(portable, "method"), member(vendor, "method")) != 0)
+            append_beside(out, "      (portable) ", member(portable, "method"), columns);
     }
 }
 

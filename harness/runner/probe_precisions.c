@@ -23,20 +23,20 @@ static json_t *library_json(const struct product_info *info)
 
 static json_t *ask(struct device *device, enum precision precision)
 {
-    const char *method;
-    const enum support portable = product_portable_support(device, precision, &method);
     struct convolution_info convolution;
     struct attention_info attention;
-    struct product_info vendor;
+    struct product_info vendor, portable;
     json_t *ret;
 
+    product_portable_support(device, precision, &portable);
     device_product_support(device, precision, &vendor);
     device_convolution_support(device, precision, &convolution);
     device_attention_support(device, precision, &attention);
-    ret = json_pack("{s:s, s:o, s:{s:s, s:s}, s:o, s:o}", "precision", precision_name(precision),
-                    "vendor", library_json(&vendor), "portable", "support", support_name(portable),
-                    "method", method, "convolution", library_json(&convolution.library),
-                    "attention", library_json(&attention.forward));
+    ret = json_pack("{s:s, s:o, s:{s:s, s:o}, s:o, s:o}", "precision", precision_name(precision),
+                    "vendor", library_json(&vendor), "portable", "support",
+                    support_name(portable.support), "method", vendor_json_text(portable.method),
+                    "convolution", library_json(&convolution.library), "attention",
+                    library_json(&attention.forward));
     json_object_set_new(ret, "attention_backward", library_json(&attention.backward));
     return ret;
 }
@@ -86,10 +86,9 @@ static enum status ask_child(const char *spec, const char *precision, json_t **r
 static json_t *unknown(const char *precision, const char *reason)
 {
     const char *word = support_name(SUPPORT_UNKNOWN);
-    json_t *ret = json_pack("{s:s, s:{s:s, s:o}, s:{s:s, s:s}}", "precision", precision, "vendor",
-                            "support", word, "method", vendor_json_text(reason), "portable",
-                            "support", word, "method", "asking failed");
-    static const char *const others[] = {"convolution", "attention", "attention_backward"};
+    json_t *ret = json_pack("{s:s}", "precision", precision);
+    static const char *const others[] = {"vendor", "portable", "convolution", "attention",
+                                         "attention_backward"};
 
     for (size_t i = 0; ret && i < sizeof(others) / sizeof(others[0]); i++)
         json_object_set_new(

@@ -81,6 +81,12 @@ def first_calls(calls):
     return [(function, 1) for function in calls]
 
 
+def faults_of(calls):
+    """Some calls failing, and the first of each function crashing, ending the process and hanging."""
+    return [Fault(*call) for call in some_calls(calls)] + [
+        Fault(*call, deed) for deed in ("crash", "exit", "hang") for call in first_calls(calls)]
+
+
 # What is released, waited for or bound again when everything is over: nobody is left to tell.
 RELEASES = re.compile(r"Destroy|Free$|Release$|Unload$|_destroy_")
 CLOSING = ("cuStreamSynchronize", "cuCtxSetCurrent", "hipStreamSynchronize", "hipSetDevice")
@@ -88,8 +94,6 @@ CLOSING = ("cuStreamSynchronize", "cuCtxSetCurrent", "hipStreamSynchronize", "hi
 SPARED = re.compile(r"cuGetProcAddress|cuDeviceGet(Attribute|PCIBusId|Uuid)$|nvml|rsmi|(cu|hip)FuncGetAttribute$"
                     r"|(nvrtc|hiprtc)GetProgramLog|hipDevice(Get|TotalMem)|hipGetDeviceProp"
                     r"|hip(Driver|Runtime)GetVersion$|hiprtcVersion$|rocblas_get_version|cublasLtCreate$")
-
-PROBED = re.compile(r"nvrtc|hiprtc|(cu|hip)Module(Load|Unload)")
 # What telemetry makes no use of, or asks another way: whether the device is a slice of MIG by the
 # driver, where NVML (with a handle of its own, the second) does not tell; NVML's version is for
 # `devices`.
@@ -106,11 +110,6 @@ def is_release(fault, tally):
 def is_needed(fault, tally):
     """Whether a trial cannot be ok without this call."""
     return not is_release(fault, tally) and not SPARED.match(fault.function)
-
-
-def is_probed(fault):
-    """Whether it is of a test for f64, after which what failed is made again where it is needed."""
-    return bool(PROBED.match(fault.function))
 
 
 def is_told(fault):

@@ -242,6 +242,39 @@ static void test_products(void **state)
 #undef CREATE
 #undef RUN
 
+/* Refusals leave a clear answer; what failed is told, whatever the others say. */
+static void test_support_answers(void **state)
+{
+    const struct error plain_no = {STATUS_UNSUPPORTED, "no f32"}, no = {STATUS_UNSUPPORTED, "no"};
+    const struct error failed = {STATUS_DEVICE, "call: internal error"};
+    struct support_answers answers = {0};
+    struct product_info info = {.support = SUPPORT_NATIVE, .method = "asked"};
+
+    (void)state;
+    support_answers_add(&answers, STATUS_UNSUPPORTED, &plain_no);
+    support_answers_add(&answers, STATUS_UNSUPPORTED, &no);
+    support_answers_add(&answers, STATUS_OK, &failed); /* an older call's words */
+    support_answers_tell(&answers, true, &info);
+    assert_int_equal(info.support, SUPPORT_NATIVE);
+    assert_string_equal(info.method, "asked");
+    support_answers_tell(&answers, false, &info);
+    assert_int_equal(info.support, SUPPORT_ABSENT);
+    assert_string_equal(info.method, "no f32");
+
+    support_answers_add(&answers, STATUS_DEVICE, &failed);
+    support_answers_add(&answers, STATUS_DEVICE_LOST, &no);
+    support_answers_tell(&answers, false, &info);
+    assert_int_equal(info.support, SUPPORT_UNKNOWN);
+    assert_string_equal(info.method, "call: internal error");
+    info = (struct product_info){.support = SUPPORT_EMULATED, .method = "asked"};
+    support_answers_tell(&answers, true, &info);
+    assert_int_equal(info.support, SUPPORT_EMULATED);
+    assert_string_equal(info.method, "asked; asked otherwise: call: internal error");
+    memset(info.method, 'x', sizeof(info.method) - 1);
+    support_answers_tell(&answers, true, &info);
+    assert_int_equal(strlen(info.method), sizeof(info.method) - 1);
+}
+
 /* 5 x 4 x 4 to 3 x 2 x 6 by 3 x 3 filters. */
 static const struct convolution_shape plain = {.precision = PRECISION_FP32,
                                                .type = DTYPE_F32,
@@ -378,6 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_products, set_up),
+        cmocka_unit_test(test_support_answers),
         cmocka_unit_test_setup(test_convolution_shapes, set_up),
         cmocka_unit_test_setup(test_convolution_operands, set_up),
         cmocka_unit_test_setup(test_convolution_select, set_up),

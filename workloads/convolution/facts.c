@@ -5,15 +5,11 @@
 
 static struct convolution_info portable_info(enum precision precision)
 {
-    struct convolution_info info = {
-        .library = {.library = "assay",
-                    .version = "as assay itself",
-                    .algorithm = "workloads/kernels/convolution.h, implicit product"},
-        .weights = "as given"};
-    const char *method;
+    struct convolution_info info = {.weights = "as given"};
 
-    info.library.support = product_portable_support(NULL, precision, &method);
-    snprintf(info.library.method, sizeof(info.library.method), "%s", method);
+    product_portable_support(NULL, precision, &info.library);
+    snprintf(info.library.algorithm, sizeof(info.library.algorithm),
+             "workloads/kernels/convolution.h, implicit product");
     return info;
 }
 

@@ -49,8 +49,8 @@ enum status products_create(struct device *device, const struct workload_case *w
 
     if (work->arm == ARM_VENDOR && !device_has_products(device))
         return error_set(err, STATUS_UNSUPPORTED,
-                         "%s has no vendor matrix product, so no vendor arm: %s",
-                         device->info.name, device_no_products_reason(device));
+                         "%s has no vendor matrix product, so no vendor arm: %s", device->info.name,
+                         device_no_products_reason(device));
     products = calloc(1, sizeof(*products));
     if (!products)
         return error_set(err, STATUS_NO_MEMORY, "matrix product: out of memory");
@@ -158,13 +158,11 @@ static json_t *entry_json(const struct product_entry *entry)
 
 static json_t *variant_json(const struct product_variant *variant, enum precision precision)
 {
-    struct product_info info = {
-        .library = "assay", .version = "as assay itself", .algorithm = "workloads/kernels/gemm.h"};
-    const char *method;
+    struct product_info info;
     json_t *json;
 
-    info.support = product_portable_support(NULL, precision, &method);
-    strncpy(info.method, method, sizeof(info.method) - 1);
+    product_portable_support(NULL, precision, &info);
+    snprintf(info.algorithm, sizeof(info.algorithm), "workloads/kernels/gemm.h");
     json = product_info_json(&info);
     if (json)
         json_object_update_new(json, json_pack("{s:s, s:s, s:s}", "a", dtype_name(variant->types.a),

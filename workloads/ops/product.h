@@ -100,12 +100,12 @@ json_t *products_facts(const struct products *products);
 /* What products of the precision add up in: f64, i32, else f32. */
 enum dtype product_sum_type(enum precision precision);
 /*
- * How the portable arm does a precision, with the method in a phrase (static). Native is what our
- * text computes in as well as stores: fp32, and fp64 where the device has f64, which is asked
- * unless `device` is NULL.
+ * How the portable arm does a precision, and how that is known; the algorithm is left empty. Native
+ * is what our text computes in as well as stores: fp32, and fp64 where the device has f64, which is
+ * asked unless `device` is NULL (SUPPORT_UNKNOWN: asking failed).
  */
-enum support product_portable_support(struct device *device, enum precision precision,
-                                      const char **ret_method);
+void product_portable_support(struct device *device, enum precision precision,
+                              struct product_info *ret);
 /*
  * Puts behind the vendor library's refusal (UNSUPPORTED) what measures the precision instead, our
  * own text or another library; other errors, and NULL, stay as they are. Returns `status`.

@@ -40,8 +40,8 @@ static const char *type_word(enum dtype type)
     }
 }
 
-/* False where the text says so. What fails otherwise fails again, by name, where it is compiled. */
-static bool has_f64(struct device *device)
+/* Absent where the text says so; what fails otherwise leaves it open. */
+static void ask_for_f64(struct device *device, struct product_info *ret)
 {
     const struct module_source source = {
         .file = "f64",
@@ -51,13 +51,17 @@ static bool has_f64(struct device *device)
     struct module *module = NULL;
     struct error err = ERROR_INIT;
 
-    if (device_module_load(device, &source, &module, &err) == STATUS_OK)
+    if (device_module_load(device, &source, &module, &err) == STATUS_OK) {
         device_module_unload(device, module);
-    return strstr(err.message, NO_F64) == NULL;
+        return;
+    }
+    ret->support = strstr(err.message, NO_F64) ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;
+    snprintf(ret->method, sizeof(ret->method), "%.*s", (int)sizeof(ret->method) - 1,
+             ret->support == SUPPORT_ABSENT ? NO_F64 : err.message);
 }
 
-enum support product_portable_support(struct device *device, enum precision precision,
-                                      const char **ret_method)
+void product_portable_support(struct device *device, enum precision precision,
+                              struct product_info *ret)
 {
     const char *method = NULL;
     enum support support = SUPPORT_EMULATED;
@@ -66,10 +70,6 @@ enum support product_portable_support(struct device *device, enum precision prec
     case PRECISION_FP64:
         support = SUPPORT_NATIVE;
         method = "our text: f64 stored and computed in";
-        if (device && !has_f64(device)) {
-            support = SUPPORT_ABSENT;
-            method = NO_F64;
-        }
         break;
     case PRECISION_FP32:
         support = SUPPORT_NATIVE;
@@ -95,8 +95,11 @@ enum support product_portable_support(struct device *device, enum precision prec
         method = "our text has no such type";
         break;
     }
-    *ret_method = method;
-    return support;
+    *ret =
+        (struct product_info){.library = "assay", .version = "as assay itself", .support = support};
+    snprintf(ret->method, sizeof(ret->method), "%s", method);
+    if (device && precision == PRECISION_FP64)
+        ask_for_f64(device, ret);
 }
 
 enum status product_compile_texts(struct device *device, const struct ops_tile *tile,
@@ -172,13 +175,15 @@ enum status product_advise(struct device *device, enum precision precision, enum
         [SUPPORT_EMULATED] = "--arm portable --emulate measures our own text, labelled so",
         [SUPPORT_NATIVE] = "--arm portable measures our own text",
     };
-    const char *method;
-    const enum support support = product_portable_support(device, precision, &method);
+    struct product_info portable;
     struct error whole = ERROR_INIT;
 
-    if (status != STATUS_UNSUPPORTED || !err || support == SUPPORT_UNKNOWN)
+    if (status != STATUS_UNSUPPORTED || !err)
         return status;
-    error_set(&whole, status, "%s; %s", err->message, advice[support]);
+    product_portable_support(device, precision, &portable);
+    if (portable.support == SUPPORT_UNKNOWN)
+        return status;
+    error_set(&whole, status, "%s; %s", err->message, advice[portable.support]);
     *err = whole;
     return status;
 }
@@ -187,20 +192,20 @@ enum status product_advise(struct device *device, enum precision precision, enum
 enum status product_portable_check(const struct products *products, enum precision precision,
                                    const struct product_types *types, struct error *err)
 {
-    const char *method;
-    const enum support support = product_portable_support(NULL, precision, &method);
+    struct product_info portable;
 
-    if (support == SUPPORT_ABSENT || !types_fit(precision, types))
+    product_portable_support(NULL, precision, &portable);
+    if (portable.support == SUPPORT_ABSENT || !types_fit(precision, types))
         return error_set(err, STATUS_UNSUPPORTED,
                          "the portable arm has no product in %s (%s x %s to %s): --arm vendor asks "
                          "the library",
                          precision_name(precision), dtype_name(types->a), dtype_name(types->b),
                          dtype_name(types->c));
-    if (support == SUPPORT_EMULATED && !products->emulate)
+    if (portable.support == SUPPORT_EMULATED && !products->emulate)
         return error_set(err, STATUS_UNSUPPORTED,
                          "the portable arm emulates %s (%s): --emulate measures that, labelled so; "
                          "--arm vendor asks the library",
-                         precision_name(precision), method);
+                         precision_name(precision), portable.method);
     return STATUS_OK;
 }
 
