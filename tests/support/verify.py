@@ -26,7 +26,6 @@ trial_end.message""".split())
 COMMITTED_2 = set("""claim.body component.missing_reason device.vendor dump.message import.file
 import.sha256 telemetry.message""".split())
 
-
 # Points of small order, under which anybody can sign; the sign, the topmost bit, is left out.
 WEAK = {bytes.fromhex(text) for text in (
     "00" * 32, "01" + "00" * 31, "ec" + "ff" * 30 + "7f", "ed" + "ff" * 30 + "7f", "ee" + "ff" * 30 + "7f",

@@ -29,14 +29,19 @@ static const char *reason_of(const struct telemetry *telemetry, const char *name
     return "";
 }
 
-static void test_board(void **state)
+static struct telemetry *open_telemetry(enum status expected, struct error *err)
 {
     struct telemetry *telemetry = NULL;
-    struct error err = ERROR_INIT;
+
+    assert_int_equal(backend_telemetry_open(journey_device->backend, 0, &telemetry, err), expected);
+    return telemetry;
+}
+
+static void test_board(void **state)
+{
+    struct telemetry *telemetry = open_telemetry(STATUS_OK, NULL);
 
     (void)state;
-    assert_int_equal(backend_telemetry_open(journey_device->backend, 0, &telemetry, &err),
-                     STATUS_OK);
     assert_string_equal(reason_of(telemetry, "power_mw"), "");
     assert_string_equal(reason_of(telemetry, "energy_uj"), "");
     telemetry_close(telemetry);
@@ -45,13 +50,11 @@ static void test_board(void **state)
 /* 0 W and 0 J are no readings; the rest of the die is told. */
 static void test_second_die(void **state)
 {
-    struct telemetry *telemetry = NULL;
-    struct error err = ERROR_INIT;
+    struct telemetry *telemetry;
 
     (void)state;
     setenv("ASSAY_SHIM_SECOND_DIE", "1", 1);
-    assert_int_equal(backend_telemetry_open(journey_device->backend, 0, &telemetry, &err),
-                     STATUS_OK);
+    telemetry = open_telemetry(STATUS_OK, NULL);
     assert_non_null(strstr(reason_of(telemetry, "power_mw"), "RSMI_STATUS_NO_DATA"));
     assert_non_null(strstr(reason_of(telemetry, "energy_uj"), "RSMI_STATUS_NO_DATA"));
     assert_string_equal(reason_of(telemetry, "clock_sm_khz"), "");
@@ -62,13 +65,11 @@ static void test_second_die(void **state)
 /* No partition's numbers are taken for another's. */
 static void test_partitions(void **state)
 {
-    struct telemetry *telemetry = NULL;
     struct error err = ERROR_INIT;
 
     (void)state;
     setenv("ASSAY_SHIM_PARTITIONS", "1", 1);
-    assert_int_equal(backend_telemetry_open(journey_device->backend, 0, &telemetry, &err),
-                     STATUS_NOT_FOUND);
+    open_telemetry(STATUS_NOT_FOUND, &err);
     assert_non_null(strstr(err.message, "2 partitions at " PCI));
     unsetenv("ASSAY_SHIM_PARTITIONS");
 }
