@@ -59,6 +59,7 @@ struct backend_library {
     const char *path;    /* file that is mapped; NULL when it could not be opened */
     const char *tried;   /* when it could not: what was tried and why it failed */
     const char *version; /* as the library itself tells; NULL: it does not */
+    const char *version_reason; /* why asking for it failed; NULL: it did not, or is not asked */
 };
 
 /*

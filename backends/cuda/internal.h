@@ -24,6 +24,7 @@ struct cuda_state {
     struct cudnn_api cudnn;
     struct nvml_api nvml;
     bool cublaslt_tried, cudnn_tried, nvml_tried, nvml_ready;
+    char nvml_version_reason[96]; /* why the version is empty */
     char nvml_version[64], cublaslt_version[32], cudnn_version[32], nvrtc_version[32];
     char driver_text[96];
 };

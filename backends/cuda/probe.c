@@ -27,9 +27,12 @@ bool cuda_state_nvml(struct cuda_state *state)
         return false;
     }
     state->nvml_ready = true;
-    if (state->nvml.nvmlSystemGetNVMLVersion(state->nvml_version, sizeof(state->nvml_version)) !=
-        NVML_OUR_SUCCESS)
+    result = state->nvml.nvmlSystemGetNVMLVersion(state->nvml_version, sizeof(state->nvml_version));
+    if (result != NVML_OUR_SUCCESS) {
         state->nvml_version[0] = '\0';
+        snprintf(state->nvml_version_reason, sizeof(state->nvml_version_reason),
+                 "nvmlSystemGetNVMLVersion: %s (%u)", state->nvml.nvmlErrorString(result), result);
+    }
     return true;
 }
 
@@ -157,6 +160,8 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
     all[3] =
         library("cudnn", &state->cudnn_lib, state->cudnn_version, state->cudnn_lib.handle != NULL);
     all[4] = library("nvml", &state->nvml_lib, state->nvml_version, state->nvml_ready);
+    if (state->nvml_version_reason[0] != '\0')
+        all[4].version_reason = state->nvml_version_reason;
     for (count = 0; count < capacity && count < sizeof(all) / sizeof(all[0]); count++)
         ret[count] = all[count];
     return count;

@@ -198,6 +198,9 @@ static void add_versions(const struct hip_state *state, struct reading_list *lis
     if (state->runtime_version[0] != '\0')
         reading_add_text(list, "device.runtime_version", state->runtime_version,
                          "hipRuntimeGetVersion");
+    else
+        reading_add_missing(list, "device.runtime_version", READING_UNAVAILABLE,
+                            "hipRuntimeGetVersion", state->runtime_version_error.message);
     if (state->rtc_open)
         reading_add_text(list, "device.compiler_version", state->rtc_version, "hiprtcVersion");
     /* HIP's "driver version" is the runtime's own; the kernel driver's is telemetry's to tell. */

@@ -33,6 +33,8 @@ struct hip_state {
     uint32_t device_count;
     char runtime_version[HIP_WORD_MAX], rtc_version[2 * HIP_WORD_MAX];
     char rocblas_version[HIP_WORD_MAX], hipblaslt_version[HIP_WORD_MAX]; /* for `libraries` */
+    /* Why the version of the same name is empty. */
+    struct error runtime_version_error, rocblas_version_error, hipblaslt_version_error;
 };
 
 struct hip_device {

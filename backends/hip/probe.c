@@ -29,15 +29,22 @@ static enum status no_device(const struct hip_state *state, const char *function
 static void read_versions(struct hip_state *state)
 {
     int version = 0, minor = 0;
+    int code = state->runtime.hipRuntimeGetVersion(&version);
 
-    if (state->runtime.hipRuntimeGetVersion(&version) == HIP_Success && version > 0)
+    if (code == HIP_Success && version > 0)
         snprintf(state->runtime_version, sizeof(state->runtime_version), "HIP %d.%d.%d",
                  version / 10000000, version / 100000 % 100, version % 100000);
-    if (state->rtc_open && state->rtc.hiprtcVersion(&version, &minor) == HIP_RTC_SUCCESS)
+    else
+        hip_runtime_fail(&state->runtime_version_error, NULL, "hipRuntimeGetVersion", code);
+    if (!state->rtc_open)
+        return;
+    code = state->rtc.hiprtcVersion(&version, &minor);
+    if (code == HIP_RTC_SUCCESS)
         snprintf(state->rtc_version, sizeof(state->rtc_version), "HIPRTC %d.%d%s%s", version, minor,
                  state->runtime_version[0] != '\0' ? " of " : "", state->runtime_version);
-    else if (state->rtc_open)
-        snprintf(state->rtc_version, sizeof(state->rtc_version), "HIPRTC (it tells no version)");
+    else
+        snprintf(state->rtc_version, sizeof(state->rtc_version), "HIPRTC (hiprtcVersion: %s (%d))",
+                 hip_rtc_error_name(code), code);
 }
 
 static enum status probe(struct backend *backend, uint32_t *ret_device_count, struct error *err)
@@ -74,33 +81,55 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
 }
 
 static struct backend_library library(const char *name, const struct dynlib *lib,
-                                      const char *version)
+                                      const char *version, const struct error *reason)
 {
-    return (struct backend_library){.name = name,
-                                    .path = lib->path,
-                                    .tried = lib->path == NULL ? lib->tried : NULL,
-                                    .version =
-                                        version != NULL && version[0] != '\0' ? version : NULL};
+    const bool told = version[0] != '\0';
+
+    return (struct backend_library){
+        .name = name,
+        .path = lib->path,
+        .tried = lib->path == NULL ? lib->tried : NULL,
+        .version = told ? version : NULL,
+        .version_reason = !told && reason && reason->code != STATUS_OK ? reason->message : NULL};
 }
 
 /* hipBLASLt tells its version to a handle alone, and there is none without a device. */
-static void read_blas_versions(struct hip_state *state)
+static void read_hipblaslt_version(struct hip_state *state)
 {
+    const char *function = "hipblasLtCreate";
     void *handle = NULL;
-    int version = 0;
+    int code, version = 0;
+
+    hip_hipblaslt_open(state);
+    if (state->hipblaslt_lib.status != STATUS_OK || state->device_count == 0)
+        return;
+    code = state->hipblaslt.hipblasLtCreate(&handle);
+    if (code == HIPBLAS_SUCCESS && handle != NULL) {
+        function = "hipblasLtGetVersion";
+        code = state->hipblaslt.hipblasLtGetVersion(handle, &version);
+        state->hipblaslt.hipblasLtDestroy(handle);
+    }
+    if (code == HIPBLAS_SUCCESS && version > 0)
+        hipblaslt_version_text(version, state->hipblaslt_version, sizeof(state->hipblaslt_version));
+    else
+        error_set(&state->hipblaslt_version_error, STATUS_DEVICE, "%s: %s (%d)", function,
+                  hipblaslt_status_name(code), code);
+}
+
+static void read_rocblas_version(struct hip_state *state)
+{
+    int code;
 
     hip_rocblas_open(state);
-    if (state->rocblas_lib.status == STATUS_OK &&
-        state->rocblas.rocblas_get_version_string(
-            state->rocblas_version, sizeof(state->rocblas_version) - 1) != ROCBLAS_success)
-        state->rocblas_version[0] = '\0';
-    hip_hipblaslt_open(state);
-    if (state->hipblaslt_lib.status != STATUS_OK || state->device_count == 0 ||
-        state->hipblaslt.hipblasLtCreate(&handle) != HIPBLAS_SUCCESS || handle == NULL)
+    if (state->rocblas_lib.status != STATUS_OK)
         return;
-    if (state->hipblaslt.hipblasLtGetVersion(handle, &version) == HIPBLAS_SUCCESS)
-        hipblaslt_version_text(version, state->hipblaslt_version, sizeof(state->hipblaslt_version));
-    state->hipblaslt.hipblasLtDestroy(handle);
+    code = state->rocblas.rocblas_get_version_string(state->rocblas_version,
+                                                     sizeof(state->rocblas_version) - 1);
+    if (code == ROCBLAS_success)
+        return;
+    state->rocblas_version[0] = '\0';
+    error_set(&state->rocblas_version_error, STATUS_DEVICE, "rocblas_get_version_string: %s (%d)",
+              rocblas_status_name(code), code);
 }
 
 /* The optional ones are opened for this list, so that it is complete. */
@@ -112,16 +141,20 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
     if (state == NULL)
         return 0;
     if (count < capacity)
-        ret[count++] = library("hip", &state->runtime_lib, state->runtime_version);
+        ret[count++] = library("hip", &state->runtime_lib, state->runtime_version,
+                               &state->runtime_version_error);
     if (state->runtime_lib.path == NULL)
         return count;
-    read_blas_versions(state);
+    read_rocblas_version(state);
+    read_hipblaslt_version(state);
     if (count < capacity)
-        ret[count++] = library("hiprtc", &state->rtc_lib, state->rtc_version);
+        ret[count++] = library("hiprtc", &state->rtc_lib, state->rtc_version, NULL);
     if (count < capacity)
-        ret[count++] = library("hipblaslt", &state->hipblaslt_lib.lib, state->hipblaslt_version);
+        ret[count++] = library("hipblaslt", &state->hipblaslt_lib.lib, state->hipblaslt_version,
+                               &state->hipblaslt_version_error);
     if (count < capacity)
-        ret[count++] = library("rocblas", &state->rocblas_lib.lib, state->rocblas_version);
+        ret[count++] = library("rocblas", &state->rocblas_lib.lib, state->rocblas_version,
+                               &state->rocblas_version_error);
     if (count < capacity)
         ret[count++] = (struct backend_library){
             .name = "miopen",

@@ -241,22 +241,29 @@ enum status hip_telemetry_open(struct backend *backend, uint32_t index, struct t
 
 size_t hip_telemetry_libraries(struct backend_library *ret, size_t capacity)
 {
-    static char text[48];
+    static char text[48], reason[96];
     struct rocm_smi_version version = {0};
     const struct rocm_smi *api = NULL;
     const struct dynlib *lib;
 
     if (capacity == 0)
         return 0;
-    text[0] = '\0';
-    if (rocm_smi_open(&api, NULL) == STATUS_OK && api->rsmi_version_get != NULL &&
-        api->rsmi_version_get(&version) == ROCM_SMI_SUCCESS)
-        snprintf(text, sizeof(text), "%" PRIu32 ".%" PRIu32 ".%" PRIu32, version.major,
-                 version.minor, version.patch);
+    text[0] = reason[0] = '\0';
+    if (rocm_smi_open(&api, NULL) == STATUS_OK && api->rsmi_version_get != NULL) {
+        const unsigned code = api->rsmi_version_get(&version);
+
+        if (code == ROCM_SMI_SUCCESS)
+            snprintf(text, sizeof(text), "%" PRIu32 ".%" PRIu32 ".%" PRIu32, version.major,
+                     version.minor, version.patch);
+        else
+            snprintf(reason, sizeof(reason), "rsmi_version_get: %s (%u)",
+                     rocm_smi_status_name(code), code);
+    }
     lib = rocm_smi_library();
     ret[0] = (struct backend_library){.name = "rocm_smi",
                                       .path = lib->path,
                                       .tried = lib->path == NULL ? lib->tried : NULL,
-                                      .version = text[0] != '\0' ? text : NULL};
+                                      .version = text[0] != '\0' ? text : NULL,
+                                      .version_reason = reason[0] != '\0' ? reason : NULL};
     return 1;
 }

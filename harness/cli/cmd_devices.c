@@ -187,8 +187,12 @@ static void append_library(struct text *out, const json_t *library, size_t colum
     snprintf(lead, sizeof(lead), "  library %s: ", member(library, "name"));
     append_beside(out, lead, member(library, "path"), columns);
     text_init(&words);
-    text_append_format(&words, "version %s, ",
-                       member(library, "version")[0] ? member(library, "version") : "not told");
+    if (member(library, "version")[0])
+        text_append_format(&words, "version %s, ", member(library, "version"));
+    else
+        text_append_format(&words, "version not told%s%s, ",
+                           member(library, "version_reason")[0] ? ": " : "",
+                           member(library, "version_reason"));
     if (package)
         text_append_format(&words, "package %s %s, ", member(package, "name"),
                            member(package, "version"));

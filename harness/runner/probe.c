@@ -21,11 +21,13 @@ static json_t *libraries_json(struct backend *backend)
     json_t *array = json_array();
 
     for (size_t i = 0; array && i < count; i++)
-        json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:o}", "name",
-                                               vendor_json_text(libraries[i].name), "path",
-                                               vendor_json_text(libraries[i].path), "tried",
-                                               vendor_json_text(libraries[i].tried), "version",
-                                               vendor_json_text(libraries[i].version)));
+        json_array_append_new(array,
+                              json_pack("{s:o, s:o, s:o, s:o, s:o}", "name",
+                                        vendor_json_text(libraries[i].name), "path",
+                                        vendor_json_text(libraries[i].path), "tried",
+                                        vendor_json_text(libraries[i].tried), "version",
+                                        vendor_json_text(libraries[i].version), "version_reason",
+                                        vendor_json_text(libraries[i].version_reason)));
     return array;
 }
 
