@@ -334,7 +334,7 @@ data: {source: markov, successors: 4}
         again = call.out == self.shown  # it was asked a second time, and all is told
         if fault.deed == "code" and tally.live != 0:
             return f"it left {tally.live} objects"
-        if fault.deed == "code" and not call_walk.is_needed(fault, tally):
+        if fault.deed == "code" and not call_walk.is_needed(fault, tally) and not call_walk.is_told(fault):
             return None
         return None if told or again else call.out
 

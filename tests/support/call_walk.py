@@ -94,12 +94,14 @@ CLOSING = ("cuStreamSynchronize", "cuCtxSetCurrent", "hipStreamSynchronize", "hi
 SPARED = re.compile(r"cuGetProcAddress|cuDeviceGet(Attribute|PCIBusId|Uuid)$|nvml|rsmi|(cu|hip)FuncGetAttribute$"
                     r"|(nvrtc|hiprtc)GetProgramLog|hipDevice(Get|TotalMem)|hipGetDeviceProp"
                     r"|hip(Driver|Runtime)GetVersion$|hiprtcVersion$|rocblas_get_version|cublasLtCreate$")
+# Of those, what the device's readings give as the reason.
+TOLD = re.compile(r"cuDeviceGet(Attribute|PCIBusId)$|hipDevice(Get|TotalMem)|hip(Driver|Runtime)GetVersion$"
+                  r"|hiprtcVersion$")
 # What telemetry makes no use of, or asks another way: whether the device is a slice of MIG by the
 # driver, where NVML (with a handle of its own, the second) does not tell; NVML's version is for
 # `devices`.
 SILENT = re.compile(r"cuGetProcAddress|cuDeviceGet|cuDriverGetVersion|hip|nvrtc|nvmlSystemGetNVMLVersion"
                     r"|nvmlDeviceGet(MigMode|UUID)@|nvmlDeviceGetHandleByPciBusId_v2@2:")
-TOLD = re.compile(r"cuDeviceGet(Attribute|PCIBusId)$|hipDevice(Get|TotalMem)")
 
 
 def is_release(fault, tally):
