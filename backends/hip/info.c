@@ -245,7 +245,8 @@ static char *device_name(const struct hip_runtime *api, int ordinal, struct read
     if (code != HIP_Success || raw[0] == '\0') {
         hip_runtime_fail(&error, NULL, source, code);
         reading_add_missing(list, reading, READING_UNAVAILABLE, source, error.message);
-        return strdup("nameless AMD device");
+        return code == HIP_Success ? strdup("nameless AMD device")
+                                   : text_format("nameless AMD device (%s)", error.message);
     }
     text_init(&text);
     text_append_printable(&text, raw, strnlen(raw, sizeof(raw)));

@@ -35,6 +35,7 @@ struct hip_state {
     char rocblas_version[HIP_WORD_MAX], hipblaslt_version[HIP_WORD_MAX]; /* for `libraries` */
     /* Why the version of the same name is empty. */
     struct error runtime_version_error, rocblas_version_error, hipblaslt_version_error;
+    struct error no_device; /* why there is none, where it was asked for */
 };
 
 struct hip_device {

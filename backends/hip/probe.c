@@ -47,22 +47,10 @@ static void read_versions(struct hip_state *state)
                  hip_rtc_error_name(code), code);
 }
 
-static enum status probe(struct backend *backend, uint32_t *ret_device_count, struct error *err)
+static enum status find_devices(struct hip_state *state, struct error *err)
 {
-    struct hip_state *state = calloc(1, sizeof(*state));
-    enum status status;
-    int count = 0, code;
+    int count = 0, code = state->runtime.hipInit(0);
 
-    if (state == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    backend->state = state;
-    status = hip_runtime_open(&state->runtime_lib, &state->runtime, err);
-    if (status != STATUS_OK)
-        return status;
-    state->rtc_open = hip_rtc_open(state->runtime_lib.path, &state->rtc_lib, &state->rtc,
-                                   &state->rtc_error) == STATUS_OK;
-    read_versions(state);
-    code = state->runtime.hipInit(0);
     /* 5.2 says "invalid device" where there is none. */
     if (code == HIP_ErrorNoDevice || code == HIP_ErrorInvalidDevice)
         return no_device(state, "hipInit", code, err);
@@ -76,8 +64,29 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     if (count < 0 || count > HIP_DEVICES_MAX)
         return error_set(err, STATUS_DEVICE, "hipGetDeviceCount: it gave %d devices", count);
     state->device_count = (uint32_t)count;
-    *ret_device_count = state->device_count;
     return STATUS_OK;
+}
+
+static enum status probe(struct backend *backend, uint32_t *ret_device_count, struct error *err)
+{
+    struct hip_state *state = calloc(1, sizeof(*state));
+    enum status status;
+
+    if (state == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    backend->state = state;
+    status = hip_runtime_open(&state->runtime_lib, &state->runtime, err);
+    if (status != STATUS_OK)
+        return status;
+    state->rtc_open = hip_rtc_open(state->runtime_lib.path, &state->rtc_lib, &state->rtc,
+                                   &state->rtc_error) == STATUS_OK;
+    read_versions(state);
+    status = find_devices(state, &state->no_device);
+    if (status == STATUS_OK)
+        *ret_device_count = state->device_count;
+    else if (err)
+        *err = state->no_device;
+    return status;
 }
 
 static struct backend_library library(const char *name, const struct dynlib *lib,
@@ -101,8 +110,12 @@ static void read_hipblaslt_version(struct hip_state *state)
     int code, version = 0;
 
     hip_hipblaslt_open(state);
-    if (state->hipblaslt_lib.status != STATUS_OK || state->device_count == 0)
+    if (state->hipblaslt_lib.status != STATUS_OK)
         return;
+    if (state->device_count == 0) {
+        state->hipblaslt_version_error = state->no_device;
+        return;
+    }
     code = state->hipblaslt.hipblasLtCreate(&handle);
     if (code == HIPBLAS_SUCCESS && handle != NULL) {
         function = "hipblasLtGetVersion";

@@ -328,7 +328,7 @@ data: {source: markov, successors: 4}
         self.walked += 1
         if call.status not in (0, 1):
             return call.err
-        if not tally.reached(fault):
+        if tally is None or not tally.reached(fault):
             return None
         told = fault.function.removesuffix("_v2") in call.out.replace("\n", " ")
         again = call.out == self.shown  # it was asked a second time, and all is told
