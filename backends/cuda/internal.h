@@ -17,6 +17,7 @@ struct cuda_state {
     struct dynlib driver_lib;
     struct cuda_driver_api driver;
     int driver_version; /* 13000: CUDA 13.0 */
+    struct error driver_version_error;
     struct nvrtc nvrtc; /* the first that a device was opened with, or that `libraries` found */
     bool nvrtc_tried;
     struct dynlib cublaslt_lib, cudnn_lib, nvml_lib;

@@ -71,6 +71,28 @@ bool cuda_state_cudnn(struct cuda_state *state)
     return state->cudnn_lib.handle != NULL;
 }
 
+static enum status begin_driver(struct cuda_state *state, struct error *err)
+{
+    const struct cuda_driver_api *api = &state->driver;
+    unsigned code = api->cuInit(0);
+
+    if (code != CUDA_DRIVER_SUCCESS) {
+        enum status status = cuda_fail(api, err, state->driver_lib.path, "cuInit", code);
+
+        /* Whatever it is, there is nothing to run on. */
+        err->code = STATUS_UNAVAILABLE;
+        return status == STATUS_OK ? STATUS_INTERNAL : STATUS_UNAVAILABLE;
+    }
+    code = api->cuDriverGetVersion(&state->driver_version);
+    if (code != CUDA_DRIVER_SUCCESS || state->driver_version <= 0)
+        return cuda_fail(api, err, state->driver_lib.path, "cuDriverGetVersion", code);
+    snprintf(state->driver_text, sizeof(state->driver_text), "CUDA %d.%d%s%s",
+             state->driver_version / 1000, state->driver_version % 1000 / 10,
+             api->assay_simulated != NULL ? "; " : "",
+             api->assay_simulated != NULL ? api->assay_simulated : "");
+    return STATUS_OK;
+}
+
 static enum status probe(struct backend *backend, uint32_t *ret_device_count, struct error *err)
 {
     struct cuda_state *state = calloc(1, sizeof(*state));
@@ -87,21 +109,12 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     status = cuda_driver_open(&state->driver_lib, &state->driver, err);
     if (status != STATUS_OK)
         return status;
-    code = api->cuInit(0);
-    if (code != CUDA_DRIVER_SUCCESS) {
-        status = cuda_fail(api, err, state->driver_lib.path, "cuInit", code);
-        /* Whatever it is, there is nothing to run on. */
+    status = begin_driver(state, &state->driver_version_error);
+    if (status != STATUS_OK) {
         if (err != NULL)
-            err->code = STATUS_UNAVAILABLE;
-        return status == STATUS_OK ? STATUS_INTERNAL : STATUS_UNAVAILABLE;
+            *err = state->driver_version_error;
+        return status;
     }
-    code = api->cuDriverGetVersion(&state->driver_version);
-    if (code != CUDA_DRIVER_SUCCESS || state->driver_version <= 0)
-        return cuda_fail(api, err, state->driver_lib.path, "cuDriverGetVersion", code);
-    snprintf(state->driver_text, sizeof(state->driver_text), "CUDA %d.%d%s%s",
-             state->driver_version / 1000, state->driver_version % 1000 / 10,
-             api->assay_simulated != NULL ? "; " : "",
-             api->assay_simulated != NULL ? api->assay_simulated : "");
     code = api->cuDeviceGetCount(&count);
     if (code != CUDA_DRIVER_SUCCESS || count < 0 || count > CUDA_DEVICES_MAX)
         return cuda_fail(api, err, state->driver_lib.path, "cuDeviceGetCount", code);
@@ -153,6 +166,8 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
     cuda_state_nvml(state);
     all[0] =
         library("cuda", &state->driver_lib, state->driver_text, state->driver_lib.handle != NULL);
+    if (state->driver_version_error.code != STATUS_OK)
+        all[0].version_reason = state->driver_version_error.message;
     all[1] =
         library("nvrtc", &state->nvrtc.lib, state->nvrtc_version, state->nvrtc_version[0] != '\0');
     all[2] = library("cublaslt", &state->cublaslt_lib, state->cublaslt_version,
