@@ -144,9 +144,11 @@ class Surroundings(CliTest):
         foreign = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                                "foreign_worker.py")
         user = 65534 if os.geteuid() == 0 else None
-        if user:
+        words = list(self.words())
+        if user:  # who may not enter the folders of the one who built
             os.chmod(self.folder, 0o777)
-        process = subprocess.Popen(self.words(), cwd=self.folder, user=user, group=user,
+            foreign, words[0] = (shutil.copy(path, self.folder) for path in (foreign, words[0]))
+        process = subprocess.Popen(words, cwd=self.folder, user=user, group=user,
                                    extra_groups=[] if user else None, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                    env=self.environment(ASSAY_WORKER=foreign, FOREIGN_MODE="hidden"))
