@@ -23,10 +23,10 @@ enum status expected_trial_of(struct store *store, const json_t *message,
     size_t count = 0;
     enum status status = protocol_from_json(json_object_get(message, "protocol"), &protocol, err);
 
-    if (status == STATUS_OK && store)
-        status = store_trial_durations(store, message, durations, TRIALS_MAX, &count, err);
     if (status != STATUS_OK)
         return status;
+    if (store)
+        status = store_trial_durations(store, message, durations, TRIALS_MAX, &count, err);
     trial.least_ns = protocol.warmup_ns + protocol.window_ns + protocol.throttle_cooldown_ns;
     trial.window_max_ns = protocol.window_max_ns;
     trial.known = count > 0;
@@ -36,8 +36,9 @@ enum status expected_trial_of(struct store *store, const json_t *message,
         trial.ns = durations[count / 2] + protocol.throttle_cooldown_ns;
     }
     protocol_finish(&protocol);
-    *ret = trial;
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        *ret = trial;
+    return status;
 }
 
 void expected_add(struct expected *expected, const struct expected_trial *trial, size_t trials)
