@@ -50,7 +50,7 @@ static void append_margin(struct text *out, const json_t *object)
         text_append_format(out, "%.4g %%", 100 * margin);
 }
 
-#define COMPARISON_COLUMNS "created_utc_ns, kind, verdict, body"
+#define COMPARISON_COLUMNS "created_utc_ns, kind, verdict, body, version"
 
 static json_t *body_of(sqlite3_stmt *row)
 {
@@ -151,12 +151,14 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
         "<b>inconclusive</b>, with what would settle it. The risk of calling two equal things "
         "different is 5 %; that of calling things equivalent which differ by the margin is at most "
         "5 %. Both are measured on series whose truth is known (README, calibration). A gate "
-        "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower by more "
-        "than "
-        "the margin, and decides nothing else. A reproduction is <b>reproduced</b> when equivalent "
-        "and <b>not reproduced</b> when faster or slower, by an interval widened by the spread "
-        "between "
-        "campaigns where three or more of the same result were stored before it.</p>\n");
+        "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower with the "
+        "whole interval beyond the margin, and decides nothing else. A reproduction is "
+        "<b>reproduced</b> when equivalent and <b>not reproduced</b> when the whole interval lies "
+        "beyond the margin, by an interval widened by the spread between campaigns where three or "
+        "more of the same result were stored before it. Comparisons of versions before 9 called "
+        "worse what was slower where the ratio alone lay beyond the margin, and not reproduced "
+        "what "
+        "was faster or slower.</p>\n");
     status = dossier_comparisons(out, store, view, &rows, err);
     if (rows == 0)
         text_append(out, "<p>No comparison with these results was made in this database, so no "
@@ -170,20 +172,32 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
 #define NEWEST_SHOWN 4
 #define NAMES_SHOWN 4
 
-/* `about`: what was asked of b, with a; `rule`: which answer comes when. %s: the margin. */
+#define RULE_CHANGED 9 /* the version of comparisons */
+#define RULE_OF_COMPARISONS                                                                        \
+    "equivalent within %s; else faster or slower when the interval leaves out 1; else "            \
+    "inconclusive"
+
+/*
+ * `before`, `between`, `after`: what was asked of b, with a; `rule`: which answer comes when;
+ * `old_rule`: the same before RULE_CHANGED, NULL where it did not change. %s: the margin.
+ */
 static const struct decision_kind {
-    const char *kind, *name, *before, *between, *after, *rule;
+    const char *kind, *name, *before, *between, *after, *rule, *old_rule;
 } decision_kinds[] = {
     {"gate", "Gate", "Is ", " as fast as ", ", or slower by no more than %s?",
-     "passes when faster, or equivalent within %s; worse when slower by more than that; else "
-     "inconclusive"},
+     "passes when faster, or equivalent within %s; worse when slower with the whole interval "
+     "beyond "
+     "that; else inconclusive",
+     "passes when faster, or equivalent within %s; worse when slower, with the ratio beyond that; "
+     "else inconclusive"},
     {"compare", "Comparison", "Does ", " differ in time from ", " by more than %s?",
-     "equivalent within %s; else faster or slower when the interval leaves out 1; else "
-     "inconclusive"},
+     RULE_OF_COMPARISONS, NULL},
     {"ab", "Paired comparison", "Does ", " differ in time from ", " by more than %s?",
-     "equivalent within %s; else faster or slower when the interval leaves out 1; else "
-     "inconclusive"},
+     RULE_OF_COMPARISONS, NULL},
     {"reproduce", "Reproduction", "Does ", ", the same again, agree with ", " within %s?",
+     "reproduced when equivalent within %s; not reproduced when the whole interval lies beyond "
+     "that; "
+     "else inconclusive",
      "reproduced when equivalent within %s; not reproduced when the interval leaves out 1; else "
      "inconclusive"},
 };
@@ -351,6 +365,7 @@ static void append_decision(struct text *out, sqlite3_stmt *row)
     const json_t *reproduce = json_object_get(body, "reproduce");
     const json_t *gate = json_object_get(body, "gate");
     const double margin = number_of(reproduce ? reproduce : gate ? gate : numbers, "margin");
+    const bool is_old = sqlite3_column_int64(row, 4) < RULE_CHANGED;
 
     text_append_format(out, "<div class=\"decision %s\">\n", words ? words->class_name : "");
     append_question(out, kind, body, margin);
@@ -367,7 +382,7 @@ static void append_decision(struct text *out, sqlite3_stmt *row)
     text_append(out, "</p>\n");
     if (kind) {
         text_append(out, "<p class=\"soft\">Rule: ");
-        append_with_margin(out, kind->rule, margin);
+        append_with_margin(out, is_old && kind->old_rule ? kind->old_rule : kind->rule, margin);
         text_append(out, "; <a href=\"#decisions\">its risks</a>.</p>\n");
     }
     append_conditions(out, json_object_get(body, "comparability"));
