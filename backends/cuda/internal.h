@@ -17,7 +17,7 @@ struct cuda_state {
     struct dynlib driver_lib;
     struct cuda_driver_api driver;
     int driver_version; /* 13000: CUDA 13.0 */
-    struct error driver_version_error;
+    struct error driver_version_error, nvml_version_error; /* why a version is empty */
     struct nvrtc nvrtc; /* the first that a device was opened with, or that `libraries` found */
     bool nvrtc_tried;
     struct dynlib cublaslt_lib, cudnn_lib, nvml_lib;
@@ -25,7 +25,6 @@ struct cuda_state {
     struct cudnn_api cudnn;
     struct nvml_api nvml;
     bool cublaslt_tried, cudnn_tried, nvml_tried, nvml_ready;
-    char nvml_version_reason[96]; /* why the version is empty */
     char nvml_version[64], cublaslt_version[32], cudnn_version[32], nvrtc_version[32];
     char driver_text[96];
 };

@@ -30,8 +30,8 @@ bool cuda_state_nvml(struct cuda_state *state)
     result = state->nvml.nvmlSystemGetNVMLVersion(state->nvml_version, sizeof(state->nvml_version));
     if (result != NVML_OUR_SUCCESS) {
         state->nvml_version[0] = '\0';
-        snprintf(state->nvml_version_reason, sizeof(state->nvml_version_reason),
-                 "nvmlSystemGetNVMLVersion: %s (%u)", state->nvml.nvmlErrorString(result), result);
+        error_set(&state->nvml_version_error, STATUS_DEVICE, "nvmlSystemGetNVMLVersion: %s (%u)",
+                  state->nvml.nvmlErrorString(result), result);
     }
     return true;
 }
@@ -135,6 +135,12 @@ static struct backend_library library(const char *name, const struct dynlib *lib
                                     .version = version[0] != '\0' ? version : NULL};
 }
 
+/* Why there is no version, where that is known. */
+static const char *reason_of(const struct error *error)
+{
+    return error->code != STATUS_OK ? error->message : NULL;
+}
+
 /* The one that device 0 is compiled for with; without a device the newest. */
 static enum status open_nvrtc(const struct backend *backend, struct cuda_state *state)
 {
@@ -166,8 +172,7 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
     cuda_state_nvml(state);
     all[0] =
         library("cuda", &state->driver_lib, state->driver_text, state->driver_lib.handle != NULL);
-    if (state->driver_version_error.code != STATUS_OK)
-        all[0].version_reason = state->driver_version_error.message;
+    all[0].version_reason = reason_of(&state->driver_version_error);
     all[1] =
         library("nvrtc", &state->nvrtc.lib, state->nvrtc_version, state->nvrtc_version[0] != '\0');
     all[2] = library("cublaslt", &state->cublaslt_lib, state->cublaslt_version,
@@ -175,8 +180,7 @@ static size_t libraries(struct backend *backend, struct backend_library *ret, si
     all[3] =
         library("cudnn", &state->cudnn_lib, state->cudnn_version, state->cudnn_lib.handle != NULL);
     all[4] = library("nvml", &state->nvml_lib, state->nvml_version, state->nvml_ready);
-    if (state->nvml_version_reason[0] != '\0')
-        all[4].version_reason = state->nvml_version_reason;
+    all[4].version_reason = reason_of(&state->nvml_version_error);
     for (count = 0; count < capacity && count < sizeof(all) / sizeof(all[0]); count++)
         ret[count] = all[count];
     return count;
