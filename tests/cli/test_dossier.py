@@ -157,7 +157,8 @@ class Dossier(CliTest):
             ratio = gate["comparison"]["ratio"]
             for shown, name in zip(number.groups(), ("value", "lo", "hi")):
                 self.assertAlmostEqual(float(shown), ratio[name], delta=0.01 * ratio[name])
-            self.assertIn(f"Rule: passes when faster, or equivalent within {margin}", part)
+            self.assertIn(f"Rule: passes when faster, or equivalent within {margin}; worse when slower"
+                          " with the whole interval beyond that", part)
         self.assertNotIn("No decision is recorded", short)
 
     def test_all_decisions_are_counted(self):
