@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import unittest
 
 ASSAY = os.path.abspath(os.environ["ASSAY"])  # the executable, set by ctest; tests have folders of their own
@@ -88,17 +89,24 @@ class CliTest(unittest.TestCase):
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         child = subprocess.Popen([ASSAY, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=slave,
                                  stderr=subprocess.DEVNULL, env=self.environment())
-        os.close(slave)
+
+        # The last close of a terminal can overtake what was written to it: Linux looks for text before it
+        # looks for the close, with no lock over both. So this side stays open, and the end is said in band.
+        end = b"\x04end\x04"
+
+        def say_end():
+            child.wait()
+            os.write(slave, end)
+
+        last = threading.Thread(target=say_end)
+        last.start()
         out = b""
-        while True:
-            try:
-                part = os.read(master, 65536)
-            except OSError:
-                part = b""
-            if not part:
-                break
-            out += part
+        while not out.endswith(end):
+            out += os.read(master, 65536)
+        last.join()
+        os.close(slave)
         os.close(master)
+        out = out[:-len(end)]
         self.assertEqual(child.wait(), 0)
         return re.sub(r"\x1b\[[0-9;]*m", "", out.decode()).replace("\r\n", "\n").splitlines()
 
