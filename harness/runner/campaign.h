@@ -64,7 +64,8 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
 /*
  * Takes up a stored campaign (store_find_campaign's forms of `id`), from its own record and no file.
  * Trials that the harness left without an end are closed as crashed and run again. BUSY: another
- * process runs this campaign (lease.h).
+ * process runs this campaign (lease.h). INVALID: another program than this began it, and trials are
+ * pending.
  */
 enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
                           struct error *err);

@@ -2,9 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/core/text.h"
 #include "harness/runner/lease.h"
+#include "harness/runner/tool.h"
 
 static enum status no_memory(struct error *err)
 {
@@ -56,6 +58,35 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     return status;
 }
 
+/*
+ * The program is a part of the measurement: one campaign's trials are one program's. What is only to
+ * be estimated may be so by any, since an estimate has its version.
+ */
+static enum status check_tool(struct store *store, int64_t row, const json_t *record,
+                              struct error *err)
+{
+    const char *version = json_string_value(json_object_get(record, "tool_version"));
+    const char *hex = json_string_value(json_object_get(record, "tool_digest"));
+    struct store_pending *pending = NULL;
+    struct digest begun, running;
+    size_t count = 0;
+    enum status status = store_pending_trials(store, row, &pending, &count, err);
+
+    free(pending);
+    if (status != STATUS_OK || count == 0)
+        return status;
+    if (!version || !hex || !digest_from_hex(hex, &begun))
+        return error_set(err, STATUS_CORRUPT, "the campaign does not say which program began it");
+    status = tool_digest(&running, err);
+    if (status != STATUS_OK || digest_equal(&begun, &running))
+        return status;
+    return error_set(err, STATUS_INVALID,
+                     "the campaign was begun by assay %s, and this is %s%s: trials of two programs "
+                     "make no one result; go on with the program that began it, or measure anew",
+                     version, tool_version(),
+                     strcmp(version, tool_version()) ? "" : ", but another file");
+}
+
 enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
                           struct error *err)
 {
@@ -72,6 +103,8 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
         status = lease_check(json_object_get(record, "events"), id, err);
     if (status == STATUS_OK)
         status = lease_take(store_path(store), campaign.row, id, err);
+    if (status == STATUS_OK)
+        status = check_tool(store, campaign.row, record, err);
     if (status == STATUS_OK)
         status = store_close_orphans(store, campaign.row, err);
     if (status != STATUS_OK) {

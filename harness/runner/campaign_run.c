@@ -15,6 +15,12 @@
 #include "results/analysis.h"
 #include "results/ledger.h"
 
+/* Trials that are still to be run. */
+struct pending {
+    struct store_pending *trials;
+    size_t count;
+};
+
 static struct campaign_cell *find_cell(const struct campaign *campaign, int64_t row)
 {
     for (size_t i = 0; i < campaign->cell_count; i++)
@@ -46,35 +52,32 @@ static bool is_first_of_device(const struct campaign *campaign, const struct sto
     return true;
 }
 
-/* How many trials are pending, and how long they will take: of each cell, and in all. */
+/* How long the pending trials will take: of each cell, and in all. */
 static enum status expect(struct campaign *campaign, const struct campaign_options *options,
-                          struct campaign_summary *summary, struct error *err)
+                          const struct pending *pending, struct campaign_summary *summary,
+                          struct error *err)
 {
     const int64_t jitter_ns = campaign->doctor_jitter_ns > options->jitter_ns
                                   ? campaign->doctor_jitter_ns
                                   : options->jitter_ns;
-    struct store_pending *pending = NULL;
-    size_t count = 0;
-    enum status status =
-        store_pending_trials(campaign->store, campaign->row, &pending, &count, err);
+    enum status status = STATUS_OK;
 
     for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
         struct campaign_cell *cell = &campaign->cells[i];
         struct expected_trial trial;
         size_t trials = 0;
 
-        for (size_t k = 0; k < count; k++)
-            trials += pending[k].cell == cell->row;
+        for (size_t k = 0; k < pending->count; k++)
+            trials += pending->trials[k].cell == cell->row;
         status = expected_trial_of(campaign->store, cell->message, &trial, err);
         if (status != STATUS_OK)
             break;
         cell->expected_ns = trial.ns;
         expected_add(&summary->expected, &trial, trials);
     }
-    if (count > 0)
+    if (pending->count > 0)
         expected_add_before(&summary->expected, jitter_ns);
-    free(pending);
-    summary->planned = count;
+    summary->planned = pending->count;
     return status;
 }
 
@@ -90,23 +93,21 @@ static void tell_expected(const struct expected *expected)
 }
 
 static enum status run_pending(struct campaign *campaign, const struct campaign_options *options,
-                               struct trial_request *request, struct campaign_summary *summary,
-                               struct error *err)
+                               const struct pending *pending, struct trial_request *request,
+                               struct campaign_summary *summary, struct error *err)
 {
-    struct store_pending *pending = NULL;
-    size_t count = 0;
+    const struct store_pending *trials = pending->trials;
     int64_t left_ns = 0;
-    enum status status =
-        store_pending_trials(campaign->store, campaign->row, &pending, &count, err);
+    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        const struct campaign_cell *cell = find_cell(campaign, pending[i].cell);
+    for (size_t i = 0; i < pending->count; i++) {
+        const struct campaign_cell *cell = find_cell(campaign, trials[i].cell);
 
         left_ns += cell ? cell->expected_ns : 0;
     }
     progress_expect(request->progress, left_ns);
-    for (size_t i = 0; i < count && status == STATUS_OK && !summary->interrupted; i++) {
-        struct campaign_cell *cell = find_cell(campaign, pending[i].cell);
+    for (size_t i = 0; i < pending->count && status == STATUS_OK && !summary->interrupted; i++) {
+        struct campaign_cell *cell = find_cell(campaign, trials[i].cell);
         struct trial_outcome outcome = {0};
         char *note = NULL;
 
@@ -116,7 +117,7 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         }
         if (!cell) {
             status = error_set(err, STATUS_CORRUPT, "planned trial %lld has no cell",
-                               (long long)pending[i].sequence);
+                               (long long)trials[i].sequence);
             break;
         }
         progress_set(request->progress, cell->label);
@@ -124,12 +125,12 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         summary->interrupted = asked_to_stop(options->wake_fd, 0);
         if (status != STATUS_OK || summary->interrupted)
             break;
-        request->sequence = pending[i].sequence;
+        request->sequence = trials[i].sequence;
         request->message = cell->message;
         request->environment = cell->environment;
         request->environment_changes = cell->spec.changes;
         request->root = cell->spec.root;
-        request->dump = is_first_of_device(campaign, pending, i, cell);
+        request->dump = is_first_of_device(campaign, trials, i, cell);
         status = trial_run(request, &outcome, err);
         if (status != STATUS_OK)
             break;
@@ -146,7 +147,7 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
             note = text_format("%s: unsupported: %s", cell->label, outcome.error.message);
         else if (outcome.status != STATUS_OK && outcome.status != STATUS_UNSUPPORTED)
             note =
-                text_format("%s: trial %lld: %s: %s", cell->label, (long long)pending[i].sequence,
+                text_format("%s: trial %lld: %s: %s", cell->label, (long long)trials[i].sequence,
                             status_name(outcome.status), outcome.error.message);
         cell->refused |= outcome.status == STATUS_UNSUPPORTED;
         left_ns -= cell->expected_ns;
@@ -154,7 +155,6 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         progress_advance(request->progress, note);
         free(note);
     }
-    free(pending);
     return status;
 }
 
@@ -182,13 +182,31 @@ static enum status estimate_cells(struct campaign *campaign, struct error *err)
     return status;
 }
 
+/* The fixed readings as each cell's worker has them. */
+static enum status read_environments(struct campaign *campaign, struct error *err)
+{
+    json_t *environment;
+    enum status status = environment_read_fixed(&environment, err);
+
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
+        json_decref(campaign->cells[i].environment);
+        campaign->cells[i].environment =
+            arm_spec_environment(&campaign->cells[i].spec, environment);
+        if (!campaign->cells[i].environment)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
+    }
+    json_decref(environment);
+    return status;
+}
+
 enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,
                          struct campaign_summary *ret, struct error *err)
 {
     struct campaign_summary summary = {0};
     struct progress progress;
     struct maps_cache cache;
-    json_t *environment = NULL;
     char holder[LEASE_SIZE];
     struct trial_request request = {.store = campaign->store,
                                     .campaign = campaign->row,
@@ -197,20 +215,17 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
                                     .cache = &cache,
                                     .progress = &progress,
                                     .wake_fd = options->wake_fd};
-    enum status status = expect(campaign, options, &summary, err);
+    struct pending pending = {0};
+    enum status status = store_pending_trials(campaign->store, campaign->row, &pending.trials,
+                                              &pending.count, err);
 
     if (status == STATUS_OK)
-        status = environment_read_fixed(&environment, err);
-    if (status != STATUS_OK)
+        status = expect(campaign, options, &pending, &summary, err);
+    if (status == STATUS_OK)
+        status = read_environments(campaign, err);
+    if (status != STATUS_OK) {
+        free(pending.trials);
         return status;
-    for (size_t i = 0; i < campaign->cell_count; i++) {
-        json_decref(campaign->cells[i].environment);
-        campaign->cells[i].environment =
-            arm_spec_environment(&campaign->cells[i].spec, environment);
-        if (!campaign->cells[i].environment) {
-            json_decref(environment);
-            return error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
-        }
     }
     maps_cache_init(&cache);
     if (!options->quiet && summary.planned > 0)
@@ -225,10 +240,10 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     if (status == STATUS_OK)
         status = campaign_examine(campaign, options, err);
     if (status == STATUS_OK)
-        status = run_pending(campaign, options, &request, &summary, err);
+        status = run_pending(campaign, options, &pending, &request, &summary, err);
+    free(pending.trials);
     progress_finish(&progress);
     maps_cache_finish(&cache);
-    json_decref(environment);
     if (status == STATUS_OK && !summary.interrupted)
         status = estimate_cells(campaign, err);
     if (status == STATUS_OK)

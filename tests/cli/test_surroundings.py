@@ -158,6 +158,27 @@ class Surroundings(CliTest):
         self.assertEqual([row[0] for row in rows], ["denied"] * 2, rows)
         self.assertIn("mapped", rows[0][1])
 
+    def test_a_campaign_is_one_programs(self):
+        """Another file of assay goes on with none, but may estimate what is measured."""
+        worker = self.write("worker.sh", "#!/bin/sh\n[ -e go ] || { touch go; kill -INT $PPID; exec sleep"
+                            f" 300; }}\nexec '{ASSAY}' worker\n")
+        os.chmod(worker, 0o755)
+        call = self.run_synthetic(ASSAY_WORKER=worker)
+        self.assertEqual(call.status, 130, call.err)
+        other = shutil.copy(ASSAY, self.folder)
+        with open(other, "ab") as file:
+            file.write(b"\n")
+        resume = ("run", "--resume", "last", "--db", self.db)
+        before = self.query("SELECT count(*) FROM ledger")
+        status, err = self.finish(self.popen((other, *resume)))
+        self.assertEqual(status, 4, err)
+        self.assertIn("go on with the program that began it", err)
+        self.assertEqual(self.query("SELECT count(*) FROM ledger"), before)
+        call = self.assay(*resume)
+        self.assertEqual(call.status, 0, call.err)
+        status, err = self.finish(self.popen((other, *resume)))
+        self.assertEqual(status, 0, err)
+
 
 if __name__ == "__main__":
     run_tests()
