@@ -131,6 +131,13 @@ void workload_note_candidate(json_t *candidates, json_t *candidate, int64_t ns,
     json_array_append_new(candidates, candidate);
 }
 
+void workload_keep_refusal(struct error *kept, const struct error *refusal)
+{
+    if (kept->code == STATUS_OK ||
+        (kept->code == STATUS_UNSUPPORTED && refusal->code != STATUS_UNSUPPORTED))
+        *kept = *refusal;
+}
+
 /* What tells a candidate from the others, and why it was left out. */
 static json_t *refusal_words(const json_t *candidate, const char *reason)
 {

@@ -193,6 +193,11 @@ bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint
 void workload_note_candidate(json_t *candidates, json_t *candidate, int64_t ns,
                              const struct error *refusal);
 /*
+ * Which refusal is told when no candidate is left: the first, but one that is more than "not
+ * supported" goes before. `kept` begins as ERROR_INIT.
+ */
+void workload_keep_refusal(struct error *kept, const struct error *refusal);
+/*
  * What failed while candidates were measured and was left out of a choice, from the facts of the
  * instance that chose: an array of such strings as "vendor, algorithm 3, product fp32 8x8x8: the
  * reason"; new. NULL: nothing failed, or no memory.

@@ -173,12 +173,14 @@ static size_t best_of(const struct candidate *candidates, size_t count)
 static enum status none_runs(const struct memory_instance *instance,
                              const struct candidate *candidates, size_t count, struct error *err)
 {
-    const struct error *first = &candidates[0].refusal;
+    struct error kept = ERROR_INIT;
 
+    for (size_t i = 0; i < count; ++i)
+        workload_keep_refusal(&kept, &candidates[i].refusal);
     if (count == 1)
-        return error_set(err, first->code, "%s", first->message);
-    return error_set(err, first->code, "%s: none of %zu sizes of groups runs: %s",
-                     instance->data.kernel->name, count, first->message);
+        return error_set(err, kept.code, "%s", kept.message);
+    return error_set(err, kept.code, "%s: none of %zu sizes of groups runs: %s",
+                     instance->data.kernel->name, count, kept.message);
 }
 
 /* Leaves the best one's module to the instance. */

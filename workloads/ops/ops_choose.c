@@ -65,7 +65,8 @@ static enum status measure(struct ops *ops, const struct task *task, int64_t *re
 
 /* Compiles and measures one candidate; keeps it when it clearly beats `best`. */
 static enum status try_candidate(struct ops *ops, const struct task *task, uint32_t lanes,
-                                 int64_t *best, bool *ret_hopeless, struct error *err)
+                                 int64_t *best, bool *ret_hopeless, struct error *kept_refusal,
+                                 struct error *err)
 {
     struct module *kept = ops->modules[OPS_ROWS], *mine = NULL;
     const uint32_t kept_lanes = ops->lanes[OPS_ROWS];
@@ -92,8 +93,8 @@ static enum status try_candidate(struct ops *ops, const struct task *task, uint3
     ops->lanes[OPS_ROWS] = kept_lanes;
     if (status == STATUS_DEVICE_LOST)
         return error_set(err, status, "%s", refusal.message);
-    if (status != STATUS_OK && err)
-        *err = refusal; /* the caller's, if no candidate is left */
+    if (status != STATUS_OK)
+        workload_keep_refusal(kept_refusal, &refusal);
     return STATUS_OK;
 }
 
@@ -102,12 +103,14 @@ static enum status choose_rows(struct ops *ops, const struct task *task, const u
 {
     int64_t best = INT64_MAX;
     bool hopeless = false;
+    struct error kept = ERROR_INIT;
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < count && !hopeless && status == STATUS_OK; i++)
-        status = try_candidate(ops, task, lanes[i], &best, &hopeless, err);
+        status = try_candidate(ops, task, lanes[i], &best, &hopeless, &kept, err);
     if (status == STATUS_OK && !ops->modules[OPS_ROWS])
-        status = err ? err->code : STATUS_COMPILE;
+        status = error_set(err, kept.code != STATUS_OK ? kept.code : STATUS_COMPILE,
+                           "transformer: no number of lanes runs: %s", kept.message);
     return status;
 }
 

@@ -80,7 +80,7 @@ static enum status measure(struct products *products, const struct task *task, i
 /* Compiles and measures one candidate; keeps it when it clearly beats `best`. */
 static enum status try_candidate(struct products *products, const struct task *task,
                                  const struct ops_tile *tile, int64_t *best, bool *ret_hopeless,
-                                 struct error *err)
+                                 struct error *kept_refusal, struct error *err)
 {
     const struct ops_tile kept_tile = products->tile;
     struct product_variant kept = products->variants[0];
@@ -112,14 +112,14 @@ static enum status try_candidate(struct products *products, const struct task *t
     products->tile = kept_tile;
     if (status == STATUS_DEVICE_LOST)
         return error_set(err, status, "%s", refusal.message);
-    if (status != STATUS_OK && err)
-        *err = refusal; /* the caller's, if no candidate is left */
+    if (status != STATUS_OK)
+        workload_keep_refusal(kept_refusal, &refusal);
     return STATUS_OK;
 }
 
 static enum status try_all(struct products *products, const struct task *task, struct error *err)
 {
-    struct error refusal = ERROR_INIT;
+    struct error kept = ERROR_INIT;
     uint32_t lanes[LANES_MAX];
     const size_t count = device_lane_candidates(products->device, lanes, LANES_MAX);
     int64_t best = INT64_MAX;
@@ -129,23 +129,26 @@ static enum status try_all(struct products *products, const struct task *task, s
         const size_t tiles = lanes[i] == 1 ? sizeof(single_tiles) / sizeof(single_tiles[0]) : 1;
 
         if (!fill_tile(lanes[i])) {
+            struct error refusal;
+
             error_set(&refusal, STATUS_UNSUPPORTED, "%" PRIu32 " lanes are no multiple of %d",
                       lanes[i], ACROSS);
+            workload_keep_refusal(&kept, &refusal);
             continue;
         }
         for (size_t t = 0; t < tiles; t++) {
             const struct ops_tile tile = lanes[i] == 1 ? single_tiles[t] : lanes_tile(lanes[i]);
             const enum status status =
-                try_candidate(products, task, &tile, &best, &hopeless, &refusal);
+                try_candidate(products, task, &tile, &best, &hopeless, &kept, err);
 
             if (status != STATUS_OK)
-                return error_set(err, status, "%s", refusal.message);
+                return status;
         }
     }
     if (products->variant_count > 0)
         return STATUS_OK;
-    return error_set(err, refusal.code != STATUS_OK ? refusal.code : STATUS_COMPILE,
-                     "matrix product: no tile runs: %s", refusal.message);
+    return error_set(err, kept.code != STATUS_OK ? kept.code : STATUS_COMPILE,
+                     "matrix product: no tile runs: %s", kept.message);
 }
 
 /* The tile of so many lanes whose registers hold so many rows. */

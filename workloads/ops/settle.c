@@ -149,7 +149,7 @@ static enum status try_algorithms(struct settling *settling, uint32_t count,
                                   struct error *err)
 {
     struct settle *settle = settling->settle;
-    struct error first = ERROR_INIT;
+    struct error kept = ERROR_INIT;
     int64_t best = INT64_MAX;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -169,8 +169,8 @@ static enum status try_algorithms(struct settling *settling, uint32_t count,
         settle->tried++;
         if (status == STATUS_DEVICE_LOST)
             return error_set(err, status, "%s", refusal.message);
-        if (status != STATUS_OK && first.code == STATUS_OK)
-            first = refusal;
+        if (status != STATUS_OK)
+            workload_keep_refusal(&kept, &refusal);
         if (status == STATUS_OK && (best == INT64_MAX || (double)ns < MARGIN * (double)best)) {
             best = ns;
             *ret_best = i;
@@ -178,8 +178,8 @@ static enum status try_algorithms(struct settling *settling, uint32_t count,
     }
     if (best != INT64_MAX)
         return STATUS_OK;
-    return error_set(err, first.code, "none of the library's %" PRIu32 " algorithms runs: %s",
-                     count, first.message);
+    return error_set(err, kept.code, "none of the library's %" PRIu32 " algorithms runs: %s", count,
+                     kept.message);
 }
 
 static enum status choose(struct settle *settle, uint32_t count, struct error *err)

@@ -73,6 +73,11 @@ int journey_open(const char *libraries, const char *path)
     return 1;
 }
 
+void journey_fail(const char *function, int n, int code)
+{
+    shim_fail(function, n, code);
+}
+
 int journey_calls(const char *function)
 {
     return shim_calls(function);

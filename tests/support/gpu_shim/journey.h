@@ -22,7 +22,10 @@ struct journey_outcome {
  */
 int journey_open(const char *libraries, const char *path);
 
-/* Since the latest journey began. */
+/* From now on `function` fails at its `n`-th call with `code`, outside of a journey; NULL: nothing. */
+void journey_fail(const char *function, int n, int code);
+
+/* Since the latest journey or journey_fail began. */
 int journey_calls(const char *function);
 
 /* From now on a journey opens the device for attention alone, which has a thousand calls. */

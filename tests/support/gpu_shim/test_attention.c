@@ -192,6 +192,21 @@ static void test_what_fails_is_skipped(void **state)
     json_decref(attention);
 }
 
+/* Engine 0 is not supported, and the other fails: it is the failure that is told. */
+static void test_a_failure_is_told_before_what_is_not_supported(void **state)
+{
+    struct running running;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    journey_fail("cudnnBackendExecute", 1, 5000);
+    assert_int_equal(start(&running, "9000000", NULL, &err), STATUS_DEVICE);
+    journey_fail(NULL, 0, 0);
+    stop(&running);
+    assert_non_null(strstr(err.message, "none of the library's 2 algorithms runs"));
+    assert_non_null(strstr(err.message, "cudnnBackendExecute"));
+}
+
 /*
  * The library does the batch of two and refuses the one sequence that the check takes: the check
  * runs the batch's operation.
@@ -216,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_offered_any_more),
         cmocka_unit_test(test_arithmetic_is_not_mixed),
         cmocka_unit_test(test_what_fails_is_skipped),
+        cmocka_unit_test(test_a_failure_is_told_before_what_is_not_supported),
         cmocka_unit_test(test_a_check_takes_what_is_timed),
     };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
