@@ -43,7 +43,7 @@ void product_stop(struct product_running *running);
 
 /* Verifies: as many checks are reported, and all pass. */
 void product_verify_ok(struct product_running *running, size_t checks);
-/* At least one check fails, all are reported, and the error has these words. */
+/* At least one check fails, all are reported (0: none can be), and the error has these words. */
 void product_verify_fails(struct product_running *running, size_t checks, const char *words);
 /* Creation is UNSUPPORTED, and says so in one line with these words. */
 void product_refused(struct device *device, const struct product_plan *plan, const char *words);

@@ -4,6 +4,7 @@
  * host, since what is tested here is our side of it.
  */
 #include "product_fixture.h"
+#include "stand_in_library.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -170,7 +171,7 @@ static void test_damage(void **state)
     assert_int_equal(
         device_download(instance->layers[0].c, (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
         STATUS_OK);
-    value += 0.5f; /* the bound is 700 * 2^-24 of sums of some 450: 0.02 */
+    value += 0.01f; /* the bound is 12 * 2^-24 of sqrt(700) * sqrt(sum (a b)^2): 0.0005 */
     assert_int_equal(
         device_upload(instance->layers[0].c, (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
         STATUS_OK);
@@ -207,102 +208,19 @@ static void test_data(void **state)
 
 /* ---- a library ---- */
 
-static struct {
-    enum support support;
-    bool lies;
-    size_t created, run;
-    bool only_fnuz;
-} library;
-
-static enum status library_create(struct device *base, const struct product_shape *shape,
-                                  struct product **ret, struct error *err)
-{
-    (void)base;
-    if (library.only_fnuz && shape->a.type == DTYPE_E4M3)
-        return error_set(err, STATUS_UNSUPPORTED, "stand-in: no e4m3");
-    *ret = calloc(1, sizeof(**ret));
-    library.created++;
-    return *ret ? STATUS_OK : STATUS_NO_MEMORY;
-}
-
-static void library_destroy(struct device *base, struct product *product)
-{
-    (void)base;
-    library.created--;
-    free(product);
-}
-
-static enum status library_run(struct device *base, struct product *product,
-                               const struct product_operands *at, struct error *err)
-{
-    const struct product_shape *s = &product->shape;
-    void *a = malloc(at->a.buffer->bytes), *b = malloc(at->b.buffer->bytes);
-    void *c = malloc(at->c.buffer->bytes);
-
-    (void)base;
-    library.run++;
-    device_download(at->a.buffer, 0, a, at->a.buffer->bytes, err);
-    device_download(at->b.buffer, 0, b, at->b.buffer->bytes, err);
-    for (uint64_t i = 0; i < s->m; i++) {
-        for (uint64_t j = 0; j < s->n; j++) {
-            double sum = 0.0;
-
-            for (uint64_t p = 0; p < s->k; p++)
-                sum += element_decode(s->a.type, a, i * s->a.stride + p) *
-                       element_decode(s->b.type, b,
-                                      s->b.transpose ? j * s->b.stride + p : p * s->b.stride + j);
-            if (library.lies && i == s->m - 1 && j == s->n / 2)
-                sum = -sum;
-            element_encode(s->c.type, sum, c, i * s->c.stride + j);
-        }
-    }
-    device_upload(at->c.buffer, 0, c, at->c.buffer->bytes, err);
-    free(a);
-    free(b);
-    free(c);
-    return STATUS_OK;
-}
-
-static enum status library_describe(struct device *base, const struct product *product,
-                                    struct product_info *ret, struct error *err)
-{
-    (void)base;
-    (void)product;
-    (void)err;
-    *ret = (struct product_info){.library = "stand-in",
-                                 .version = "1.2",
-                                 .algorithm = "host",
-                                 .workspace_bytes = 64,
-                                 .support = library.support,
-                                 .method = "asked itself"};
-    return STATUS_OK;
-}
-
 static int add_library(void **state)
 {
-    struct device_ops *ops;
-
     (void)state;
-    if (!device)
-        return 0;
-    memset(&library, 0, sizeof(library));
-    library.support = SUPPORT_NATIVE;
-    ops = product_library_add(device);
-    ops->product_create = library_create;
-    ops->product_destroy = library_destroy;
-    ops->product_run = library_run;
-    ops->product_describe = library_describe;
-    ops->product_select = NULL;
+    if (device)
+        stand_in_add(device);
     return 0;
 }
 
 static int remove_library(void **state)
 {
     (void)state;
-    if (device) {
-        product_library_remove(device);
-        assert_int_equal(library.created, 0); /* none is left behind */
-    }
+    if (device)
+        stand_in_remove(device);
     return 0;
 }
 
@@ -324,11 +242,11 @@ static void test_vendor(void **state)
         if (p == PRECISION_FP4)
             continue;
         start(&running, odd_shapes, (enum precision)p, ARM_VENDOR, false);
-        assert_int_equal(library.created, 4);
-        run = library.run;
+        assert_int_equal(stand_in.created, 4);
+        run = stand_in.run;
         product_verify_ok(&running, 8);
-        assert_int_equal(library.created, 4); /* prepared once, at creation */
-        assert_int_equal(library.run, run + 4);
+        assert_int_equal(stand_in.created, 4); /* prepared once, at creation */
+        assert_int_equal(stand_in.run, run + 4);
         facts = running.workload.kind->facts(running.instance);
         assert_string_equal(fact(facts, "library"), "stand-in");
         assert_string_equal(fact(facts, "version"), "1.2");
@@ -348,9 +266,68 @@ static void test_vendor_lies(void **state)
     (void)state;
     if (!device)
         skip();
-    library.lies = true;
+    stand_in.cheat = NEGATES;
     start(&running, "shapes: [{m: 9, n: 10, k: 64}]", PRECISION_FP8_E4M3, ARM_VENDOR, false);
     product_verify_fails(&running, 2, "output c[8, 5]: got");
+    product_stop(&running);
+}
+
+/*
+ * Long sums, whose rounding could hide much: what is cheaper than the precision asked for is found,
+ * and what is wrong at all.
+ */
+static void test_vendor_cheats(void **state)
+{
+    static const char long_sums[] = "shapes: [{m: 8, n: 64, k: 2048}]";
+    static const char longer[] = "shapes: [{m: 4, n: 16, k: 32768}]";
+    static const struct {
+        const char *shapes;
+        enum precision precision;
+        enum stand_in_cheat cheat;
+        enum dtype to;
+    } rows[] = {
+        {long_sums, PRECISION_FP32, NARROW, DTYPE_F16}, /* as many bits as tf32 */
+        {long_sums, PRECISION_FP32, NARROW, DTYPE_BF16},
+        {long_sums, PRECISION_FP64, NARROW, DTYPE_F32},
+        {long_sums, PRECISION_TF32, NARROW, DTYPE_BF16},
+        {long_sums, PRECISION_BF16, NARROW, DTYPE_E4M3},
+        {long_sums, PRECISION_FP16, NARROW, DTYPE_E4M3},
+        {long_sums, PRECISION_FP16, NARROW_SUMS, DTYPE_F16},
+        {long_sums, PRECISION_FP8_E4M3, SKIPS, 0},
+        {long_sums, PRECISION_FP8_E4M3, SWAPS, 0},
+        {longer, PRECISION_FP8_E4M3, ZEROS, 0},
+        {long_sums, PRECISION_FP8_E5M2, SWAPS, 0},
+        {longer, PRECISION_BF16, SKIPS, 0},
+        {longer, PRECISION_INT8, SKIPS, 0},
+    };
+
+    (void)state;
+    if (!device)
+        skip();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct product_running running;
+
+        start(&running, rows[i].shapes, rows[i].precision, ARM_VENDOR, false);
+        product_verify_ok(&running, 2);
+        stand_in.cheat = rows[i].cheat;
+        stand_in.to = rows[i].to;
+        print_message("  %s, cheat %d\n", precision_name(rows[i].precision), (int)rows[i].cheat);
+        product_verify_fails(&running, 2, "times its bound");
+        stand_in.cheat = HONEST;
+        product_stop(&running);
+    }
+}
+
+/* Where rounding may take all of C, nothing is certified. */
+static void test_vendor_too_long(void **state)
+{
+    struct product_running running;
+
+    (void)state;
+    if (!device)
+        skip();
+    start(&running, "shapes: [{m: 1, n: 1, k: 1048576}]", PRECISION_FP8_E4M3, ARM_VENDOR, false);
+    product_verify_fails(&running, 0, "zeros would pass");
     product_stop(&running);
 }
 
@@ -362,7 +339,7 @@ static void test_vendor_emulated(void **state)
     (void)state;
     if (!device)
         skip();
-    library.support = SUPPORT_EMULATED;
+    stand_in.support = SUPPORT_EMULATED;
     assert_refused(PRECISION_BF16, ARM_VENDOR, "stand-in emulates bf16 on");
     start(&running, odd_shapes, PRECISION_BF16, ARM_VENDOR, true);
     facts = running.workload.kind->facts(running.instance);
@@ -378,7 +355,7 @@ static void test_vendor_fnuz(void **state)
     (void)state;
     if (!device)
         skip();
-    library.only_fnuz = true;
+    stand_in.only_fnuz = true;
     start(&running, odd_shapes, PRECISION_FP8_E4M3, ARM_VENDOR, false);
     assert_int_equal(((struct matmul_instance *)running.instance)->operand_type, DTYPE_E4M3_FNUZ);
     product_verify_ok(&running, 8);
@@ -415,6 +392,8 @@ int main(void)
         cmocka_unit_test(test_damage),
         LIBRARY(test_vendor),
         LIBRARY(test_vendor_lies),
+        LIBRARY(test_vendor_cheats),
+        LIBRARY(test_vendor_too_long),
         LIBRARY(test_vendor_emulated),
         LIBRARY(test_vendor_fnuz),
         LIBRARY(test_sealed),
