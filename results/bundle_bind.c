@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "results/withheld.h"
 
 /* ---- numbers here for numbers there ---- */
 
@@ -46,28 +47,6 @@ static enum status bind_blob(sqlite3_stmt *statement, int number, const json_t *
                : STATUS_NO_MEMORY;
 }
 
-/* A stand-in for what the bundle does not tell: the same for the same commitment. */
-static void bind_stand_in(sqlite3_stmt *statement, int number, const struct bundle_column *column,
-                          const struct digest *commitment)
-{
-    int64_t hash;
-
-    if (column->is_blob) {
-        const struct digest digest = digest_bytes(commitment->bytes, DIGEST_SIZE);
-
-        sqlite3_bind_blob(statement, number, digest.bytes, DIGEST_SIZE, SQLITE_TRANSIENT);
-    } else if (!strcmp(column->name, "hash")) {
-        memcpy(&hash, commitment->bytes, sizeof(hash));
-        sqlite3_bind_int64(statement, number, hash);
-    } else if (!strcmp(column->name, "body") || !strcmp(column->name, "facts")) {
-        sqlite3_bind_text(statement, number,
-                          "{\"reason\":\"withheld\",\"status\":\"denied\",\"value\":null}", -1,
-                          SQLITE_STATIC);
-    } else {
-        sqlite3_bind_text(statement, number, "(withheld)", -1, SQLITE_STATIC);
-    }
-}
-
 enum status bundle_bind_value(struct bundle_importer *importer, const struct bundle_table *table,
                               int i, const struct bundle_row *row, sqlite3_stmt *statement,
                               int number)
@@ -84,7 +63,8 @@ enum status bundle_bind_value(struct bundle_importer *importer, const struct bun
 
         if (!opened) {
             importer->is_withheld[i] = digest_from_hex(commitment, &importer->commitments[i]);
-            bind_stand_in(statement, number, column, &importer->commitments[i]);
+            withheld_bind(statement, number, column->name, column->is_blob,
+                          &importer->commitments[i]);
             return importer->is_withheld[i] ? STATUS_OK : STATUS_CORRUPT;
         }
         value = json_object_get(opened, "value");

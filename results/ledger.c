@@ -305,6 +305,11 @@ enum status ledger_add_signature(struct store *store, int64_t id, const char *ro
     if (status != STATUS_OK)
         return status;
     status = ledger_find_checkpoint(store, id, &checkpoint, err);
+    if (status == STATUS_OK && !note_is_log_name(checkpoint.origin))
+        status = error_set(err, STATUS_CORRUPT,
+                           "%s: the ledger's name is not one that assay gives, so what you would "
+                           "sign may read as something else; nothing was signed",
+                           store->path);
     if (status == STATUS_OK)
         status = check_unsigned(store, checkpoint.id, key, err);
     if (status == STATUS_OK)

@@ -58,3 +58,12 @@ bool note_verify(const struct note *note, const uint8_t public_key[KEY_PUBLIC_SI
     text_finish(&body);
     return good;
 }
+
+bool note_is_log_name(const char *name)
+{
+    static const char mark[] = "assay-log/";
+    const size_t length = strlen(mark);
+
+    return !strncmp(name, mark, length) && strlen(name) == length + 32 &&
+           strspn(name + length, "0123456789abcdef") == 32;
+}

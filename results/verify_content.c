@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "harness/core/canonical.h"
+#include "results/ledger.h"
 #include "results/verify_internal.h"
+#include "results/withheld.h"
 
 static bool digest_is(sqlite3_stmt *row, int column, const struct digest *digest)
 {
@@ -20,6 +24,50 @@ static const char *key_of(sqlite3_stmt *row, char ret[24])
     return ret;
 }
 
+/* A statement for a column of the row with this key; NULL: there is none that may be withheld. */
+static sqlite3_stmt *prepare_column(struct verify *verify, const char *table_name, const char *key,
+                                    const char *column)
+{
+    const struct verify_table *table =
+        verify_find_table(verify->main ? verify->main : verify, table_name);
+    sqlite3_stmt *select = NULL;
+    unsigned char bytes[DIGEST_SIZE];
+    size_t length = 0;
+    char *sql;
+
+    if (!table || table->part_count != 1 || !ledger_is_committed(table_name, column))
+        return NULL;
+    sql = text_format("SELECT %s FROM %s WHERE %s = ?1", column, table->name,
+                      table->shape.columns[table->part_columns[0]].name);
+    if (sql && sqlite3_prepare_v2(verify->db, sql, -1, &select, NULL) == SQLITE_OK) {
+        if (table->is_number)
+            sqlite3_bind_text(select, 1, key, -1, SQLITE_TRANSIENT);
+        else if (!sodium_hex2bin(bytes, sizeof(bytes), key, strlen(key), NULL, &length, NULL))
+            sqlite3_bind_blob(select, 1, bytes, (int)length, SQLITE_TRANSIENT);
+    }
+    free(sql);
+    return select;
+}
+
+/* Whether the row has the stand-in; who says so and leaves another value there hides nothing. */
+static bool stands(struct verify *verify, const char *table, const char *key, sqlite3_stmt *row)
+{
+    const char *column = (const char *)sqlite3_column_text(row, 0);
+    const void *bytes = sqlite3_column_blob(row, 1);
+    sqlite3_stmt *select = column && bytes && sqlite3_column_bytes(row, 1) == DIGEST_SIZE
+                               ? prepare_column(verify, table, key, column)
+                               : NULL;
+    struct digest commitment;
+    bool found = false;
+
+    if (select && sqlite3_step(select) == SQLITE_ROW) {
+        memcpy(commitment.bytes, bytes, DIGEST_SIZE);
+        found = withheld_stands(select, 0, column, &commitment);
+    }
+    sqlite3_finalize(select);
+    return found;
+}
+
 /* What a bundle withheld has a stand-in here, which is the digest of nothing. */
 bool verify_is_withheld(struct verify *verify, const char *table, const char *key)
 {
@@ -27,12 +75,15 @@ bool verify_is_withheld(struct verify *verify, const char *table, const char *ke
     bool known = false;
 
     if (verify->summary->schema_version < 5 || !key ||
-        sqlite3_prepare_v2(verify->db, "SELECT 1 FROM withheld WHERE table_name = ?1 AND key = ?2",
+        sqlite3_prepare_v2(verify->db,
+                           "SELECT column_name, commitment FROM withheld WHERE table_name = ?1"
+                           " AND key = ?2",
                            -1, &select, NULL) != SQLITE_OK)
         return false;
     sqlite3_bind_text(select, 1, table, -1, SQLITE_STATIC);
     sqlite3_bind_text(select, 2, key, -1, SQLITE_STATIC);
-    known = sqlite3_step(select) == SQLITE_ROW;
+    while (!known && sqlite3_step(select) == SQLITE_ROW)
+        known = stands(verify, table, key, select);
     sqlite3_finalize(select);
     return known;
 }

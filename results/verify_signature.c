@@ -1,5 +1,6 @@
 /* Signatures and time stamps of checkpoints. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "results/note.h"
@@ -135,6 +136,92 @@ static void check_cover(struct verify *verify)
     sqlite3_finalize(row);
 }
 
+/* The first column that tells whose a row is; NULL: the table's rows are of no campaign. */
+static const char *owner_of(const struct verify_table *table)
+{
+    static const char *const owners[] = {"campaign", "trial"};
+
+    if (!strcmp(table->name, "checkpoint") || !strcmp(table->name, "bundle"))
+        return NULL;
+    for (size_t i = 0; i < 2; i++)
+        for (int k = 0; k < table->shape.count; k++)
+            if (!strcmp(table->shape.columns[k].name, owners[i]))
+                return owners[i];
+    return NULL;
+}
+
+/* The campaigns that have rows from leaf ?1 on, in SQL. Keys begin with `id`, or with the owner. */
+static char *late_campaigns_sql(const struct verify *verify)
+{
+    struct text sql;
+
+    text_init(&sql);
+    text_append(&sql, "SELECT DISTINCT o.campaign, g.uid FROM (SELECT key AS campaign FROM ledger"
+                      " WHERE leaf >= ?1 AND table_name = 'campaign'");
+    for (size_t i = 0; i < verify->table_count; i++) {
+        const struct verify_table *table = &verify->tables[i];
+        const char *owner = owner_of(table);
+
+        if (!owner)
+            continue;
+        text_append(&sql, " UNION ALL SELECT ");
+        text_append(&sql, !strcmp(owner, "trial") ? "(SELECT t.campaign FROM trial t WHERE t.id = "
+                                                  : "(");
+        if (table->counted)
+            text_append_format(&sql, "(SELECT x.%s FROM %s x WHERE x.id = l.key)", owner,
+                               table->name);
+        else
+            text_append(&sql, "CAST(l.key AS INTEGER)");
+        text_append_format(&sql, ") FROM ledger l WHERE l.leaf >= ?1 AND l.table_name = '%s'",
+                           table->name);
+    }
+    text_append(&sql, ") o JOIN campaign g ON g.id = o.campaign WHERE (SELECT max(c.size) FROM"
+                      " checkpoint c WHERE c.campaign = o.campaign) <= ?1 ORDER BY 1");
+    return text_steal(&sql);
+}
+
+/* A signature of a campaign's plan says nothing of its trials. */
+static void check_rest(struct verify *verify)
+{
+    char *sql = late_campaigns_sql(verify);
+    sqlite3_stmt *row =
+        sql ? verify_prepare(verify, verify->db, sql, VERIFY_SIGNATURE, "campaign") : NULL;
+
+    if (row)
+        sqlite3_bind_int64(row, 1, verify->summary->signed_leaves);
+    while (row && verify_step(verify, row, VERIFY_SIGNATURE, "campaign"))
+        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", text_at(row, 0),
+                    "campaign %.8s has rows that came after what the key that you named has "
+                    "signed",
+                    text_at(row, 1));
+    sqlite3_finalize(row);
+    free(sql);
+}
+
+/* As in a bundle, what is not shown is told. */
+static void tell_plans(struct verify *verify)
+{
+    sqlite3_stmt *row = verify_prepare(
+        verify, verify->db,
+        verify->summary->schema_version >= BUNDLES_SINCE
+            ? "SELECT id, uid FROM campaign g WHERE id IN (SELECT campaign FROM trial) AND id NOT "
+              "IN"
+              " (SELECT campaign FROM bundle) AND NOT EXISTS (SELECT 1 FROM checkpoint c WHERE"
+              " c.campaign = g.id AND c.kind = 'plan') ORDER BY id"
+            : "SELECT id, uid FROM campaign g WHERE id IN (SELECT campaign FROM trial) AND NOT "
+              "EXISTS"
+              " (SELECT 1 FROM checkpoint c WHERE c.campaign = g.id AND c.kind = 'plan')"
+              " ORDER BY id",
+        VERIFY_SIGNATURE, "campaign");
+
+    while (row && verify_step(verify, row, VERIFY_SIGNATURE, "campaign"))
+        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPLETE, "campaign", text_at(row, 0),
+                    "that campaign %.8s was planned before its first trial is not shown: there is "
+                    "no checkpoint of its plan",
+                    text_at(row, 1));
+    sqlite3_finalize(row);
+}
+
 static void tell_cover(struct verify *verify)
 {
     const struct verify_summary *summary = verify->summary;
@@ -160,6 +247,7 @@ static void tell_cover(struct verify *verify)
 enum status verify_signatures(struct verify *verify, struct error *err)
 {
     sqlite3_stmt *row;
+    bool has_origin;
 
     (void)err;
     if (!verify->has_ledger) {
@@ -171,12 +259,17 @@ enum status verify_signatures(struct verify *verify, struct error *err)
     verify_progress(verify, "signatures", 0, 1);
     row = verify_prepare(verify, verify->db, "SELECT name FROM ledger_origin WHERE id = 1",
                          VERIFY_SIGNATURE, "ledger_origin");
-    if (row && verify_step(verify, row, VERIFY_SIGNATURE, "ledger_origin"))
+    has_origin = row && verify_step(verify, row, VERIFY_SIGNATURE, "ledger_origin");
+    if (has_origin)
         snprintf(verify->summary->origin, sizeof(verify->summary->origin), "%s", text_at(row, 0));
     else
         verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "ledger_origin", NULL,
                     "the ledger has no origin");
     sqlite3_finalize(row);
+    if (has_origin && !note_is_log_name(verify->summary->origin))
+        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "ledger_origin", "1",
+                    "its name is not one that assay gives a ledger, so notes under it may read as "
+                    "another's");
     row = verify_prepare(verify, verify->db,
                          "SELECT s.id, s.name, s.public_key, s.signature, s.role, s.checkpoint,"
                          " c.size, c.root, c.kind, c.utc_ns, g.uid, (SELECT name FROM ledger_origin"
@@ -187,8 +280,11 @@ enum status verify_signatures(struct verify *verify, struct error *err)
         check_signature(verify, row);
     sqlite3_finalize(row);
     check_stamps(verify);
+    tell_plans(verify);
     if (verify->options->key_count > 0)
         check_cover(verify);
+    if (verify->options->key_count > 0 && verify->summary->signed_leaves > 0)
+        check_rest(verify);
     tell_cover(verify);
     return STATUS_OK;
 }

@@ -27,6 +27,9 @@ struct verify_tree {
     unsigned char hash_key[crypto_shorthash_KEYBYTES];
     sqlite3_stmt *checkpoints; /* by size; the row it stands on, if any */
     bool has_checkpoint;
+    const struct verify_table *checkpoint, *campaign, *trial;
+    int64_t due;           /* the checkpoint of as many leaves as there are now; 0: there is none */
+    int64_t head_size;     /* where the expected head was seen */
     int64_t expected_size; /* of the head that the user expects; -1: any */
     bool expects, head_seen;
     struct digest expected;
@@ -194,7 +197,23 @@ static bool blob_is(sqlite3_stmt *select, int column, const void *bytes, size_t 
            memcmp(blob, bytes, length) == 0;
 }
 
-/* columns: 0 id, 1 size, 2 root, 3 frontier, 4 kind, 5 utc_ns */
+/* A plan's checkpoint covers its campaign and none of its trials; ids rise along the ledger. */
+static void check_plan(struct verify_tree *tree, const char *key)
+{
+    sqlite3_stmt *row = tree->checkpoints;
+
+    if (sqlite3_column_type(row, 5) == SQLITE_NULL ||
+        sqlite3_column_int64(row, 5) > tree->campaign->last)
+        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
+                            "is of a plan, and does not cover a campaign");
+    else if (sqlite3_column_type(row, 6) != SQLITE_NULL &&
+             sqlite3_column_int64(row, 6) <= tree->trial->last)
+        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
+                            "is of a plan, and covers trial %lld of its campaign already",
+                            (long long)sqlite3_column_int64(row, 6));
+}
+
+/* columns: 0 id, 1 size, 2 root, 3 frontier, 4 kind, 5 campaign, 6 a plan's first trial */
 static void check_checkpoint(struct verify_tree *tree)
 {
     struct digest root = merkle_root(&tree->merkle);
@@ -202,6 +221,7 @@ static void check_checkpoint(struct verify_tree *tree)
     char key[24], hex[DIGEST_HEX_SIZE];
 
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
+    tree->due = sqlite3_column_int64(row, 0);
     if (!blob_is(row, 2, root.bytes, DIGEST_SIZE))
         verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
                             "the first %" PRIu64
@@ -218,6 +238,8 @@ static void check_checkpoint(struct verify_tree *tree)
                             " rows are older than the ledger and entered it as they "
                             "were found later; what happened to them before is not covered",
                             tree->merkle.size);
+    if (blob_is(row, 4, "plan", strlen("plan")))
+        check_plan(tree, key);
     tree->verify->summary->checkpoints++;
 }
 
@@ -227,6 +249,7 @@ static void check_head(struct verify_tree *tree)
     struct digest root;
     bool at_checkpoint = false;
 
+    tree->due = 0;
     while (tree->has_checkpoint &&
            sqlite3_column_int64(tree->checkpoints, 1) <= (int64_t)tree->merkle.size) {
         check_checkpoint(tree);
@@ -240,6 +263,21 @@ static void check_head(struct verify_tree *tree)
         return;
     root = merkle_root(&tree->merkle);
     tree->head_seen = digest_equal(&root, &tree->expected);
+    tree->head_size = (int64_t)tree->merkle.size;
+}
+
+/* A checkpoint enters the ledger right behind the leaves that it covers. */
+static void check_place(struct verify_tree *tree, const struct verify_leaf *leaf)
+{
+    char key[24];
+
+    if (tree->due != 0 && leaf->number == tree->due)
+        return;
+    snprintf(key, sizeof(key), "%lld", (long long)leaf->number);
+    verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
+                        "entered the ledger as leaf %" PRIu64
+                        ", and its size is another: it was made at another time than it says",
+                        tree->merkle.size);
 }
 
 static enum status parse_head(struct verify_tree *tree, struct error *err)
@@ -273,6 +311,8 @@ static void take_leaf(struct verify_tree *tree, const struct verify_leaf *leaf)
     if (leaf->table >= 0) {
         struct verify_table *table = &tree->verify->tables[leaf->table];
 
+        if (table == tree->checkpoint)
+            check_place(tree, leaf);
         if (table->leaves++ == 0)
             table->first = leaf->number;
         note_key(tree, leaf);
@@ -313,14 +353,19 @@ enum status verify_tree_begin(struct verify *verify, struct error *err)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     }
     tree->verify = verify;
+    tree->checkpoint = verify_find_table(verify, "checkpoint");
+    tree->campaign = verify_find_table(verify, "campaign");
+    tree->trial = verify_find_table(verify, "trial");
     verify->tree = tree;
     randombytes_buf(tree->hash_key, sizeof(tree->hash_key));
     status = parse_head(tree, err);
     if (status != STATUS_OK)
         return status;
     tree->checkpoints = verify_prepare(verify, verify->db,
-                                       "SELECT id, size, root, frontier, kind, utc_ns FROM"
-                                       " checkpoint ORDER BY size, id",
+                                       "SELECT id, size, root, frontier, kind, campaign,"
+                                       " CASE kind WHEN 'plan' THEN (SELECT min(t.id) FROM trial t"
+                                       " WHERE t.campaign = c.campaign) END"
+                                       " FROM checkpoint c ORDER BY size, id",
                                        VERIFY_TREE, "checkpoint");
     next_checkpoint(tree);
     check_head(tree);
@@ -444,5 +489,10 @@ enum status verify_tree(struct verify *verify, struct error *err)
                     tree->expected_size >= 0 && tree->expected_size > (int64_t)tree->merkle.size
                         ? "it is shorter"
                         : "it was rewritten, or is another one");
+    else if (tree->expects && tree->head_size < (int64_t)tree->merkle.size)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_HEAD, NULL, NULL,
+                    "the expected head is of the first %" PRId64 " of %" PRIu64
+                    " leaves: it says nothing of what came after",
+                    tree->head_size, tree->merkle.size);
     return tree->failed ? error_set(err, STATUS_NO_MEMORY, "out of memory") : STATUS_OK;
 }

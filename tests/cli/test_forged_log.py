@@ -57,6 +57,50 @@ class ForgedLog(TamperTest):
         self.assert_good(path)
         self.assert_found(path, ("--expect-head", self.head), head=self.head)
 
+    def test_heads_that_cover_less_than_they_seem_to(self):
+        """A signed plan alone, a plan that is entered behind its trials, a ledger with another's name."""
+        path = self.copy()
+        with forge.Forgery(path) as forgery:
+            kept = forgery.db.execute("SELECT id, size || ':' || hex(root) FROM checkpoint WHERE kind ="
+                                      " 'plan'").fetchone()
+            forgery.db.execute("DELETE FROM timestamp_token")
+            forgery.db.execute("DELETE FROM signature WHERE checkpoint <> ?", kept[:1])
+            forgery.db.execute("DELETE FROM checkpoint WHERE id <> ?", kept[:1])
+            forgery.rewrite()
+        self.assert_good(path, ("--expect-head", kept[1]), head=kept[1])
+        call = self.assay("verify", path, "--expect-head", kept[1])
+        self.assertIn("it says nothing of what came after", call.out)
+        for found in self.both(path, ("--key", self.public), keys=[self.public]):
+            self.assertEqual(found, {("signature", "campaign", "1")})
+        for table, number, change in (
+                ("note", 1, "UPDATE checkpoint SET kind = 'end' WHERE id = 1"),
+                ("checkpoint", 2, "UPDATE checkpoint SET kind = 'plan' WHERE kind = 'end'"),
+                ("checkpoint", 9, "INSERT INTO checkpoint SELECT 9, size, root, 1, kind, campaign, frontier"
+                                  " FROM checkpoint WHERE id = 1"),
+                ("ledger_origin", 1, "UPDATE ledger_origin SET name = 'assay-bundle/1' || char(10)")):
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                before = forgery.db.execute("SELECT size, root, frontier FROM checkpoint WHERE id = 1"
+                                            ).fetchone()
+                forgery.db.execute("DELETE FROM signature")
+                forgery.db.execute("DELETE FROM timestamp_token")
+                forgery.db.execute(change)
+                if table == "note":
+                    forgery.db.execute("DELETE FROM bundle")
+                    forgery.db.execute("DELETE FROM withheld")
+                forgery.rewrite()
+                if number == 9:
+                    row = (9, *before[:2], 1, "plan", 1, before[2])
+                    forgery.db.execute("DELETE FROM checkpoint WHERE id = 9")
+                    forgery.db.execute("DELETE FROM ledger WHERE table_name = 'checkpoint' AND key = 9")
+                    forgery.enter("checkpoint", row)
+            if table == "note":
+                call = self.assay("verify", path)
+                self.assertIn("there is no checkpoint of its plan", call.out)
+                continue
+            for found in self.both(path):
+                self.assertIn((table, str(number)), {f[1:] for f in found}, change)
+
     def test_estimate_forged_with_its_log(self):
         """Only working it out again finds this without key or head, so only ours does."""
         path = self.copy()
@@ -87,7 +131,7 @@ class ForgedLog(TamperTest):
         self.assertIn(("comparison", "comparison", "1"), self.ours(path))
 
     def test_withheld_as_a_cover(self):
-        """A text that was changed, and said to be left out of a bundle that there never was."""
+        """A text that was changed, and said to be left out of a bundle that there never was, or was one."""
         path = os.path.join(self.folder, "covered.db")
         call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", path)
         self.assertEqual(call.status, 0, call.err)
@@ -98,6 +142,24 @@ class ForgedLog(TamperTest):
             forgery.rewrite()
         for found in self.both(path):
             self.assertIn(("content", "withheld", None), found)
+            self.assertIn(("content", "content"), {f[:2] for f in found})
+        path = self.copy()  # which has a row of `bundle`
+        with forge.Forgery(path) as forgery:
+            forgery.db.execute("DELETE FROM signature")
+            forgery.db.execute("DELETE FROM timestamp_token")
+            forgery.db.execute("DELETE FROM withheld")
+            forgery.db.execute("INSERT INTO withheld SELECT 'content', lower(hex(protocol)), 'body',"
+                               " zeroblob(32) FROM campaign")
+            forgery.rewrite()
+        self.assert_good(path)
+        for column, value in (("body", "body || ' '"), ("kind", "kind")):
+            with forge.Forgery(path) as forgery:
+                forgery.db.execute("UPDATE withheld SET column_name = ?", (column,))
+                forgery.db.execute("UPDATE content SET body = %s WHERE digest = (SELECT protocol FROM campaign)"
+                                   % value)
+                forgery.rewrite()
+            for found in self.both(path):
+                self.assertIn(("content", "content"), {f[:2] for f in found})
 
     def test_key_that_anybody_can_sign_with(self):
         """Points of small order, and the smallest forgery under them: R the neutral element, S 0."""

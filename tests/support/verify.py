@@ -17,6 +17,7 @@ import struct
 import sys
 
 import verify_body
+import verify_heads
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
 COMMITTED = set("""amendment.author amendment.reason campaign.command campaign_event.detail
@@ -294,11 +295,12 @@ class Verifier:
 
     def tree(self):
         tree, heads = Tree(), {0: sha256(b"")}
-        points = {}
+        points, places = {}, {}
         for row in self.ask("SELECT size, id, root, frontier FROM checkpoint"):
             points.setdefault(row[0], []).append(row[1:])
         size, _, root = (self.head or "").rpartition(":")
-        for _, _, _, digest in self.log:
+        for leaf, table, key, digest in self.log:
+            places[table, key] = leaf
             tree.add(digest)
             if tree.size in points or tree.size == len(self.log) or str(tree.size) == size:
                 heads[tree.size] = tree.root()
@@ -310,6 +312,7 @@ class Verifier:
         for rest in points.values():
             for number, *_rest in rest:
                 self.wrong("tree", "checkpoint", number, "the end of the ledger was cut off")
+        verify_heads.places(self, places)
         if self.head and bytes.fromhex(root) not in ([heads.get(int(size))] if size else heads.values()):
             self.wrong("head", None, None, "the expected head is not among this ledger's")
 
@@ -330,12 +333,7 @@ class Verifier:
                                             " checkpoint c ON c.id = t.checkpoint"):
             self.stamp(token, root, "timestamp_token", number)
         if trusted:
-            if not covered:
-                self.wrong("signature", None, None, "nothing is signed by the key")
-            for number, size in self.ask("SELECT g.id, max(c.size) FROM campaign g LEFT JOIN checkpoint"
-                                         " c ON c.campaign = g.id GROUP BY g.id"):
-                if size is None or size > covered:
-                    self.wrong("signature", "campaign", number, "is not covered by the key")
+            verify_heads.cover(self, covered)
 
     def stamp(self, token, root, table, key):
         """A time stamp of a head: what it stamps, and who did, where his certificate is given."""
@@ -364,8 +362,8 @@ class Verifier:
 
     def content(self):
         if self.version >= 5:
-            self.withheld = set(self.ask("SELECT table_name, key FROM withheld"))
-            if self.withheld and not self.came_in_bundles():
+            self.withheld = verify_body.withheld(self, COMMITTED | COMMITTED_2)
+            if self.ask("SELECT 1 FROM withheld") and not self.came_in_bundles():
                 self.wrong("content", "withheld", None, "nothing in this file came in a bundle")
         for digest, body in self.ask("SELECT digest, body FROM content"):
             body = body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body

@@ -2,6 +2,7 @@
 verify.py and "Estimates" in results/FORMAT.md.
 """
 
+import hashlib
 import json
 import re
 
@@ -71,3 +72,30 @@ def verdicts(verifier):
             verifier.wrong("comparison", "comparison", number, "its verdict is not the one in its body")
         if [body.get("a"), body.get("b")] != [ids.get(a), ids.get(b)]:
             verifier.wrong("comparison", "comparison", number, "is not of the results in its body")
+
+
+def stand_in(column, kind, commitment):
+    """What stands in a row for a value that a bundle left out."""
+    if kind == "BLOB":
+        return hashlib.sha256(commitment).digest()
+    if column == "hash":
+        return int.from_bytes(commitment[:8], "little", signed=True)
+    return '{"reason":"withheld","status":"denied","value":null}' if column in ("body", "facts") else \
+        "(withheld)"
+
+
+def withheld(verifier, possible):
+    """The rows, as (table, key), that have a stand-in in a column that can be withheld."""
+    found = set()
+    for table, key, column, commitment in verifier.ask(
+            "SELECT table_name, key, column_name, commitment FROM withheld"):
+        if "%s.%s" % (table, column) not in possible:
+            continue
+        info = verifier.ask("SELECT name, type, pk FROM pragma_table_info(?)", table)
+        kinds = {name: kind for name, kind, _ in info}
+        (name,) = (name for name, _, pk in info if pk)
+        row = verifier.ask("SELECT %s FROM %s WHERE %s = ?" % (column, table, name),
+                           bytes.fromhex(key) if kinds[name] == "BLOB" else key)
+        if row == [(stand_in(column, kinds[column], commitment),)]:
+            found.add((table, key))
+    return found

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 import sqlite3
 import struct
 
@@ -10,7 +11,6 @@ import verify_body
 
 FIRST = {"assay_bundle", "campaigns", "created_utc_ns", "note", "origin", "root", "schema", "size",
          "tool", "withheld"}
-STAND_IN = '{"reason":"withheld","status":"denied","value":null}'
 
 
 def begins_as_one(path):
@@ -132,7 +132,7 @@ class Bundle(verify.Verifier):
             before.update(line + b"\n")
             try:
                 self.take(verify_body.strict(line.decode("utf-8"), verify_body.no_number), line, sha256)
-            except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
                 self.found("file", None, "the line cannot be read: %r" % error)
                 if not self.first:
                     return self.findings
@@ -206,6 +206,8 @@ class Bundle(verify.Verifier):
 
     def check_end(self):
         end, sha256 = self.end
+        if not re.fullmatch("assay-log/[0-9a-f]{32}", self.origin):
+            self.found("signature", None, "its origin is not of the form that it has")
         if end["sha256"] != sha256:
             self.found("file", None, "its SHA-256 does not fit")
         if end["rows"] != self.rows_read:
@@ -303,6 +305,8 @@ class Bundle(verify.Verifier):
             stood = [e for leaves in self.early.values() for e in leaves if e[0] == size and e[2]]
             campaign["planned"] = any(e[3:] == [row["plan"]] for e in stood) and \
                 any(e[0] == size and e[2] for e in self.early.get(leaf, ()))
+        if table == "checkpoint" and row["size"] != leaf:
+            self.found("tree", table, "it was made at another time than it says")
         if table == "trial":
             for campaign in self.campaigns.values():
                 if campaign.get("id") == row["campaign"] and leaf < (campaign["head"] or 0):
@@ -350,8 +354,6 @@ class Bundle(verify.Verifier):
             if isinstance(value, bytearray):
                 self.db.execute("INSERT INTO withheld VALUES (?, ?, ?, ?)",
                                 (table, key, column, bytes(value)))
-                kind = info[column][2]
-                row[column] = bytes(value) if kind == "BLOB" else STAND_IN if kind != "INTEGER" else \
-                    int.from_bytes(value[:8], "big", signed=True)
+                row[column] = verify_body.stand_in(column, info[column][2], bytes(value))
         self.db.execute("INSERT INTO %s (%s) VALUES (%s)" % (
             table, ", ".join(row), ", ".join("?" * len(row))), list(row.values()))
