@@ -44,6 +44,15 @@ static enum status bad_row(const struct bundle_importer *importer, const struct 
                      importer->path, row->leaf, row->table);
 }
 
+static enum status stands_twice(const struct bundle_importer *importer,
+                                const struct bundle_row *row, struct error *err)
+{
+    return error_set(err, STATUS_CORRUPT,
+                     "%s: leaf %" PRId64
+                     " (%s) cannot be taken in: a row of this key is there already",
+                     importer->path, row->leaf, row->table);
+}
+
 /* A row that is here already, by what makes it the same; 0: none. */
 static int64_t find_shared(struct bundle_importer *importer, struct bundle_table *table,
                            const struct bundle_row *row)
@@ -129,6 +138,8 @@ static enum status insert_row(struct bundle_importer *importer, struct bundle_ta
     int64_t here = find_shared(importer, table, row);
     enum status status = STATUS_OK;
 
+    if (there != 0 && bundle_recall(importer, table->name, there, &(int64_t){0}))
+        return stands_twice(importer, row, err);
     if (here != 0)
         return bundle_remember(importer, table->name, there, here, err);
     sqlite3_reset(table->insert);
@@ -149,6 +160,9 @@ static enum status insert_row(struct bundle_importer *importer, struct bundle_ta
     sqlite3_reset(table->insert);
     if (status != STATUS_OK)
         return status;
+    /* Of what is stored once under its own digest, the row that was here stays. */
+    if (sqlite3_changes(importer->store->db) == 0)
+        return table->is_shared ? STATUS_OK : stands_twice(importer, row, err);
     importer->summary->rows++;
     if (table->id >= 0) {
         here = sqlite3_last_insert_rowid(importer->store->db);

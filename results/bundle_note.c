@@ -174,6 +174,10 @@ void bundle_check_notes(struct bundle_reader *reader)
     } else {
         BUNDLE_WRONG(reader, SIGNATURE, NULL, "its note is not that of its head");
     }
+    if (!note_is_log_name(head->origin))
+        BUNDLE_WRONG(reader, SIGNATURE, NULL,
+                     "its origin is not a name that assay gives a ledger, so its notes may read as "
+                     "another's");
     text_finish(&body);
     check_signatures(reader, "bundle's end", reader->seal, reader->seal_body);
     if (!options || options->key_count == 0)

@@ -242,6 +242,12 @@ void bundle_look_at_row(struct bundle_reader *reader, const struct bundle_row *r
     }
     if (!strcmp(row->table, "campaign"))
         look_at_campaign(reader, row);
+    if (!strcmp(row->table, "checkpoint") &&
+        json_integer_value(json_object_get(row->row, "size")) != row->leaf)
+        BUNDLE_WRONG(reader, TREE, row->table,
+                     "leaf %" PRId64 " is a head of another size: it was made at another time than "
+                     "it says",
+                     row->leaf);
     for (size_t i = 0; i < reader->planned_count && !strcmp(row->table, "trial"); i++)
         if (reader->planned[i].id == json_integer_value(json_object_get(row->row, "campaign")) &&
             row->leaf < reader->planned[i].size)

@@ -8,7 +8,7 @@
 /* Tables whose rows are stored once, by what makes two of them the same. */
 static const struct {
     const char *table, *sql; /* gives the id; parameters are the columns named, in this order */
-    const char *columns[6];
+    const char *columns[10];
 } shared[] = {
     {"declaration",
      "SELECT id FROM declaration WHERE digest = ?1 AND kind = ?2 AND name = ?3 AND version = ?4"
@@ -18,8 +18,17 @@ static const struct {
      "SELECT id FROM reading WHERE hash = ?1 AND name = ?2 AND body = ?3",
      {"hash", "name", "body"}},
     {"reading_set", "SELECT id FROM reading_set WHERE digest = ?1", {"digest"}},
-    {"device", "SELECT id FROM device WHERE digest = ?1", {"digest"}},
-    {"component", "SELECT id FROM component WHERE digest = ?1", {"digest"}},
+    /* All columns: the digest alone is whatever a bundle says, where another column is withheld. */
+    {"device",
+     "SELECT id FROM device WHERE digest = ?1 AND backend IS ?2 AND device_index IS ?3"
+     " AND name IS ?4 AND vendor IS ?5 AND uuid IS ?6 AND type IS ?7 AND simulated IS ?8"
+     " AND readings IS ?9",
+     {"digest", "backend", "device_index", "name", "vendor", "uuid", "type", "simulated",
+      "readings"}},
+    {"component",
+     "SELECT id FROM component WHERE digest = ?1 AND path IS ?2 AND kind IS ?3 AND version IS ?4"
+     " AND build_id IS ?5 AND size IS ?6 AND sha256 IS ?7 AND missing_reason IS ?8",
+     {"digest", "path", "kind", "version", "build_id", "size", "sha256", "missing_reason"}},
     {"stack", "SELECT id FROM stack WHERE digest = ?1", {"digest"}},
 };
 #define SHARED (sizeof(shared) / sizeof(shared[0]))
@@ -97,9 +106,14 @@ static enum status read_columns(struct store *store, struct bundle_table *table,
 
 enum status bundle_table_prepare(struct store *store, struct bundle_table *table, struct error *err)
 {
+    static const char *const parts[] = {"content", "reading_member", "stack_member",
+                                        "component_package"};
     const char *find = NULL;
     struct text sql;
     enum status status = read_columns(store, table, err);
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        table->is_shared |= !strcmp(table->name, parts[i]);
 
     for (size_t i = 0; i < SHARED; i++)
         if (!strcmp(shared[i].table, table->name)) {

@@ -16,8 +16,9 @@ struct bundle_table {
     char name[64];
     struct bundle_column columns[BUNDLE_COLUMNS_MAX];
     int column_count;
-    int id;  /* column that is the row's number; -1: none */
-    int key; /* column that is the whole primary key; -1: several are */
+    int id;         /* column that is the row's number; -1: none */
+    int key;        /* column that is the whole primary key; -1: several are */
+    bool is_shared; /* its rows may be here already without being of a campaign */
     const char *const
         *same; /* columns that make two rows the same, in `find`'s order; NULL: none */
     sqlite3_stmt *insert, *find, *taken;

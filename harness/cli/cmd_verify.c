@@ -50,10 +50,13 @@ static void found(void *context, const struct verify_finding *finding)
         return;
     }
     text_init(&line);
-    text_append_format(&line, "%s: %s: %s%s%s%s", level, verify_check_name(finding->check),
-                       finding->table ? finding->table : "",
-                       finding->table && finding->key ? " " : "", finding->key ? finding->key : "",
-                       finding->table || finding->key ? ": " : "");
+    text_append_format(&line, "%s: %s: ", level, verify_check_name(finding->check));
+    if (finding->table) /* of a bundle's row it is whatever stands there */
+        text_append_printable(&line, finding->table, strlen(finding->table));
+    text_append(&line, finding->table && finding->key ? " " : "");
+    if (finding->key)
+        text_append_printable(&line, finding->key, strlen(finding->key));
+    text_append(&line, finding->table || finding->key ? ": " : "");
     text_append_printable(&line, finding->message, strlen(finding->message));
     text_append_char(&line, '\n');
     if (text_ok(&line))

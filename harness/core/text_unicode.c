@@ -59,12 +59,17 @@ bool text_is_utf8(const void *bytes, size_t length)
     return true;
 }
 
-/* Control characters, and the marks that reorder or hide text around them. */
+/*
+ * Control characters, the marks that reorder or hide text around them, and those that nobody sees,
+ * by which two names look the same (Unicode's Default_Ignorable_Code_Point without the selectors).
+ */
 static bool is_unsafe(uint32_t code)
 {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x200e || code == 0x200f ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-           code == 0xfeff;
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
+           code == 0x180e || (code >= 0x200b && code <= 0x200f) ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
+           code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb) ||
+           (code >= 0xe0000 && code <= 0xe007f);
 }
 
 void text_append_printable(struct text *text, const void *bytes, size_t length)

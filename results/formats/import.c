@@ -252,12 +252,18 @@ static enum status take_bundle(struct store *store, const struct import_format *
 {
     struct taking taking = {.count = 0};
     const struct bundle_visitor visitor = {.context = &taking, .head = keep_uids, .found = object};
-    const struct verify_options options = {0};
+    const struct verify_options all = {.context = &taking, .found = object}, options = {0};
+    struct verify_summary summary;
     struct bundle_import taken;
     enum status status;
 
     text_init(&taking.first);
-    status = bundle_import(store, request->path, &visitor, &options, &taken, err);
+    /* What is stored once, such as a text under its digest, would stand for others', too. */
+    status = bundle_verify(request->path, &all, &summary, err);
+    if (status == STATUS_OK && summary.wrong > 0)
+        status = STATUS_CORRUPT;
+    if (status == STATUS_OK)
+        status = bundle_import(store, request->path, &visitor, &options, &taken, err);
     if (status != STATUS_OK && taking.count > 0)
         error_set(err, STATUS_INVALID, "%s: does not hold, so nothing was taken in: %s%s",
                   request->path, text_ok(&taking.first) ? taking.first.data : "",

@@ -383,6 +383,63 @@ class TamperBundle(CliTest):
         self.assertIn(base64.b64encode(bytes.fromhex(plan["root"])).decode(), plan["note"])
         self.assertEqual(first["assay_bundle"], 2)
 
+    def write_ledger(self, rows, **first):
+        """A bundle of a ledger of its own that has these rows, as its owner can make one."""
+        leaves = [verify.sha256(b"\0", verify.canonical(row["data"])) for row in rows]
+
+        def root(part):
+            half = verify_bundle.split(len(part)) if len(part) > 1 else 0
+            return verify.node(root(part[:half]), root(part[half:])) if half else part[0]
+
+        def path(leaf, part):
+            half = verify_bundle.split(len(part)) if len(part) > 1 else 0
+            if not half:
+                return []
+            return path(leaf, part[:half]) + [root(part[half:]).hex()] if leaf < half else \
+                path(leaf - half, part[half:]) + [root(part[:half]).hex()]
+
+        first = {**json.loads(self.lines[0]), "heads": [], "size": len(rows), "root": root(leaves).hex(), **first}
+        first["note"] = "%s\n%d\n%s\nrequest 1 -\n\n" % (
+            first["origin"], len(rows), base64.b64encode(root(leaves)).decode())
+        self.write_lines([dump(first)] + [dump({**row, "leaf": i, "path": path(i, leaves)})
+                                          for i, row in enumerate(rows)] + [self.lines[-1]])
+
+    def test_forged_by_its_maker(self):
+        """All proofs hold; rows of the same key, a text under another's digest, heads of another time."""
+        rows = [json.loads(line) for line in self.lines[1:-1]]
+        heads = ("checkpoint", "signature", "timestamp_token")
+        own = [row for row in rows if row["data"]["table"] not in heads]
+        self.write_ledger(own)
+        self.assertEqual(self.both(), (set(), set()))
+        self.write_ledger(rows)
+        for found in self.both():
+            self.assertIn(("tree", "checkpoint"), {f[:2] for f in found})
+        self.write_ledger(own, origin="assay-log/1\n2")
+        for found in self.both():
+            self.assertIn(("signature", None, None), found)
+        for table in ("trial_end", "phase", "planned_trial"):
+            self.write_ledger(own + [next(row for row in own if row["data"]["table"] == table)])
+            self.assert_found(table + " twice")
+        poison = copy.deepcopy(own)
+        row = next(row for row in poison if row["data"]["table"] == "content")
+        opened = row["values"]["body"]
+        opened["value"] += " "
+        row["data"]["row"]["body"]["commitment"] = verify.sha256(
+            bytes.fromhex(opened["salt"]), verify.canonical(opened["value"])).hex()
+        self.write_ledger(poison)
+        self.assert_found("a text under another's digest")
+        call = self.assay("import", self.file, "--db", "new.db")
+        self.assertEqual(call.status, 2, call.err)
+        self.assertIn("its body is not what its digest says", call.err)
+        self.write_lines([self.lines[0], self.lines[1].replace('"table":"', '"table":"\\u001b[31m\u202e')] +
+                         self.lines[2:])
+        out = self.assay("verify", self.file).out
+        self.assertIn("\\x1B[31m\\xE2\\x80\\xAE", out)
+        self.assertNotIn("\x1b", out + self.assay("verify", self.file).err)
+        for depth in (1500, 3000):
+            self.write_lines([self.lines[0], "[" * depth + "]" * depth] + self.lines[2:])
+            self.assert_found("nested", 2)
+
 
 if __name__ == "__main__":
     unittest.main()
