@@ -9,25 +9,22 @@
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
 
-/* "6.1 to 10.1 GB/s": one digit more than the figure carries, so that the ends can be told apart.
- */
+/* "6.1 to 10.1 GB/s", as the report and the terminal have it */
 static void append_interval(struct text *out, const struct view_cell *cell)
 {
-    char base_buffer[VIEW_UNIT_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+    char base_buffer[VIEW_UNIT_SIZE], ends[NUMBER_SIZE];
     const char *base;
     const struct view_interval *headline = view_headline(cell, base_buffer, &base);
     struct number_unit unit;
-    int digits;
 
     if (!headline || !headline->has_interval) {
         text_append(out, cell->imported.present ? "as told, without an interval" : "none");
         return;
     }
     unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-    digits = view_digits(headline) + 1;
-    text_append_format(out, "%s to %s ",
-                       number_format_rounded(headline->lo / unit.factor, digits, lo),
-                       number_format_rounded(headline->hi / unit.factor, digits, hi));
+    text_append_format(
+        out, "%s ",
+        number_format_ends(headline->lo, headline->hi, &unit, view_digits(headline), ends));
     escape_html(out, unit.name);
 }
 

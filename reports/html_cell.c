@@ -34,8 +34,7 @@ static void append_heading(struct text *out, const struct view_cell *cell)
 
 static void append_headline(struct text *out, const struct view_cell *cell)
 {
-    char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE], lo[NUMBER_SIZE],
-        hi[NUMBER_SIZE];
+    char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE], ends[NUMBER_SIZE];
     char base_buffer[VIEW_UNIT_SIZE];
     const char *base;
     const struct view_interval *headline = view_headline(cell, base_buffer, &base);
@@ -54,10 +53,9 @@ static void append_headline(struct text *out, const struct view_cell *cell)
     if (headline->has_interval) {
         scaled =
             base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-        text_append_format(
-            out, "%s \u00b7 %s to %s ", spread,
-            number_format_rounded(headline->lo / scaled.factor, view_digits(headline), lo),
-            number_format_rounded(headline->hi / scaled.factor, view_digits(headline), hi));
+        text_append_format(out, "%s \u00b7 %s ", spread,
+                           number_format_ends(headline->lo, headline->hi, &scaled,
+                                              view_digits(headline), ends));
         escape_html(out, unit);
         if (cell->estimate.confidence > 0)
             text_append_format(out, " \u00b7 %g %% interval", cell->estimate.confidence * 100);
@@ -169,23 +167,22 @@ static void append_rate(struct text *out, const char *label, const struct view_i
 
 static void append_percentile(struct text *out, const struct view_percentile *percentile)
 {
-    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], small[3 * NUMBER_SIZE] = "";
+    char value[NUMBER_SIZE], small[NUMBER_SIZE] = "";
     struct number_unit unit;
 
     if (!percentile->ns.has_value) {
         if (percentile->needed.known)
-            snprintf(small, sizeof(small), "needs %s samples",
+            snprintf(small, sizeof(small), "needs %.30s samples",
                      number_format_count(percentile->needed.value, value));
         append_figure(out, percentile->label, "refused", small);
         return;
     }
     unit = number_unit_duration(percentile->ns.value);
     if (percentile->ns.has_interval)
-        snprintf(small, sizeof(small), "%s to %s",
-                 number_format_rounded(percentile->ns.lo / unit.factor,
-                                       view_digits(&percentile->ns), lo),
-                 number_format_rounded(percentile->ns.hi / unit.factor,
-                                       view_digits(&percentile->ns), hi));
+        number_format_ends(percentile->ns.lo, percentile->ns.hi, &unit,
+                           view_digits(&percentile->ns), small);
+    else
+        snprintf(small, sizeof(small), "no interval");
     append_figure(
         out, percentile->label,
         number_format_unit_digits(percentile->ns.value, &unit, view_digits(&percentile->ns), value),
@@ -251,9 +248,7 @@ static void append_figures(struct text *out, const struct view_cell *cell)
     }
     if (isfinite(estimate->ess))
         append_figure(out, "Effective samples", number_format_count((int64_t)estimate->ess, value),
-                      estimate->needed_trials.known && estimate->needed_trials.value > 0
-                          ? "fewer trials than the margin needs"
-                          : "");
+                      "as many independent ones would tell as much");
     text_append(out, "</dl>\n");
 }
 

@@ -104,6 +104,19 @@ int number_digits(double value, double lo, double hi)
     return wider >= 0.2 ? 2 : wider >= 0.02 ? 3 : 4;
 }
 
+const char *number_format_ends(double lo, double hi, const struct number_unit *unit, int digits,
+                               char ret[NUMBER_SIZE])
+{
+    char from[NUMBER_SIZE], to[NUMBER_SIZE];
+
+    do {
+        number_format_rounded(lo / unit->factor, digits, from);
+        number_format_rounded(hi / unit->factor, digits, to);
+    } while (lo < hi && strcmp(from, to) == 0 && digits++ < 9);
+    snprintf(ret, NUMBER_SIZE, "%.21s to %.21s", from, to);
+    return ret;
+}
+
 const char *number_format_unit_digits(double value, const struct number_unit *unit, int digits,
                                       char ret[NUMBER_SIZE])
 {

@@ -12,8 +12,7 @@
 
 static void append_headline(const struct terminal *terminal, const struct view_cell *cell)
 {
-    char base_buffer[VIEW_UNIT_SIZE], value[NUMBER_SIZE], spread[NUMBER_SIZE], lo[NUMBER_SIZE],
-        hi[NUMBER_SIZE];
+    char base_buffer[VIEW_UNIT_SIZE], value[NUMBER_SIZE], spread[NUMBER_SIZE], ends[NUMBER_SIZE];
     const char *base;
     const struct view_interval *headline = view_headline(cell, base_buffer, &base);
     struct number_unit unit;
@@ -33,12 +32,11 @@ static void append_headline(const struct terminal *terminal, const struct view_c
         text_append_format(
             terminal->out, "  %s\n",
             number_format_half_width(headline->value, headline->lo, headline->hi, spread));
-        text_append_format(
-            terminal->out, "  %s to %s %s, %g %% interval %s\n",
-            number_format_rounded(headline->lo / unit.factor, view_digits(headline), lo),
-            number_format_rounded(headline->hi / unit.factor, view_digits(headline), hi), unit.name,
-            cell->estimate.confidence * 100,
-            cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
+        text_append_format(terminal->out, "  %s %s, %g %% interval %s\n",
+                           number_format_ends(headline->lo, headline->hi, &unit,
+                                              view_digits(headline), ends),
+                           unit.name, cell->estimate.confidence * 100,
+                           cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
     } else {
         text_append(terminal->out,
                     cell->imported.present ? "  as told\n" : "  no interval can be given\n");
@@ -99,17 +97,16 @@ static void append_amendments(const struct terminal *terminal, const struct view
 static void fact_interval(const struct terminal *terminal, const char *label,
                           const struct view_interval *interval, const struct number_unit *unit)
 {
-    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], line[4 * NUMBER_SIZE];
+    char value[NUMBER_SIZE], ends[NUMBER_SIZE], line[3 * NUMBER_SIZE];
 
     if (!interval->has_value)
         return;
     number_format_unit_digits(interval->value, unit, view_digits(interval), value);
     if (interval->has_interval)
-        snprintf(line, sizeof(line), "%s  (%s to %s)", value,
-                 number_format_rounded(interval->lo / unit->factor, view_digits(interval), lo),
-                 number_format_rounded(interval->hi / unit->factor, view_digits(interval), hi));
+        snprintf(line, sizeof(line), "%s  (%s)", value,
+                 number_format_ends(interval->lo, interval->hi, unit, view_digits(interval), ends));
     else
-        snprintf(line, sizeof(line), "%s", value);
+        snprintf(line, sizeof(line), "%s  (no interval)", value);
     terminal_fact(terminal, label, line);
 }
 

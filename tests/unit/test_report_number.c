@@ -123,6 +123,20 @@ static void an_interval_limits_the_digits(void **state)
     assert_string_equal(number_format_rounded(NAN, 2, buffer), "-");
 }
 
+/* The figure's digits, and more only where the ends would read alike. */
+static void ends_of_an_interval_can_be_told_apart(void **state)
+{
+    struct number_unit unit = number_unit_duration(200100);
+
+    (void)state;
+    assert_string_equal(number_format_ends(195e3, 210e3, &unit, 3, buffer), "195 to 210");
+    assert_string_equal(number_format_ends(200.084e3, 200.131e3, &unit, 4, buffer),
+                        "200.08 to 200.13");
+    assert_string_equal(number_format_ends(200.1e3, 200.1e3, &unit, 4, buffer), "200.1 to 200.1");
+    assert_string_equal(number_format_ends(1.0, nextafter(1.0, 2), &unit, 2, buffer),
+                        "0.00100000000 to 0.00100000000");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +146,7 @@ int main(void)
         cmocka_unit_test(half_widths_take_the_larger_side),
         cmocka_unit_test(counts_bytes_and_errors),
         cmocka_unit_test(an_interval_limits_the_digits),
+        cmocka_unit_test(ends_of_an_interval_can_be_told_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
