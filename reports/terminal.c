@@ -132,12 +132,12 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
               out);
 }
 
-/* Widths from the content; what does not fit is taken from the longest of the elastic columns. */
+/* Widths from the content; what does not fit is taken from the elastic columns, in their order. */
 static void fit_widths(const struct row *heading, const struct row *rows, size_t count,
                        size_t columns, bool wide, size_t widths[COLUMN_COUNT])
 {
-    static const enum column elastic[] = {WORKLOAD, STEADY, RESULT};
-    size_t least[] = {WORKLOAD_MIN, 12, 10};
+    static const enum column elastic[] = {WORKLOAD, STEADY, ID, WORKLOAD, RESULT};
+    size_t least[] = {WORKLOAD_MIN, 12, 0, 1, 10};
     size_t total = 0;
 
     /* Numbers of remarks can stand below the row, the verdict cannot. */
@@ -166,6 +166,11 @@ static void fit_widths(const struct row *heading, const struct row *rows, size_t
         size_t spare = *width > least[e] ? *width - least[e] : 0;
         size_t cut = excess < spare ? excess : spare;
 
+        /* A figure without its unit is none: ids and names go to lines of their own before. */
+        if (elastic[e] == ID) {
+            cut = *width;
+            total -= columns_of[ID].gap;
+        }
         *width -= cut;
         total -= cut;
     }
@@ -199,17 +204,22 @@ static void trim_line(const struct terminal *terminal)
     text_append_char(terminal->out, '\n');
 }
 
-/* A name that its column would cut stands whole on a line of its own, above the row. */
+/*
+ * A name that its column would cut stands whole on a line of its own, above the row; so does every
+ * name where ids have no column.
+ */
 static bool append_long_name(const struct terminal *terminal, const struct row *row,
                              const size_t widths[COLUMN_COUNT])
 {
-    size_t taken = columns_of[ID].gap + widths[ID] + columns_of[WORKLOAD].gap;
+    const char *id = row->fields[ID] ? row->fields[ID] : "";
+    size_t width = widths[ID] ? widths[ID] : text_columns(id);
+    size_t taken = columns_of[ID].gap + width + columns_of[WORKLOAD].gap;
 
-    if (!row->fields[WORKLOAD] || text_columns(row->fields[WORKLOAD]) <= widths[WORKLOAD])
+    if (!row->fields[WORKLOAD] ||
+        (widths[ID] && text_columns(row->fields[WORKLOAD]) <= widths[WORKLOAD]))
         return false;
     terminal_pad(terminal, columns_of[ID].gap);
-    terminal_field(terminal, TONE_SOFT, row->fields[ID] ? row->fields[ID] : "", widths[ID],
-                   columns_of[ID].right);
+    terminal_field(terminal, TONE_SOFT, id, width, columns_of[ID].right);
     terminal_pad(terminal, columns_of[WORKLOAD].gap);
     terminal_field(terminal, TONE_PLAIN, row->fields[WORKLOAD],
                    terminal->columns > taken ? terminal->columns - taken : widths[WORKLOAD], false);

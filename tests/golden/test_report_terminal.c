@@ -181,6 +181,30 @@ static void many_remarks_leave_the_verdict_whole(void **state)
     unload(&loaded);
 }
 
+/* Several campaigns have long ids, and those give way before a figure or its unit does. */
+static void long_ids_leave_the_figures_whole(void **state)
+{
+    struct synthetic_options options = options_of("standard");
+    struct loaded loaded = {0};
+
+    (void)state;
+    load(&loaded, &options);
+    loaded.view.campaign_count = 2; /* of which the second tells nothing */
+    for (size_t columns = 68; columns <= 80; columns += 4) {
+        struct text out;
+
+        text_init(&out);
+        report_terminal_table(&out, &loaded.view, columns, false);
+        assert_true(text_ok(&out));
+        assert_lines_fit(out.data, columns);
+        assert_null(strstr(out.data, "…"));
+        assert_non_null(strstr(out.data, "\n 9f2c41aa/2"));
+        text_finish(&out);
+    }
+    loaded.view.campaign_count = 1;
+    unload(&loaded);
+}
+
 static void every_width_holds_its_lines(void **state)
 {
     struct synthetic_options options = options_of("standard");
@@ -256,6 +280,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_remarks_leave_the_verdict_whole),
+        cmocka_unit_test(long_ids_leave_the_figures_whole),
         cmocka_unit_test(table_at_80_columns),
         cmocka_unit_test(table_at_120_columns),
         cmocka_unit_test(quick_says_what_it_is),
