@@ -103,14 +103,15 @@ void chart_parts(struct text *out, const char *id, const char *heading,
 
 /* A strip of a stack: one channel over the trial's time. NAN breaks its line. */
 struct chart_strip {
-    const char *label; /* "power_mw" */
-    const char *unit;  /* "W", or "" */
+    const char *label;        /* "power_mw" */
+    const char *unit;         /* "W", or "" */
     const double *s, *values; /* borrowed, both of `count` */
     size_t count;
 };
 /*
- * Strips below each other over one axis of seconds; what lies before `begin_s` and after `end_s` (the
- * window) is shaded. Each has a scale of its own, whose ends stand beside it. False: out of memory.
+ * Strips below each other over one axis of seconds; what lies before `begin_s` and after `end_s`
+ * (the window) is shaded. Each has a scale of its own, whose ends stand beside it. False: out of
+ * memory.
  */
 bool chart_strips(struct text *out, const char *id, const char *heading,
                   const struct chart_strip *strips, size_t count, double begin_s, double end_s,

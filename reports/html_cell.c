@@ -53,9 +53,9 @@ static void append_headline(struct text *out, const struct view_cell *cell)
     if (headline->has_interval) {
         scaled =
             base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-        text_append_format(out, "%s \u00b7 %s ", spread,
-                           number_format_ends(headline->lo, headline->hi, &scaled,
-                                              view_digits(headline), ends));
+        text_append_format(
+            out, "%s \u00b7 %s ", spread,
+            number_format_ends(headline->lo, headline->hi, &scaled, view_digits(headline), ends));
         escape_html(out, unit);
         if (cell->estimate.confidence > 0)
             text_append_format(out, " \u00b7 %g %% interval", cell->estimate.confidence * 100);

@@ -48,8 +48,8 @@ const char *number_format_rounded(double value, int digits, char ret[NUMBER_SIZE
 int number_digits(double value, double lo, double hi);
 
 /*
- * "6.1 to 10.1": both ends in `unit`, without its name, with `digits` each; with more, up to nine in
- * all, where ends that differ would read alike. A narrow interval is never shown as a point.
+ * "6.1 to 10.1": both ends in `unit`, without its name, with `digits` each; with more, up to nine
+ * in all, where ends that differ would read alike. A narrow interval is never shown as a point.
  */
 const char *number_format_ends(double lo, double hi, const struct number_unit *unit, int digits,
                                char ret[NUMBER_SIZE]);

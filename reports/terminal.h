@@ -34,8 +34,8 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
                           const struct view_cell *cell, size_t columns, bool colour);
 
 /*
- * Every reading of the device and of one trial's surroundings with status, method and place. `cell` is
- * loaded with VIEW_FULL.
+ * Every reading of the device and of one trial's surroundings with status, method and place. `cell`
+ * is loaded with VIEW_FULL.
  */
 void report_terminal_readings(struct text *out, const struct view_cell *cell, size_t columns,
                               bool colour);

@@ -32,11 +32,11 @@ static void append_headline(const struct terminal *terminal, const struct view_c
         text_append_format(
             terminal->out, "  %s\n",
             number_format_half_width(headline->value, headline->lo, headline->hi, spread));
-        text_append_format(terminal->out, "  %s %s, %g %% interval %s\n",
-                           number_format_ends(headline->lo, headline->hi, &unit,
-                                              view_digits(headline), ends),
-                           unit.name, cell->estimate.confidence * 100,
-                           cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
+        text_append_format(
+            terminal->out, "  %s %s, %g %% interval %s\n",
+            number_format_ends(headline->lo, headline->hi, &unit, view_digits(headline), ends),
+            unit.name, cell->estimate.confidence * 100,
+            cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
     } else {
         text_append(terminal->out,
                     cell->imported.present ? "  as told\n" : "  no interval can be given\n");

@@ -48,8 +48,8 @@ struct view_estimate {
     struct view_interval items_per_s, bytes_per_s, flops_per_s;
     const char *energy_source; /* "device.energy_uj"; NULL: no energy is known */
     struct view_interval iteration_j, item_j, flop_j;
-    double mean_power_w;       /* NAN: not told */
-    const json_t *energy;      /* array: one for each counter, or NULL */
+    double mean_power_w;  /* NAN: not told */
+    const json_t *energy; /* array: one for each counter, or NULL */
     struct view_percentile percentiles[VIEW_PERCENTILES_MAX];
     size_t percentile_count;
     double ess;                                  /* NAN: not told */
@@ -114,10 +114,10 @@ struct view_trial {
     struct reading_list host, before, after; /* what is fixed; what moves, at both ends */
     const char **series;                     /* names stored */
     size_t series_count;
-    const json_t *telemetry;                 /* array: what was sampled beside it, or NULL */
-    const json_t *series_rows;               /* array of {name, samples, minimum, maximum}, or NULL */
-    const json_t *artifacts;                 /* array of {"artifact", "digest"}, or NULL */
-    const json_t *facts;                     /* object, or NULL */
+    const json_t *telemetry;   /* array: what was sampled beside it, or NULL */
+    const json_t *series_rows; /* array of {name, samples, minimum, maximum}, or NULL */
+    const json_t *artifacts;   /* array of {"artifact", "digest"}, or NULL */
+    const json_t *facts;       /* object, or NULL */
 };
 
 struct view_device {
@@ -164,7 +164,7 @@ struct view_cell {
     struct view_imported imported;
     struct view_origin origin;
     json_t *amendments; /* array, oldest first (view_amendment_words); NULL or empty: none */
-    json_t *root; /* what the strings point into */
+    json_t *root;       /* what the strings point into */
 };
 
 struct view_event {
@@ -246,8 +246,8 @@ const char *view_verdict_translate(const char *verdict);
 bool view_verdict_known(const char *verdict);
 
 /*
- * The entry of `series_rows` for a channel of a trial's telemetry ("device", "power_mw"); NULL: it has
- * no values.
+ * The entry of `series_rows` for a channel of a trial's telemetry ("device", "power_mw"); NULL: it
+ * has no values.
  */
 const json_t *view_telemetry_series(const struct view_trial *trial, const char *part,
                                     const char *channel);
