@@ -34,6 +34,7 @@ static void append_campaigns(struct text *out, const struct view *view)
 {
     for (size_t i = 0; i < view->campaign_count; i++) {
         const struct view_campaign *campaign = &view->campaigns[i];
+        const bool imported = view_is_import(view, i);
 
         text_append(out, "<dl class=\"facts campaign\">\n");
         html_fact_begin(out, "Campaign");
@@ -41,7 +42,7 @@ static void append_campaigns(struct text *out, const struct view *view)
         html_known(out, campaign->uid);
         text_append(out, "</code>");
         html_fact_end(out);
-        html_fact_begin(out, "Planned and recorded");
+        html_fact_begin(out, imported ? "Imported" : "Planned and recorded");
         html_time(out, &campaign->created_utc_ns, " UTC");
         html_fact_end(out);
         html_fact_begin(out, "Ended");
@@ -56,7 +57,7 @@ static void append_campaigns(struct text *out, const struct view *view)
         html_fact_begin(out, "Nonce of the client");
         html_known(out, campaign->nonce ? campaign->nonce : "none was given");
         html_fact_end(out);
-        html_tool(out, "Measured by", campaign);
+        html_tool(out, imported ? "Imported by" : "Measured by", campaign);
         text_append(out, "</dl>\n");
     }
 }
@@ -97,6 +98,11 @@ static void append_attempts(struct text *out, const struct view *view)
         text_append(out, " <code>");
         escape_html(out, view->cells[i].result);
         text_append(out, "</code></h3>\n");
+        if (view->cells[i].imported.present) {
+            text_append(out, "<p>None of ours: another program measured it, and its file says no "
+                             "more of how often than section 3 has.</p>\n");
+            continue;
+        }
         html_attempts(out, &view->cells[i]);
         if (view->cells[i].trial_count > 0)
             html_checks(out, &view->cells[i]);

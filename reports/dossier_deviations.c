@@ -82,10 +82,11 @@ static void append_deviations(struct text *out, const struct deviations *list)
 /* Of percentiles that the samples do not carry there are many, and each says the same. */
 static void append_percentiles(struct text *out, const struct deviations *list)
 {
-    text_append_format(out,
-                       "<li>%zu percentile%s or their intervals are not given: too few samples lie "
-                       "beyond them\n<details><summary>all of them</summary><ul>\n",
-                       list->count, list->count == 1 ? "" : "s");
+    text_append_format(
+        out,
+        "<li>%zu percentile%s not given, or without an interval: too few samples lie "
+        "beyond\n<details><summary>all of them</summary><ul>\n",
+        list->count, list->count == 1 ? " is" : "s are");
     for (size_t i = 0; i < list->count; i++) {
         text_append(out, "<li>");
         append_deviation(out, &list->items[i]);
@@ -137,7 +138,11 @@ static void add_trial_deviations(struct deviations *list, const struct view_cell
         add_deviation(list, cell,
                       text_format("%zu of %lld planned trials ended well", cell->ok_count,
                                   (long long)cell->planned.value));
-    if (!cell->evidence)
+    if (cell->imported.present)
+        add_deviation(list, cell,
+                      strdup("another program measured it, without a plan of ours, so it is no "
+                             "evidence and compares with none"));
+    else if (!cell->evidence)
         add_deviation(list, cell,
                       strdup("its protocol declares itself a first look, so this result is no "
                              "evidence and compares with none"));

@@ -60,7 +60,7 @@ static void append_protocol_words(struct text *out, const json_t *protocol)
     text_append(out, " and at least ");
     append_count(out, window, "min_samples", "sample");
     text_append_format(
-        out, ", its caches %s; intervals of %.4g %%; agreement means within %.4g %%.",
+        out, ", its caches %s; intervals of %.4g %%; two results are equivalent within ±%.4g %%.",
         json_string_value(json_object_get(json_object_get(protocol, "cache"), "state")),
         100 * json_number_value(json_object_get(analysis, "confidence")),
         100 * json_number_value(json_object_get(analysis, "margin")));
@@ -90,17 +90,31 @@ static void append_declaration(struct text *out, const char *what, const char *n
     html_json_details(out, "declared", summary, json);
 }
 
-void dossier_method(struct text *out, const struct view *view)
+static void append_own_method(struct text *out)
 {
     text_append(
         out,
-        "<h2 id=\"method\">2. Method</h2>\n"
         "<p>Each trial is a fresh process: it opens the device, checks its outputs against a "
         "reference in fp64, warms up, measures a window whose length was fixed before, and checks "
         "again. Trials of all cells are interleaved in a random order. All samples are kept, "
         "warmup included, and none is trimmed. Steady state is found in the samples; a trial "
         "without one gives no number. A figure is the mean over the trials&#39; own means on the "
         "log scale, with a t interval between trials.</p>\n");
+}
+
+void dossier_method(struct text *out, const struct view *view)
+{
+    size_t imported = 0;
+
+    for (size_t i = 0; i < view->cell_count; i++)
+        imported += view->cells[i].imported.present;
+    text_append(out, "<h2 id=\"method\">2. Method</h2>\n");
+    if (imported > 0)
+        text_append(out, "<p><b>Imported results were measured by another program</b>, under its "
+                         "own rules: nothing that this section says of assay&#39;s trials, checks "
+                         "and intervals holds for them.</p>\n");
+    if (imported < view->cell_count)
+        append_own_method(out);
     for (size_t i = 0; i < view->cell_count; i++) {
         const struct view_cell *cell = &view->cells[i];
 
@@ -188,6 +202,24 @@ static void append_device(struct text *out, const struct view *view, const struc
     text_append(out, "</details>\n");
 }
 
+/* Of an imported result, its file's words. */
+static void append_imported(struct text *out, const struct view_cell *cell)
+{
+    text_append(out, "<dl class=\"facts\">\n");
+    html_fact_begin(out, "Device, as the file names it");
+    html_known(out, cell->device.name);
+    html_fact_end(out);
+    html_fact_begin(out, "Result on it");
+    text_append(out, "<code>");
+    escape_html(out, cell->result);
+    text_append(out, "</code>");
+    html_fact_end(out);
+    text_append(out, "</dl>\n<details><summary>What the file tells, and what it does not"
+                     "</summary>\n");
+    html_reading_table(out, "Readings of the file", &cell->device.readings);
+    text_append(out, "</details>\n");
+}
+
 void dossier_items(struct text *out, const struct view *view)
 {
     text_append(out, "<h2 id=\"items\">3. Items tested</h2>\n");
@@ -196,7 +228,9 @@ void dossier_items(struct text *out, const struct view *view)
 
         for (size_t k = 0; k < i && !shown; k++)
             shown = same_device(&view->cells[k].device, &view->cells[i].device);
-        if (!view->cells[i].device.present) {
+        if (view->cells[i].imported.present) {
+            append_imported(out, &view->cells[i]);
+        } else if (!view->cells[i].device.present) {
             text_append(out, "<p class=\"bad\">No trial of ");
             escape_html(out, view->cells[i].result);
             text_append(out, " came so far as to name its device.</p>\n");
@@ -389,9 +423,11 @@ void dossier_conditions(struct text *out, const struct view *view)
             append_host(out, &view->campaigns[i], &trial->host);
             continue;
         }
-        text_append(out, "<p class=\"bad\">No conditions are recorded of ");
+        text_append_format(out, "<p class=\"%s\">No conditions are recorded of ",
+                           view_is_import(view, i) ? "care" : "bad");
         escape_html_short(out, view->campaigns[i].uid ? view->campaigns[i].uid : "a campaign", 9);
-        text_append(out, ".</p>\n");
+        text_append(out, view_is_import(view, i) ? ": its results are another program's.</p>\n"
+                                                 : " by any trial.</p>\n");
     }
     append_all_software(out, view);
     html_dumps(out, view);

@@ -223,6 +223,10 @@ static void append_device(struct text *out, const struct view_cell *cell,
     html_fact_begin(out, "Opened as");
     html_known(out, cell->device_spec);
     html_fact_end(out);
+    if (cell->imported.present) {
+        text_append(out, "</dl></section>\n");
+        return;
+    }
     append_readings(out, &cell->device.readings, device, sizeof(device) / sizeof(device[0]));
     append_link(out, appendix, HTML_APPENDIX_DEVICE, cell, "Everything it tells");
     append_link(out, appendix, HTML_APPENDIX_STACK, cell, "Mapped libraries");
@@ -274,6 +278,13 @@ static void append_surroundings(struct text *out, const struct view_cell *cell,
         {"cgroup.cpu_max", "CPU limit", false},
     };
 
+    if (cell->imported.present) {
+        text_append(out, "<section><h4>Where it comes from</h4><dl>\n");
+        append_import(out, &cell->imported);
+        html_tool(out, "Imported by", campaign);
+        text_append(out, "</dl></section>");
+        return;
+    }
     text_append(out, "<section><h4>Around it</h4><dl>\n");
     append_readings(out, surroundings_of(cell), host, sizeof(host) / sizeof(host[0]));
     append_extent(out, cell, "load.average_1min", "Load, 1 min, over the trials");
@@ -281,9 +292,7 @@ static void append_surroundings(struct text *out, const struct view_cell *cell,
     append_extent(out, cell, "load.temperature", "Temperature");
     append_extent(out, cell, "load.steal", "Time stolen by the hypervisor");
     append_link(out, appendix, HTML_APPENDIX_HOST, cell, "Everything recorded");
-    if (cell->imported.present)
-        append_import(out, &cell->imported);
-    html_tool(out, cell->imported.present ? "Imported by" : "Measured by", campaign);
+    html_tool(out, "Measured by", campaign);
     text_append(out, "</dl>");
     append_moving(out, cell);
     text_append(out, "</section>");

@@ -232,6 +232,9 @@ int view_digits(const struct view_interval *interval);
 const struct view_interval *view_headline(const struct view_cell *cell,
                                           char base_buffer[VIEW_UNIT_SIZE], const char **ret_base);
 
+/* True when another program measured all of the campaign's results: assay only took them in. */
+bool view_is_import(const struct view *view, size_t campaign);
+
 /* What an imported result is, in a sentence; heap. */
 char *view_imported_words(const struct view_cell *cell);
 

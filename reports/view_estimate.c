@@ -298,6 +298,18 @@ static void append_own_judgement(struct text *words, const struct view_cell *cel
         text_append_format(words, " Its log says: %s", errors->text);
 }
 
+bool view_is_import(const struct view *view, size_t campaign)
+{
+    size_t imported = 0;
+
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        if (view->cells[i].campaign == campaign && !view->cells[i].imported.present)
+            return false;
+        imported += view->cells[i].campaign == campaign;
+    }
+    return imported > 0;
+}
+
 char *view_imported_words(const struct view_cell *cell)
 {
     const struct view_imported *imported = &cell->imported;

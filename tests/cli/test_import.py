@@ -307,6 +307,19 @@ class Import(CliTest):
             text = file.read()
         self.assertIn("not by assay", text)
         self.assertIn("Imported by", text)
+        self.assertIn("llama-bench does not record the driver", text)
+        dossier = os.path.join(self.folder, "dossier.html")
+        self.assertEqual(self.assay("report", "--dossier", dossier, "--db", self.db).status, 0)
+        with open(dossier, encoding="utf-8") as file:
+            told = file.read()
+        self.assertIn("llama-bench does not record the driver", told)
+        # Nothing is claimed of it that only holds for assay's own trials.
+        for pages, word in ((text, "trials ended well"), (text, "attempts, none left out"),
+                            (told, "Each trial is a fresh process"), (told, "ended well"),
+                            (told, "first look"), (told, "came so far as to name")):
+            self.assertNotIn(word, pages)
+        for pages in (text, told):
+            self.assertNotIn("<dt>Measured by</dt><dd>assay", pages)
         for form in ("csv", "openmetrics", "mlperf", "intoto", "jsonl", "cyclonedx"):
             call = self.assay("export", form, row["id"], "--db", self.db)
             self.assertEqual(call.status, 0, call.err)
