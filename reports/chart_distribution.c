@@ -122,12 +122,10 @@ void chart_distribution(struct text *out, const char *id, const char *heading,
     if (distribution->has_mean)
         append_mean(out, distribution, &x, MEAN_);
     chart_label(out, 0, 9, "start", "head", heading);
+    text_append_format(&note, "%s / iteration", unit->name);
     if (histogram->above || histogram->below)
-        text_append_format(&note, "%llu outside the scale, to %s",
-                           (unsigned long long)(histogram->above + histogram->below),
-                           number_format_unit(histogram->greatest, unit, a));
-    else
-        text_append_format(&note, "%s / iteration", unit->name);
+        text_append_format(&note, " \u00b7 %llu outside",
+                           (unsigned long long)(histogram->above + histogram->below));
     chart_label(out, RIGHT, 9, "end", "note", note.data);
     chart_close(out);
     out->failed = out->failed || description.failed || note.failed;

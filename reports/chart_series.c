@@ -230,17 +230,14 @@ bool chart_time_series(struct text *out, const char *id, const char *heading,
     append_outside(out, series, &x, &y);
     append_zones(out, series, &x);
     chart_label(out, 0, 9, "start", series->failed ? "head bad" : "head", heading);
-    if (above || below) {
-        if (above)
-            text_append_format(&note, "%zu above scale, to %s", above,
-                               number_format_unit(most, unit, value));
-        if (below)
-            text_append_format(&note, "%s%zu below scale", above ? "; " : "", below);
-        chart_label(out, RIGHT, 9, "end", "note", note.data);
-    } else {
-        snprintf(value, sizeof(value), "%.20s / iteration", unit->name);
-        chart_label(out, RIGHT, 9, "end", "note", value);
-    }
+    text_append_format(&note, "%s / iteration", unit->name);
+    if (above)
+        text_append_format(&note, " \u00b7 %zu above", above);
+    if (above && !below) /* else there is no room for it */
+        text_append_format(&note, ", to %s", number_format_unit(most, unit, value));
+    if (below)
+        text_append_format(&note, " \u00b7 %zu below", below);
+    chart_label(out, RIGHT, 9, "end", "note", note.data);
     chart_close(out);
     out->failed = out->failed || description.failed || note.failed;
     text_finish(&description);

@@ -4,10 +4,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reports/scale.h"
 
 enum { LEFT = 4, RIGHT = 286, HEAD = 16, STRIP = 46, PLOT = 22, AXIS = 20, POINTS_MAX = 280 };
+enum { DIGITS = 3 }; /* of a reading every 100 ms or so */
 
 struct extent {
     double lo, hi;
@@ -100,14 +102,21 @@ static void append_strip(struct text *out, const struct chart_strip *strip, cons
 
     chart_label(out, LEFT, top + 9, "start", "tick", strip->label);
     append_path(out, strip, x, &y);
+    if (!extent.any) {
+        chart_label(out, RIGHT + 5, y.from - PLOT / 2.0 + 3, "start", "tick", "no value");
+        return;
+    }
     if (extent.lo == extent.hi || room > 0) {
-        snprintf(label, sizeof(label), "%s %s", number_format(extent.hi, number), strip->unit);
+        snprintf(label, sizeof(label), "%s %s", number_format_digits(extent.hi, DIGITS, number),
+                 strip->unit);
         chart_label(out, RIGHT + 5, y.from - PLOT / 2.0 + 3, "start", "tick", label);
         return;
     }
-    snprintf(label, sizeof(label), "%s %s", number_format(extent.hi, number), strip->unit);
+    snprintf(label, sizeof(label), "%s %s", number_format_digits(extent.hi, DIGITS, number),
+             strip->unit);
     chart_label(out, RIGHT + 5, y.to + 5, "start", "tick", label);
-    chart_label(out, RIGHT + 5, y.from + 1, "start", "tick", number_format(extent.lo, number));
+    chart_label(out, RIGHT + 5, y.from + 1, "start", "tick",
+                number_format_digits(extent.lo, DIGITS, number));
 }
 
 static void append_axis(struct text *out, const struct scale *x, double bottom)
@@ -116,13 +125,18 @@ static void append_axis(struct text *out, const struct scale *x, double bottom)
     size_t count = scale_ticks(x->lo, x->hi, 5, ticks, 12);
     int decimals = scale_tick_decimals(ticks, count);
     char label[NUMBER_SIZE];
+    double taken = INFINITY; /* by the label to the right, which is placed first */
 
     chart_line(out, LEFT, bottom, RIGHT, bottom, "axis");
-    for (size_t i = 0; i < count; ++i) {
-        double at = scale_map(x, ticks[i]);
+    for (size_t i = count; i-- > 0;) {
+        double at = scale_map(x, ticks[i]), width;
 
         chart_line(out, at, bottom, at, bottom + 3, "axis");
         snprintf(label, sizeof(label), "%.*f%s", decimals, ticks[i], i + 1 == count ? " s" : "");
+        width = 6.2 * (double)strlen(label);
+        if (at + (at < LEFT + 6 ? width : width / 2) > taken)
+            continue;
+        taken = at - (at > RIGHT - 12 ? width : width / 2);
         chart_label(out, at, bottom + 13,
                     at > RIGHT - 12 ? "end"
                     : at < LEFT + 6 ? "start"
@@ -145,9 +159,12 @@ bool chart_strips(struct text *out, const char *id, const char *heading,
         struct extent extent = extent_of(&strips[i]);
         char lo[NUMBER_SIZE], hi[NUMBER_SIZE];
 
-        text_append_format(&description, "%s %s from %s to %s %s", i ? ";" : "", strips[i].label,
-                           number_format(extent.lo, lo), number_format(extent.hi, hi),
-                           strips[i].unit);
+        if (!extent.any)
+            text_append_format(&description, "%s %s has no value", i ? ";" : "", strips[i].label);
+        else
+            text_append_format(&description, "%s %s from %s to %s %s", i ? ";" : "",
+                               strips[i].label, number_format_digits(extent.lo, DIGITS, lo),
+                               number_format_digits(extent.hi, DIGITS, hi), strips[i].unit);
     }
     chart_open(out, id, bottom + AXIS, heading, description.data);
     append_shade(out, LEFT, scale_map(&x, begin_s), HEAD, bottom);

@@ -52,14 +52,20 @@ static void append_row(struct text *out, const struct view_cell *cell)
         text_append(out, "</td><td class=\"when\">");
         append_interval(out, cell);
     } else {
-        text_append(out, "<span class=\"care\">no result</span></td><td>");
+        text_append_format(out, "<span class=\"care\">%s</span></td><td>",
+                           view_is_unsupported(cell) ? "unsupported" : "no result");
         escape_html(out, view_no_headline_reason(cell));
     }
     text_append(out, "</td><td>");
-    escape_html(out, view_verdict_words(cell));
+    if (view_is_unsupported(cell))
+        text_append(out, "\u2013");
+    else
+        escape_html(out, view_verdict_words(cell));
     text_append_format(out, "</td><td class=\"num%s\">",
-                       cell->planned.known && (int64_t)cell->ok_count < cell->planned.value ? " bad"
-                                                                                            : "");
+                       view_is_unsupported(cell) ? ""
+                       : cell->planned.known && (int64_t)cell->ok_count < cell->planned.value
+                           ? " bad"
+                           : "");
     if (cell->imported.present)
         text_append(out, "\u2013");
     else
@@ -102,20 +108,28 @@ static void append_figures(struct text *out, const struct view *view)
 
 static void append_attempts(struct text *out, const struct view *view)
 {
-    size_t attempts = 0, ok = 0;
+    size_t attempts = 0, ok = 0, imported = 0, unsupported = 0;
     long long planned = 0;
 
     for (size_t i = 0; i < view->cell_count; i++) {
         attempts += view->cells[i].trial_count;
+        imported += view->cells[i].imported.present;
         ok += view->cells[i].ok_count;
+        unsupported += view_is_unsupported(&view->cells[i]) ? view->cells[i].trial_count : 0;
         planned += view->cells[i].planned.known ? view->cells[i].planned.value : 0;
     }
     html_fact_begin(out, "Attempts");
-    text_append_format(
-        out,
-        "%lld planned beforehand, %zu begun, <span class=\"%s\">%zu ended well</span>"
-        "; <a href=\"#attempts\">every one is told</a>",
-        planned, attempts, (long long)ok < planned ? "bad" : "good", ok);
+    if (imported == view->cell_count) {
+        text_append(out, "none of assay's own: another program measured");
+    } else {
+        text_append_format(
+            out, "%lld planned beforehand, %zu begun, <span class=\"%s\">%zu ended well</span>",
+            planned, attempts, (long long)(ok + unsupported) < planned ? "bad" : "good", ok);
+        if (unsupported > 0)
+            text_append_format(out, ", %zu asked for what their device does not support",
+                               unsupported);
+        text_append(out, "; <a href=\"#attempts\">every one is told</a>");
+    }
     html_fact_end(out);
 }
 

@@ -49,9 +49,9 @@ void html_page_begin(struct text *out, const char *title, const char *id)
 }
 
 static void count_trials(const struct view *view, size_t campaign, size_t *ret_cells,
-                         size_t *ret_ok, long long *ret_planned)
+                         size_t *ret_ok, size_t *ret_unsupported, long long *ret_planned)
 {
-    *ret_cells = *ret_ok = 0;
+    *ret_cells = *ret_ok = *ret_unsupported = 0;
     *ret_planned = 0;
     for (size_t i = 0; i < view->cell_count; ++i) {
         const struct view_cell *cell = &view->cells[i];
@@ -60,6 +60,7 @@ static void count_trials(const struct view *view, size_t campaign, size_t *ret_c
             continue;
         ++*ret_cells;
         *ret_ok += cell->ok_count;
+        *ret_unsupported += view_is_unsupported(cell) ? cell->trial_count : 0;
         *ret_planned += cell->planned.known && cell->planned.value > 0 ? cell->planned.value : 0;
     }
 }
@@ -90,10 +91,11 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     const struct view_campaign *campaign = &view->campaigns[index];
     const char *last =
         campaign->event_count ? campaign->events[campaign->event_count - 1].event : NULL;
-    size_t cells, ok;
+    const bool imported = view_is_import(view, index);
+    size_t cells, ok, unsupported;
     long long planned;
 
-    count_trials(view, index, &cells, &ok, &planned);
+    count_trials(view, index, &cells, &ok, &unsupported, &planned);
     text_append(out, "<dl class=\"facts\">\n");
     html_fact_begin(out, "Campaign");
     text_append(out, "<code title=\"");
@@ -102,12 +104,17 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 17);
     text_append(out, "</code>");
     html_fact_end(out);
-    html_fact_begin(out, "Planned");
+    html_fact_begin(out, imported ? "Imported" : "Planned");
     html_time(out, &campaign->created_utc_ns, " UTC");
     html_fact_end(out);
     html_fact_begin(out, "Outcome");
     html_known(out, last);
-    text_append_format(out, ", %zu of %lld trials ended well", ok, planned);
+    if (imported)
+        text_append(out, "; measured by another program");
+    else
+        text_append_format(out, ", %zu of %lld trials ended well", ok, planned);
+    if (unsupported > 0)
+        text_append_format(out, ", %zu asked for what their device does not support", unsupported);
     html_fact_end(out);
     html_fact_begin(out, "Results on this page");
     text_append_format(out, "%zu", cells);
@@ -118,7 +125,7 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     html_fact_begin(out, "Plan");
     html_digest(out, campaign->plan_digest);
     html_fact_end(out);
-    html_tool(out, "Measured by", campaign);
+    html_tool(out, imported ? "Imported by" : "Measured by", campaign);
     text_append(out, "</dl>\n<code class=\"command wrap\">");
     html_known(out, campaign->command);
     text_append(out, "</code>\n");

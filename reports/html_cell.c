@@ -42,7 +42,8 @@ static void append_headline(struct text *out, const struct view_cell *cell)
 
     text_append(out, "<div class=\"lead\">");
     if (!html_headline(cell, value, unit, spread)) {
-        text_append(out, "<p class=\"big none\">No result</p><p class=\"spread\">");
+        text_append_format(out, "<p class=\"big none\">%s</p><p class=\"spread\">",
+                           view_is_unsupported(cell) ? "Unsupported" : "No result");
         escape_html(out, view_no_headline_reason(cell));
         text_append(out, "</p></div>\n");
         return;
@@ -93,18 +94,22 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
     if (cell->imported.present) {
         char *words = view_imported_words(cell);
 
-        text_append(out, "<div class=\"note stop\"><p><b>Imported.</b> ");
-        escape_html(out, words ? words : "Not measured by assay.");
+        text_append(out, "<div class=\"note stop\"><p>");
+        escape_html_words(out, words ? words : "Imported: not measured by assay.");
         text_append(out, "</p></div>\n");
         free(words);
         return;
     }
-    text_append_format(out, "<p class=\"verdict\"><b class=\"%s\">",
-                       !cell->estimate.present ? "soft"
-                       : cell->estimate.steady ? "good"
-                                               : "care");
-    escape_html(out, view_verdict_words(cell));
-    text_append_format(out, "</b> <span class=\"soft\">\u00b7 %zu of ", cell->ok_count);
+    text_append(out, "<p class=\"verdict\">");
+    if (cell->estimate.present || cell->ok_count > 0) {
+        text_append_format(out, "<b class=\"%s\">",
+                           !cell->estimate.present ? "soft"
+                           : cell->estimate.steady ? "good"
+                                                   : "care");
+        escape_html(out, view_verdict_words(cell));
+        text_append(out, "</b> \u00b7 ");
+    }
+    text_append_format(out, "<span class=\"soft\">%zu of ", cell->ok_count);
     if (cell->planned.known)
         text_append_format(out, "%lld", (long long)cell->planned.value);
     else
@@ -304,7 +309,7 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
                       const struct view_campaign *campaign, const struct html_appendix *appendix,
                       size_t marks, struct error *err)
 {
-    enum status status;
+    enum status status = STATUS_OK;
 
     text_append(out, "<article class=\"result\" id=\"");
     html_result_id(out, cell);
@@ -316,12 +321,17 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
     append_amendments(out, cell);
     append_figures(out, cell);
     append_warnings(out, cell);
-    status = html_charts(out, store, cell, marks, err);
-    if (status != STATUS_OK)
-        return status;
-    html_checks(out, cell);
-    html_attempts(out, cell);
-    append_facts(out, cell);
+    if (cell->imported.present) {
+        html_reading_table(out, "What the file tells, and what it does not",
+                           &cell->device.readings);
+    } else {
+        status = html_charts(out, store, cell, marks, err);
+        if (status != STATUS_OK)
+            return status;
+        html_checks(out, cell);
+        html_attempts(out, cell);
+        append_facts(out, cell);
+    }
     append_citation(out, cell, campaign);
     text_append(out, "</div>\n");
     html_context(out, cell, campaign, appendix);

@@ -46,6 +46,12 @@ static double steady_mean(const struct html_loaded *loaded)
     return sum / (double)(loaded->series.count - loaded->from) / loaded->series.iterations;
 }
 
+void html_figure_heading(const struct view_cell *cell, const char *what,
+                         char ret[HTML_HEADING_SIZE])
+{
+    snprintf(ret, HTML_HEADING_SIZE, "%.120s \u00b7 %.79s", what ? what : "", cell->result);
+}
+
 void html_figure_id(struct text *out, const struct view_cell *cell, const char *what, size_t n)
 {
     html_result_id(out, cell);
@@ -61,6 +67,7 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
     struct chart_mark marks[VIEW_PERCENTILES_MAX];
     struct chart_distribution distribution = {.histogram = &histogram, .marks = marks};
     struct chart_range range;
+    char heading[HTML_HEADING_SIZE];
     struct text id;
     size_t used = 0, total = 0;
 
@@ -93,8 +100,9 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
     distribution.mean_hi = cell->estimate.iteration_ns.hi;
     text_init(&id);
     html_figure_id(&id, cell, "d", 0);
+    html_figure_heading(cell, "Distribution", heading);
     text_append(out, "<figure>");
-    chart_distribution(out, id.data, "Distribution", &distribution, unit);
+    chart_distribution(out, id.data, heading, &distribution, unit);
     text_append(out, "</figure>\n");
     text_finish(&id);
     free(parts);
@@ -106,6 +114,7 @@ static void append_trials(struct text *out, const struct view_cell *cell,
     struct chart_trial *trials = calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*trials));
     char(*labels)[40] = calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*labels));
     const struct view_interval *mean = &cell->estimate.iteration_ns;
+    char heading[HTML_HEADING_SIZE];
     struct text id;
     bool any = false;
 
@@ -130,7 +139,8 @@ static void append_trials(struct text *out, const struct view_cell *cell,
         }
         html_figure_id(&id, cell, "m", 0);
         text_append(out, "<figure>");
-        chart_trials(out, id.data, "Mean of each trial", trials, cell->trial_count,
+        html_figure_heading(cell, "Mean of each trial", heading);
+        chart_trials(out, id.data, heading, trials, cell->trial_count,
                      mean->has_interval && cell->estimate.steady, mean->lo, mean->hi, unit);
         text_append(out, "</figure>\n");
     } else {
@@ -139,6 +149,29 @@ static void append_trials(struct text *out, const struct view_cell *cell,
     text_finish(&id);
     free(trials);
     free(labels);
+}
+
+/* What is drawn in the two figures before; nothing where they are not. */
+static void append_body_caption(struct text *out, const struct view_cell *cell,
+                                const struct html_loaded *loaded)
+{
+    const struct view_interval *mean = &cell->estimate.iteration_ns;
+    bool any = false;
+
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        any = any || loaded[i].used;
+    if (!any)
+        return;
+    text_append(out, "<p class=\"soft\"><small>Distribution: how many samples took how long; "
+                     "upright lines are percentiles (p99: 99 of 100 samples took no longer)");
+    if (mean->has_value && cell->estimate.steady)
+        text_append_format(out, ", the dot below is the mean%s",
+                           mean->has_interval ? " with its interval" : "");
+    text_append(out, ". Mean of each trial: a dot a trial, on a scale that need not begin at 0");
+    if (mean->has_interval && cell->estimate.steady)
+        text_append_format(out, "; the band is the %.4g %% interval of the mean",
+                           100 * cell->estimate.confidence);
+    text_append(out, ".</small></p>\n");
 }
 
 static bool append_series(struct text *out, const struct view_cell *cell,
@@ -150,6 +183,7 @@ static bool append_series(struct text *out, const struct view_cell *cell,
     text_append(out, "<h4>Every trial over time</h4>\n<div class=\"charts\">\n");
     for (size_t i = 0; i < cell->trial_count; ++i) {
         const struct view_trial *trial = &cell->trials[i];
+        char whole[HTML_HEADING_SIZE];
         struct text heading, id;
 
         text_init(&heading);
@@ -163,9 +197,9 @@ static bool append_series(struct text *out, const struct view_cell *cell,
         if (loaded[i].series.count) {
             html_figure_id(&id, cell, "t", i + 1);
             reduced = reduced || loaded[i].series.count > marks;
-            ok = chart_time_series(out, id.data, heading.data, &loaded[i].series, range, unit,
-                                   marks) &&
-                 ok;
+            html_figure_heading(cell, heading.data, whole);
+            ok =
+                chart_time_series(out, id.data, whole, &loaded[i].series, range, unit, marks) && ok;
         } else {
             text_append(out, "<p class=\"lost\"><b>");
             escape_html(out, heading.data);
@@ -225,6 +259,7 @@ enum status html_charts(struct text *out, struct store *store, const struct view
     append_distribution(out, cell, loaded, count, scratch, &unit);
     append_trials(out, cell, loaded, &unit);
     text_append(out, "</div>\n");
+    append_body_caption(out, cell, loaded);
     ok = append_series(out, cell, loaded, &range, &unit, marks);
     html_telemetry(out, store, cell);
     html_stages(out, store, cell, loaded);

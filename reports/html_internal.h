@@ -95,6 +95,10 @@ struct html_loaded {
 };
 
 /* id of a figure of a cell: "r-9f2c41aa-3-t1". */
+#define HTML_HEADING_SIZE 224
+/* "Trial 3 · 9f2c41aa/1": a figure that is cut out of its page still says by what to find it. */
+void html_figure_heading(const struct view_cell *cell, const char *what,
+                         char ret[HTML_HEADING_SIZE]);
 void html_figure_id(struct text *out, const struct view_cell *cell, const char *what, size_t n);
 
 /* Loads the cell's samples and draws them; `marks` is the number of points a chart may hold. */

@@ -34,6 +34,8 @@ static void append_group(struct text *out, const struct view *view, const struct
     escape_html(out, cell->device_spec);
     if (cell->device.simulated)
         text_append(out, ", simulated");
+    if (cell->imported.present)
+        text_append(out, ", imported");
     if (view->campaign_count > 1) {
         text_append(out, ", campaign ");
         escape_html_short(out, view->campaigns[cell->campaign].uid, 9);
@@ -102,13 +104,18 @@ static void append_row(struct text *out, const struct view_cell *cell,
                        !cell->estimate.present ? "soft"
                        : cell->estimate.steady ? "good"
                                                : "care");
-    escape_html(out, view_verdict_words(cell));
+    if (!cell->estimate.present && !cell->imported.present && cell->ok_count == 0)
+        text_append(out, "\u2013");
+    else
+        escape_html(out, view_verdict_words(cell));
     if (cell->imported.present)
         text_append(out, "</td><td class=\"num soft\">\u2013</td></tr>\n");
     else
         text_append_format(out, "</td><td class=\"num%s\">%zu/%lld</td></tr>\n",
-                           (long long)cell->ok_count < planned ? " bad" : "", cell->ok_count,
-                           planned);
+                           view_is_unsupported(cell)             ? " soft"
+                           : (long long)cell->ok_count < planned ? " bad"
+                                                                 : "",
+                           cell->ok_count, planned);
 }
 
 /* True when the cells share a group of the table. */

@@ -39,8 +39,8 @@ static bool unit_of(const char *name, const char **ret_unit, double *ret_factor)
     static const struct {
         const char *end, *unit;
         double factor;
-    } units[] = {{"_mw", "W", 1e3},         {"_khz", "MHz", 1e3},  {"_mc", "\u00b0C", 1e3},
-                 {"_percent", "%", 1},      {"_bytes", "MB", 1e6}, {"_reasons", "", 1},
+    } units[] = {{"_mw", "W", 1e3},         {"_khz", "MHz", 1e3},       {"_mc", "\u00b0C", 1e3},
+                 {"_percent", "%", 1},      {"_bytes", "MiB", 1048576}, {"_reasons", "", 1},
                  {"_permille", "\u2030", 1}};
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); ++i) {
@@ -219,7 +219,7 @@ static void append_trial(struct text *out, struct store *store, const struct vie
     const struct view_trial *trial = &cell->trials[at];
     double begin_s = 0, end_s = 0, last_s = 0;
     struct strips strips = {.count = 0};
-    char heading[64];
+    char number[64], heading[HTML_HEADING_SIZE];
     struct text id;
     size_t i;
     json_t *part;
@@ -239,7 +239,8 @@ static void append_trial(struct text *out, struct store *store, const struct vie
         }
     text_init(&id);
     html_figure_id(&id, cell, "w", at + 1);
-    snprintf(heading, sizeof(heading), "Beside trial %lld", (long long)trial->number);
+    snprintf(number, sizeof(number), "Beside trial %lld", (long long)trial->number);
+    html_figure_heading(cell, number, heading);
     if (strips.count > 0 && last_s > 0) {
         text_append(out, "<figure>");
         chart_strips(out, id.data, heading, strips.items, strips.count, begin_s, end_s, last_s);

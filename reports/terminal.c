@@ -186,7 +186,7 @@ static enum terminal_tone tone_of(const struct view_cell *cell, enum column colu
     case STEADY:
         return !cell->estimate.present ? TONE_SOFT : cell->estimate.steady ? TONE_GOOD : TONE_CARE;
     case TRIALS:
-        return all ? TONE_PLAIN : TONE_BAD;
+        return all ? TONE_PLAIN : view_is_unsupported(cell) ? TONE_SOFT : TONE_BAD;
     case ID:
     case SPREAD:
     case TIME:

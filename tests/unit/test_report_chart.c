@@ -197,7 +197,7 @@ static void time_series_mark_warmup_and_steady_state(void **state)
     assert_non_null(strstr(out.data, "from 10.00 µs to 450.0 µs"));
     assert_non_null(strstr(out.data, "warmup: samples 0 to 49"));
     assert_non_null(strstr(out.data, "steady from 80"));
-    assert_non_null(strstr(out.data, "1 above scale, to 450.0 µs"));
+    assert_non_null(strstr(out.data, "µs / iteration · 1 above, to 450.0 µs"));
     /* 40 + 50/200 of 294 units: the shade's width */
     assert_non_null(strstr(out.data, "x=\"40\" y=\"22\" width=\"73.5\""));
     assert_inside(out.data, "dots", 340, 132);
@@ -281,11 +281,13 @@ static void parts_add_up(void **state)
 /* A gap breaks the line, what is not ours is escaped, and spikes of long series stay. */
 static void test_strips(void **state)
 {
-    static const double s[] = {0, 1, 2, 3, 4}, gap[] = {5, 6, NAN, 7, NAN}, level[] = {3, 3, 3, 3, 3};
+    static const double s[] = {0, 1, 2, 3, 4}, gap[] = {5, 6, NAN, 7, NAN},
+                        level[] = {3, 3, 3, 3, 3}, none[] = {NAN, NAN, NAN, NAN, NAN};
     double *times = calloc(5000, sizeof(*times)), *values = calloc(5000, sizeof(*values));
     struct chart_strip strips[] = {{"power <b>", "W", s, gap, 5},
                                    {"level", "W", s, level, 5},
-                                   {"long", "", times, values, 5000}};
+                                   {"long", "", times, values, 5000},
+                                   {"silent", "rpm", s, none, 5}};
     struct text out;
 
     (void)state;
@@ -294,11 +296,14 @@ static void test_strips(void **state)
         values[i] = i == 4321 ? 1000 : 1;
     }
     text_init(&out);
-    assert_true(chart_strips(&out, "x", "Beside", strips, 3, 1, 3, 4));
+    assert_true(chart_strips(&out, "x", "Beside", strips, 4, 1, 3, 4));
     assert_non_null(strstr(out.data, "power &lt;b&gt;"));
     assert_null(strstr(out.data, "<b>"));
     assert_null(strstr(out.data, "nan"));
-    assert_non_null(strstr(out.data, "3 channels over 4 s: power &lt;b&gt; from 5.000 to 7.000 W"));
+    assert_non_null(strstr(out.data, "4 channels over 4 s: power &lt;b&gt; from 5.00 to 7.00 W"));
+    assert_non_null(strstr(out.data, "silent has no value"));
+    assert_non_null(strstr(out.data, ">no value</text>"));
+    assert_null(strstr(out.data, "rpm")); /* what has no value is not 0 of anything */
     assert_non_null(strstr(out.data, ">1000 <"));
     assert_true(out.length < 12000);
     text_finish(&out);
