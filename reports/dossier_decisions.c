@@ -122,11 +122,12 @@ enum status dossier_comparisons(struct text *out, struct store *store, const str
                              append_comparison, ret_rows, err);
     if (status == STATUS_OK && *ret_rows > 0) {
         text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Every comparison "
-                         "in this database that one of these results takes part in; the ratio is "
-                         "of times, b to a</caption><thead><tr>"
+                         "in this database that one of these results takes part in. The verdict "
+                         "says what b is against a; the ratio is of their times, b to a, with its "
+                         "interval: below 1, b takes less.</caption><thead><tr>"
                          "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
                          "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
-                         "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Ratio"
+                         "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Time b/a"
                          "</th><th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
         text_append_bytes(out, table.data, table.length);
         text_append(out, "</tbody></table></div>\n");

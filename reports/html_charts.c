@@ -214,7 +214,8 @@ static bool append_series(struct text *out, const struct view_cell *cell,
     }
     text_append(out,
                 "</div>\n<p class=\"soft\"><small>Horizontal: sample number; vertical: time per "
-                "iteration, one scale for all trials. The shaded part is warmup, the window "
+                "iteration, one scale for all trials that need not begin at 0. The shaded part is "
+                "warmup, the window "
                 "begins where it ends; the dashed line is where steady state begins.");
     if (reduced)
         text_append(out, " Long series are drawn as the range from minimum to maximum, with the "

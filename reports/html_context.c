@@ -26,13 +26,16 @@ static void append_readings(struct text *out, const struct reading_list *reading
     }
 }
 
-/* The extent of a numeric reading over the trials, before and after. */
-static void append_extent(struct text *out, const struct view_cell *cell, const char *name,
-                          const char *label)
+/* A numeric reading over the trials, before and after. */
+struct extent {
+    const struct reading *least, *most; /* NULL: no trial has it */
+    const struct reading *missing;      /* why one has not */
+    double lo, hi;
+};
+
+static struct extent extent_of(const struct view_cell *cell, const char *name)
 {
-    const struct reading *least = NULL, *most = NULL;
-    double lo = INFINITY, hi = -INFINITY;
-    const struct reading *missing = NULL;
+    struct extent extent = {.lo = INFINITY, .hi = -INFINITY};
 
     for (size_t i = 0; i < cell->trial_count * 2; ++i) {
         const struct view_trial *trial = &cell->trials[i / 2];
@@ -42,28 +45,53 @@ static void append_extent(struct text *out, const struct view_cell *cell, const 
         if (!reading)
             continue;
         if (reading->status != READING_MEASURED || reading->type == READING_TEXT) {
-            missing = reading;
+            extent.missing = reading;
             continue;
         }
         value = reading->type == READING_INTEGER ? (double)reading->integer : reading->real;
-        if (value < lo) {
-            lo = value;
-            least = reading;
+        if (value < extent.lo) {
+            extent.lo = value;
+            extent.least = reading;
         }
-        if (value > hi) {
-            hi = value;
-            most = reading;
+        if (value > extent.hi) {
+            extent.hi = value;
+            extent.most = reading;
         }
     }
+    return extent;
+}
+
+static void append_extent(struct text *out, const struct view_cell *cell, const char *name,
+                          const char *label)
+{
+    struct extent extent = extent_of(cell, name);
+
     html_fact_begin(out, label);
-    if (!least) {
-        html_reading(out, missing);
+    if (!extent.least) {
+        html_reading(out, extent.missing);
     } else {
-        html_reading_value(out, least);
-        if (hi > lo) {
+        html_reading_value(out, extent.least);
+        if (extent.hi > extent.lo) {
             text_append(out, " to ");
-            html_reading_value(out, most);
+            html_reading_value(out, extent.most);
         }
+    }
+    html_fact_end(out);
+}
+
+/* Of what counts on since the machine was started: how much, while the trials ran. */
+static void append_growth(struct text *out, const struct view_cell *cell, const char *name,
+                          const char *label)
+{
+    struct extent extent = extent_of(cell, name);
+
+    html_fact_begin(out, label);
+    if (extent.least) {
+        text_append_format(out, "%.0f ", extent.hi - extent.lo);
+        escape_html(out, extent.least->unit);
+        text_append(out, " from the first trial to the last");
+    } else {
+        html_reading(out, extent.missing);
     }
     html_fact_end(out);
 }
@@ -275,7 +303,7 @@ static void append_surroundings(struct text *out, const struct view_cell *cell,
         {"host.os", "System", false},
         {"host.cpu.governor", "Governor", false},
         {"host.virtualised", "Virtualised", false},
-        {"cgroup.cpu_max", "CPU limit", false},
+        {"cgroup.cpu_max", "CPU limit (quota, period in µs)", false},
     };
 
     if (cell->imported.present) {
@@ -290,7 +318,7 @@ static void append_surroundings(struct text *out, const struct view_cell *cell,
     append_extent(out, cell, "load.average_1min", "Load, 1 min, over the trials");
     append_extent(out, cell, "load.memory_available", "Memory available");
     append_extent(out, cell, "load.temperature", "Temperature");
-    append_extent(out, cell, "load.steal", "Time stolen by the hypervisor");
+    append_growth(out, cell, "load.steal", "Time stolen by the hypervisor");
     append_link(out, appendix, HTML_APPENDIX_HOST, cell, "Everything recorded");
     html_tool(out, "Measured by", campaign);
     text_append(out, "</dl>");

@@ -164,7 +164,7 @@ static void collect_files(struct html_appendix *appendix, const struct view_cell
         &body,
         "<div class=\"scroll\"><table class=\"tight fixed\"><caption>%zu %s that the "
         "worker had mapped, seen at the start and at the end of the window</caption>"
-        "<colgroup><col><col class=\"w9\"><col class=\"w9\"><col class=\"w9\">"
+        "<colgroup><col><col class=\"w9\"><col class=\"w20\"><col class=\"w9\">"
         "<col class=\"w12\"><col class=\"w12\"><col class=\"w12\"></colgroup>"
         "<thead><tr><th scope=\"col\">File</th><th scope=\"col\">Kind</th>"
         "<th scope=\"col\">Version</th><th scope=\"col\" class=\"num\">Size</th>"

@@ -70,8 +70,7 @@ static void append_row(struct text *out, const struct view_cell *cell,
         escape_html_name(out, cell->workload);
     else
         escape_html_short(out, cell->workload ? cell->workload : "workload not recorded", 64);
-    text_append_format(out, "</a>%s%s</th><td>", view_is_vendor(cell) ? ", vendor" : "",
-                       view_is_emulated(cell) ? ", emulated" : "");
+    text_append_format(out, "</a>%s</th><td>", view_arm_words(cell));
     html_known(out, cell->precision);
     text_append(out, "</td><td class=\"num\">");
     if (cell->batch.known)

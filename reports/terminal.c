@@ -99,9 +99,7 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
               short_id ? text_format("%lld", (long long)cell->ordinal.value) : strdup(cell->result),
               out);
     set_field(row, WORKLOAD,
-              text_format("%s%s%s", cell->workload ? cell->workload : "?",
-                          view_is_vendor(cell) ? ", vendor" : "",
-                          view_is_emulated(cell) ? ", emulated" : ""),
+              text_format("%s%s", cell->workload ? cell->workload : "?", view_arm_words(cell)),
               out);
     set_field(row, PRECISION, strdup(cell->precision ? cell->precision : "?"), out);
     set_field(row, BATCH,

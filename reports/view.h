@@ -312,6 +312,9 @@ bool view_attention_words(const struct view_cell *cell, struct text *ret);
 bool view_is_emulated(const struct view_cell *cell);
 bool view_is_vendor(const struct view_cell *cell);
 /* Every trial ended because the device, its library or the arm lacks what was asked for. */
+/* What sets a result apart from its neighbours: "", ", vendor", ", emulated" or both. */
+const char *view_arm_words(const struct view_cell *cell);
+
 bool view_is_unsupported(const struct view_cell *cell);
 
 #endif

@@ -37,6 +37,13 @@ bool view_is_vendor(const struct view_cell *cell)
     return cell->arm && strcmp(cell->arm, "vendor") == 0;
 }
 
+const char *view_arm_words(const struct view_cell *cell)
+{
+    static const char *const words[2][2] = {{"", ", emulated"}, {", vendor", ", vendor, emulated"}};
+
+    return words[view_is_vendor(cell)][view_is_emulated(cell)];
+}
+
 bool view_is_unsupported(const struct view_cell *cell)
 {
     for (size_t i = 0; i < cell->trial_count; ++i)

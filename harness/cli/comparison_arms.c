@@ -169,12 +169,14 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
         text_append_format(&out, " batch %lld", (long long)cell->batch.value);
     if (cell->arm && !strcmp(cell->arm, "vendor"))
         text_append(&out, " by the vendor's library");
+    if (view_is_emulated(cell))
+        text_append(&out, ", emulated,");
     text_append(&out, " on ");
     append_word(&out, cell->device_spec);
     if (cell->device.name) {
         text_append(&out, " (");
         append_word(&out, cell->device.name);
-        text_append(&out, ")");
+        text_append(&out, cell->device.simulated ? ", simulated)" : ")");
     }
     text_append(&out, ": ");
     append_result(&out, cell);

@@ -125,9 +125,10 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
     switch (numbers->verdict) {
     case COMPARE_FASTER:
     case COMPARE_SLOWER:
-        text_append_format(out, "b is %s than a by %s in time",
+        text_append_format(out, "b is %s than a: it takes %s %s time",
                            compare_verdict_name(numbers->verdict),
-                           number_format_percent(change < 0 ? -change : change, percent));
+                           number_format_percent(change < 0 ? -change : change, percent),
+                           change < 0 ? "less" : "more");
         break;
     case COMPARE_EQUIVALENT:
         text_append_format(out, "b is equivalent to a within %g %%", numbers->margin * 100);
@@ -153,8 +154,9 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
     if (numbers->verdict == COMPARE_EQUIVALENT && numbers->differs)
         text_append(out, "  the difference is real, and smaller than the margin\n");
     if (numbers->no_spread)
-        text_append(out, "  all are alike to the last digit: judged by how many agree, since there is "
-                         "no spread\n");
+        text_append(out,
+                    "  all are alike to the last digit: judged by how many agree, since there is "
+                    "no spread\n");
     if (numbers->needed_pairs > 0)
         text_append_format(out, "  about %llu %s would settle it\n",
                            (unsigned long long)numbers->needed_pairs,
@@ -242,7 +244,11 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
     const char *family;
 
     if (json_array_size(factors) == 0) {
-        text_append(out, "Nothing that the comparison could be about differs: a against itself\n");
+        text_append(out, has_other_conditions(judgement)
+                             ? "Nothing that the comparison could be about differs; of the "
+                               "conditions named above some do\n"
+                             : "Nothing that the comparison could be about differs: a against "
+                               "itself\n");
         return;
     }
     if (!shown)
@@ -343,6 +349,22 @@ static void append_told(struct text *out, const char *lead, const char *told)
     text_append_char(out, '\n');
 }
 
+/* A ratio may stand where an arm settled too little for a figure: that must not be overlooked. */
+static void append_no_figure(struct text *out, const struct comparison_view *view)
+{
+    const json_t *arms = view->arms ? view->arms->json : NULL;
+    bool a = json_is_null(json_object_get(json_array_get(arms, 0), "result"));
+    bool b = json_is_null(json_object_get(json_array_get(arms, 1), "result"));
+
+    if (a || b)
+        text_append_format(out,
+                           "  %s figure of its own, for the reason above: the ratio is of those "
+                           "trials that count\n",
+                           a && b ? "neither has a"
+                           : a    ? "a has no"
+                                  : "b has no");
+}
+
 static void append_view(struct text *out, const struct comparison_view *view, bool explain)
 {
     const char *verdict = member(view->judgement, "verdict");
@@ -354,9 +376,10 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
         text_append(out, "Comparable\n");
     else
         append_exceptions(out, json_object_get(view->judgement, "except"));
-    if (view->numbers)
+    if (view->numbers) {
         append_numbers(out, view->numbers);
-    else if (view->why_no_numbers)
+        append_no_figure(out, view);
+    } else if (view->why_no_numbers)
         append_told(out, "No numbers: ", view->why_no_numbers);
     if (view->note)
         append_told(out, "", view->note);

@@ -335,6 +335,8 @@ class Compare(CliTest):
         self.assertEqual(result["attribution"], "variable ASSAY_NULL")
         self.assertGreater(result["comparison"]["ratio"]["value"], 2)
         self.assertEqual(result["verdict"], "slower")
+        self.assertRegex(self.assay("compare", "last", "--db", self.db).out,
+                         r"b is slower than a: it takes \d+ % more time\n")
         self.assertEqual(self.gate("last"), 1)
         again = self.compare("last")
         self.assertEqual(again["comparison"], result["comparison"])
@@ -464,7 +466,7 @@ class Compare(CliTest):
             self.assertEqual(arm["counted"] + len(arm["left_out"]), arm["planned"])
         self.assertIn({"trial": 1, "why": "crashed"}, told["arms"][1]["left_out"])
         words = self.assay("compare", a, "last/1", "--db", self.db).out
-        self.assertIn("b " + told["b"] + "  synthetic fp32 on null:0 (null device): ", words)
+        self.assertIn("b " + told["b"] + "  synthetic fp32 on null:0 (null device, simulated): ", words)
         self.assertRegex(words, r"\d of \d trials count, without trial 1 \(crashed\)")
         ((body,),) = self.query("SELECT body FROM comparison")
         self.assertNotIn("arms", json.loads(body))

@@ -73,6 +73,11 @@ matmul:
                          [("bf16",), ("fp8_e5m2",)])
         self.assertEqual(call.err.count("e5m2 stored, computed in f32"), 1)
         self.assertIn("unsupported", self.assay("report", "--db", self.db).out)
+        page = os.path.join(self.folder, "page.html")
+        for form in ("--html", "--dossier"):
+            self.assertEqual(self.assay("report", form, page, "--db", self.db).status, 0)
+            with open(page, encoding="utf-8") as file:
+                self.assertIn(", 4 asked for what their device does not support", file.read())
         self.assert_sound()
 
     def test_a_library_that_lacks_a_precision_says_what_measures_it(self):
