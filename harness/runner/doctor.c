@@ -157,7 +157,7 @@ static void watch_load(struct doctor *doctor, const struct doctor_options *optio
     doctor->throttled_before = throttled_periods();
     doctor->load_reason = "/proc cannot be read";
     doctor->own_ms = -own_cpu_ms();
-    if (processes_look(&doctor->before, NULL) != STATUS_OK)
+    if (processes_look(false, &doctor->before, NULL) != STATUS_OK)
         return;
     if (options->jitter_ns > 0) {
         doctor->jitter = jitter_measure(options->jitter_ns, tick, &ticking);
@@ -168,8 +168,8 @@ static void watch_load(struct doctor *doctor, const struct doctor_options *optio
         clock_sleep_until_ns(clock_monotonic_ns() + options->look_ns);
     }
     doctor->throttled_after = throttled_periods();
+    doctor->has_load = processes_look(true, &doctor->after, NULL) == STATUS_OK;
     doctor->own_ms += own_cpu_ms();
-    doctor->has_load = processes_look(&doctor->after, NULL) == STATUS_OK;
 }
 
 static int severity_rank(const json_t *finding)

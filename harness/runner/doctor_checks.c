@@ -358,6 +358,8 @@ static void check_load(struct doctor *doctor, int64_t capacity_ms)
         text_append_format(
             &names, "; %.0f %% by processes that ended meanwhile or cannot be seen from here",
             share(others - seen, capacity_ms));
+    if (others < seen)
+        others = seen; /* the kernel counts a process finer than a processor */
     percent = others > 0 ? share(others, capacity_ms) : 0;
     if (percent < 5)
         doctor_pass(doctor, "other processes", "%.1f %% of all processor time while looking",

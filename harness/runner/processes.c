@@ -66,7 +66,7 @@ static void read_totals(struct processes *processes)
     free(line);
 }
 
-enum status processes_look(struct processes *ret, struct error *err)
+enum status processes_look(bool second, struct processes *ret, struct error *err)
 {
     char **names = machine_list("/proc", "");
     struct processes processes = {0};
@@ -80,12 +80,15 @@ enum status processes_look(struct processes *ret, struct error *err)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the list of processes");
     }
     processes.at_ns = clock_monotonic_ns();
-    read_totals(&processes);
+    if (!second)
+        read_totals(&processes);
     for (size_t i = 0; i < names_count; i++)
         if (names[i][0] >= '1' && names[i][0] <= '9' &&
             read_process(names[i], &processes.items[processes.count]))
             processes.count++;
     machine_list_free(names);
+    if (second)
+        read_totals(&processes);
     if (processes.busy_ms < 0) {
         processes_finish(&processes);
         return error_set(err, STATUS_UNAVAILABLE, "/proc/stat cannot be read (is /proc mounted?)");

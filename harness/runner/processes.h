@@ -27,8 +27,11 @@ struct processes {
     int64_t busy_ms, steal_ms, idle_ms; /* of all processors, since the boot; -1: not known */
 };
 
-/* NO_MEMORY; UNAVAILABLE without /proc. */
-enum status processes_look(struct processes *ret, struct error *err);
+/*
+ * The totals of a first look are read before the processes, those of a `second` one after them: what
+ * processes used between the two cannot be more than all together. NO_MEMORY; UNAVAILABLE without /proc.
+ */
+enum status processes_look(bool second, struct processes *ret, struct error *err);
 void processes_finish(struct processes *processes);
 
 /*
