@@ -4,6 +4,7 @@ trial's end."""
 import json
 import os
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -117,11 +118,32 @@ class Telemetry(CliTest):
     def estimate(self):
         return json.loads(self.query("SELECT body FROM estimate")[0][0])
 
+    def in_window(self, channel, trial):
+        ((begin, end),) = self.query("SELECT begin_ns, end_ns FROM phase WHERE trial = ? AND name = 'window'",
+                                     trial)
+        return [value for value, at in zip(self.values(channel, trial), self.values("device.time_ns", trial),
+                                           strict=True) if begin <= at <= end]
+
+    def wraps_in_window(self, trial):
+        values = self.in_window("device.energy_uj", trial)
+        return values != sorted(values)
+
     def test_energy_of_a_counter_that_wraps(self):
-        # A wrap each second, and more than a second of window: at least one lies in it.
+        # One wrap, at a time to come, and the next one as long after that as the machine has been up: a
+        # range that no pause of the machine comes near.
         self.FAST = self.FAST.replace("time: 30ms", "time: 1200ms")
-        call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_wraps_at=150000000")
-        self.assertEqual(call.status, 0, call.err)
+        later_ns = 2400000000
+        for _ in range(20):  # until it lies in a window
+            self.new_db()
+            begin_ns = time.monotonic_ns()
+            wraps_at = (begin_ns + later_ns) // 1000 * 150
+            call = self.run_synthetic(ASSAY_NULL=f"{NULL},power_mw=150000,energy_wraps_at={wraps_at}")
+            self.assertEqual(call.status, 0, call.err)
+            if any(self.wraps_in_window(trial) for trial in (1, 2)):
+                break
+            later_ns = time.monotonic_ns() - begin_ns - 800000000  # in the second one, if it goes as now
+        else:
+            self.fail("no wrap in a window")
         estimate = self.estimate()
         self.assertEqual(estimate["energy_source"], "device.energy_uj")
         device = [e for e in estimate["energy"] if e["part"] == "device"][0]
@@ -146,11 +168,15 @@ class Telemetry(CliTest):
         self.assertEqual(device["reason"], "the counter stood still")
 
     def test_what_happened_is_said_in_the_result(self):
-        self.FAST = self.FAST.replace("time: 30ms", "time: 300ms")
-        call = self.run_synthetic(
-            ASSAY_NULL=NULL + ",power_mw=1000,throttle=2,throttle_after=150ms,foreign=1,"
-            "clock_drop_khz=900000")
-        self.assertEqual(call.status, 0, call.err)
+        for after_ms in (150, 600, 2400, 9600):  # until it happens in a window of twice as long
+            self.new_db()
+            self.FAST = Telemetry.FAST.replace("time: 30ms", f"time: {2 * after_ms}ms")
+            call = self.run_synthetic(
+                ASSAY_NULL=f"{NULL},power_mw=1000,throttle=2,throttle_after={after_ms}ms,foreign=1,"
+                "clock_drop_khz=900000")
+            self.assertEqual(call.status, 0, call.err)
+            if any(len(set(self.in_window("device.clock_core_khz", trial))) == 2 for trial in (1, 2)):
+                break
         said = " ".join(self.estimate()["warnings"])
         for words in ("throttled at", "(thermal)", "between 900 and 1500 MHz",
                       "somebody else was on the device: pid 1, a declared stranger"):
