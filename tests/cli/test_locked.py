@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import ASSAY, CliTest, wait_until  # noqa: E402
 from test_import import ROW  # noqa: E402
 
 WAIT = "another process has been writing to this database for 1.0 s"
@@ -26,7 +26,7 @@ class Locked(CliTest):
     @contextlib.contextmanager
     def held(self, exclusively=False):
         """Another program writes; in SQLite's exclusive mode nobody can read meanwhile."""
-        with contextlib.closing(sqlite3.connect(self.db, isolation_level=None)) as db:
+        with contextlib.closing(sqlite3.connect(self.db, isolation_level=None, timeout=280)) as db:
             if exclusively:
                 db.execute("PRAGMA locking_mode=EXCLUSIVE")
             db.execute("BEGIN IMMEDIATE")
@@ -87,31 +87,34 @@ class Locked(CliTest):
             waiting = [self.start(*words, ASSAY_DB_WAIT="600") for words in
                        (self.run_words(), ("import", "a.json", "--db", self.db))]
         for process in waiting:
-            _, told = process.communicate(timeout=120)
+            _, told = process.communicate(timeout=280)
             self.assertEqual(process.returncode, 0, told)
         self.assertEqual(self.query("SELECT count(*) FROM campaign"), [(3,)])
         self.assert_kept(before)
 
     def test_held_while_a_campaign_runs(self):
         """It ends with what to do; what was finished is kept, and the rest follows."""
-        many = self.write("many.yaml", self.FAST.replace("name: fast", "name: many").replace(
-            "trials: 2", "trials: 40"))
-        words = ("run", "synthetic", "--device", "null:0", "--protocol", many, "--db", self.db)
-        process = self.start(*words)
-        while not self.query("SELECT count(*) FROM trial_end WHERE trial > 2")[0][0]:
-            self.assertIsNone(process.poll())
+        protocol = self.write("many.yaml", self.FAST.replace("trials: 2", "trials: 4"))
+        # Its second worker waits until the database is held.
+        worker = self.write("worker.sh", "#!/bin/sh\nmkdir first 2>/dev/null || while [ ! -e held ]; do\n"
+                            f"sleep 0.05; done\nexec '{ASSAY}' worker\n")
+        os.chmod(worker, 0o755)
+        process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db",
+                             self.db, ASSAY_WORKER=worker)
+        wait_until(lambda: self.query("SELECT count(*) FROM trial_end WHERE trial > 2")[0][0], process)
         with self.held():
-            _, told = process.communicate(timeout=120)
+            self.write("held", "")
+            _, told = process.communicate(timeout=280)
             self.assertEqual(process.returncode, 4, told)
             self.assertIn(WAIT, told)
             self.assertIn("go on with: assay run --resume", told)
         before = self.content()
         self.assert_kept(before)
-        call = self.assay("run", "--resume", "last", "--db", self.db)
+        call = self.assay("run", "--resume", "last", "--db", self.db, ASSAY_WORKER=worker)
         self.assertEqual(call.status, 0, call.err)
         self.assert_kept(before)
         self.assertEqual(self.query("SELECT count(DISTINCT sequence) FROM trial JOIN trial_end ON trial ="
-                                    " id WHERE campaign = 2 AND status = 'ok'"), [(40,)])
+                                    " id WHERE campaign = 2 AND status = 'ok'"), [(4,)])
 
 
 if __name__ == "__main__":

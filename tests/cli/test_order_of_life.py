@@ -9,11 +9,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest  # noqa: E402
+from assay_cli import ASSAY, CliTest, wait_until  # noqa: E402
 
 
 class Words(CliTest):
@@ -351,7 +350,12 @@ class Run(CliTest):
 
 
 class Interrupt(CliTest):
-    SLOW = CliTest.FAST.replace("trials: 2", "trials: 4").replace("time: 30ms", "time: 700ms")
+    def counted(self, sql):
+        """The number that this query gives, 0 while there is no database."""
+        try:
+            return self.query(sql)[0][0]
+        except sqlite3.OperationalError:
+            return 0
 
     def test_interrupt_and_resume(self):
         protocol = self.write("four.yaml", self.FAST.replace("trials: 2", "trials: 4"))
@@ -361,16 +365,9 @@ class Interrupt(CliTest):
         os.chmod(worker, 0o755)
         process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
                              "--db", self.db, ASSAY_WORKER=worker)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            time.sleep(0.05)
-            try:
-                if self.query("SELECT count(*) FROM trial_end")[0][0] >= 1:
-                    break
-            except Exception:  # not created yet
-                continue
+        wait_until(lambda: self.counted("SELECT count(*) FROM trial_end"), process)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=280)
         self.assertEqual(process.returncode, 130, err)
         self.assertIn("--resume", err)
         self.assert_sound()
@@ -430,7 +427,7 @@ class Interrupt(CliTest):
             self.assertIn("stopping", process.stderr.readline() + process.stderr.readline())
             rest = out.read()
             err = process.stderr.read()
-            self.assertEqual(process.wait(timeout=60), 130, err)
+            self.assertEqual(process.wait(timeout=280), 130, err)
         self.assertIn("wrong: ", first + rest)
         self.assertNotIn("VERIFIED", rest)
         return err
@@ -451,22 +448,19 @@ class Interrupt(CliTest):
         self.assertIn("not checked to the end", err)
 
     def test_resume_of_a_running_campaign_is_refused(self):
-        protocol = self.write("slow.yaml", self.SLOW)
-        process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
-                             "--db", self.db)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            time.sleep(0.05)
-            try:
-                if self.query("SELECT count(*) FROM trial")[0][0] >= 1:
-                    break
-            except Exception:
-                continue
-        call = self.assay("run", "--resume", "last", "--db", self.db)
+        # Its first worker waits until the second harness is done.
+        worker = self.write("worker.sh", "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.05; done\n"
+                            f"exec '{ASSAY}' worker\n")
+        os.chmod(worker, 0o755)
+        process = self.start("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db",
+                             self.db, ASSAY_WORKER=worker)
+        wait_until(lambda: self.counted("SELECT count(*) FROM trial"), process)
+        call = self.assay("run", "--resume", "last", "--db", self.db, ASSAY_WORKER=worker)
+        self.write("go", "")
         self.assertEqual(call.status, 4, call.err)
         self.assertIn(str(process.pid), call.err)
-        process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0)
+        _, err = process.communicate(timeout=280)
+        self.assertEqual(process.returncode, 0, err)
 
     def test_words_that_are_wrong(self):
         """Each is answered with what is near it; an option's value may look like anything."""
@@ -517,8 +511,8 @@ class Interrupt(CliTest):
     def test_two_harnesses_share_a_database(self):
         words = ("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db",
                  self.db, "--json")
-        for process in [self.start(*words), self.start(*words)]:
-            out, err = process.communicate(timeout=60)
+        for process in [self.start(*words, ASSAY_DB_WAIT="280") for _ in range(2)]:
+            out, err = process.communicate(timeout=280)
             self.assertEqual(process.returncode, 0, err)
             self.assertEqual(json.loads(out)["trials_ok"], 2)
         self.assert_sound()

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import termios
 import threading
+import time
 import unittest
 
 ASSAY = os.path.abspath(os.environ["ASSAY"])  # the executable, set by ctest; tests have folders of their own
@@ -45,6 +46,27 @@ def run_tests(argv=None):
     if not result.wasSuccessful() or result.testsRun == 0:
         sys.exit(1)
     sys.exit(77 if len(result.skipped) == result.testsRun else 0)
+
+
+def wait_until(condition, process=None):
+    """The first true value of the condition, which must come while the process runs. ctest ends what never does."""
+    while not (value := condition()):
+        if process and process.poll() is not None:
+            raise AssertionError(f"ended with {process.returncode} before what was waited for")
+        time.sleep(0.02)
+    return value
+
+
+def child_of(pid, word):
+    """Pid of a child whose last word is this one; 0: none. A list of children may lack some while others end."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        children = [int(child) for child in file.read().split()]
+    for child in children:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            with open(f"/proc/{child}/cmdline", encoding="utf-8", errors="replace") as file:
+                if file.read().split("\0")[-2:-1] == [word]:
+                    return child
+    return 0
 
 
 class Call:
