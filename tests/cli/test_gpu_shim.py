@@ -299,16 +299,21 @@ verify: {{{verify}}}
             self.assertIn({"cuda": "for sm_90", "hip": "for gfx942"}[BACKEND], message)
 
     def test_a_compiler_that_hangs_is_survived_and_named(self):
-        hangs = self.write("hangs.yaml", self.FAST.replace("trial_timeout: 200s", "trial_timeout: 10s")
-                           .replace("trials: 2", "trials: 1"))
-        call = self.assay("run", self.memory("triad"), "--device", BACKEND + ":0", "--protocol",
-                          hangs, "--db", self.db, timeout=280, ASSAY_SHIM_COMPILER_HANGS="1")
-        self.assertNotEqual(call.status, 0)
-        self.assert_sound()
-        ends = self.query("SELECT e.status, e.message FROM trial_end e")
-        self.assertEqual(len(ends), 1)
-        self.assertEqual(ends[0][0], "timeout")
-        for word in ("no word from the worker for 10 s", "was still compiling",
+        for limit in ("5", "100"):  # a busy machine may not come to the compiler in so short a time
+            hangs = self.write("hangs.yaml", self.FAST.replace("trial_timeout: 200s",
+                                                               f"trial_timeout: {limit}s")
+                               .replace("trials: 2", "trials: 1"))
+            self.new_db()
+            call = self.assay("run", self.memory("triad"), "--device", BACKEND + ":0", "--protocol",
+                              hangs, "--db", self.db, timeout=280, ASSAY_SHIM_COMPILER_HANGS="1")
+            self.assertNotEqual(call.status, 0)
+            self.assert_sound()
+            ends = self.query("SELECT e.status, e.message FROM trial_end e")
+            self.assertEqual(len(ends), 1)
+            self.assertEqual(ends[0][0], "timeout")
+            if "was still compiling" in ends[0][1]:
+                break
+        for word in (f"no word from the worker for {limit} s", "was still compiling",
                      {"cuda": "NVRTC 13.0", "hip": "HIPRTC 6.2"}[BACKEND],
                      {"cuda": "for sm_90", "hip": "for gfx942"}[BACKEND]):
             self.assertIn(word, ends[0][1])
