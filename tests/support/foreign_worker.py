@@ -2,7 +2,9 @@
 """A worker in another language, to show that the worker protocol does not depend on our code.
 
 FOREIGN_MODE chooses how it behaves: "good", or one of many ways to break the rules. FOREIGN_NS is
-what its samples take, so that a test can know what comes of them; its driver then has a version.
+what its samples take, or "launch_ns" for that of ASSAY_NULL, so that a test can know what comes of
+them; its driver then has a version, and its trials differ a little from each other, by their number
+in the file foreign.trials.
 """
 
 import ctypes
@@ -14,7 +16,10 @@ import sys
 import time
 
 MODE = os.environ.get("FOREIGN_MODE", "good")
-SAMPLE_NS = int(os.environ.get("FOREIGN_NS", "1000000"))
+SAMPLE_NS = os.environ.get("FOREIGN_NS", "1000000")
+if SAMPLE_NS == "launch_ns":
+    SAMPLE_NS = dict(part.split("=") for part in os.environ["ASSAY_NULL"].split(","))[SAMPLE_NS]
+SAMPLE_NS = int(SAMPLE_NS)
 KNOWN = "FOREIGN_NS" in os.environ
 WINDOW = 200 if KNOWN else 20
 DRIVER = {"status": "declared", "value": "1", "unit": None, "source": "foreign", "reason": None}
@@ -42,16 +47,28 @@ def end(status="ok", message=None, window_first=5, samples=5 + WINDOW):
         window_first=window_first, samples=samples)
 
 
+def level():
+    """What the samples of this trial take at least: seven levels in turn, 0.01 % apart."""
+    if not KNOWN:
+        return SAMPLE_NS
+    with open("foreign.trials", "ab") as file:
+        file.write(b".")
+        return SAMPLE_NS + (file.tell() - 1) % 7 * SAMPLE_NS // 10000
+
+
 def sample(first, count):
     say(type="samples", series="wall_ns", first=first,
-        values=[SAMPLE_NS + os.getpid() % 7 * SAMPLE_NS // 10000 + SAMPLE_NS // 1000 *
-                ((i * 7919) % 13) for i in range(first, first + count)])
+        values=[LEVEL_NS + SAMPLE_NS // 1000 * ((i * 7919) % 13)
+                for i in range(first, first + count)])
 
 
 def map_to_execute(path):
     """As a loader would."""
     with open(path, "rb") as file:
         return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+
+
+LEVEL_NS = level()
 
 
 def main():
