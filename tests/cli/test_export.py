@@ -81,15 +81,7 @@ def parse_openmetrics(text):
 class Export(CliTest):
     def setUp(self):
         super().setUp()
-        protocol = self.write("fast.yaml", self.FAST)
-        for _ in range(5):  # on a busy machine a trial may not settle, and then there is no rate
-            self.new_db()
-            call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", protocol,
-                              "--db", self.db)
-            self.assertEqual(call.status, 0, call.err)
-            self.row = self.assay("results", "--json", "--db", self.db).json()[0]
-            if self.row["rate"] is not None:
-                break
+        self.row = self.run_settled()
         self.id = self.row["id"]
         self.record = self.assay("show", self.id, "--json", "--db", self.db).json()
 

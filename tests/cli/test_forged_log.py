@@ -125,8 +125,8 @@ class ForgedLog(TamperTest):
         self.assertEqual((call.status, call.json()["comparisons"]), (0, 1), call.out)
         with forge.Forgery(path) as forgery:
             forgery.db.execute("UPDATE comparison SET body = replace(body, 'null:0', 'null:1'),"
-                               " verdict = 'faster'")
-            forgery.db.execute("UPDATE comparison SET body = json_set(body, '$.verdict', 'faster')")
+                               " verdict = iif(verdict = 'faster', 'slower', 'faster')")
+            forgery.db.execute("UPDATE comparison SET body = json_set(body, '$.verdict', verdict)")
             forgery.rewrite()
         self.assertIn(("comparison", "comparison", "1"), self.ours(path))
 
@@ -207,7 +207,7 @@ class ForgedLog(TamperTest):
             kinds = dict(db.execute("SELECT id, kind FROM comparison"))
         self.assertEqual(set(kinds.values()), {"ab", "gate", "compare", "calibration", "reproduce"})
         for table, number, change in [
-                ("estimate", 1, "verdict = 'drift'"), *(("comparison", n, c) for n in kinds for c in (
+                ("estimate", 1, "verdict = 'x'"), *(("comparison", n, c) for n in kinds for c in (
                     "verdict = 'x'", "kind = 'x'", "a = coalesce((SELECT max(id) FROM cell WHERE id <> a), 1)",
                     "b = coalesce((SELECT max(id) FROM cell WHERE id <> b), 1)"))]:
             with open(path, "wb") as file:

@@ -24,11 +24,11 @@ def blocks():
 class Views(CliTest):
     def setUp(self):
         super().setUp()
+        self.run_settled()
         once = self.write("once", "")
         call = self.run_synthetic("--json", ASSAY_NULL="launch_ns=200000,seed=1,fault=crash@5,"
                                   f"once={once}")
         self.assertEqual(call.status, 1, call.err)
-        self.run_synthetic()
         self.run_synthetic()
         self.rows = self.assay("results", "--json", "--db", self.db).json()
         self.records = [self.assay("show", row["id"], "--json", "--db", self.db).json()

@@ -35,8 +35,7 @@ class TamperTest(CliTest):
 
     def make_base(self):
         key = os.path.join(self.folder, "k.key")
-        call = self.run_synthetic("--nonce", "ask-17", ASSAY_KEY=key)
-        self.assertEqual(call.status, 0, call.err)
+        self.run_settled("--nonce", "ask-17", ASSAY_KEY=key)
         result = self.query("SELECT substr(uid, 1, 8) || '/1' FROM campaign")[0][0]
         call = self.assay("amend", result, "--reason", "the fan was loud", "--by", "me", "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
