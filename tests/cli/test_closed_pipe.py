@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, Call, CliTest  # noqa: E402
+from assay_cli import ASSAY, PATIENCE, Call, CliTest  # noqa: E402
 
 
 class ClosedPipe(CliTest):
@@ -14,7 +14,7 @@ class ClosedPipe(CliTest):
         """The call with a pipe as its standard output that nobody reads any more."""
         reader, writer = os.pipe()
         os.close(reader)
-        done = subprocess.run([ASSAY, *words], cwd=self.folder, timeout=120, text=True, check=False,
+        done = subprocess.run([ASSAY, *words], cwd=self.folder, timeout=PATIENCE, text=True, check=False,
                               stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.PIPE,
                               env=self.environment())
         os.close(writer)

@@ -29,7 +29,7 @@ convolution:
 
     def library(self):
         """A real device that has convolutions of a library, and what it says of each precision."""
-        call = self.assay("devices", "-v", "--json", timeout=200)
+        call = self.assay("devices", "-v", "--json")
         self.assertEqual(call.status, 0, call.err)
         for backend in call.json():
             for device in backend["devices"]:
@@ -43,7 +43,7 @@ convolution:
         path = self.write("small.yaml", self.CONVOLUTION)
         protocol = self.write("evidence.yaml", self.EVIDENCE)
         call = self.assay("run", path, "--device", device, "--protocol", protocol, "--db", self.db,
-                          *arguments, timeout=280)
+                          *arguments)
         self.assertEqual(call.status, 0, call.err)
         self.assert_sound()
         return call

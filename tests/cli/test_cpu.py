@@ -38,7 +38,7 @@ memory_bound: {kernel: triad, elements: 100003}
         self.assertEqual(bound, free)
         self.assertEqual(len(set(processors.split())), bound)
         call = self.assay("run", self.write("small.yaml", self.SMALL), "--device", "cpu",
-                          "--protocol", self.fast(), "--db", self.db, "--json", timeout=280,
+                          "--protocol", self.fast(), "--db", self.db, "--json",
                           OMP_PROC_BIND="close", OMP_PLACES="cores")
         self.assertEqual(call.status, 0, call.err)
         shown = self.assay("show", "last/1", "--db", self.db, "--json").json()
@@ -47,7 +47,7 @@ memory_bound: {kernel: triad, elements: 100003}
 
     def test_memory(self):
         call = self.assay("run", self.write("small.yaml", self.SMALL), "--device", "cpu",
-                          "--protocol", self.fast(), "--db", self.db, "--json", timeout=280)
+                          "--protocol", self.fast(), "--db", self.db, "--json")
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(call.json()["trials_ok"], 2)
         self.assert_sound()

@@ -69,7 +69,7 @@ convolution:
                 self.assertRegex(library["version"] or "", r"\d", library["name"])
         # A plain run leaves a simulated device out.
         call = self.assay("run", self.memory("copy"), "--protocol", self.fast(), "--db", self.db,
-                          "--json", timeout=280)
+                          "--json")
         specs = self.query("SELECT DISTINCT device_spec FROM cell")
         self.assertNotIn((BACKEND + ":0",), specs, call.err)
 
@@ -79,7 +79,7 @@ convolution:
                           self.memory("transpose", "rows: 65, columns: 97"),
                           self.write("product.yaml", self.PRODUCT), "gpt2_tiny_training_step",
                           "gpt2_tiny_batched_inference", "--device", BACKEND + ":0", "--protocol",
-                          self.fast(), "--db", self.db, "--json", timeout=500)
+                          self.fast(), "--db", self.db, "--json")
         self.assertEqual(call.status, 0, call.err)
         self.assert_sound()
         ended = dict(self.query("SELECT c.workload_name || ' ' || c.precision, group_concat("
@@ -131,8 +131,7 @@ verify: {{{verify}}}
 
     def run_attention(self, *workloads, **changes):
         call = self.assay("run", *workloads, "--precision", "bf16", "--arm", "vendor", "--device",
-                          BACKEND + ":0", "--protocol", self.fast(), "--db", self.db, "--json",
-                          timeout=500, **changes)
+                          BACKEND + ":0", "--protocol", self.fast(), "--db", self.db, "--json", **changes)
         self.assertEqual(call.status, 0, call.err)
         return {name: json.loads(facts)["attention"] for name, facts in self.query(
             "SELECT c.workload_name, e.facts FROM trial_end e JOIN trial t ON t.id = e.trial"
@@ -164,7 +163,7 @@ verify: {{{verify}}}
                 text = file.read().replace("[bf16]", f"[{precision}]")
             self.write(os.path.basename(path), text)
         call = self.assay("run", training, prefill, "--arm", "vendor", "--device", BACKEND + ":0",
-                          "--protocol", self.fast(), "--db", self.db, timeout=500)
+                          "--protocol", self.fast(), "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
         shown = [self.assay("show", f"last/{i}", "--db", self.db).out for i in (1, 2)]
         words = [" ".join(page.split()) for page in shown]
@@ -196,7 +195,7 @@ verify: {{{verify}}}
         protocol = self.write("evidence.yaml", self.EVIDENCE)
         path = self.write("product.yaml", declaration or self.PRODUCT)
         return self.assay(command, path, "--device", BACKEND + ":0", "--protocol", protocol, "--db",
-                          self.db, *arguments, timeout=280, **changes)
+                          self.db, *arguments, **changes)
 
     def chosen(self, kind="gemm"):
         """By cell, the algorithms that were chosen for it, and those that its trials tell of."""
@@ -226,7 +225,7 @@ verify: {{{verify}}}
                 self.assertEqual([product["algorithm"]], chosen[cell])
                 self.assertGreater(product["tried"], 2)
         # The record's own choice, where the library offers it no more.
-        again = self.assay("reproduce", "last/1", "--db", self.db, timeout=280,
+        again = self.assay("reproduce", "last/1", "--db", self.db,
                            ASSAY_SHIM_ALGORITHMS="1000,1000")
         self.assertNotEqual(again.status, 0)
         messages = self.query("SELECT e.message FROM trial_end e WHERE e.status != 'ok'")
@@ -251,7 +250,7 @@ verify: {{{verify}}}
                 self.assertEqual((product["algorithms"], product["tried"]), (4, 4))
         shown = self.assay("show", "last/1", "--db", self.db)
         self.assertIn("IMPLICIT_GEMM, CUDNN_FMA_MATH", " ".join(shown.out.split()))
-        again = self.assay("reproduce", "last/1", "--db", self.db, timeout=280,
+        again = self.assay("reproduce", "last/1", "--db", self.db,
                            ASSAY_SHIM_ALGORITHMS="1000,1000")
         self.assertNotEqual(again.status, 0)
         messages = self.query("SELECT e.message FROM trial_end e WHERE e.status != 'ok'")
@@ -285,7 +284,7 @@ verify: {{{verify}}}
 
     def test_a_compiler_that_aborts_is_survived(self):
         call = self.assay("run", self.memory("triad"), "--device", BACKEND + ":0", "--protocol",
-                          self.fast(), "--db", self.db, timeout=280, ASSAY_SHIM_COMPILER_ABORTS="1")
+                          self.fast(), "--db", self.db, ASSAY_SHIM_COMPILER_ABORTS="1")
         self.assertNotEqual(call.status, 0)
         self.assert_sound()
         ends = self.query("SELECT e.status, e.message FROM trial_end e")
@@ -305,7 +304,7 @@ verify: {{{verify}}}
                                .replace("trials: 2", "trials: 1"))
             self.new_db()
             call = self.assay("run", self.memory("triad"), "--device", BACKEND + ":0", "--protocol",
-                              hangs, "--db", self.db, timeout=280, ASSAY_SHIM_COMPILER_HANGS="1")
+                              hangs, "--db", self.db, ASSAY_SHIM_COMPILER_HANGS="1")
             self.assertNotEqual(call.status, 0)
             self.assert_sound()
             ends = self.query("SELECT e.status, e.message FROM trial_end e")

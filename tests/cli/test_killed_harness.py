@@ -8,7 +8,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import PATIENCE, CliTest  # noqa: E402
 
 KILLS = int(os.environ.get("ASSAY_TEST_KILLS", "50"))
 
@@ -78,7 +78,7 @@ class KilledHarness(CliTest):
     def assert_sound_after_kill(self):
         # Reading may have to recover the log first, which needs write access.
         import sqlite3
-        connection = sqlite3.connect(self.db, timeout=30)
+        connection = sqlite3.connect(self.db, timeout=PATIENCE)
         try:
             self.assertEqual(connection.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
             self.assertEqual(connection.execute("PRAGMA foreign_key_check").fetchall(), [])

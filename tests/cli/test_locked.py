@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest, wait_until  # noqa: E402
+from assay_cli import ASSAY, PATIENCE, CliTest, wait_until  # noqa: E402
 from test_import import ROW  # noqa: E402
 
 WAIT = "another process has been writing to this database for 1.0 s"
@@ -26,7 +26,7 @@ class Locked(CliTest):
     @contextlib.contextmanager
     def held(self, exclusively=False):
         """Another program writes; in SQLite's exclusive mode nobody can read meanwhile."""
-        with contextlib.closing(sqlite3.connect(self.db, isolation_level=None, timeout=280)) as db:
+        with contextlib.closing(sqlite3.connect(self.db, isolation_level=None, timeout=PATIENCE)) as db:
             if exclusively:
                 db.execute("PRAGMA locking_mode=EXCLUSIVE")
             db.execute("BEGIN IMMEDIATE")
@@ -87,7 +87,7 @@ class Locked(CliTest):
             waiting = [self.start(*words, ASSAY_DB_WAIT="600") for words in
                        (self.run_words(), ("import", "a.json", "--db", self.db))]
         for process in waiting:
-            _, told = process.communicate(timeout=280)
+            _, told = process.communicate(timeout=PATIENCE)
             self.assertEqual(process.returncode, 0, told)
         self.assertEqual(self.query("SELECT count(*) FROM campaign"), [(3,)])
         self.assert_kept(before)
@@ -104,7 +104,7 @@ class Locked(CliTest):
         wait_until(lambda: self.query("SELECT count(*) FROM trial_end WHERE trial > 2")[0][0], process)
         with self.held():
             self.write("held", "")
-            _, told = process.communicate(timeout=280)
+            _, told = process.communicate(timeout=PATIENCE)
             self.assertEqual(process.returncode, 4, told)
             self.assertIn(WAIT, told)
             self.assertIn("go on with: assay run --resume", told)

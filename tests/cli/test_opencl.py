@@ -36,7 +36,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
             self.skipTest("no OpenCL device here")
         call = self.assay("run", "gpt2_tiny_training_step", "gpt2_tiny_batched_inference",
                           "--batch", "4", "--emulate", "--device", device, "--protocol",
-                          self.fast(), "--db", self.db, "--json", timeout=280)
+                          self.fast(), "--db", self.db, "--json")
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(call.json()["trials_ok"], 2 * (3 + 4))
         self.assert_sound()
@@ -70,7 +70,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
             self.skipTest("no OpenCL device here")
         triad = self.write("triad.yaml", self.SMALL.format(name="small-triad", kernel="triad"))
         call = self.assay("run", triad, "gpt2_tiny_training_step", "--device", device,
-                          "--precision", "fp32", "--protocol", self.fast(), "--db", self.db, "--json", timeout=280)
+                          "--precision", "fp32", "--protocol", self.fast(), "--db", self.db, "--json")
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(call.json()["trials_ok"], 4)
         self.assert_sound()
@@ -129,7 +129,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         gelu = self.write("gelu.yaml", self.SMALL.format(name="small-gelu", kernel="gelu"))
         call = self.assay("ab", gelu, "--device", device, "--a", "env:ASSAY_ARM=a", "--b",
                           "env:ASSAY_ARM=b", "--pairs", "5", "--protocol", self.fast(), "--db",
-                          self.db, "--json", timeout=280)
+                          self.db, "--json")
         self.assertIn(call.status, (0, 1, 3), call.err)
         self.assertEqual(self.query("SELECT count(*), count(DISTINCT content) FROM choice"),
                          [(2, 1)])
@@ -143,7 +143,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
             self.skipTest("no OpenCL device here")
         triad = self.write("copy.yaml", self.SMALL.format(name="small-copy", kernel="copy"))
         call = self.assay("run", triad, "--device", device, "--protocol", self.fast(), "--db",
-                          self.db, timeout=280)
+                          self.db)
         self.assertEqual(call.status, 0, call.err)
         judged = self.assay("compare", "last/1", "last/1", "--json", "--db", self.db).json()
         fields = judged["comparability"]["fields"]

@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest, wait_until  # noqa: E402
+from assay_cli import ASSAY, PATIENCE, CliTest, wait_until  # noqa: E402
 
 
 class Words(CliTest):
@@ -367,7 +367,7 @@ class Interrupt(CliTest):
                              "--db", self.db, ASSAY_WORKER=worker)
         wait_until(lambda: self.counted("SELECT count(*) FROM trial_end"), process)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=280)
+        out, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 130, err)
         self.assertIn("--resume", err)
         self.assert_sound()
@@ -427,7 +427,7 @@ class Interrupt(CliTest):
             self.assertIn("stopping", process.stderr.readline() + process.stderr.readline())
             rest = out.read()
             err = process.stderr.read()
-            self.assertEqual(process.wait(timeout=280), 130, err)
+            self.assertEqual(process.wait(timeout=PATIENCE), 130, err)
         self.assertIn("wrong: ", first + rest)
         self.assertNotIn("VERIFIED", rest)
         return err
@@ -459,7 +459,7 @@ class Interrupt(CliTest):
         self.write("go", "")
         self.assertEqual(call.status, 4, call.err)
         self.assertIn(str(process.pid), call.err)
-        _, err = process.communicate(timeout=280)
+        _, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 0, err)
 
     def test_words_that_are_wrong(self):
@@ -512,7 +512,7 @@ class Interrupt(CliTest):
         words = ("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db",
                  self.db, "--json")
         for process in [self.start(*words, ASSAY_DB_WAIT="280") for _ in range(2)]:
-            out, err = process.communicate(timeout=280)
+            out, err = process.communicate(timeout=PATIENCE)
             self.assertEqual(process.returncode, 0, err)
             self.assertEqual(json.loads(out)["trials_ok"], 2)
         self.assert_sound()

@@ -27,7 +27,7 @@ matmul:
 
     def devices(self):
         """Each real device with its precisions by name, as `devices -v --json` tells them."""
-        call = self.assay("devices", "-v", "--json", timeout=200)
+        call = self.assay("devices", "-v", "--json")
         self.assertEqual(call.status, 0, call.err)
         return {device["spec"]: {entry["precision"]: entry for entry in device["precisions"]}
                 for backend in call.json() for device in backend["devices"]
@@ -41,7 +41,7 @@ matmul:
     def run_small(self, *arguments):
         self.product = self.write("small.yaml", self.PRODUCT)
         return self.assay("run", self.product, "--protocol", self.fast(), "--db", self.db,
-                          "--json", *arguments, timeout=280)
+                          "--json", *arguments)
 
     def test_devices(self):
         for device, precisions in self.devices().items():
@@ -53,7 +53,7 @@ matmul:
                     self.assertTrue(entry[arm]["method"])
             self.assertEqual(precisions["fp32"]["portable"]["support"], "native")
             self.assertEqual(precisions["bf16"]["portable"]["support"], "emulated")
-        shown = self.assay("devices", "-v", timeout=200).out
+        shown = self.assay("devices", "-v").out
         self.assertIn("precision  vendor    portable", shown)
         self.assertIn("precision  vendor    how the library", shown)
         self.assertIn("sha256", shown)
@@ -140,8 +140,7 @@ matmul:
         library = os.environ.get("ASSAY_CLBLAST_CRASH")
         if not library:
             self.skipTest("the OpenCL loader was not there to build the stand-in")
-        call = self.assay("devices", "opencl", "-v", "--json", "--lib", "clblast=" + library,
-                          timeout=200)
+        call = self.assay("devices", "opencl", "-v", "--json", "--lib", "clblast=" + library)
         self.assertEqual(call.status, 0, call.err)
         devices = call.json()[0]["devices"]
         if not devices:
@@ -155,7 +154,7 @@ matmul:
         path = self.write("small.yaml", self.PRODUCT)
         call = self.assay("run", path, "--device", devices[0]["spec"], "--precision", "fp32",
                           "--arm", "vendor", "--protocol", self.fast(), "--db", self.db, "--lib",
-                          "clblast=" + library, timeout=280)
+                          "clblast=" + library)
         self.assertEqual(call.status, 1)
         self.assertIn("signal 6", call.err)
         self.assert_sound()

@@ -50,8 +50,7 @@ class Stack(CliTest):
     def switched(self, victim, substitute, *words, **environment):
         worker = self.script("switch.sh", SWITCH)
         call = self.assay("run", *words, "--protocol", self.fast(), "--db", self.db, "--json",
-                          ASSAY_WORKER=worker, ASSAY=ASSAY, VICTIM=victim, SUBSTITUTE=substitute,
-                          timeout=280, **environment)
+                          ASSAY_WORKER=worker, ASSAY=ASSAY, VICTIM=victim, SUBSTITUTE=substitute, **environment)
         self.assertEqual(call.status, 0, call.err)
         return self.assay("show", call.json()["results"][0]["id"], "--db", self.db, "--json").json()
 
@@ -107,7 +106,7 @@ class Stack(CliTest):
     def test_the_parts_of_the_compiler(self):
         cc = self.compiler()
         call = self.assay("run", self.write("small.yaml", SMALL), "--device", "cpu", "--protocol",
-                          self.fast(), "--db", self.db, timeout=280, **self.small(ASSAY_CC=cc))
+                          self.fast(), "--db", self.db, **self.small(ASSAY_CC=cc))
         self.assertEqual(call.status, 0, call.err)
         rows = self.query("SELECT DISTINCT at, path, size, sha256, version FROM libraries"
                           " WHERE kind = 'compiler'")

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest, child_of, run_tests, wait_until  # noqa: E402
+from assay_cli import ASSAY, PATIENCE, CliTest, child_of, run_tests, wait_until  # noqa: E402
 
 
 class Surroundings(CliTest):
@@ -24,7 +24,7 @@ class Surroundings(CliTest):
                                 stdout=subprocess.DEVNULL, **options)
 
     def finish(self, process):
-        err = process.communicate(timeout=280)[1]
+        err = process.communicate(timeout=PATIENCE)[1]
         return process.returncode, err
 
     def test_a_limit_on_the_size_of_files(self):
@@ -67,7 +67,7 @@ class Surroundings(CliTest):
         for _ in range(2):
             process.send_signal(signal.SIGHUP)
             time.sleep(0.02)
-        _, err = process.communicate(timeout=280)
+        _, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 130, err)
         # Not thrown away: the trial has its end.
         self.assertEqual(self.query("SELECT status FROM trial_end"), [("interrupted",)])

@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, child_of, wait_until  # noqa: E402
+from assay_cli import PATIENCE, CliTest, child_of, wait_until  # noqa: E402
 
 # Faults of the null backend, and the status that the trial must end with.
 FAULTS = {
@@ -84,7 +84,7 @@ class TrialFaults(CliTest):
                              self.db, "--json", ASSAY_NULL=f"launch_ns=200000,fault=hang@5,once={once}")
         wait_until(lambda: not os.path.exists(once), process)
         os.kill(wait_until(lambda: child_of(process.pid, "worker"), process), signal.SIGKILL)
-        _, err = process.communicate(timeout=280)
+        _, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 1, err)
         rows = self.query("SELECT e.status, e.message FROM trial_end e ORDER BY trial")
         self.assertEqual([row[0] for row in rows], ["crashed", "ok"])

@@ -79,7 +79,7 @@ static void test_writers_take_turns(void **state)
         children[i] = fork();
         assert_true(children[i] >= 0);
         if (children[i] == 0) {
-            alarm(100);
+            alarm(500); /* before ctest ends the test, and not them */
             _exit(i < WRITERS ? writer(fixture->path, (unsigned)i * 10000) : reader(fixture->path));
         }
     }

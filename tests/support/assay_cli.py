@@ -19,6 +19,7 @@ import time
 import unittest
 
 ASSAY = os.path.abspath(os.environ["ASSAY"])  # the executable, set by ctest; tests have folders of their own
+PATIENCE = 1500  # seconds for what only a defect makes hang; ctest's are a little more
 
 
 @functools.cache
@@ -99,7 +100,7 @@ class CliTest(unittest.TestCase):
         environment.update(changes)
         return environment
 
-    def assay(self, *words, timeout=120, input=None, **environment):
+    def assay(self, *words, timeout=PATIENCE, input=None, **environment):
         done = subprocess.run([ASSAY, *words], cwd=self.folder, timeout=timeout,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               env=self.environment(**environment), check=False)
@@ -170,7 +171,7 @@ class CliTest(unittest.TestCase):
 
     def query(self, sql, *parameters):
         with contextlib.closing(sqlite3.connect(f"file:{self.db}?mode=ro", uri=True,
-                                                timeout=30)) as connection:
+                                                timeout=PATIENCE)) as connection:
             return connection.execute(sql, parameters).fetchall()
 
     def assert_worked_out_again(self, number):

@@ -26,7 +26,7 @@ fi
 profile=$(mktemp -d "${TMPDIR:-/tmp}/assay_chromium_XXXXXX") || exit 1
 trap 'rm -rf "$profile"' EXIT
 run() {
-    HOME=$profile timeout 100 "$browser" --headless --no-sandbox --disable-gpu \
+    HOME=$profile timeout 900 "$browser" --headless --no-sandbox --disable-gpu \
         --disable-dev-shm-usage --no-first-run --user-data-dir="$profile/data" --hide-scrollbars \
         --window-size=1280,2400 "$@" "file://$page"
 }

@@ -42,7 +42,7 @@ set_target_properties(fixture_libcuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda S
     C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/nothing)
 if(NOT ASSAY_SANITIZE) # what the library and its compiler leak is not ours to look for
     assay_add_test(NAME test_cudnn_graph SOURCES unit/test_cudnn_graph.c
-        LIBS assay_backends ${CMAKE_DL_LIBS} LABELS unit TIMEOUT 300
+        LIBS assay_backends ${CMAKE_DL_LIBS} LABELS unit COST 300
         ENVIRONMENT LD_LIBRARY_PATH=$<TARGET_FILE_DIR:fixture_libcuda>)
     add_dependencies(test_cudnn_graph fixture_libcuda)
 endif()

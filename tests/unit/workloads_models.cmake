@@ -1,17 +1,17 @@
 assay_add_test(NAME test_model_gpt2 SOURCES unit/test_model_gpt2.c LIBS assay_workloads
     LABELS unit)
 assay_add_test(NAME test_model_device SOURCES unit/test_model_device.c
-    LIBS assay_workload_fixture LABELS unit TIMEOUT 300)
+    LIBS assay_workload_fixture LABELS unit COST 300)
 assay_add_test(NAME test_data_tokens SOURCES unit/test_data_tokens.c LIBS assay_workloads
     LABELS unit)
 assay_add_test(NAME test_model_workloads SOURCES unit/test_model_workloads.c
-    LIBS assay_workload_fixture LABELS unit TIMEOUT 300)
+    LIBS assay_workload_fixture LABELS unit COST 300)
 assay_add_test(NAME test_model_golden SOURCES unit/test_model_golden.c LIBS assay_workloads
     LABELS unit)
 assay_add_test(NAME test_model_precision SOURCES unit/test_model_precision.c
-    LIBS assay_workload_fixture LABELS unit TIMEOUT 300)
+    LIBS assay_workload_fixture LABELS unit COST 300)
 assay_add_test(NAME test_model_int8 SOURCES unit/test_model_int8.c
-    LIBS assay_workload_fixture LABELS unit TIMEOUT 300)
+    LIBS assay_workload_fixture LABELS unit COST 300)
 assay_same_kernels(models test_model_device test_model_workloads test_model_precision
     test_model_int8)
 
