@@ -7,8 +7,8 @@
 
 #include <sodium.h>
 
-#include "harness/core/canonical.h"
 #include "results/ledger.h"
+#include "results/ledger_json.h"
 
 /*
  * Columns that may have to be withheld from somebody who is given a part of the database, and
@@ -155,48 +155,7 @@ static int form_of_leaf(const struct ledger_leaf_maker *maker, int64_t leaf)
 static const char no_origin[] = "the ledger has no origin";
 static const char no_form[] = "the form of the ledger's leaves cannot be read";
 
-static char *put_integer(char *end, int64_t value)
-{
-    static const char pairs[] =
-        "00010203040506070809101112131415161718192021222324252627282930313233"
-        "34353637383940414243444546474849505152535455565758596061626364656667"
-        "6869707172737475767778798081828384858687888990919293949596979899";
-    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-
-    for (; rest > 9; rest /= 100)
-        memcpy(end -= 2, pairs + 2 * (rest % 100), 2);
-    if (rest > 0 || value == 0)
-        *--end = (char)('0' + rest);
-    if (value < 0)
-        *--end = '-';
-    return end;
-}
-
-static void append_integer(struct text *out, int64_t value)
-{
-    char digits[24], *const end = digits + sizeof(digits);
-    const char *begin = put_integer(end, value);
-
-    text_append_bytes(out, begin, (size_t)(end - begin));
-}
-
-static void append_bytes_value(struct text *out, const void *bytes, int length)
-{
-    const struct digest digest = digest_bytes(bytes ? bytes : "", bytes ? (size_t)length : 0);
-    char hex[DIGEST_HEX_SIZE];
-
-    text_append(out, "{\"bytes\":");
-    append_integer(out, length);
-    text_append(out, ",\"sha256\":\"");
-    text_append_bytes(out, digest_hex(&digest, hex), 2 * DIGEST_SIZE);
-    text_append(out, "\"}");
-}
-
-/*
- * Of a function's argument or a statement's column. The latter is safe on a connection of one
- * thread: no other can change the value (sqlite.org/c3ref/value.html).
- */
-static struct ledger_leaf_value value_of(sqlite3_value *argument)
+struct ledger_leaf_value ledger_leaf_value_of(sqlite3_value *argument)
 {
     struct ledger_leaf_value value = {.type = sqlite3_value_type(argument)};
 
@@ -212,45 +171,26 @@ static struct ledger_leaf_value value_of(sqlite3_value *argument)
     return value;
 }
 
-static void append_real(struct text *out, double real)
-{
-    static const char digits[] = "0123456789abcdef";
-    char member[] = "{\"ieee754\":\"0123456789abcdef\"}", *at = member + sizeof(member) - 3;
-    uint64_t bits;
+/* What one row of much text has taken is not kept for the next. */
+#define KEPT_MAX 65536
 
-    memcpy(&bits, &real, sizeof(bits));
-    for (int i = 0; i < 16; i++, bits >>= 4)
-        *--at = digits[bits & 15];
-    text_append_bytes(out, member, sizeof(member) - 1);
-}
-
-static void append_value(struct text *out, const struct ledger_leaf_value *value)
+static void begin_text(struct text *text)
 {
-    switch (value->type) {
-    case SQLITE_INTEGER:
-        append_integer(out, value->integer);
-        return;
-    case SQLITE_FLOAT:
-        append_real(out, value->real);
-        return;
+    if (text->capacity > KEPT_MAX) {
+        text_finish(text);
+        text_init(text);
     }
-    if (!value->bytes && value->length > 0)
-        out->failed = true;
-    else if (value->type == SQLITE_TEXT)
-        canonical_append_string(out, value->bytes ? value->bytes : "", (size_t)value->length);
-    else
-        append_bytes_value(out, value->bytes, value->length);
+    text_clear(text);
 }
 
 static struct digest salt_of(const struct ledger_leaf_maker *maker, int64_t leaf,
                              const char *column)
 {
     struct digest_state inner = maker->inner, outer = maker->outer;
-    char digits[24], *const end = digits + sizeof(digits);
-    const char *begin = put_integer(end, leaf);
+    char digits[LEDGER_JSON_INTEGER_MAX];
     struct digest digest;
 
-    digest_update(&inner, begin, (size_t)(end - begin));
+    digest_update(&inner, digits, (size_t)(ledger_json_put_integer(digits, leaf) - digits));
     digest_update(&inner, "/", 1);
     digest_update(&inner, column, strlen(column));
     digest = digest_final(&inner);
@@ -267,8 +207,8 @@ static bool append_commitment(struct ledger_leaf_maker *maker, sqlite3 *db, int6
 
     if (!maker->has_secret && !load_secret(db, maker))
         return false;
-    text_clear(&maker->value);
-    append_value(&maker->value, value);
+    begin_text(&maker->value);
+    ledger_json_append(&maker->value, value);
     if (!text_ok(&maker->value)) {
         maker->json.failed = true;
         return true;
@@ -282,18 +222,6 @@ static bool append_commitment(struct ledger_leaf_maker *maker, sqlite3 *db, int6
     text_append_bytes(&maker->json, digest_hex(&digest, hex), 2 * DIGEST_SIZE);
     text_append(&maker->json, "\"}");
     return true;
-}
-
-/* What one row of much text has taken is not kept for the next. */
-#define KEPT_MAX 65536
-
-static void begin_text(struct text *text)
-{
-    if (text->capacity > KEPT_MAX) {
-        text_finish(text);
-        text_init(text);
-    }
-    text_clear(text);
 }
 
 /* The leaf's data in maker->json; false when the call has been answered with an error. */
@@ -314,11 +242,10 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
     }
     form = form_of_leaf(maker, leaf);
     begin_text(&maker->json);
-    begin_text(&maker->value);
     text_append(&maker->json, "{\"row\":{");
     for (int i = 2; i + 1 < count && table; i += 2) {
         const char *column = (const char *)sqlite3_value_text(values[i]);
-        const struct ledger_leaf_value value = value_of(values[i + 1]);
+        const struct ledger_leaf_value value = ledger_leaf_value_of(values[i + 1]);
 
         if (!column || value.type == SQLITE_NULL)
             continue;
@@ -327,7 +254,7 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
         text_append(&maker->json, "\":");
         first = false;
         if (form < form_of_column(committed_from, table, column)) {
-            append_value(&maker->json, &value);
+            ledger_json_append(&maker->json, &value);
         } else if (!append_commitment(maker, sqlite3_context_db_handle(context), leaf, column,
                                       &value)) {
             sqlite3_result_error(context, no_origin, -1);
@@ -337,7 +264,7 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
     text_append(&maker->json, "},\"table\":\"");
     text_append(&maker->json, table ? table : "");
     text_append(&maker->json, "\"}");
-    if (text_ok(&maker->json) && text_ok(&maker->value) && table)
+    if (text_ok(&maker->json) && table)
         return true;
     sqlite3_result_error_nomem(context);
     return false;
@@ -406,6 +333,22 @@ void ledger_leaf_maker_destroy(struct ledger_leaf_maker *maker)
         destroy_maker(maker);
 }
 
+/* Bytes that may be read behind a text, and be written over behind its copy. */
+#define PADDING 16
+
+static char *padded(const char *format, const char *name)
+{
+    struct text text;
+    char *room;
+
+    text_init(&text);
+    text_append_format(&text, format, name);
+    room = text_reserve(&text, PADDING);
+    if (room)
+        memset(room, 0, PADDING);
+    return text_steal(&text);
+}
+
 enum status ledger_leaf_shape_init(struct ledger_leaf_shape *shape, sqlite3 *db, const char *table,
                                    struct text *columns, struct error *err)
 {
@@ -416,7 +359,9 @@ enum status ledger_leaf_shape_init(struct ledger_leaf_shape *shape, sqlite3 *db,
         db, "SELECT name FROM pragma_table_info(?1) ORDER BY name COLLATE BINARY", -1, &select,
         NULL);
 
-    *shape = (struct ledger_leaf_shape){.end = text_format("},\"table\":\"%s\"}", table)};
+    *shape = (struct ledger_leaf_shape){.end = padded("},\"table\":\"%s\"}", table)};
+    shape->end_length = shape->end ? strlen(shape->end) : 0;
+    shape->room = shape->end_length + PADDING;
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_text(select, 1, table, -1, SQLITE_STATIC);
     while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
@@ -425,8 +370,9 @@ enum status ledger_leaf_shape_init(struct ledger_leaf_shape *shape, sqlite3 *db,
 
         if (!name || shape->count == LEDGER_LEAF_COLUMNS_MAX)
             break;
-        column->member = text_format(",\"%s\":", name);
+        column->member = padded(",\"%s\":", name);
         column->member_length = column->member ? strlen(column->member) : 0;
+        shape->room += column->member_length + LEDGER_JSON_INTEGER_MAX;
         column->name = strdup(name);
         column->form = form_of_column(committed_from, table, name);
         shape->count++;
@@ -455,7 +401,19 @@ void ledger_leaf_read(const struct ledger_leaf_shape *shape, sqlite3_stmt *row,
                       struct ledger_leaf_value *ret)
 {
     for (int i = 0; i < shape->count; i++)
-        ret[i] = value_of(sqlite3_column_value(row, i));
+        ret[i] = ledger_leaf_value_of(sqlite3_column_value(row, i));
+}
+
+/* Copies more than asked for: `bytes` has PADDING behind them, and there is as much room. */
+static char *put_padded(char *at, const char *bytes, size_t length)
+{
+    size_t done = 0;
+
+    do {
+        memcpy(at + done, bytes + done, PADDING);
+        done += PADDING;
+    } while (done < length);
+    return at + length;
 }
 
 const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
@@ -464,28 +422,36 @@ const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
 {
     struct text *json = &maker->json;
     bool first = true;
+    char *at;
     int form;
 
     if (!maker->has_form && !load_form(db, maker))
         return no_form;
     form = form_of_leaf(maker, leaf);
     begin_text(json);
-    begin_text(&maker->value);
     text_append_bytes(json, "\0{\"row\":{", 9); /* a leaf is hashed behind a byte 0 */
-    for (int i = 0; i < shape->count; i++) {
+    at = text_reserve(json, shape->room);
+    for (int i = 0; i < shape->count && at; i++) {
         const struct ledger_leaf_column *column = &shape->columns[i];
 
         if (values[i].type == SQLITE_NULL)
             continue;
-        text_append_bytes(json, column->member + first, column->member_length - first);
+        at = put_padded(at, column->member + first, column->member_length - first);
         first = false;
+        if (values[i].type == SQLITE_INTEGER && form < column->form) {
+            at = ledger_json_put_integer(at, values[i].integer);
+            continue;
+        }
+        text_extend_to(json, at);
         if (form < column->form)
-            append_value(json, &values[i]);
+            ledger_json_append(json, &values[i]);
         else if (!append_commitment(maker, db, leaf, column->name, &values[i]))
             return no_origin;
+        at = text_reserve(json, shape->room);
     }
-    text_append(json, shape->end);
-    if (!text_ok(json) || !text_ok(&maker->value))
+    if (at)
+        text_extend_to(json, put_padded(at, shape->end, shape->end_length));
+    if (!text_ok(json))
         return "out of memory";
     *ret = digest_bytes(json->data, json->length);
     return NULL;

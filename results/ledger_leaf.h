@@ -35,7 +35,7 @@ bool ledger_is_outside(const char *table);
 #define LEDGER_LEAF_COLUMNS_MAX 64
 
 struct ledger_leaf_column {
-    char *name, *member; /* heap; member: `,"NAME":` */
+    char *name, *member; /* heap; member: `,"NAME":`, with some zeros behind it */
     size_t member_length;
     int form; /* of the leaves from which on it is committed */
 };
@@ -43,7 +43,9 @@ struct ledger_leaf_column {
 struct ledger_leaf_shape {
     struct ledger_leaf_column columns[LEDGER_LEAF_COLUMNS_MAX]; /* sorted by name */
     int count;
-    char *end; /* heap: what stands behind the columns */
+    char *end; /* heap: what stands behind the columns, with some zeros behind it */
+    size_t end_length;
+    size_t room; /* that a row of numbers takes at most */
 };
 
 /*
@@ -69,6 +71,11 @@ struct ledger_leaf_value {
     };
 };
 
+/*
+ * Of a function's argument or a statement's column. The latter is safe on a connection of one
+ * thread: no other can change the value (sqlite.org/c3ref/value.html).
+ */
+struct ledger_leaf_value ledger_leaf_value_of(sqlite3_value *argument);
 /* Reads the shape's columns of the row on which the statement stands; `ret` has shape->count. */
 void ledger_leaf_read(const struct ledger_leaf_shape *shape, sqlite3_stmt *row,
                       struct ledger_leaf_value *ret);

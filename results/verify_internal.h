@@ -34,6 +34,7 @@ struct verify_reference {
 /* A table of evidence as this version defines it. */
 struct verify_table {
     char *name; /* heap */
+    size_t name_length;
     /*
      * Heap: the shape's columns of the row with the key ?1, ?2 ..; of a table in order, of that row
      * and all behind it.
@@ -45,9 +46,10 @@ struct verify_table {
     int part_count;
     int part_columns[VERIFY_KEY_PARTS_MAX]; /* the same, as the shape counts them */
     bool is_number;                         /* its key is one integer */
-    bool in_order;  /* its key begins with one; its rows come mostly in the order of their keys */
-    bool counted;   /* its key is a number that SQLite counts up */
-    int64_t leaves; /* in the ledger */
+    bool in_order;    /* its key begins with one; its rows come mostly in the order of their keys */
+    bool reads_ahead; /* in order, and its rows are small */
+    bool counted;     /* its key is a number that SQLite counts up */
+    int64_t leaves;   /* in the ledger */
     int64_t first, last; /* counted: its first key there, and the largest so far */
     struct verify_reference references[VERIFY_REFERENCES_MAX];
     int reference_count;
@@ -139,14 +141,39 @@ bool verify_progress(struct verify *verify, const char *doing, uint64_t done, ui
  */
 #define VERIFY_CURSORS 2
 
+/* Rows that are read before they are asked for, as long as they are asked for in order. */
+#define VERIFY_ROWS_AHEAD 31
+#define VERIFY_BYTES_AHEAD 4096
+#define VERIFY_READ_AHEAD "assay_read_ahead" /* the SQL function that takes their columns */
+
 struct verify_cursor {
     struct verify_place {
         sqlite3_stmt *select;
-        struct ledger_leaf_value *values; /* heap: of the row on which it stands */
-        bool on_row;                      /* it stands on one, of a table in order */
-        bool taken;                       /* which a leaf has named */
+        struct ledger_leaf_value *values; /* heap: of the rows that were read, one behind another */
+        char *bytes;                      /* heap: what these have of text and bytes */
+        size_t used;                      /* of `bytes` */
+        int count, at;                    /* rows that were read; the one on which it stands */
+        int ahead;                        /* to be read before the next that the statement gives */
+        const struct ledger_leaf_value *row; /* of `values`: on which it stands */
+        bool ended;                          /* the statement gives no more */
+        bool on_row;                         /* it stands on one, of a table in order */
+        bool taken;                          /* which a leaf has named */
     } places[VERIFY_CURSORS];
     int latest; /* the place that was asked last */
+};
+
+/* One part of a key, as the ledger tells it. */
+struct verify_key_part {
+    char type; /* 'I', 'T' or 'B' */
+    int64_t number;
+    const char *text; /* 'T': the ledger's own; 'B': `bytes` */
+    size_t length;
+    char bytes[64];
+};
+
+struct verify_key {
+    bool is_read; /* false: such a key names no row */
+    struct verify_key_part parts[VERIFY_KEY_PARTS_MAX];
 };
 
 /* A row of the ledger. Values belong to the statement that stands on it. */
@@ -154,6 +181,7 @@ struct verify_entry {
     int64_t leaf;
     const struct verify_table *table; /* NULL: there is none of its name */
     sqlite3_value *key, *digest;
+    struct verify_key named; /* the key's parts */
 };
 
 /* What the tree takes of a leaf. */
@@ -173,6 +201,11 @@ struct verify_worker {
     int64_t done; /* of whatever the step counts */
     struct ledger_leaf_maker *maker;
     struct verify_cursor cursors[VERIFY_TABLES_MAX];
+    struct verify_place *filling; /* whose statement is being stepped */
+    struct verify_entry entry;    /* of the ledger: the latest */
+    /* By table: the one that the ledger named next, the last time. */
+    const struct verify_table *next[VERIFY_TABLES_MAX];
+    bool is_ready; /* for its first leaf */
     struct verify_range seen[VERIFY_TABLES_MAX][VERIFY_REFERENCES_MAX];
     struct verify_leaf *leaves; /* heap: of the part at hand */
     size_t leaf_count;
@@ -187,6 +220,24 @@ typedef void verify_work_fn(struct verify_worker *worker, int64_t first, int64_t
 enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
                          verify_work_fn *work, verify_work_fn *in_order, int64_t *ret_done,
                          struct error *err);
+
+/* ---- from a leaf to its row ---- */
+
+/* Makes what tables' statements call known to the worker's connection; SQLite's result code. */
+int verify_cursor_register(struct verify_worker *worker);
+/*
+ * Reads the key's parts. Numbers have no '/', so those before a text are split off from the front
+ * and those behind it from the end. False: such a key names no row.
+ */
+bool verify_read_key(const struct verify_table *table, sqlite3_value *key,
+                     struct verify_key_part *parts);
+/*
+ * Goes to the row that a leaf names: SQLITE_ROW, and `ret` stands on it; SQLITE_DONE: there is
+ * none; SQLITE_MISMATCH: no row has such a key; or an error. `ret` may be NULL but for the first.
+ */
+int verify_go_to_row(struct verify_worker *worker, const struct verify_entry *entry,
+                     struct verify_place **ret);
+void verify_cursor_finish(struct verify_cursor *cursor);
 
 /* ---- the tree, which the leaves are handed to while their rows are checked ---- */
 

@@ -3,12 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "results/verify_internal.h"
 
 #define LEAVES_STEP 20000
-#define STEPS_MAX 4 /* to a row that is near */
+#define TAKE_LEAF "assay_take_leaf" /* the SQL function that takes the ledger's rows */
 
 /* The key's text for messages; `ret` has 80 bytes. */
 static const char *key_text(sqlite3_value *key, char *ret)
@@ -24,130 +22,6 @@ static const char *key_text(sqlite3_value *key, char *ret)
     return ret;
 }
 
-/* Whether the bytes are how SQLite writes some integer: no sign but '-', no zero before digits. */
-static bool is_plain_integer(const char *at, size_t length)
-{
-    if (length > 1 && *at == '-')
-        at++, length--;
-    else if (length == 1 && *at == '0')
-        return true;
-    return length > 0 && *at >= '1' && *at <= '9';
-}
-
-static bool is_lower_hex(const char *at, size_t length)
-{
-    return length % 2 == 0 && strspn(at, "0123456789abcdef") >= length;
-}
-
-/* One part of a key, as the ledger tells it. */
-struct part {
-    char type; /* 'I', 'T' or 'B' */
-    int64_t number;
-    const char *text; /* 'T': the ledger's own; 'B': `bytes` */
-    size_t length;
-    char bytes[64];
-};
-
-/*
- * Reads one part of a composite key, the bytes [at, end). False when no value of this type is
- * written so: a key that is found is the row's own.
- */
-static bool read_part(struct part *part, char type, const char *at, const char *end)
-{
-    size_t length = (size_t)(end - at);
-    char digits[24];
-
-    part->type = type;
-    part->text = type == 'T' ? at : part->bytes;
-    part->length = length;
-    if (type == 'T')
-        return true;
-    if (type == 'B')
-        return length <= 2 * sizeof(part->bytes) && is_lower_hex(at, length) &&
-               sodium_hex2bin((unsigned char *)part->bytes, sizeof(part->bytes), at, length, NULL,
-                              &part->length, NULL) == 0;
-    if (length >= sizeof(digits) || !is_plain_integer(at, length))
-        return false;
-    memcpy(digits, at, length);
-    digits[length] = '\0';
-    return text_parse_i64(digits, &part->number);
-}
-
-/*
- * Reads the key's parts. Numbers have no '/', so those before a text are split off from the front
- * and those behind it from the end. False: such a key names no row.
- */
-static bool read_key(const struct verify_table *table, sqlite3_value *key, struct part *parts)
-{
-    const char *at, *end;
-    int first = 0, last = table->part_count - 1;
-
-    if (table->is_number) {
-        parts[0].type = 'I';
-        parts[0].number = sqlite3_value_int64(key);
-        return sqlite3_value_type(key) == SQLITE_INTEGER;
-    }
-    if (sqlite3_value_type(key) != SQLITE_TEXT)
-        return false;
-    at = (const char *)sqlite3_value_text(key);
-    if (!at)
-        return false;
-    end = at + sqlite3_value_bytes(key);
-    for (; first < last && table->parts[first] != 'T'; first++) {
-        const char *slash = memchr(at, '/', (size_t)(end - at));
-
-        if (!slash || !read_part(&parts[first], table->parts[first], at, slash))
-            return false;
-        at = slash + 1;
-    }
-    for (; last > first; last--) {
-        const char *slash = memrchr(at, '/', (size_t)(end - at));
-
-        if (!slash || !read_part(&parts[last], table->parts[last], slash + 1, end))
-            return false;
-        end = slash;
-    }
-    return read_part(&parts[first], table->parts[first], at, end);
-}
-
-static void bind_key(sqlite3_stmt *select, const struct part *parts, int count)
-{
-    for (int i = 0; i < count; i++) {
-        if (parts[i].type == 'I')
-            sqlite3_bind_int64(select, 1 + i, parts[i].number);
-        else if (parts[i].type == 'T')
-            sqlite3_bind_text(select, 1 + i, parts[i].text, (int)parts[i].length, SQLITE_TRANSIENT);
-        else
-            sqlite3_bind_blob(select, 1 + i, parts[i].text, (int)parts[i].length, SQLITE_TRANSIENT);
-    }
-}
-
-/* The row's key against the one asked for, in the table's order: below, equal or above 0. */
-static int compare_key(const struct verify_table *table, const struct ledger_leaf_value *row,
-                       const struct part *parts)
-{
-    int order = 0;
-
-    for (int i = 0; i < table->part_count && order == 0; i++) {
-        const struct ledger_leaf_value *value = &row[table->part_columns[i]];
-
-        if (parts[i].type == 'I') {
-            const int64_t number = value->type == SQLITE_INTEGER ? value->integer : 0;
-
-            order = number < parts[i].number ? -1 : number > parts[i].number;
-        } else {
-            const bool is_text = value->type == SQLITE_TEXT || value->type == SQLITE_BLOB;
-            const size_t length = is_text && value->bytes ? (size_t)value->length : 0;
-            const size_t shared = length < parts[i].length ? length : parts[i].length;
-
-            order = shared > 0 ? memcmp(value->bytes, parts[i].text, shared) : 0;
-            if (order == 0)
-                order = length < parts[i].length ? -1 : length > parts[i].length;
-        }
-    }
-    return order;
-}
-
 static void tell_reading(struct verify_worker *worker, const char *table, const char *key)
 {
     const char *damage = verify_damage(worker->verify, worker->db);
@@ -155,94 +29,6 @@ static void tell_reading(struct verify_worker *worker, const char *table, const 
     if (damage)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table, key,
                             "cannot be read: %s", damage);
-}
-
-/* SQLITE_ROW, and its values are read, SQLITE_DONE or an error. */
-static int step_place(struct verify_place *place, const struct verify_table *table)
-{
-    const int rc = sqlite3_step(place->select);
-
-    place->on_row = rc == SQLITE_ROW && table->in_order;
-    place->taken = false;
-    if (rc == SQLITE_ROW)
-        ledger_leaf_read(&table->shape, place->select, place->values);
-    return rc;
-}
-
-/*
- * Goes forward to the row when it is near; false: it is not, or not behind. A row that a leaf has
- * named is left behind, since no other leaf should name it.
- */
-static bool walk_to_row(struct verify_place *place, const struct verify_table *table,
-                        const struct part *parts)
-{
-    for (int steps = 0; place->on_row; steps++) {
-        const int order = place->taken ? -1 : compare_key(table, place->values, parts);
-
-        if (order >= 0 || steps == STEPS_MAX) {
-            place->taken = order == 0;
-            return order == 0;
-        }
-        step_place(place, table);
-    }
-    return false;
-}
-
-/* SQLITE_ROW, SQLITE_DONE or an error. */
-static int search_row(struct verify_place *place, const struct verify_table *table,
-                      const struct part *parts)
-{
-    int rc, order = 0;
-
-    sqlite3_reset(place->select);
-    bind_key(place->select, parts, table->in_order ? 1 : table->part_count);
-    while ((rc = step_place(place, table)) == SQLITE_ROW && table->in_order &&
-           (order = compare_key(table, place->values, parts)) < 0)
-        ;
-    place->taken = order == 0;
-    return rc == SQLITE_ROW && order > 0 ? SQLITE_DONE : rc;
-}
-
-static int begin_place(struct verify_worker *worker, const struct verify_table *table,
-                       struct verify_place *place)
-{
-    if (!place->values)
-        place->values = malloc(sizeof(*place->values) * (size_t)table->shape.count);
-    if (!place->values)
-        return SQLITE_NOMEM;
-    return sqlite3_prepare_v3(worker->db, table->select, -1, SQLITE_PREPARE_PERSISTENT,
-                              &place->select, NULL);
-}
-
-/*
- * Goes to the row that a leaf names: SQLITE_ROW, and `ret` stands on it; SQLITE_DONE: there is
- * none; SQLITE_MISMATCH: no row has such a key; or an error. `ret` may be NULL but for the first.
- */
-static int go_to_row(struct verify_worker *worker, const struct verify_entry *entry,
-                     struct verify_place **ret)
-{
-    const struct verify_table *table = entry->table;
-    struct verify_cursor *cursor = &worker->cursors[table - worker->verify->tables];
-    struct part parts[VERIFY_KEY_PARTS_MAX];
-    int which = cursor->latest, rc;
-
-    *ret = NULL;
-    if (!read_key(table, entry->key, parts))
-        return SQLITE_MISMATCH;
-    for (int i = 0; i < VERIFY_CURSORS; i++) {
-        which = (cursor->latest + i) % VERIFY_CURSORS;
-        *ret = &cursor->places[which];
-        if (walk_to_row(*ret, table, parts)) {
-            cursor->latest = which;
-            return SQLITE_ROW;
-        }
-    }
-    cursor->latest = which;
-    if (!(*ret)->select && (rc = begin_place(worker, table, *ret)) != SQLITE_OK) {
-        *ret = NULL;
-        return rc;
-    }
-    return search_row(*ret, table, parts);
 }
 
 static void compare_leaf(struct verify_worker *worker, const struct verify_entry *entry,
@@ -283,10 +69,10 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
                             "leaf %" PRId64 " is of a table that does not exist", leaf);
         return;
     }
-    rc = go_to_row(worker, entry, &place);
+    rc = verify_go_to_row(worker, entry, &place);
     worker->done += rc != SQLITE_MISMATCH;
     if (rc == SQLITE_ROW)
-        compare_leaf(worker, entry, place->values);
+        compare_leaf(worker, entry, place->row);
     else if (rc == SQLITE_MISMATCH)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, "ledger", NULL,
                             "leaf %" PRId64 " (%s %s) names no row", leaf, table->name,
@@ -301,50 +87,84 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
         sqlite3_reset(place->select);
 }
 
-/* The ledger's row on which the statement stands; the table is mostly that of the one `before`. */
-static struct verify_entry read_entry(struct verify_worker *worker, sqlite3_stmt *ledger,
-                                      const struct verify_table *before)
+/* The table is mostly the one that came after the one before the last time, too. */
+static const struct verify_table *table_of(struct verify_worker *worker, sqlite3_value *value)
 {
-    struct verify_entry entry = {.leaf = sqlite3_column_int64(ledger, 0),
-                                 .key = sqlite3_column_value(ledger, 2),
-                                 .digest = sqlite3_column_value(ledger, 3)};
-    sqlite3_value *value = sqlite3_column_value(ledger, 1);
+    const struct verify_table *before = worker->entry.table, *table;
+    const struct verify_table **guess =
+        before ? &worker->next[before - worker->verify->tables] : NULL;
     const char *name = (const char *)sqlite3_value_text(value);
+    const size_t length = (size_t)sqlite3_value_bytes(value);
 
-    if (!name || strlen(name) != (size_t)sqlite3_value_bytes(value))
-        return entry;
-    entry.table =
-        before && !strcmp(before->name, name) ? before : verify_find_table(worker->verify, name);
-    return entry;
+    if (guess && *guess && name && (*guess)->name_length == length &&
+        memcmp((*guess)->name, name, length) == 0)
+        return *guess;
+    table = name && strlen(name) == length ? verify_find_table(worker->verify, name) : NULL;
+    if (guess)
+        *guess = table;
+    return table;
 }
 
-static void check_leaves(struct verify_worker *worker, int64_t first, int64_t end)
+/*
+ * assay_take_leaf(leaf, table_name, key, digest): checks a row of the ledger; 1 when the statement
+ * must stop there.
+ */
+static void take_leaf(sqlite3_context *context, int count, sqlite3_value **columns)
 {
-    struct verify_entry entry = {0};
-    sqlite3_stmt *ledger = NULL;
-    int rc = sqlite3_prepare_v2(worker->db,
-                                "SELECT leaf, table_name, key, digest FROM ledger"
-                                " WHERE leaf >= ?1 AND leaf < ?2 ORDER BY leaf",
-                                -1, &ledger, NULL);
+    struct verify_worker *worker = sqlite3_user_data(context);
+    struct verify_entry *entry = &worker->entry;
+    bool ends;
+
+    (void)count;
+    entry->leaf = sqlite3_value_int64(columns[0]);
+    entry->table = table_of(worker, columns[1]);
+    entry->key = columns[2];
+    entry->digest = columns[3];
+    entry->named.is_read =
+        entry->table && verify_read_key(entry->table, entry->key, entry->named.parts);
+    check_leaf(worker, entry);
+    worker->leaves[worker->leaf_count++] = verify_tree_leaf(worker->verify, entry);
+    ends = worker->leaf_count == LEAVES_STEP || verify_stopped(worker->verify);
+    sqlite3_result_int(context, ends);
+}
+
+/* SQLite's result code. */
+static int begin_worker(struct verify_worker *worker)
+{
+    int rc = SQLITE_OK;
 
     worker->leaf_count = 0;
-    if (!worker->leaves) {
-        worker->leaves = malloc(LEAVES_STEP * sizeof(*worker->leaves));
-        verify_references_begin(worker);
-    }
-    if (!worker->leaves)
-        rc = SQLITE_NOMEM;
+    worker->entry.table = NULL;
+    if (worker->is_ready)
+        return rc;
+    verify_references_begin(worker);
+    worker->leaves = malloc(LEAVES_STEP * sizeof(*worker->leaves));
+    rc = worker->leaves ? verify_cursor_register(worker) : SQLITE_NOMEM;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function_v2(worker->db, TAKE_LEAF, 4, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                        worker, take_leaf, NULL, NULL, NULL);
+    worker->is_ready = rc == SQLITE_OK;
+    return rc;
+}
+
+/* The statement gives no row but one at which it must stop: a call is cheaper than a step. */
+static void check_leaves(struct verify_worker *worker, int64_t first, int64_t end)
+{
+    sqlite3_stmt *ledger = NULL;
+    int rc = begin_worker(worker);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(worker->db,
+                                "SELECT 1 FROM ledger WHERE leaf >= ?1 AND leaf < ?2 AND " TAKE_LEAF
+                                "(leaf, table_name, key, digest) ORDER BY leaf",
+                                -1, &ledger, NULL);
     if (rc == SQLITE_OK) {
         sqlite3_bind_int64(ledger, 1, first);
         sqlite3_bind_int64(ledger, 2, end);
-        while (!verify_stopped(worker->verify) && worker->leaf_count < LEAVES_STEP &&
-               (rc = sqlite3_step(ledger)) == SQLITE_ROW) {
-            entry = read_entry(worker, ledger, entry.table);
-            check_leaf(worker, &entry);
-            worker->leaves[worker->leaf_count++] = verify_tree_leaf(worker->verify, &entry);
-        }
+        if (!verify_stopped(worker->verify))
+            rc = sqlite3_step(ledger);
     }
-    if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+    if (rc != SQLITE_OK && rc != SQLITE_DONE && rc != SQLITE_ROW)
         tell_reading(worker, "ledger", NULL);
     sqlite3_finalize(ledger);
 }

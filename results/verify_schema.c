@@ -138,6 +138,31 @@ static int column_of(const struct verify_table *table, const char *name)
     return i;
 }
 
+/* Rows that have no bytes but text are small, or few enough. */
+static bool has_small_rows(struct verify *verify, const struct verify_table *table)
+{
+    sqlite3_stmt *large = verify_prepare(verify, verify->model,
+                                         "SELECT 1 FROM pragma_table_info(?1) WHERE type NOT IN"
+                                         " ('INTEGER', 'REAL', 'TEXT')",
+                                         VERIFY_SCHEMA, NULL);
+    bool found = false;
+
+    if (large) {
+        sqlite3_bind_text(large, 1, table->name, -1, SQLITE_STATIC);
+        found = verify_step(verify, large, VERIFY_SCHEMA, NULL);
+    }
+    sqlite3_finalize(large);
+    return large && !found;
+}
+
+static void append_read_ahead(const struct verify_table *table, struct text *sql)
+{
+    for (int i = 0; i < table->shape.count; i++)
+        text_append_format(sql, "%s%s", i == 0 ? " AND " VERIFY_READ_AHEAD "(" : ", ",
+                           table->shape.columns[i].name);
+    text_append_char(sql, ')');
+}
+
 /*
  * WHERE that finds a row by the parts of its key, in the parameters from ?1 on. Of a table in
  * order, all rows from the first part on: those behind are mostly asked for next, and a step is
@@ -161,6 +186,8 @@ static enum status append_where(struct verify *verify, struct verify_table *tabl
             text_append_format(sql, "%s %s %s ?%d", count == 1 ? " WHERE" : " AND", column,
                                table->in_order ? ">=" : "=", count);
     }
+    if (table->reads_ahead)
+        append_read_ahead(table, sql);
     if (table->in_order)
         text_append_format(sql, " ORDER BY %s", columns.data);
     if (status == STATUS_OK && !names)
@@ -183,10 +210,12 @@ static enum status add_table(struct verify *verify, const char *name, struct err
     table->name = strdup(name);
     if (!table->name)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    table->name_length = strlen(name);
     verify->table_count++;
     status = describe_key(verify, table, err);
     table->in_order = table->parts[0] == 'I';
     table->is_number = table->in_order && table->part_count == 1;
+    table->reads_ahead = table->in_order && has_small_rows(verify, table);
     text_append(&select, "SELECT ");
     text_append(&scan, "SELECT ");
     if (status == STATUS_OK)

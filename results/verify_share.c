@@ -83,10 +83,7 @@ static int thread_count(const struct verify *verify, const struct share *share)
 static void finish_thread(struct thread *thread, int64_t *done)
 {
     for (size_t i = 0; i < VERIFY_TABLES_MAX; i++)
-        for (int k = 0; k < VERIFY_CURSORS; k++) {
-            sqlite3_finalize(thread->worker.cursors[i].places[k].select);
-            free(thread->worker.cursors[i].places[k].values);
-        }
+        verify_cursor_finish(&thread->worker.cursors[i]);
     ledger_leaf_maker_destroy(thread->worker.maker);
     free(thread->worker.leaves);
     *done += thread->worker.done;

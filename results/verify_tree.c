@@ -121,7 +121,12 @@ struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_e
     if (!table)
         return leaf;
     leaf.table = (int16_t)(table - verify->tables);
-    leaf.has_number = table->parts[0] == 'I' && first_number(table, entry->key, &leaf.number);
+    if (table->in_order && entry->named.is_read) {
+        leaf.has_number = true;
+        leaf.number = entry->named.parts[0].number;
+    } else if (table->in_order) {
+        leaf.has_number = first_number(table, entry->key, &leaf.number);
+    }
     if (!table->is_number)
         leaf.key_hash = hash_of(verify->tree, entry->key);
     return leaf;

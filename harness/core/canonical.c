@@ -1,5 +1,6 @@
 #include "harness/core/canonical.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -125,54 +126,84 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c != '"' && c != '\\';
 }
 
-/* Bytes at the beginning that stand in a JSON string as they are; eight at a time. */
-static size_t plain_length(const char *string, size_t length)
+/*
+ * How many of eight bytes, the first one lowest, stand before one that does not stand in a JSON
+ * string as it is. What a borrow may flag beside such a byte lies above it.
+ */
+static size_t plain_of_eight(uint64_t bytes)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
-    size_t i = 0;
+    const uint64_t quotes = bytes ^ ones * '"', slashes = bytes ^ ones * '\\';
+    const uint64_t found = (((bytes - ones * 0x20) & ~bytes) | ((quotes - ones) & ~quotes) |
+                            ((slashes - ones) & ~slashes)) &
+                           highs;
 
-    for (; i + 8 <= length; i += 8) {
-        uint64_t bytes, quotes, slashes;
-
-        memcpy(&bytes, string + i, 8);
-        quotes = bytes ^ ones * '"';
-        slashes = bytes ^ ones * '\\';
-        if ((((bytes - ones * 0x20) & ~bytes) | ((quotes - ones) & ~quotes) |
-             ((slashes - ones) & ~slashes)) &
-            highs)
-            break;
-    }
-    while (i < length && is_plain((unsigned char)string[i]))
-        i++;
-    return i;
+    return found ? (size_t)__builtin_ctzll(found) / 8 : 8;
 }
 
-static void append_escape(struct text *text, unsigned char c)
+static char *put_escape(char *at, unsigned char c)
 {
     static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* a byte, and what stands for it */
+    static const char digits[] = "0123456789abcdef";
 
-    for (const char *at = shorts; *at; at += 2) {
-        if ((unsigned char)*at == c) {
-            text_append_char(text, '\\');
-            text_append_char(text, at[1]);
-            return;
+    *at++ = '\\';
+    for (const char *known = shorts; *known; known += 2) {
+        if ((unsigned char)*known == c) {
+            *at++ = known[1];
+            return at;
         }
     }
-    text_append_format(text, "\\u%04x", c);
+    memcpy(at, "u00", 3);
+    at[3] = digits[c >> 4];
+    at[4] = digits[c & 15];
+    return at + 5;
+}
+
+#define ESCAPE_MAX 6 /* bytes that one byte becomes */
+#define PART 256     /* bytes for which room is made at once */
+
+/* Escapes `length` bytes; there is room for as many as they may become, and 8 more. */
+static char *put_escaped(char *at, const char *string, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        size_t plain = 0;
+
+        if (i + 8 <= length) {
+            uint64_t bytes;
+
+            memcpy(&bytes, string + i, 8);
+            memcpy(at, &bytes, 8);
+            plain = plain_of_eight(le64toh(bytes));
+        } else {
+            for (; i + plain < length && is_plain((unsigned char)string[i + plain]); plain++)
+                at[plain] = string[i + plain];
+        }
+        at += plain;
+        i += plain;
+        if (plain < 8 && i < length)
+            at = put_escape(at, (unsigned char)string[i++]);
+    }
+    return at;
 }
 
 void canonical_append_string(struct text *text, const char *string, size_t length)
 {
-    text_append_char(text, '"');
-    for (size_t i = 0; i < length; i++) {
-        const size_t plain = plain_length(string + i, length - i);
+    size_t done = 0;
 
-        text_append_bytes(text, string + i, plain);
-        i += plain;
-        if (i < length)
-            append_escape(text, (unsigned char)string[i]);
-    }
-    text_append_char(text, '"');
+    do {
+        const size_t part = length - done < PART ? length - done : PART;
+        char *at = text_reserve(text, ESCAPE_MAX * part + 10);
+
+        if (!at)
+            return;
+        if (done == 0)
+            *at++ = '"';
+        at = put_escaped(at, string + done, part);
+        done += part;
+        if (done == length)
+            *at++ = '"';
+        text_extend_to(text, at);
+    } while (done < length);
 }
 
 static int compare_keys(const void *a, const void *b)

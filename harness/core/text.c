@@ -66,15 +66,23 @@ static bool reserve(struct text *text, size_t more)
     return (more < text->capacity - text->length && !text->failed) || grow(text, more);
 }
 
+char *text_reserve(struct text *text, size_t length)
+{
+    return reserve(text, length) ? text->data + text->length : NULL;
+}
+
+void text_extend_to(struct text *text, char *end)
+{
+    *end = '\0';
+    text->length = (size_t)(end - text->data);
+}
+
 char *text_extend(struct text *text, size_t length)
 {
-    char *at;
+    char *at = text_reserve(text, length);
 
-    if (!reserve(text, length))
-        return NULL;
-    at = text->data + text->length;
-    at[length] = '\0';
-    text->length += length;
+    if (at)
+        text_extend_to(text, at + length);
     return at;
 }
 

@@ -121,6 +121,53 @@ static void test_dump(void **state)
                      "{\"\":5,\"A\":3,\"B\":1,\"a\":2,\"aa\":4}");
 }
 
+/* Each byte alone among others, in every place of strings that are taken in several ways. */
+static void test_every_byte_is_escaped(void **state)
+{
+    static const size_t lengths[] = {1, 7, 8, 9, 16, 255, 256, 257, 600};
+    char string[600];
+    struct text written, expected;
+
+    (void)state;
+    text_init(&written);
+    text_init(&expected);
+    for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++) {
+        for (size_t i = 0; i < 256 * lengths[k]; i++) {
+            const unsigned char byte = (unsigned char)(i % 256);
+            static const char shorts[] = "\b\f\n\r\t\"\\", letters[] = "bfnrt\"\\";
+            const char *place = byte ? strchr(shorts, byte) : NULL;
+
+            memset(string, 'a' + (int)(i % 7), sizeof(string));
+            string[i / 256] = (char)byte;
+            text_clear(&written);
+            text_clear(&expected);
+            canonical_append_string(&written, string, lengths[k]);
+            text_append_char(&expected, '"');
+            text_append_bytes(&expected, string, i / 256);
+            if (place)
+                text_append_format(&expected, "\\%c", letters[place - shorts]);
+            else if (byte < 0x20)
+                text_append_format(&expected, "\\u%04x", byte);
+            else
+                text_append_bytes(&expected, &byte, 1);
+            text_append_bytes(&expected, string + i / 256 + 1, lengths[k] - i / 256 - 1);
+            text_append_char(&expected, '"');
+            assert_string_equal(written.data, expected.data);
+            assert_int_equal(written.length, expected.length);
+        }
+    }
+    for (size_t i = 0; i < sizeof(string); i++)
+        string[i] = i % 3 ? '"' : '\x1f';
+    text_clear(&written);
+    canonical_append_string(&written, string, sizeof(string));
+    assert_int_equal(written.length, 2 + 200 * 6 + 400 * 2);
+    text_clear(&written);
+    canonical_append_string(&written, string, 0);
+    assert_string_equal(written.data, "\"\"");
+    text_finish(&written);
+    text_finish(&expected);
+}
+
 static void test_digest(void **state)
 {
     struct digest digest, expected = digest_bytes("{\"a\":1,\"b\":2}", 13);
@@ -195,9 +242,13 @@ static void test_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rfc_reals), cmocka_unit_test(test_reals_read_back),
-        cmocka_unit_test(test_dump),      cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_locale),
+        cmocka_unit_test(test_rfc_reals),
+        cmocka_unit_test(test_reals_read_back),
+        cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_locale),
+        cmocka_unit_test(test_every_byte_is_escaped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

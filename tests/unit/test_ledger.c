@@ -103,6 +103,32 @@ static void test_leaf_data(void **state)
                   err);
 }
 
+/* Numbers of every length, as SQLite writes them. */
+static void test_leaf_numbers(void **state)
+{
+    struct fixture *fixture = *state;
+    sqlite3 *db = store_connection(fixture->store);
+    sqlite3_stmt *data = NULL;
+    int checked = 0;
+
+    assert_int_equal(
+        sqlite3_prepare_v2(db,
+                           "WITH RECURSIVE power (p) AS (SELECT 1 UNION ALL SELECT p * 10 FROM"
+                           " power WHERE p < 1000000000000000000), number (n) AS (SELECT p * f + d"
+                           " FROM power, (SELECT 1 AS f UNION SELECT -1 UNION SELECT 7), (SELECT 0"
+                           " AS d UNION SELECT -1 UNION SELECT 1) UNION SELECT 0 UNION SELECT"
+                           " 9223372036854775807 UNION SELECT -9223372036854775807 - 1)"
+                           " SELECT assay_leaf_data(0, 't', 'n', n), '{\"row\":{\"n\":' || n ||"
+                           " '},\"table\":\"t\"}' FROM number",
+                           -1, &data, NULL),
+        SQLITE_OK);
+    for (; sqlite3_step(data) == SQLITE_ROW; checked++)
+        assert_string_equal((const char *)sqlite3_column_text(data, 0),
+                            (const char *)sqlite3_column_text(data, 1));
+    assert_true(checked > 150);
+    sqlite3_finalize(data);
+}
+
 static void test_checkpoints(void **state)
 {
     struct fixture *fixture = *state;
@@ -195,6 +221,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_every_table_is_in_the_log, fixture_open,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_leaf_data, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_leaf_numbers, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_checkpoints, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_time_stamps, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_foreign_insert, fixture_open, fixture_remove),

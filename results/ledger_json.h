@@ -1,0 +1,19 @@
+/*
+ * ledger_json - a value of a row as it stands in the JSON of a leaf (FORMAT.md, "Leaves"). For
+ * results/ledger_leaf.c.
+ */
+#ifndef ASSAY_RESULTS_LEDGER_JSON_H
+#define ASSAY_RESULTS_LEDGER_JSON_H
+
+#include "harness/core/text.h"
+#include "results/ledger_leaf.h"
+
+#define LEDGER_JSON_INTEGER_MAX 20 /* bytes that an integer takes at most */
+
+/* Writes an integer, which ends at the place that is given back. */
+char *ledger_json_put_integer(char *at, int64_t value);
+
+/* Appends a value, which is not NULL; the text has failed where its bytes could not be had. */
+void ledger_json_append(struct text *out, const struct ledger_leaf_value *value);
+
+#endif
