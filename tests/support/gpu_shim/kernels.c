@@ -1,5 +1,6 @@
 #include "tests/support/gpu_shim/core.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct core_kernel {
 };
 
 struct core_module {
-    struct _cl_program *program;
+    struct _cl_program *program; /* of built_program */
     struct core_kernel *kernels;
 };
 
@@ -64,29 +65,80 @@ static char *read_log(struct _cl_program *program)
     return log;
 }
 
-enum core_result core_module_create(const char *text, struct core_module **ret, char **ret_log)
+/* A program without its kernels, for as long as the process lives. */
+static enum core_result build(const char *text, struct _cl_program **ret, char **ret_log)
 {
     const struct opencl_api *api = &shim_opencl.api;
-    struct core_module *module = calloc(1, sizeof(*module));
     int32_t code = OCL_SUCCESS;
+    struct _cl_program *program =
+        api->clCreateProgramWithSource(shim_opencl.context, 1, &text, NULL, &code);
+
+    if (program == NULL)
+        return CORE_FAILED;
+    if (api->clBuildProgram(program, 1, &shim_opencl.device,
+                            "-cl-std=CL1.2 -cl-kernel-arg-info "
+                            "-cl-fp32-correctly-rounded-divide-sqrt",
+                            NULL, NULL) != OCL_SUCCESS) {
+        *ret_log = read_log(program);
+        api->clReleaseProgram(program);
+        return CORE_NOT_COMPILED;
+    }
+    *ret = program;
+    return CORE_OK;
+}
+
+/*
+ * The program of a text, built once a process: what the run-time compiler has built the driver need
+ * not build again, and PoCL runs clang's preprocessor even over what it has in its own cache.
+ */
+static enum core_result built_program(const char *text, struct _cl_program **ret, char **ret_log)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static struct built {
+        struct built *next;
+        char *text;
+        struct _cl_program *program;
+    } * all;
+    struct built *built;
+    enum core_result result = CORE_OK;
+
+    pthread_mutex_lock(&mutex);
+    for (built = all; built != NULL && strcmp(built->text, text) != 0; built = built->next)
+        ;
+    if (built == NULL) {
+        built = calloc(1, sizeof(*built));
+        if (built == NULL || (built->text = strdup(text)) == NULL)
+            result = CORE_FAILED;
+        else
+            result = build(text, &built->program, ret_log);
+        if (result == CORE_OK) {
+            built->next = all;
+            all = built;
+        } else if (built != NULL) {
+            free(built->text);
+            free(built);
+        }
+    }
+    if (result == CORE_OK)
+        *ret = built->program;
+    pthread_mutex_unlock(&mutex);
+    return result;
+}
+
+enum core_result core_module_create(const char *text, struct core_module **ret, char **ret_log)
+{
+    struct core_module *module = calloc(1, sizeof(*module));
+    enum core_result result;
 
     *ret_log = NULL;
     if (module == NULL)
         return CORE_FAILED;
-    module->program = api->clCreateProgramWithSource(shim_opencl.context, 1, &text, NULL, &code);
-    if (module->program == NULL) {
+    result = built_program(text, &module->program, ret_log);
+    if (result != CORE_OK) {
         free(module);
-        return CORE_FAILED;
+        return result;
     }
     shim_live_add(1);
-    if (api->clBuildProgram(module->program, 1, &shim_opencl.device,
-                            "-cl-std=CL1.2 -cl-kernel-arg-info "
-                            "-cl-fp32-correctly-rounded-divide-sqrt",
-                            NULL, NULL) != OCL_SUCCESS) {
-        *ret_log = read_log(module->program);
-        core_module_destroy(module);
-        return CORE_NOT_COMPILED;
-    }
     *ret = module;
     return CORE_OK;
 }
@@ -102,7 +154,6 @@ void core_module_destroy(struct core_module *module)
         free(kernel->name);
         free(kernel);
     }
-    shim_opencl.api.clReleaseProgram(module->program);
     free(module);
     shim_live_add(-1);
 }
