@@ -193,10 +193,12 @@ static void test_endless(void **state)
     FILE *file = fopencookie(&endless, "r", functions);
     struct csv_samples samples;
     struct error err = ERROR_INIT;
+    char words[64];
 
     (void)state;
+    snprintf(words, sizeof(words), "more than %u rows", CSV_IMPORT_ROWS_MAX);
     assert_int_equal(csv_import_samples(file, "f.csv", &samples, &err), STATUS_INVALID);
-    assert_non_null(strstr(err.message, "more than 50000000 rows"));
+    assert_non_null(strstr(err.message, words));
     fclose(file);
 }
 
