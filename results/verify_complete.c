@@ -264,6 +264,7 @@ static void check_plan(struct verify *verify, int64_t campaign, const char *key,
 
 static void check_plans(struct verify *verify)
 {
+    int64_t plans = 0;
     sqlite3_stmt *row = verify_prepare(verify, verify->db,
                                        "SELECT g.id, c.body FROM campaign g JOIN content c ON"
                                        " c.digest = g.plan ORDER BY g.id",
@@ -275,6 +276,7 @@ static void check_plans(struct verify *verify)
         json_t *plan = NULL;
         char key[24];
 
+        plans++;
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
         if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan", &plan,
                             &err) != STATUS_OK)
@@ -284,6 +286,9 @@ static void check_plans(struct verify *verify)
         json_decref(plan);
     }
     sqlite3_finalize(row);
+    if (verify->options->nonce && plans == 0)
+        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, NULL, NULL,
+                    "a nonce is asked for, and there is no campaign that answers it");
 }
 
 enum status verify_complete(struct verify *verify, struct error *err)

@@ -158,8 +158,29 @@ static bool verdict_fits(sqlite3_stmt *row)
     return fits;
 }
 
-/* columns: 0 id, 1 cell, 2 version, 3 verdict, 4 body, 5 is the cell's newest, 6 campaign finished
- */
+static double mean_of(const json_t *estimate)
+{
+    return json_number_value(json_object_get(json_object_get(estimate, "mean_ns"), "value"));
+}
+
+/* Another analysis may come to another estimate; a number that was made up hides as easily. */
+static void tell_other_version(struct verify_findings *findings, const char *key, sqlite3_stmt *row,
+                               const json_t *again, bool is_same)
+{
+    const int64_t version = sqlite3_column_int64(row, 2);
+    json_t *stored = NULL;
+
+    canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "", &stored, NULL);
+    verify_findings_add(findings, version < 1 ? VERIFY_WRONG : VERIFY_NOTE, VERIFY_ESTIMATE,
+                        "estimate", key,
+                        "was made by analysis version %" PRId64 "; this assay has %d, and comes to "
+                        "%s: a mean of %.6g ns where %.6g ns is stored",
+                        version, ESTIMATE_VERSION, is_same ? "the same" : "another", mean_of(again),
+                        mean_of(stored));
+    json_decref(stored);
+}
+
+/* columns: 0 id, 1 cell, 2 version, 3 verdict, 4 body, 5 is the newest, 6 campaign finished */
 static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
 {
     struct verify_findings *findings = &worker->findings;
@@ -177,14 +198,6 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
     if (!verdict_fits(row))
         verify_findings_add(findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", key,
                             "its verdict is not the one in its body");
-    if (sqlite3_column_int64(row, 2) != ESTIMATE_VERSION) {
-        verify_findings_add(
-            findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
-            "was made by analysis version %lld; this assay has %d and did not work it "
-            "out again",
-            (long long)sqlite3_column_int64(row, 2), ESTIMATE_VERSION);
-        return;
-    }
     if (all && (status = analysis_estimate_cell(worker->store, cell, &again, &err)) == STATUS_OK)
         likeness = compare(body, length, again, &err);
     if (likeness == DIFFERENT && (!all || !sqlite3_column_int(row, 6))) {
@@ -195,8 +208,9 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
         if (status == STATUS_OK)
             likeness = compare(body, length, again, &err);
     }
-    json_decref(again);
-    if (likeness == DIFFERENT && status == STATUS_UNAVAILABLE)
+    if (sqlite3_column_int64(row, 2) != ESTIMATE_VERSION)
+        tell_other_version(findings, key, row, again, likeness != DIFFERENT);
+    else if (likeness == DIFFERENT && status == STATUS_UNAVAILABLE)
         verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
                             "cannot be worked out again: %s", err.message);
     else if (likeness == DIFFERENT)
@@ -207,6 +221,7 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
         verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
                             "comes out within 1e-9 but not in the same bytes: another C library or "
                             "processor rounds differently");
+    json_decref(again);
     if (likeness != DIFFERENT)
         worker->done++;
 }
@@ -355,8 +370,7 @@ static void take_out_withheld(json_t *stored, json_t *again, struct text *names)
     }
 }
 
-/* Which fields of the judgement are another without what is withheld, and whether all else follows.
- */
+/* Which fields of the judgement are another without what is withheld; whether all else follows. */
 static void tell_withheld(struct verify *verify, const char *key, const json_t *body,
                           const json_t *again, const struct error *why)
 {

@@ -100,6 +100,15 @@ class ForgedLog(TamperTest):
                 continue
             for found in self.both(path):
                 self.assertIn((table, str(number)), {f[1:] for f in found}, change)
+        tables, path = self.tables(), self.copy()
+        with forge.Forgery(path) as forgery:
+            for table in tables:
+                if table not in ("ledger_origin", "leaf_form"):
+                    forgery.db.execute("DELETE FROM " + table)
+            forgery.rewrite()
+        self.assert_good(path)
+        for found in self.both(path, ("--nonce", "ask-17"), nonce="ask-17"):
+            self.assertEqual(found, {("complete", None, None)})
 
     def test_estimate_forged_with_its_log(self):
         """Only working it out again finds this without key or head, so only ours does."""
@@ -115,6 +124,13 @@ class ForgedLog(TamperTest):
         self.assertIn(("estimate", "estimate", "1"), self.ours(path))
         self.assertEqual(self.theirs(path), set())
         self.assert_found(path, ("--key", self.public), keys=[self.public])
+        for version, level in ((0, "wrong"), (1, "note"), (99, "note")):
+            with forge.Forgery(path) as forgery:
+                forgery.db.execute("UPDATE estimate SET version = ?", (version,))
+                forgery.rewrite()
+            out = self.assay("verify", path).out
+            self.assertRegex(out, level + ": estimate: estimate 1: was made by analysis version %d; this assay has"
+                             r" \d+, and comes to another: a mean of \S+ ns where" % version)
 
     def test_comparison_forged_with_its_log(self):
         path = os.path.join(self.folder, "ab.db")

@@ -443,8 +443,10 @@ class Verifier:
                 self.wrong("complete", "campaign", campaign, "trial %d was never run" % sequence)
             if cell in cells and cells[cell][0] != campaign:
                 self.wrong("complete", "planned_trial", campaign, "is of another campaign's cell")
-        for campaign, plan in self.ask("SELECT g.id, c.body FROM campaign g JOIN content c ON c.digest ="
-                                       " g.plan"):
+        plans = self.ask("SELECT g.id, c.body FROM campaign g JOIN content c ON c.digest = g.plan")
+        if self.nonce is not None and not plans:
+            self.wrong("complete", None, None, "no campaign answers the nonce")
+        for campaign, plan in plans:
             plan = verify_body.strict(plan)
             order = [cells[cell][1] for (owner, _), cell in planned.items()
                      if owner == campaign and cell in cells]
@@ -461,7 +463,6 @@ class Verifier:
         for trial, (status, _, samples) in ends.items():
             if status == "ok" and samples is not None and counts.get((trial, "wall_ns"), 0) != samples:
                 self.wrong("complete", "trial_end", trial, "another number of samples is stored")
-
 
     def verdicts(self):
         verify_body.verdicts(self)
