@@ -141,6 +141,9 @@ static void append_limits(struct text *out)
         "what was the same in all of them: this unit, this machine, this room, this build of each "
         "library. A workload stands for nothing but itself; whether it stands for the load of the "
         "reader is the reader&#39;s judgement.</p>\n"
+        "<p>Whether the same was measured more often than is handed over, and whether the machine "
+        "told the truth, no file can show; <code>results/FORMAT.md</code> tells what narrows it: a "
+        "nonce, a witness of the plan, <code>assay reproduce</code>.</p>\n"
         "<p>This page is not to be shown in part without its sections 5 and 6.</p>\n");
 }
 

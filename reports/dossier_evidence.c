@@ -155,9 +155,11 @@ static enum status append_campaign_heads(struct text *out, struct store *store,
                          "</th></tr></thead><tbody>\n");
         text_append_bytes(out, rows.data, rows.length);
         text_append(out, "</tbody></table></div>\n");
-        text_append(out, keys ? "<p>They are signed:</p><ul>\n"
-                              : "<p class=\"bad\">Signed by nobody: the heads show what came after "
-                                "what, and not who says so.</p>\n");
+        text_append(
+            out, keys ? "<p>They are signed. Names and roles are what the file says; whose a key "
+                        "is, its owner alone can tell you:</p><ul>\n"
+                      : "<p class=\"bad\">Signed by nobody: the heads show what came after "
+                        "what, and not who says so.</p>\n");
         text_append_bytes(out, signers.data, signers.length);
         text_append(out, keys ? "</ul>\n" : "");
     }

@@ -9,16 +9,49 @@
 #include <sqlite3.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/text.h"
 #include "results/store_internal.h"
 
 static const char *const result_keys[] = {
-    "id",          "workload", "kind",       "precision",       "batch",        "scenario",
-    "arm",         "support",  "library",    "library_version", "protocol",     "backend",
-    "device_spec", "device",   "simulated",  "trials_ok",       "trials_ended", "trials_planned",
-    "verdict",     "mean_ns",  "mean_ns_lo", "mean_ns_hi",      "headline",     "rate_unit",
-    "rate",        "rate_lo",  "rate_hi",    "energy_source",
-    "energy_per_iteration_j", "energy_per_item_j", "mean_power_w", "created_utc_ns", "created",
-    "workload_digest", "protocol_digest", "driver_version", "host", "tool_version", "imported",
+    "id",
+    "workload",
+    "kind",
+    "precision",
+    "batch",
+    "scenario",
+    "arm",
+    "support",
+    "library",
+    "library_version",
+    "protocol",
+    "backend",
+    "device_spec",
+    "device",
+    "simulated",
+    "trials_ok",
+    "trials_ended",
+    "trials_planned",
+    "verdict",
+    "mean_ns",
+    "mean_ns_lo",
+    "mean_ns_hi",
+    "headline",
+    "rate_unit",
+    "rate",
+    "rate_lo",
+    "rate_hi",
+    "energy_source",
+    "energy_per_iteration_j",
+    "energy_per_item_j",
+    "mean_power_w",
+    "created_utc_ns",
+    "created",
+    "workload_digest",
+    "protocol_digest",
+    "driver_version",
+    "host",
+    "tool_version",
+    "imported",
 };
 
 static enum status check_file(FILE *file, struct error *err)
@@ -37,9 +70,35 @@ static enum status finish_file(FILE *file, struct error *err)
     return check_file(file, err);
 }
 
-static void write_text(FILE *file, const char *text)
+/*
+ * A spreadsheet takes a field that begins so for a formula, quoted or not, and a terminal takes
+ * control characters for commands. Names of devices come from drivers and from files of others.
+ */
+static bool is_harmless(const char *text, size_t length)
 {
-    csv_fwrite(file, text, strlen(text));
+    if (length > 0 && strchr("=+-@\t\r", *text))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < 0x20 || (unsigned char)text[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+static void write_text(FILE *file, const char *text, size_t length)
+{
+    struct text shown;
+
+    if (is_harmless(text, length)) {
+        csv_fwrite(file, text, length);
+        return;
+    }
+    text_init(&shown);
+    if (length > 0 && *text && strchr("=+-@", *text))
+        text_append_char(&shown, '\'');
+    text_append_printable(&shown, text, length);
+    if (text_ok(&shown))
+        csv_fwrite(file, shown.data, shown.length);
+    text_finish(&shown);
 }
 
 static void write_json(FILE *file, const json_t *value)
@@ -47,7 +106,7 @@ static void write_json(FILE *file, const json_t *value)
     char real[CANONICAL_REAL_SIZE];
 
     if (json_is_string(value))
-        write_text(file, json_string_value(value));
+        write_text(file, json_string_value(value), json_string_length(value));
     else if (json_is_integer(value))
         fprintf(file, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_real(value))
@@ -93,7 +152,7 @@ static void write_column(FILE *file, sqlite3_stmt *row, int column)
         fprintf(file, "%lld", (long long)sqlite3_column_int64(row, column));
         break;
     case SQLITE_TEXT:
-        csv_fwrite(file, sqlite3_column_text(row, column),
+        write_text(file, (const char *)sqlite3_column_text(row, column),
                    (size_t)sqlite3_column_bytes(row, column));
         break;
     default:
@@ -165,21 +224,23 @@ void csv_export_series_header(FILE *file)
 
 enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file, struct error *err)
 {
-    return write_samples(store,
-                         "SELECT t.id, s.name, substr(g.uid, 1, 8) || '/' || c.ordinal,"
-                         " c.workload_name, c.precision, c.batch, c.scenario, c.arm,"
-                         " c.protocol_name, c.device_spec, d.name, d.simulated,"
-                         " " CONTEXT_DRIVER_VERSION ", " CONTEXT_HOST("t.id") ","
-                         " lower(hex(c.workload)), lower(hex(c.protocol)), g.tool_version,"
-                         " g.created_utc_ns, t.sequence,"
-                         " t.attempt, coalesce(e.status, 'no_end'), e.iterations_per_sample,"
-                         " e.window_first, s.name FROM trial t JOIN cell c ON c.id = t.cell"
-                         " JOIN campaign g ON g.id = t.campaign JOIN series s ON s.trial = t.id"
-                         " LEFT JOIN trial_end e ON e.trial = t.id"
-                         " LEFT JOIN trial_device td ON td.trial = t.id"
-                         " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
-                         " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
-                         cell, 22, true, file, err);
+    return write_samples(
+        store,
+        "SELECT t.id, s.name, substr(g.uid, 1, 8) || '/' || c.ordinal,"
+        " c.workload_name, c.precision, c.batch, c.scenario, c.arm,"
+        " c.protocol_name, c.device_spec, d.name, d.simulated,"
+        " " CONTEXT_DRIVER_VERSION ", " CONTEXT_HOST(
+            "t.id") ","
+                    " lower(hex(c.workload)), lower(hex(c.protocol)), g.tool_version,"
+                    " g.created_utc_ns, t.sequence,"
+                    " t.attempt, coalesce(e.status, 'no_end'), e.iterations_per_sample,"
+                    " e.window_first, s.name FROM trial t JOIN cell c ON c.id = t.cell"
+                    " JOIN campaign g ON g.id = t.campaign JOIN series s ON s.trial = t.id"
+                    " LEFT JOIN trial_end e ON e.trial = t.id"
+                    " LEFT JOIN trial_device td ON td.trial = t.id"
+                    " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
+                    " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
+        cell, 22, true, file, err);
 }
 
 enum status csv_export_series(struct store *store, int64_t cell, FILE *file, struct error *err)

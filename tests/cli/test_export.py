@@ -13,6 +13,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import forge  # noqa: E402
 from assay_cli import CliTest  # noqa: E402
 
 CONTEXT = ["workload", "precision", "batch", "scenario", "arm", "protocol", "device_spec", "device",
@@ -96,6 +97,13 @@ class Export(CliTest):
         for name in CONTEXT + ["id", "verdict", "created"]:
             self.assertTrue(rows[0][name], name)
         self.assertEqual(float(rows[0]["rate"]), self.row["rate"])
+        with forge.Forgery(self.db) as forgery:  # a driver's word, or a stranger's
+            forgery.db.execute("UPDATE device SET name = '=HYPERLINK(\"x\")\u001b[31m\u202e'")
+        for words in (("csv",), ("csv-samples", self.id)):
+            text = self.export(*words)
+            self.assertEqual(next(csv.DictReader(io.StringIO(text)))["device"],
+                             "'=HYPERLINK(\"x\")\\x1B[31m\\xE2\\x80\\xAE")
+            self.assertNotIn("\x1b", text)
 
     def test_csv_samples(self):
         rows = list(csv.DictReader(io.StringIO(self.export("csv-samples", self.id))))
