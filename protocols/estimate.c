@@ -31,6 +31,14 @@ bool estimate_verdict_is_steady(enum estimate_verdict verdict)
     return verdict == ESTIMATE_FLAT || verdict == ESTIMATE_WARMUP || verdict == ESTIMATE_SLOWDOWN;
 }
 
+bool estimate_verdict_named_is_steady(const char *name)
+{
+    for (int i = ESTIMATE_FLAT; name && i <= ESTIMATE_INSUFFICIENT; i++)
+        if (strcmp(verdict_names[i], name) == 0)
+            return estimate_verdict_is_steady((enum estimate_verdict)i);
+    return false;
+}
+
 struct estimate_options estimate_options_default(void)
 {
     return (struct estimate_options){

@@ -114,6 +114,9 @@ const char *estimate_verdict_name(enum estimate_verdict verdict);
 /* True for verdicts that give a headline number (flat, warmup, slowdown). */
 bool estimate_verdict_is_steady(enum estimate_verdict verdict);
 
+/* The same by a verdict's name; false for NULL and for a name that no verdict has. */
+bool estimate_verdict_named_is_steady(const char *name);
+
 /*
  * Analyses one cell. `trials` holds `trial_count` >= 1 series. NO_MEMORY; INVALID for a series with
  * a sample <= 0 or for options out of range. Destroy the result with estimate_destroy.

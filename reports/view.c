@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocols/estimate.h"
 #include "reports/view_json.h"
 #include "results/ledger.h"
 
@@ -18,7 +19,7 @@ static void find_in_estimate(struct view_trial *trial, const struct view_estimat
         trial->counted = true;
         trial->verdict = json_string_value(json_array_get(estimate->trial_verdicts, i));
         if (json_is_integer(from) && json_integer_value(from) >= 0 &&
-            (!trial->verdict || view_verdict_is_steady(trial->verdict))) {
+            (!trial->verdict || estimate_verdict_named_is_steady(trial->verdict))) {
             trial->has_steady = true;
             trial->steady_from = (size_t)json_integer_value(from);
         }

@@ -254,7 +254,6 @@ bool view_verdict_known(const char *verdict);
  */
 const json_t *view_telemetry_series(const struct view_trial *trial, const char *part,
                                     const char *channel);
-bool view_verdict_is_steady(const char *verdict);
 
 /*
  * Said by the worker's facts, or derived from working set and last-level cache: +1 the working set

@@ -10,14 +10,6 @@
 #include "protocols/estimate.h"
 #include "reports/number.h"
 
-bool view_verdict_is_steady(const char *verdict)
-{
-    for (int i = ESTIMATE_FLAT; verdict && i <= ESTIMATE_INSUFFICIENT; ++i)
-        if (strcmp(estimate_verdict_name((enum estimate_verdict)i), verdict) == 0)
-            return estimate_verdict_is_steady((enum estimate_verdict)i);
-    return false;
-}
-
 static void read_percentiles(const json_t *percentiles, struct view_estimate *ret)
 {
     const char *name;
@@ -112,7 +104,7 @@ bool view_estimate_read(const json_t *json, struct view_estimate *ret)
     ret->present = true;
     ret->version = view_json_count(json, "version");
     ret->verdict = view_json_string(json, "verdict");
-    ret->steady = view_verdict_is_steady(ret->verdict);
+    ret->steady = estimate_verdict_named_is_steady(ret->verdict);
     ret->confidence = view_json_real(json_object_get(json, "mean_ns"), "confidence");
     if (!isfinite(ret->confidence))
         ret->confidence = 0;

@@ -5,6 +5,7 @@
 #include "harness/cli/output.h"
 #include "harness/core/canonical.h"
 #include "protocols/protocol.h"
+#include "reports/number.h"
 #include "workloads/workload.h"
 
 static json_t *cost_json(const struct workload_case *work, const struct workload_cost *cost)
@@ -153,6 +154,19 @@ static void append_value(struct text *out, const json_t *value)
     free(plain);
 }
 
+/* "3000000000 (3 s)": as it is identified, and as it is read. */
+static void append_duration(struct text *out, const char *key, const json_t *value)
+{
+    size_t length = strlen(key);
+    struct number_unit unit;
+
+    if (length < 3 || strcmp(key + length - 3, "_ns") || !json_is_integer(value) ||
+        json_integer_value(value) < 1000)
+        return;
+    unit = number_unit_duration((double)json_integer_value(value));
+    text_append_format(out, " (%g %s)", (double)json_integer_value(value) / unit.factor, unit.name);
+}
+
 static void append_clauses(struct text *out, const json_t *json, int indent)
 {
     const char *key;
@@ -169,6 +183,7 @@ static void append_clauses(struct text *out, const json_t *json, int indent)
         }
         text_append_format(out, "%*s%-*s ", indent, "", 32 - indent, key);
         append_value(out, value);
+        append_duration(out, key, value);
         text_append_char(out, '\n');
     }
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "protocols/estimate.h"
 
 struct family {
     const char *name, *unit, *help;
@@ -23,19 +24,19 @@ struct family {
 static const struct family families[] = {
     {"assay_iteration_seconds", "seconds", "Mean time of an iteration in steady state", "mean_ns",
      NULL, 1e-9},
-    {"assay_iteration_low_seconds", "seconds", "Lower end of its 95 % interval", "mean_ns_lo", NULL,
+    {"assay_iteration_low_seconds", "seconds", "Lower end of its interval", "mean_ns_lo", NULL,
      1e-9},
-    {"assay_iteration_high_seconds", "seconds", "Upper end of its 95 % interval", "mean_ns_hi",
-     NULL, 1e-9},
+    {"assay_iteration_high_seconds", "seconds", "Upper end of its interval", "mean_ns_hi", NULL,
+     1e-9},
     {"assay_bytes_per_second", NULL, "Bytes moved a second", "rate", "bytes", 1},
-    {"assay_bytes_per_second_low", NULL, "Lower end of its 95 % interval", "rate_lo", "bytes", 1},
-    {"assay_bytes_per_second_high", NULL, "Upper end of its 95 % interval", "rate_hi", "bytes", 1},
+    {"assay_bytes_per_second_low", NULL, "Lower end of its interval", "rate_lo", "bytes", 1},
+    {"assay_bytes_per_second_high", NULL, "Upper end of its interval", "rate_hi", "bytes", 1},
     {"assay_flops_per_second", NULL, "Floating-point operations a second", "rate", "flops", 1},
-    {"assay_flops_per_second_low", NULL, "Lower end of its 95 % interval", "rate_lo", "flops", 1},
-    {"assay_flops_per_second_high", NULL, "Upper end of its 95 % interval", "rate_hi", "flops", 1},
+    {"assay_flops_per_second_low", NULL, "Lower end of its interval", "rate_lo", "flops", 1},
+    {"assay_flops_per_second_high", NULL, "Upper end of its interval", "rate_hi", "flops", 1},
     {"assay_items_per_second", NULL, "Units of work (label unit) a second", "rate", "items", 1},
-    {"assay_items_per_second_low", NULL, "Lower end of its 95 % interval", "rate_lo", "items", 1},
-    {"assay_items_per_second_high", NULL, "Upper end of its 95 % interval", "rate_hi", "items", 1},
+    {"assay_items_per_second_low", NULL, "Lower end of its interval", "rate_lo", "items", 1},
+    {"assay_items_per_second_high", NULL, "Upper end of its interval", "rate_hi", "items", 1},
     {"assay_trials_planned", NULL, "Trials planned", "trials_planned", NULL, 1},
     {"assay_trials_ended", NULL, "Trials that have ended", "trials_ended", NULL, 1},
     {"assay_trials_ok", NULL, "Trials that ended well", "trials_ok", NULL, 1},
@@ -94,6 +95,13 @@ static void put_time(FILE *file, const json_t *row, const struct export_request 
     fputc('\n', file);
 }
 
+/* False for a mean over two levels and the like, which reports do not give as a result either. */
+static bool is_settled(const json_t *row)
+{
+    return export_string(row, "imported") ||
+           estimate_verdict_named_is_steady(export_string(row, "verdict"));
+}
+
 static void put_family(FILE *file, const json_t *rows, const struct family *family,
                        const struct export_request *request)
 {
@@ -107,7 +115,9 @@ static void put_family(FILE *file, const json_t *rows, const struct family *fami
         const char *headline = export_string(row, "headline");
         char text[CANONICAL_REAL_SIZE];
 
+        /* What never settled has no speed; trials are counted whatever came of them. */
         if (!json_is_number(value) || !isfinite(json_number_value(value)) ||
+            (json_is_real(value) && !is_settled(row)) ||
             (family->headline && (!headline || strcmp(headline, family->headline))))
             continue;
         if (!headed) {

@@ -53,6 +53,7 @@ class Terminal(CliTest):
 
     def test_a_value_goes_on_under_its_column(self):
         lines = self.assert_lines_end_at_words(60, "describe", "standard")
+        self.assertTrue(any(line.endswith(" 3000000000 (3 s)") for line in lines), lines)
         (at,) = (i for i, line in enumerate(lines) if line.startswith("  required "))
         column = lines[at].index("[")
         self.assertGreater(column, 30)

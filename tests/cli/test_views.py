@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import SETTLED, CliTest  # noqa: E402
 
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "results", "VIEWS.md")
 
@@ -55,7 +55,7 @@ class Views(CliTest):
     def test_grafana(self):
         rows = self.ask("grafana: rate_over_time")
         expected = sorted((row["created_utc_ns"], row["rate"]) for row in self.rows
-                          if row["rate"] is not None)
+                          if row["rate"] is not None and row["verdict"] in SETTLED)
         self.assertTrue(expected)
         self.assertEqual([row["value"] for row in rows], [rate for _, rate in expected])
         for row, (created, _) in zip(rows, expected):
@@ -134,7 +134,7 @@ class Views(CliTest):
 
     def check_rates(self, rows):
         expected = sorted((row["id"], row["workload"], row["device"], row["rate"],
-                           row["rate_unit"]) for row in self.rows if row["rate"] is not None)
+                           row["rate_unit"]) for row in self.rows if row["rate"] is not None and row["verdict"] in SETTLED)
         self.assertTrue(expected)
         self.assertEqual([row[:3] + row[4:] for row in rows],
                          [row[:3] + row[4:] for row in expected])

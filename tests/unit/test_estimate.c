@@ -322,6 +322,11 @@ static void test_verdict_names(void **state)
     assert_string_equal(estimate_verdict_name((enum estimate_verdict)99), "unknown");
     assert_true(estimate_verdict_is_steady(ESTIMATE_SLOWDOWN));
     assert_false(estimate_verdict_is_steady(ESTIMATE_INSUFFICIENT));
+    assert_true(estimate_verdict_named_is_steady("flat"));
+    assert_true(estimate_verdict_named_is_steady("slowdown"));
+    assert_false(estimate_verdict_named_is_steady("two_state"));
+    assert_false(estimate_verdict_named_is_steady("unknown"));
+    assert_false(estimate_verdict_named_is_steady(NULL));
 }
 
 int main(void)
