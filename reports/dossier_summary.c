@@ -235,6 +235,8 @@ static enum status append_signers(struct text *out, struct store *store, const s
     }
     html_fact_begin(out, "Signed");
     text_append_bytes(out, signers.data, signers.length);
+    if (signers.length > 0)
+        text_append(out, " (names as the file has them)");
     if (unsigned_count == view->campaign_count)
         text_append(out, "<span class=\"care\">by nobody</span>");
     else if (unsigned_count > 0)

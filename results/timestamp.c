@@ -1,6 +1,8 @@
 #include "results/timestamp.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* DER tags (X.690) */
 enum {
@@ -124,4 +126,18 @@ enum status timestamp_check(const void *bytes, size_t length, const struct diges
             error_set(err, STATUS_INVALID, "the time stamp is of %s, the checkpoint's root is %s",
                       digest_hex(&timestamp.imprint, stamped), digest_hex(root, wanted));
     return status;
+}
+
+bool timestamp_seconds(const struct timestamp *timestamp, int64_t *ret)
+{
+    struct tm tm = {0};
+
+    if (sscanf(timestamp->time, "%4d%2d%2d%2d%2d%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+               &tm.tm_hour, &tm.tm_min, &tm.tm_sec) != 6 ||
+        !strchr(timestamp->time, 'Z'))
+        return false;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    *ret = timegm(&tm);
+    return *ret > 0;
 }

@@ -31,4 +31,7 @@ enum status timestamp_read(const void *bytes, size_t length, struct timestamp *r
 enum status timestamp_check(const void *bytes, size_t length, const struct digest *root,
                             struct error *err);
 
+/* Seconds since 1970; false when its time is none, or not in UTC. */
+bool timestamp_seconds(const struct timestamp *timestamp, int64_t *ret);
+
 #endif

@@ -4,28 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/core/process.h"
 #include "harness/core/text.h"
 
 #define LIMIT_NS INT64_C(30000000000)
-
-/* Seconds since 1970 of a GeneralizedTime in UTC; false when it is none. */
-static bool parse_time(const char *text, int64_t *ret)
-{
-    struct tm tm = {0};
-
-    if (sscanf(text, "%4d%2d%2d%2d%2d%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-               &tm.tm_min, &tm.tm_sec) != 6 ||
-        !strchr(text, 'Z'))
-        return false;
-    tm.tm_year -= 1900;
-    tm.tm_mon -= 1;
-    *ret = timegm(&tm);
-    return *ret > 0;
-}
 
 static enum status write_token(const void *bytes, size_t length, char **ret, struct error *err)
 {
@@ -91,7 +75,7 @@ enum status timestamp_verify(const void *bytes, size_t length, const struct dige
 
     if (status == STATUS_OK)
         status = timestamp_read(bytes, length, &timestamp, err);
-    if (status == STATUS_OK && ca_file && !parse_time(timestamp.time, &at))
+    if (status == STATUS_OK && ca_file && !timestamp_seconds(&timestamp, &at))
         status = error_set(err, STATUS_INVALID, "the time stamp tells no time");
     if (status == STATUS_OK && ca_file && access(ca_file, R_OK) != 0)
         status = error_set_errno(err, errno, "%s", ca_file);

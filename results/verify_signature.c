@@ -7,6 +7,8 @@
 #include "results/timestamp_authority.h"
 #include "results/verify_internal.h"
 
+#define CLOCKS_APART_S 60 /* what two honest clocks may differ by */
+
 static const char *text_at(sqlite3_stmt *select, int column)
 {
     const char *text = (const char *)sqlite3_column_text(select, column);
@@ -62,10 +64,37 @@ static void check_signature(struct verify *verify, sqlite3_stmt *row)
         verify->summary->signed_leaves = note.size;
 }
 
+/*
+ * The authority's clock against the file's. columns: 3 when the head was made, 4 when the first
+ * trial began, where the head is of a plan
+ */
+static void compare_clocks(struct verify *verify, const char *key, sqlite3_stmt *row,
+                           const struct timestamp *timestamp)
+{
+    const int64_t made = sqlite3_column_int64(row, 3) / INT64_C(1000000000);
+    int64_t stamped;
+
+    if (!timestamp_seconds(timestamp, &stamped))
+        return;
+    if (stamped < made - CLOCKS_APART_S)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
+                    "stands %lld s before the time at which the checkpoint says it was made: the "
+                    "times in this file are later than they were",
+                    (long long)(made - stamped));
+    if (sqlite3_column_type(row, 4) == SQLITE_INTEGER &&
+        stamped > sqlite3_column_int64(row, 4) / INT64_C(1000000000) + CLOCKS_APART_S)
+        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
+                    "was made after the first trial of its campaign began, by the file's clock: it "
+                    "does not show that the plan came before");
+}
+
 static void check_stamps(struct verify *verify)
 {
     sqlite3_stmt *row = verify_prepare(verify, verify->db,
-                                       "SELECT t.id, t.token, c.root FROM timestamp_token t"
+                                       "SELECT t.id, t.token, c.root, c.utc_ns,"
+                                       " CASE c.kind WHEN 'plan' THEN (SELECT min(r.started_utc_ns)"
+                                       " FROM trial r WHERE r.campaign = c.campaign) END"
+                                       " FROM timestamp_token t"
                                        " LEFT JOIN checkpoint c ON c.id = t.checkpoint"
                                        " ORDER BY t.id",
                                        VERIFY_SIGNATURE, "timestamp_token");
@@ -75,15 +104,16 @@ static void check_stamps(struct verify *verify)
         struct error err = ERROR_INIT;
         struct digest root = {{0}};
         struct timestamp timestamp;
-        bool checked = false;
+        bool checked = false, has_read;
         char key[24];
 
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
         if (bytes && sqlite3_column_bytes(row, 2) == DIGEST_SIZE)
             memcpy(root.bytes, bytes, DIGEST_SIZE);
-        if (timestamp_verify(token ? token : "", token ? (size_t)sqlite3_column_bytes(row, 1) : 0,
-                             &root, verify->options->tsa_ca, &timestamp, &checked,
-                             &err) != STATUS_OK)
+        has_read = timestamp_verify(
+                       token ? token : "", token ? (size_t)sqlite3_column_bytes(row, 1) : 0, &root,
+                       verify->options->tsa_ca, &timestamp, &checked, &err) == STATUS_OK;
+        if (!has_read)
             verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "timestamp_token", key, "%s",
                         err.message);
         else if (checked)
@@ -95,6 +125,8 @@ static void check_stamps(struct verify *verify)
                         "is of the right root and says %s; who signed it is not checked: no CA "
                         "given (--tsa-ca)",
                         timestamp.time);
+        if (has_read)
+            compare_clocks(verify, key, row, &timestamp);
     }
     sqlite3_finalize(row);
 }

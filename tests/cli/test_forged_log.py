@@ -100,6 +100,15 @@ class ForgedLog(TamperTest):
                 continue
             for found in self.both(path):
                 self.assertIn((table, str(number)), {f[1:] for f in found}, change)
+        for time, told in ((b"19990101000000Z", "the times in this file are later than they were"),
+                           (b"20990101000000Z", "it does not show that the plan came before")):
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                forgery.db.execute("DELETE FROM timestamp_token")
+                root, = forgery.db.execute("SELECT root FROM checkpoint WHERE kind = 'plan'").fetchone()
+                forgery.rewrite()
+                forgery.enter("timestamp_token", (1, 1, 1, forge.token(root, time)))
+            self.assertIn(told, self.assay("verify", path).out)
         tables, path = self.tables(), self.copy()
         with forge.Forgery(path) as forgery:
             for table in tables:
