@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,6 +14,8 @@
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 
+#define SLICE_NS ((int64_t)200000000) /* of waiting; one that takes twice as long was no waiting   \
+                                       */
 #define LAST_WORDS_NS ((int64_t)1000000000) /* for one that is stopped, on standard error */
 
 static int open_pidfd(pid_t pid)
@@ -22,17 +23,24 @@ static int open_pidfd(pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0u);
 }
 
-/* Poll's timeout up to a deadline, rounded up so that waiting never turns into spinning. */
-static int poll_timeout(int64_t deadline_ns)
+/*
+ * Polls for `slice_ns` or up to the deadline. What passes beyond that is put on the deadline: the
+ * machine or this process stood still, and the child had no time either.
+ */
+static int poll_slice(struct pollfd *fds, nfds_t count, int64_t slice_ns, int64_t *deadline_ns)
 {
-    int64_t left = deadline_ns - clock_monotonic_ns();
+    const int64_t begin_ns = clock_monotonic_ns();
+    int64_t left_ns = *deadline_ns > begin_ns ? *deadline_ns - begin_ns : 0, over_ns;
+    int ready;
 
-    if (deadline_ns == INT64_MAX)
-        return -1;
-    if (left <= 0)
-        return 0;
-    left = left / 1000000 + 1;
-    return left > INT_MAX ? INT_MAX : (int)left;
+    if (left_ns > slice_ns)
+        left_ns = slice_ns;
+    /* Rounded up, so that waiting never turns into spinning. */
+    ready = poll(fds, count, (int)((left_ns + 999999) / 1000000));
+    over_ns = clock_monotonic_ns() - begin_ns - left_ns;
+    if (over_ns > SLICE_NS && __builtin_add_overflow(*deadline_ns, over_ns, deadline_ns))
+        *deadline_ns = INT64_MAX;
+    return ready;
 }
 
 static bool has_ended(pid_t pid)
@@ -45,25 +53,17 @@ static bool has_ended(pid_t pid)
 /* True once the child has ended, reaped or not; false when the deadline passes first. */
 static bool wait_for_end(pid_t pid, int64_t deadline_ns)
 {
-    int fd = open_pidfd(pid);
-    int64_t pause_ns = 1000000;
+    struct pollfd polled = {.fd = open_pidfd(pid), .events = POLLIN};
+    int64_t slice_ns = polled.fd >= 0 ? SLICE_NS : 1000000;
     bool ended;
 
-    while (!(ended = has_ended(pid))) {
-        int64_t now = clock_monotonic_ns();
-
-        if (now >= deadline_ns)
-            break;
-        if (fd >= 0) {
-            poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, poll_timeout(deadline_ns));
-            continue;
-        }
-        clock_sleep_until_ns(deadline_ns - now < pause_ns ? deadline_ns : now + pause_ns);
-        if (pause_ns < 20000000)
-            pause_ns *= 2;
+    while (!(ended = has_ended(pid)) && clock_monotonic_ns() < deadline_ns) {
+        poll_slice(&polled, 1, slice_ns, &deadline_ns);
+        if (slice_ns < 20000000) /* without a descriptor for the end it is asked for */
+            slice_ns *= 2;
     }
-    if (fd >= 0)
-        close(fd);
+    if (polled.fd >= 0)
+        close(polled.fd);
     return ended;
 }
 
@@ -162,30 +162,18 @@ static bool drain(int fd, struct text *output, size_t max)
     return got > 0;
 }
 
-/*
- * Milliseconds to wait in one poll for output or the child's end. Without a descriptor for the end
- * it is asked for every 20 ms.
- */
-static int collect_timeout(int end_fd, bool ended, int64_t deadline_ns)
-{
-    int timeout = poll_timeout(deadline_ns);
-
-    if (ended)
-        return 0;
-    return end_fd < 0 && (timeout < 0 || timeout > 20) ? 20 : timeout;
-}
-
 /* Collects output until the child has ended and its pipe is empty; false at the deadline. */
 static bool collect(pid_t pid, int fd, int64_t deadline_ns, struct text *output, size_t max)
 {
     int end_fd = open_pidfd(pid);
+    const int64_t slice_ns = end_fd >= 0 ? SLICE_NS : 20000000; /* else the end is asked for */
     struct pollfd polled[2] = {{.fd = fd, .events = POLLIN}, {.fd = end_fd, .events = POLLIN}};
     bool ended = false;
     int reads_left = 64; /* once the child has ended: the content of the largest pipe */
 
     for (;;) {
         /* A grandchild may keep the pipe open: once the child has ended, what is there is all. */
-        int ready = poll(polled, 2, collect_timeout(end_fd, ended, deadline_ns));
+        int ready = poll_slice(polled, 2, ended ? 0 : slice_ns, &deadline_ns);
 
         if (ready > 0 && polled[0].revents) {
             if (!drain(fd, output, max))

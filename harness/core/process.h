@@ -52,7 +52,8 @@ enum status process_spawn(const struct process_options *options, struct process 
 /*
  * Waits until the child has ended or `deadline_ns` (CLOCK_MONOTONIC; 0: poll; INT64_MAX: for ever)
  * passes: TIMEOUT then, and the child runs on. Processes that it leaves behind in its group are
- * ended with it.
+ * ended with it. Time in which this process or the machine stood still does not count, here and for
+ * the limits below.
  */
 enum status process_wait(struct process *process, int64_t deadline_ns, struct process_exit *ret,
                          struct error *err);

@@ -32,6 +32,8 @@ assay_add_test(NAME test_core_process SOURCES unit/test_core_process.c LABELS un
 # Again without pidfd_open(2) and close_range(2).
 assay_add_test(NAME test_core_process_old_kernel SOURCES unit/test_core_process.c
     ARGS old-kernel LABELS unit)
+assay_add_test(NAME test_core_process_standstill SOURCES unit/test_core_process_standstill.c
+    LABELS unit)
 
 # Every allocation of a few calls fails once: malloc of this executable alone is replaced.
 assay_add_test(NAME test_core_memory SOURCES unit/test_core_memory.c LABELS unit)
