@@ -40,7 +40,7 @@ static int begin(void **state)
     if (!mkdtemp(folder) || asprintf(&path, "%s", folder) < 0)
         return -1;
     setenv("PATH", path, 1);
-    setenv("ASSAY_TOOL_TIMEOUT", "20s", 1);
+    setenv("ASSAY_TOOL_TIMEOUT", "600s", 1);
     free(path);
     return 0;
 }
@@ -144,7 +144,7 @@ static void test_hang(void **state)
     add_tool("numactl", "echo begun; /bin/sleep 600");
     setenv("ASSAY_TOOL_TIMEOUT", "100ms", 1);
     ask(fixture, json_array(), &campaign, &cell);
-    setenv("ASSAY_TOOL_TIMEOUT", "20s", 1);
+    setenv("ASSAY_TOOL_TIMEOUT", "600s", 1);
     assert_int_equal(count(fixture, "numactl", "status = 'timeout'"), 1);
     remove_tools();
 }
