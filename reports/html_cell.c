@@ -186,13 +186,13 @@ static void append_percentile(struct text *out, const struct view_percentile *pe
     unit = number_unit_duration(percentile->ns.value);
     if (percentile->ns.has_interval)
         number_format_ends(percentile->ns.lo, percentile->ns.hi, &unit,
-                           view_digits(&percentile->ns), small);
+                           view_percentile_digits(percentile), small);
     else
         snprintf(small, sizeof(small), "no interval");
-    append_figure(
-        out, percentile->label,
-        number_format_unit_digits(percentile->ns.value, &unit, view_digits(&percentile->ns), value),
-        small);
+    append_figure(out, percentile->label,
+                  number_format_unit_digits(percentile->ns.value, &unit,
+                                            view_percentile_digits(percentile), value),
+                  small);
 }
 
 static void append_energy(struct text *out, const char *label, const struct view_interval *energy,

@@ -95,16 +95,17 @@ static void append_amendments(const struct terminal *terminal, const struct view
 }
 
 static void fact_interval(const struct terminal *terminal, const char *label,
-                          const struct view_interval *interval, const struct number_unit *unit)
+                          const struct view_interval *interval, int digits,
+                          const struct number_unit *unit)
 {
     char value[NUMBER_SIZE], ends[NUMBER_SIZE], line[3 * NUMBER_SIZE];
 
     if (!interval->has_value)
         return;
-    number_format_unit_digits(interval->value, unit, view_digits(interval), value);
+    number_format_unit_digits(interval->value, unit, digits, value);
     if (interval->has_interval)
         snprintf(line, sizeof(line), "%s  (%s)", value,
-                 number_format_ends(interval->lo, interval->hi, unit, view_digits(interval), ends));
+                 number_format_ends(interval->lo, interval->hi, unit, digits, ends));
     else
         snprintf(line, sizeof(line), "%s  (no interval)", value);
     terminal_fact(terminal, label, line);
@@ -120,11 +121,14 @@ static void append_energy(const struct terminal *terminal, const struct view_cel
 
     if (estimate->energy_source) {
         unit = number_unit_energy(estimate->iteration_j.value, "iteration");
-        fact_interval(terminal, "energy", &estimate->iteration_j, &unit);
+        fact_interval(terminal, "energy", &estimate->iteration_j,
+                      view_digits(&estimate->iteration_j), &unit);
         unit = number_unit_energy(estimate->item_j.value, cell->item_name);
-        fact_interval(terminal, "energy of work", &estimate->item_j, &unit);
+        fact_interval(terminal, "energy of work", &estimate->item_j, view_digits(&estimate->item_j),
+                      &unit);
         unit = number_unit_energy(estimate->flop_j.value, "FLOP");
-        fact_interval(terminal, "of arithmetic", &estimate->flop_j, &unit);
+        fact_interval(terminal, "of arithmetic", &estimate->flop_j, view_digits(&estimate->flop_j),
+                      &unit);
         if (isfinite(estimate->mean_power_w)) {
             snprintf(line, sizeof(line), "%s W, from %s",
                      number_format(estimate->mean_power_w, value), estimate->energy_source);
@@ -152,21 +156,26 @@ static void append_numbers(const struct terminal *terminal, const struct view_ce
         return;
     terminal_heading(terminal, "Numbers");
     if (estimate->steady) {
-        fact_interval(terminal, "time per iteration", &estimate->iteration_ns, &unit);
+        fact_interval(terminal, "time per iteration", &estimate->iteration_ns,
+                      view_digits(&estimate->iteration_ns), &unit);
         unit = number_unit_rate(estimate->bytes_per_s.value, "B/s");
-        fact_interval(terminal, "bytes", &estimate->bytes_per_s, &unit);
+        fact_interval(terminal, "bytes", &estimate->bytes_per_s,
+                      view_digits(&estimate->bytes_per_s), &unit);
         unit = number_unit_rate(estimate->flops_per_s.value, "FLOP/s");
-        fact_interval(terminal, "arithmetic", &estimate->flops_per_s, &unit);
+        fact_interval(terminal, "arithmetic", &estimate->flops_per_s,
+                      view_digits(&estimate->flops_per_s), &unit);
         snprintf(base, sizeof(base), "%.40ss/s", cell->item_name ? cell->item_name : "item");
         unit = number_unit_rate(estimate->items_per_s.value, base);
-        fact_interval(terminal, "work", &estimate->items_per_s, &unit);
+        fact_interval(terminal, "work", &estimate->items_per_s, view_digits(&estimate->items_per_s),
+                      &unit);
     }
     append_energy(terminal, cell);
     for (size_t i = 0; i < estimate->percentile_count; ++i) {
         const struct view_percentile *percentile = &estimate->percentiles[i];
 
         unit = number_unit_duration(percentile->ns.value);
-        fact_interval(terminal, percentile->label, &percentile->ns, &unit);
+        fact_interval(terminal, percentile->label, &percentile->ns,
+                      view_percentile_digits(percentile), &unit);
         if (percentile->ns.has_value)
             continue;
         snprintf(line, sizeof(line), "refused%s%s%s", percentile->needed.known ? ", needs " : "",

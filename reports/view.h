@@ -223,6 +223,8 @@ char *view_amendment_words(const json_t *amendment);
 
 /* Significant digits that the interval of a value leaves it; four where there is none. */
 int view_digits(const struct view_interval *interval);
+/* Of a percentile: two where it has no interval, since nothing says how sure it is. */
+int view_percentile_digits(const struct view_percentile *percentile);
 
 /*
  * The number a cell is shown by: the rate that its workload names, else time per iteration.

@@ -167,6 +167,11 @@ int view_digits(const struct view_interval *interval)
     return interval->has_interval ? number_digits(interval->value, interval->lo, interval->hi) : 4;
 }
 
+int view_percentile_digits(const struct view_percentile *percentile)
+{
+    return percentile->ns.has_interval ? view_digits(&percentile->ns) : 2;
+}
+
 void view_estimate_finish(struct view_estimate *estimate)
 {
     for (size_t i = 0; i < estimate->warning_count; ++i)

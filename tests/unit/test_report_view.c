@@ -344,6 +344,19 @@ static void amendments_are_told(void **state)
     }
 }
 
+/* What nobody knows the sureness of shows no more digits than what is known to be unsure. */
+static void a_percentile_without_an_interval_has_two_digits(void **state)
+{
+    struct view_percentile percentile = {.ns = {.has_value = true, .value = 35517384}};
+
+    (void)state;
+    assert_int_equal(view_percentile_digits(&percentile), 2);
+    percentile.ns.has_interval = true;
+    percentile.ns.lo = 35517000;
+    percentile.ns.hi = 35518000;
+    assert_int_equal(view_percentile_digits(&percentile), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +369,7 @@ int main(void)
         cmocka_unit_test(what_has_no_number_says_why),
         cmocka_unit_test(warnings_are_read_in_units),
         cmocka_unit_test(amendments_are_told),
+        cmocka_unit_test(a_percentile_without_an_interval_has_two_digits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
