@@ -302,6 +302,39 @@ static void test_cost_is_what_is_allocated(void **state)
     workload_finish(&workload);
 }
 
+/* Sizes that a declaration may have one by one, and not all together. */
+static void test_cost_too_large(void **state)
+{
+    static const char *const rows[] = {
+        /* FLOPs; bytes, whose sum in 64 bits would be small; tokens */
+        "batches: [1]\nsequence_length: 1048576\n"
+        "model: {layers: 1024, heads: 1, width: 8192, vocabulary: 8388608}\n",
+        "batches: [1048576]\nsequence_length: 1048576\n"
+        "model: {layers: 1, heads: 1024, width: 1024, vocabulary: 2}\n",
+        "batches: [1048576]\nsequence_length: 2048\n"
+        "model: {layers: 1, heads: 1, width: 1, vocabulary: 2}\n",
+    };
+    static const char *const kinds[] = {"training_step", "batched_inference"};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        char *yaml = text_format("workload: w\nversion: 1\nkind: %s\ndescription: d\n"
+                                 "data: {source: markov}\n%s",
+                                 kinds[i % 2], rows[i / 2]);
+        struct workload workload = parse(yaml);
+        struct workload_case work = {.workload = &workload, .batch = workload.batches[0]};
+        struct workload_cost cost = {.items = 7};
+        struct error failure = ERROR_INIT;
+
+        work.precision = PRECISION_FP32;
+        assert_int_equal(workload.kind->cost(&work, &cost, &failure), STATUS_INVALID);
+        assert_non_null(strstr(failure.message, "declare a smaller batch"));
+        assert_int_equal(cost.items, 7);
+        workload_finish(&workload);
+        free(yaml);
+    }
+}
+
 static void test_unsupported(void **state)
 {
     struct workload workload = parse(TRAINING);
@@ -412,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_text_source),
         cmocka_unit_test(test_unsupported),
         cmocka_unit_test(test_cost_is_what_is_allocated),
+        cmocka_unit_test(test_cost_too_large),
         cmocka_unit_test(test_training_learns),
         cmocka_unit_test(test_same_seed_same_bytes),
         cmocka_unit_test(test_verification_catches),

@@ -140,20 +140,13 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
                         struct error *err)
 {
     const struct gpt2_device_plan plan = plan_of(work);
-    const uint64_t bytes = gpt2_device_bytes(&plan, NULL);
+    const enum status status = gpt2_cost(work, &plan, 1, ret, err);
 
-    (void)err;
-    *ret = (struct workload_cost){
-        .flops = gpt2_forward_flops(&plan.shape, plan.sequences, plan.length),
-        .flops_formula = "sum of 2*m*n*k over the forward pass's matrix products; causal scores "
-                         "and values count T(T+1)/2 pairs a head; logits of every position",
-        .items = plan.sequences * plan.length,
-        .item_name = "token",
-        .device_memory_bytes = bytes,
-        .working_set_bytes = bytes,
-        .headline = "items",
-    };
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        ret->flops_formula =
+            "sum of 2*m*n*k over the forward pass's matrix products; causal scores "
+            "and values count T(T+1)/2 pairs a head; logits of every position";
+    return status;
 }
 
 static void describe(const struct workload *workload, struct text *ret)

@@ -190,15 +190,13 @@ uint64_t gpt2_parameter_count(const struct gpt2_shape *shape)
 
 uint64_t gpt2_forward_flops(const struct gpt2_shape *shape, uint64_t sequences, uint64_t length)
 {
-    double tokens = (double)sequences * (double)length, d = (double)shape->width;
-    double dense = 2.0 * d * (4.0 * d + 2.0 * (double)shape->mlp_width);
-    double pairs = (double)sequences * (double)length * ((double)length + 1.0) / 2.0;
-    double flops = (double)shape->layers * (tokens * dense + 4.0 * d * pairs) +
-                   tokens * 2.0 * d * (double)shape->vocabulary;
+    const unsigned __int128 d = shape->width, tokens = (unsigned __int128)sequences * length;
+    const unsigned __int128 dense = 2 * d * (4 * d + 2 * shape->mlp_width);
+    const unsigned __int128 pairs = tokens * (length + 1) / 2;
+    const unsigned __int128 flops =
+        shape->layers * (tokens * dense + 4 * d * pairs) + tokens * 2 * d * shape->vocabulary;
 
-    if (flops >= 0x1p53)
-        return flops >= 0x1p64 ? UINT64_MAX : (uint64_t)flops;
-    return (uint64_t)llround(flops);
+    return flops > UINT64_MAX ? UINT64_MAX : (uint64_t)flops;
 }
 
 /* One normal number from two 64-bit words (Box-Muller), so that any element stands alone. */

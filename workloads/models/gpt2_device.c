@@ -40,14 +40,20 @@ uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan)
                : (count + LOGITS_ALIGNMENT - 1) / LOGITS_ALIGNMENT * LOGITS_ALIGNMENT;
 }
 
+static uint64_t saturated(unsigned __int128 bytes)
+{
+    return bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes;
+}
+
 uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS])
 {
     const struct gpt2_shape *s = &plan->shape;
-    const uint64_t rows = plan->sequences * plan->length, array = gpt2_array_length(s);
+    const unsigned __int128 rows = (unsigned __int128)plan->sequences * plan->length;
+    const uint64_t array = gpt2_array_length(s);
     const uint64_t layers = plan->training ? s->layers : 1;
     const uint64_t halves = plan->training ? 2 * s->layers + 1 : 1;
-    const uint64_t pairs = plan->sequences * s->heads * plan->length * plan->length;
-    const uint64_t scores = plan->fused ? 0 : pairs;
+    const unsigned __int128 pairs = rows * s->heads * plan->length;
+    const unsigned __int128 scores = plan->fused ? 0 : pairs;
     const uint64_t statistics = plan->fused ? gpt2_statistics_length(plan) : 0;
     const uint64_t quantised = plan->quantised ? 1 : 0, kept = 1 - quantised;
     const uint64_t wide = s->mlp_width > 3 * s->width ? s->mlp_width : 3 * s->width;
@@ -55,7 +61,7 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
     const uint64_t sums = quantised && wide > logits ? wide : logits;
     const uint64_t input = s->mlp_width > s->width ? s->mlp_width : s->width;
     const uint64_t train = plan->training ? 1 : 0, scaled = plan->scale > 0.0 ? 1 : 0;
-    const uint64_t elements[GPT2_BUFFERS] = {
+    const unsigned __int128 elements[GPT2_BUFFERS] = {
         [GPT2_PARAMETERS] = array - quantised * gpt2_int8_left_out(s),
         [GPT2_MASTER] = plan->storage == DTYPE_F32 ? 0 : train * array,
         [GPT2_GRADIENTS] = train * array,
@@ -87,16 +93,17 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
         [GPT2_D_SCORES] = train * scores,
         [GPT2_D_FC] = train * rows * s->mlp_width,
     };
-    uint64_t sum = 0;
+    unsigned __int128 sum = 0;
 
     for (size_t i = 0; i < GPT2_BUFFERS; i++) {
-        const uint64_t size = dtype_bits(gpt2_device_type(plan, (enum gpt2_buffer)i)) / 8;
+        const unsigned __int128 bytes =
+            elements[i] * (dtype_bits(gpt2_device_type(plan, (enum gpt2_buffer)i)) / 8);
 
-        sum += elements[i] * size;
+        sum += bytes;
         if (ret)
-            ret[i] = elements[i] * size;
+            ret[i] = saturated(bytes);
     }
-    return sum;
+    return saturated(sum);
 }
 
 enum dtype gpt2_device_type(const struct gpt2_device_plan *plan, enum gpt2_buffer buffer)

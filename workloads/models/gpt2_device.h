@@ -98,7 +98,9 @@ uint64_t gpt2_statistics_length(const struct gpt2_device_plan *plan);
  */
 uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan);
 
-/* Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum.
+/*
+ * Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum.
+ * What a uint64_t does not hold is UINT64_MAX.
  */
 uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT2_BUFFERS]);
 /* Type of a buffer's elements; i32 for tokens. */

@@ -99,8 +99,31 @@ json_t *gpt2_instance_facts(struct workload_instance *base)
 
     if (ret)
         json_object_update_new(
-            ret, json_pack("{s:I, s:I}", "parameters",
-                           (json_int_t)gpt2_parameter_count(&instance->model->plan.shape),
-                           "logits_stride", (json_int_t)gpt2_logits_stride(&instance->model->plan)));
+            ret,
+            json_pack("{s:I, s:I}", "parameters",
+                      (json_int_t)gpt2_parameter_count(&instance->model->plan.shape),
+                      "logits_stride", (json_int_t)gpt2_logits_stride(&instance->model->plan)));
     return ret;
+}
+
+enum status gpt2_cost(const struct workload_case *work, const struct gpt2_device_plan *plan,
+                      uint64_t passes, struct workload_cost *ret, struct error *err)
+{
+    const uint64_t forward = gpt2_forward_flops(&plan->shape, plan->sequences, plan->length);
+    const uint64_t bytes = gpt2_device_bytes(plan, NULL), tokens = plan->sequences * plan->length;
+
+    if (forward > INT64_MAX / passes || bytes > INT64_MAX || tokens > INT32_MAX)
+        return error_set(err, STATUS_INVALID,
+                         "%s: an iteration of batch %lld is more than 2^63 FLOPs, 2^63 bytes or "
+                         "2^31 tokens: declare a smaller batch, sequence_length or model",
+                         work->workload->name, (long long)work->batch);
+    *ret = (struct workload_cost){
+        .flops = passes * forward,
+        .items = tokens,
+        .item_name = "token",
+        .device_memory_bytes = bytes,
+        .working_set_bytes = bytes,
+        .headline = "items",
+    };
+    return STATUS_OK;
 }

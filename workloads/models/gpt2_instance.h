@@ -47,6 +47,13 @@ enum status gpt2_make_batch(const struct token_source *source, uint64_t first, u
                             uint64_t length, int32_t *indices, uint64_t *ret_unique,
                             struct error *err);
 
+/*
+ * Tokens, memory and FLOPs of a case, `passes` times those of the forward pass, into `ret`.
+ * INVALID: more than an int64_t, or tokens than an int32_t holds.
+ */
+enum status gpt2_cost(const struct workload_case *work, const struct gpt2_device_plan *plan,
+                      uint64_t passes, struct workload_cost *ret, struct error *err);
+
 /* Hooks of a kind. */
 enum status gpt2_instance_stages(struct workload_instance *base, struct workload_stages *ret,
                                  struct error *err);

@@ -44,22 +44,15 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
                         struct error *err)
 {
     const struct gpt2_device_plan plan = training_plan(work);
-    const uint64_t forward = gpt2_forward_flops(&plan.shape, plan.sequences, plan.length);
-    const uint64_t bytes = gpt2_device_bytes(&plan, NULL);
+    const enum status status = gpt2_cost(work, &plan, 3, ret, err);
 
-    (void)err;
-    *ret = (struct workload_cost){
-        .flops = forward > UINT64_MAX / 3 ? UINT64_MAX : 3 * forward,
-        .flops_formula = "3 * (sum of 2*m*n*k over the forward pass's matrix products; causal "
+    if (status != STATUS_OK)
+        return status;
+    ret->flops_formula = "3 * (sum of 2*m*n*k over the forward pass's matrix products; causal "
                          "scores and values count T(T+1)/2 pairs a head); the backward pass has "
                          "two products for each (Chowdhery et al. 2022, appendix B, without "
-                         "masked positions)",
-        .items = plan.sequences * plan.length,
-        .item_name = "token",
-        .device_memory_bytes = bytes,
-        .working_set_bytes = bytes - GPT2_LOSS_SLOTS * sizeof(float),
-        .headline = "items",
-    };
+                         "masked positions)";
+    ret->working_set_bytes -= GPT2_LOSS_SLOTS * sizeof(float);
     return STATUS_OK;
 }
 
