@@ -11,6 +11,7 @@
 
 #include "harness/core/random.h"
 #include "workloads/models/adamw.h"
+#include "workloads/models/compare.h"
 #include "workloads/models/gpt2_device.h"
 #include "workloads/models/gpt2_int8.h"
 #include "workloads/models/gpt2_reference.h"
@@ -274,13 +275,53 @@ static void test_adamw_by_hand(void **state)
     assert_true(fabs(w + 0.1 * (1e-5 / 0.19) / (1e-3 + 1e-8)) < 1e-9);
 }
 
+/* What a whole array's error does not show: one tile that was never written. */
+static void test_worst_block(void **state)
+{
+    enum { COUNT = 65536 + 7 };
+    double *expected = malloc(COUNT * sizeof(*expected));
+    float *got = malloc(COUNT * sizeof(*got));
+    struct block_finding finding = {0};
+    struct comparison comparison = {0};
+    uint64_t at = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        expected[i] = 2.0 * random_unit(random_at(1, 2, i)) - 1.0;
+        got[i] = (float)(expected[i] * (1.0 + 0.01 * random_unit(random_at(1, 3, i))));
+    }
+    assert_true(comparison_worst_block(got, expected, COUNT, &at) < 0.01);
+    memset(got + 640, 0, 64 * sizeof(*got));
+    comparison_add(&comparison, got, expected, COUNT);
+    assert_true(comparison_normalised_rms(&comparison) < 0.04);
+    assert_true(comparison_worst_block(got, expected, COUNT, &at) > 0.6);
+    assert_int_equal(at, 640);
+    got[COUNT - 1] = NAN;
+    assert_true(comparison_worst_block(got, expected, COUNT, &at) == (double)INFINITY);
+    assert_int_equal(at, COUNT - 64); /* the last block is whole */
+    block_finding_add(&finding, "small", got, expected, 5);
+    block_finding_add(&finding, "large", got, expected, 65536);
+    block_finding_add(&finding, "small", got, expected, 5);
+    assert_string_equal(finding.name, "large");
+    assert_int_equal(finding.at, 640);
+    assert_int_equal(finding.compared, 65546);
+    memset(expected, 0, 64 * sizeof(*expected));
+    memset(got, 0, 64 * sizeof(*got));
+    assert_true(comparison_worst_block(got, expected, 64, &at) == 0.0);
+    got[3] = 8.0f;
+    assert_true(comparison_worst_block(got, expected, 64, &at) == 1.0);
+    free(expected);
+    free(got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_counts),  cmocka_unit_test(test_layout),
         cmocka_unit_test(test_impossible_shapes), cmocka_unit_test(test_initialisation),
         cmocka_unit_test(test_matmul_variants),   cmocka_unit_test(test_gradients_by_differences),
-        cmocka_unit_test(test_causality),         cmocka_unit_test(test_adamw_by_hand),
+        cmocka_unit_test(test_causality),         cmocka_unit_test(test_worst_block),
+        cmocka_unit_test(test_adamw_by_hand),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

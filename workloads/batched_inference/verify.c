@@ -3,6 +3,7 @@
  * the precision's error, weights included.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/core/random.h"
@@ -30,6 +31,7 @@ static uint64_t checked_position(const struct inference_instance *instance, uint
 struct findings {
     struct comparison last, sampled;
     uint64_t positions, agreed; /* where the largest logit is the reference's */
+    struct block_finding blocks;
     double regret;              /* what the reference's lead is over the device's choice, at most */
     struct workload_check head; /* int8: its product at the last position */
 };
@@ -64,12 +66,16 @@ static enum status compare_sequence(struct inference_instance *instance,
     for (uint64_t i = 0; i < positions && status == STATUS_OK; i++) {
         const uint64_t position = checked_position(instance, sequence, i);
         const double *expected = reference->logits + position * vocabulary;
+        char name[64];
 
         status = gpt2_device_fetch(model, GPT2_LOGITS, (sequence * length + position) * stride,
                                    vocabulary, row, err);
         if (status != STATUS_OK)
             break;
         comparison_add(i == 0 ? &findings->last : &findings->sampled, row, expected, vocabulary);
+        snprintf(name, sizeof(name), "position %llu of sequence %llu", (unsigned long long)position,
+                 (unsigned long long)sequence);
+        block_finding_add(&findings->blocks, name, row, expected, vocabulary);
         note_first_choice(findings, row, expected, vocabulary);
         if (i == 0 && model->plan.quantised)
             status = inference_check_head(instance, sequence * length + position, row,
@@ -146,6 +152,7 @@ static void report(struct inference_instance *instance, const struct findings *f
     if (findings->sampled.count)
         check_sink_compare(sink, "logits.sampled", &findings->sampled, tolerance.logits,
                            tolerance.reason);
+    check_sink_blocks(sink, "logits.blocks", &findings->blocks, tolerance.logits);
     check_sink_report(sink, top1, "the device's first choice is clearly not the reference's");
     instance->top1_positions = findings->positions;
     instance->top1_agreed = findings->agreed;

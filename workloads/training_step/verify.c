@@ -21,6 +21,7 @@
 #define BACKOFFS_MAX 24     /* from the largest scale to 1 */
 #define SMALLEST 1e-31      /* below this, squares and products leave fp32's normal range */
 #define UPDATE_WINDOW 65536 /* elements of each tensor whose update is checked */
+#define UPDATE_PIECES 16    /* that they lie in, spread over the tensor */
 
 static const char update_reason[] =
     "a dozen fp32 roundings (2^-24 each) of the terms that a value is made of";
@@ -110,6 +111,7 @@ static enum status check_gradients(struct training_instance *instance, const dou
 {
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
     const struct gpt2_tolerance tolerance = tolerance_of(instance);
+    struct block_finding blocks = {0};
     float inverse = 1.0f;
     float *got = NULL;
     enum status status = loss_scale_inverse(instance, &inverse, err);
@@ -130,9 +132,12 @@ static enum status check_gradients(struct training_instance *instance, const dou
             comparison_add(&comparison, got, expected + tensor.offset, tensor.count);
             strcat(name, tensor.name);
             check_sink_compare(sink, name, &comparison, tolerance.gradient, tolerance.reason);
+            block_finding_add(&blocks, name, got, expected + tensor.offset, tensor.count);
         }
         free(got);
     }
+    if (status == STATUS_OK)
+        check_sink_blocks(sink, "grad.blocks", &blocks, tolerance.gradient);
     return status;
 }
 
@@ -201,6 +206,28 @@ static enum status check_passes(struct training_instance *instance, const struct
 /* A window of one tensor in the four arrays of the optimizer. */
 enum { WEIGHT, GRADIENT, MOMENT1, MOMENT2, ARRAYS };
 
+static uint64_t window_length(const struct gpt2_tensor *tensor)
+{
+    return tensor->count < UPDATE_WINDOW ? tensor->count : UPDATE_WINDOW;
+}
+
+/* A small tensor whole; of another so many pieces, from its first element to its last. */
+static enum status fetch_window(struct training_instance *instance, enum gpt2_buffer buffer,
+                                const struct gpt2_tensor *tensor, float *ret, struct error *err)
+{
+    const uint64_t pieces = tensor->count > UPDATE_WINDOW ? UPDATE_PIECES : 1;
+    const uint64_t size = window_length(tensor) / pieces;
+    enum status status = STATUS_OK;
+
+    for (uint64_t i = 0; i < pieces && status == STATUS_OK; i++) {
+        const uint64_t at = pieces > 1 ? (tensor->count - size) * i / (pieces - 1) : 0;
+
+        status = gpt2_device_fetch(instance->gpt2.model, buffer, tensor->offset + at, size,
+                                   ret + i * size, err);
+    }
+    return status;
+}
+
 static enum status fetch_windows(struct training_instance *instance, float *ret, uint64_t room,
                                  struct error *err)
 {
@@ -214,11 +241,9 @@ static enum status fetch_windows(struct training_instance *instance, float *ret,
 
         for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
             const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
-            const uint64_t count = tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
 
-            status =
-                gpt2_device_fetch(instance->gpt2.model, buffers[a], tensor.offset, count, out, err);
-            out += count;
+            status = fetch_window(instance, buffers[a], &tensor, out, err);
+            out += window_length(&tensor);
         }
     }
     return status;
@@ -316,11 +341,10 @@ static enum status check_copy(struct training_instance *instance, const float *a
 
     for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
-        const uint64_t count = tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
+        const uint64_t count = window_length(&tensor);
         float *got = malloc(count * sizeof(*got)), *wanted = malloc(count * sizeof(*wanted));
 
-        status = got && wanted ? gpt2_device_fetch(instance->gpt2.model, GPT2_PARAMETERS,
-                                                   tensor.offset, count, got, err)
+        status = got && wanted ? fetch_window(instance, GPT2_PARAMETERS, &tensor, got, err)
                                : error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
         for (uint64_t j = 0; j < count && status == STATUS_OK; j++) {
             uint16_t narrow;
@@ -357,7 +381,7 @@ static enum status check_update(struct training_instance *instance, uint64_t seq
     for (size_t i = 0; i < gpt2_tensor_count(shape); i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
 
-        room += tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
+        room += window_length(&tensor);
     }
     before = malloc(ARRAYS * room * sizeof(*before));
     after = malloc(ARRAYS * room * sizeof(*after));
@@ -376,7 +400,7 @@ static enum status check_update(struct training_instance *instance, uint64_t seq
     }
     for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
-        const uint64_t count = tensor.count < UPDATE_WINDOW ? tensor.count : UPDATE_WINDOW;
+        const uint64_t count = window_length(&tensor);
 
         compare_update(&step, tensor.decay, before + at, after + at, room, count, &errors);
         at += count;
