@@ -228,13 +228,14 @@ static void append_figures(struct text *out, const struct view_cell *cell)
     if (estimate->steady) {
         snprintf(unit, sizeof(unit), "%.40ss/s", cell->item_name ? cell->item_name : "item");
         append_rate(out, "Bytes", &estimate->bytes_per_s, "B/s", cell->bytes_formula);
-        append_rate(out, "Arithmetic", &estimate->flops_per_s, "FLOP/s", cell->flops_formula);
+        append_rate(out, "Arithmetic", &estimate->flops_per_s, view_operations_rate(cell),
+                    cell->flops_formula);
         append_rate(out, "Work", &estimate->items_per_s, unit, "");
     }
     append_energy(out, "Energy", &estimate->iteration_j, "iteration", estimate->energy_source);
     append_energy(out, "Energy of work", &estimate->item_j,
                   cell->item_name ? cell->item_name : "item", "");
-    append_energy(out, "Energy of arithmetic", &estimate->flop_j, "FLOP", "");
+    append_energy(out, "Energy of arithmetic", &estimate->flop_j, view_operation(cell), "");
     if (isfinite(estimate->mean_power_w)) {
         snprintf(small, sizeof(small), "%s W", number_format(estimate->mean_power_w, value));
         append_figure(out, "Mean power", small, estimate->energy_source);

@@ -126,7 +126,7 @@ static void append_energy(const struct terminal *terminal, const struct view_cel
         unit = number_unit_energy(estimate->item_j.value, cell->item_name);
         fact_interval(terminal, "energy of work", &estimate->item_j, view_digits(&estimate->item_j),
                       &unit);
-        unit = number_unit_energy(estimate->flop_j.value, "FLOP");
+        unit = number_unit_energy(estimate->flop_j.value, view_operation(cell));
         fact_interval(terminal, "of arithmetic", &estimate->flop_j, view_digits(&estimate->flop_j),
                       &unit);
         if (isfinite(estimate->mean_power_w)) {
@@ -161,7 +161,7 @@ static void append_numbers(const struct terminal *terminal, const struct view_ce
         unit = number_unit_rate(estimate->bytes_per_s.value, "B/s");
         fact_interval(terminal, "bytes", &estimate->bytes_per_s,
                       view_digits(&estimate->bytes_per_s), &unit);
-        unit = number_unit_rate(estimate->flops_per_s.value, "FLOP/s");
+        unit = number_unit_rate(estimate->flops_per_s.value, view_operations_rate(cell));
         fact_interval(terminal, "arithmetic", &estimate->flops_per_s,
                       view_digits(&estimate->flops_per_s), &unit);
         snprintf(base, sizeof(base), "%.40ss/s", cell->item_name ? cell->item_name : "item");

@@ -226,9 +226,15 @@ int view_digits(const struct view_interval *interval);
 /* Of a percentile: two where it has no interval, since nothing says how sure it is. */
 int view_percentile_digits(const struct view_percentile *percentile);
 
+/* What its arithmetic is counted in: "FLOP", or "OP" where products are of integers. Static. */
+const char *view_operation(const struct view_cell *cell);
+/* "FLOP/s" or "OP/s". */
+const char *view_operations_rate(const struct view_cell *cell);
+
 /*
  * The number a cell is shown by: the rate that its workload names, else time per iteration.
- * `ret_base` is the unit ("B/s", "FLOP/s", "tokens/s" in `base_buffer`), or NULL for a time in ns.
+ * `ret_base` is the unit ("B/s", "FLOP/s", "OP/s", "tokens/s" in `base_buffer`), or NULL for a time
+ * in ns.
  */
 #define VIEW_UNIT_SIZE 48
 const struct view_interval *view_headline(const struct view_cell *cell,

@@ -183,6 +183,16 @@ void view_estimate_finish(struct view_estimate *estimate)
     estimate->trials = NULL;
 }
 
+const char *view_operation(const struct view_cell *cell)
+{
+    return cell->precision && strcmp(cell->precision, "int8") == 0 ? "OP" : "FLOP";
+}
+
+const char *view_operations_rate(const struct view_cell *cell)
+{
+    return cell->precision && strcmp(cell->precision, "int8") == 0 ? "OP/s" : "FLOP/s";
+}
+
 const struct view_interval *view_headline(const struct view_cell *cell,
                                           char base_buffer[VIEW_UNIT_SIZE], const char **ret_base)
 {
@@ -206,7 +216,7 @@ const struct view_interval *view_headline(const struct view_cell *cell,
         *ret_base = "B/s";
     } else if (strcmp(headline, "flops") == 0) {
         rate = &estimate->flops_per_s;
-        *ret_base = "FLOP/s";
+        *ret_base = view_operations_rate(cell);
     } else if (strcmp(headline, "items") == 0) {
         rate = &estimate->items_per_s;
         snprintf(base_buffer, VIEW_UNIT_SIZE, "%.40ss/s",

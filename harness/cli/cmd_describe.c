@@ -49,17 +49,18 @@ static enum status costs_of(const struct workload *workload, json_t **ret, struc
 static void append_cost(struct text *out, const json_t *cost)
 {
     char memory[TEXT_HUMAN_SIZE], flops[TEXT_HUMAN_SIZE], bytes[TEXT_HUMAN_SIZE];
+    const char *precision = json_string_value(json_object_get(cost, "precision"));
     const json_t *counted_flops = json_object_get(cost, "flops");
     const json_t *counted_bytes = json_object_get(cost, "bytes");
 
-    text_append_format(out, "  %s, batch %lld: %lld %ss",
-                       json_string_value(json_object_get(cost, "precision")),
+    text_append_format(out, "  %s, batch %lld: %lld %ss", precision,
                        (long long)json_integer_value(json_object_get(cost, "batch")),
                        (long long)json_integer_value(json_object_get(cost, "items")),
                        json_string_value(json_object_get(cost, "item_name")));
     if (json_is_integer(counted_flops))
-        text_append_format(out, ", %sFLOP",
-                           text_human_si((double)json_integer_value(counted_flops), flops));
+        text_append_format(out, ", %s%s",
+                           text_human_si((double)json_integer_value(counted_flops), flops),
+                           strcmp(precision, precision_name(PRECISION_INT8)) == 0 ? "OP" : "FLOP");
     if (json_is_integer(counted_bytes))
         text_append_format(out, ", %s moved",
                            text_human_bytes((double)json_integer_value(counted_bytes), bytes));

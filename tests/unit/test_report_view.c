@@ -99,6 +99,13 @@ static void a_whole_record_is_read(void **state)
     assert_string_equal(base, "tokens/s");
     assert_float_equal(headline->value, 100, 1e-9);
     assert_false(headline->has_interval);
+    assert_string_equal(view_operations_rate(&cell), "FLOP/s");
+    cell.precision = "int8"; /* no floating-point operations, so no FLOPs */
+    cell.headline = "flops";
+    cell.estimate.flops_per_s = *headline;
+    assert_ptr_equal(view_headline(&cell, buffer, &base), &cell.estimate.flops_per_s);
+    assert_string_equal(base, "OP/s");
+    assert_string_equal(view_operation(&cell), "OP");
     assert_int_equal(cell.estimate.percentile_count, 2);
     assert_string_equal(cell.estimate.percentiles[0].label, "p50");
     assert_false(cell.estimate.percentiles[1].ns.has_value);
