@@ -1,6 +1,7 @@
 #include "results/bundle_withhold.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,12 +27,18 @@ static enum status no_memory(struct error *err)
     return error_set(err, STATUS_NO_MEMORY, "no memory for the bundle");
 }
 
+static bool is_pattern(const char *word)
+{
+    return strpbrk(word, "*?[") != NULL;
+}
+
+/* Whether a word, "device.uuid" or "device.*", names the column. */
 static bool is_column(const char *word, const char *table, const char *column)
 {
-    size_t length = strlen(table);
+    char name[64];
 
-    return !strncmp(word, table, length) && word[length] == '.' &&
-           !strcmp(word + length + 1, column);
+    return (size_t)snprintf(name, sizeof(name), "%s.%s", table, column) < sizeof(name) &&
+           (is_pattern(word) ? fnmatch(word, name, 0) == 0 : strcmp(word, name) == 0);
 }
 
 static enum status add_spelling(struct bundle_secrets *secrets, const char *text, size_t length,
@@ -95,6 +102,11 @@ static enum status add_secret(struct bundle_secrets *secrets, const char *text, 
     return status;
 }
 
+static size_t shortest_of(const char *word)
+{
+    return is_pattern(word) ? PATTERN_LENGTH_MIN : SECRET_LENGTH_MIN;
+}
+
 /* The readings of the campaigns that a word names; their values become secrets. */
 static enum status add_readings(struct bundle_secrets *secrets, struct store *store,
                                 const char *word, size_t *ret_found, struct error *err)
@@ -114,10 +126,9 @@ static enum status add_readings(struct bundle_secrets *secrets, struct store *st
         if (name && fnmatch(word, name, 0) == 0) {
             ++*ret_found;
             /* The size of a cache is the number of something else, too. */
-            if (!strchr(word, '*') || sqlite3_column_int(select, 2))
-                status =
-                    add_secret(secrets, (const char *)sqlite3_column_text(select, 1),
-                               strchr(word, '*') ? PATTERN_LENGTH_MIN : SECRET_LENGTH_MIN, err);
+            if (!is_pattern(word) || sqlite3_column_int(select, 2))
+                status = add_secret(secrets, (const char *)sqlite3_column_text(select, 1),
+                                    shortest_of(word), err);
         }
         rc = SQLITE_OK;
     }
@@ -129,7 +140,7 @@ static enum status add_readings(struct bundle_secrets *secrets, struct store *st
 
 /* The texts that a query gives become secrets; takes `sql`. */
 static enum status add_texts(struct bundle_secrets *secrets, struct store *store, char *sql,
-                             size_t *ret_found, struct error *err)
+                             size_t shortest, size_t *ret_found, struct error *err)
 {
     sqlite3_stmt *select = NULL;
     enum status status = STATUS_OK;
@@ -137,8 +148,8 @@ static enum status add_texts(struct bundle_secrets *secrets, struct store *store
 
     while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
         if (sqlite3_column_type(select, 0) == SQLITE_TEXT)
-            status = add_secret(secrets, (const char *)sqlite3_column_text(select, 0),
-                                SECRET_LENGTH_MIN, err);
+            status =
+                add_secret(secrets, (const char *)sqlite3_column_text(select, 0), shortest, err);
         ++*ret_found;
         rc = SQLITE_OK;
     }
@@ -159,28 +170,29 @@ static enum status add_texts(struct bundle_secrets *secrets, struct store *store
     "SELECT lower(hex(sha256)) FROM main.import"                                                   \
     " WHERE campaign IN (SELECT id FROM temp.bundle_campaign)"
 
-/* "device.uuid" may be a column, a reading, or both. */
+/* "device.uuid" may be a column, a reading, or both, and "device.*" many of each. */
 static enum status add_word(struct bundle_secrets *secrets, struct store *store, const char *word,
                             struct error *err)
 {
-    const char *dot = strchr(word, '.');
-    char table[64];
+    const size_t shortest = shortest_of(word);
+    const char *table, *column;
+    bool of_import = false;
     size_t found = 0;
     enum status status = add_readings(secrets, store, word, &found, err);
 
-    if (status == STATUS_OK && !strcmp(word, "dump.output"))
-        status = add_texts(secrets, store, strdup(DUMPS), &found, err);
-    if (status == STATUS_OK && dot && (size_t)(dot - word) < sizeof(table)) {
-        memcpy(table, word, (size_t)(dot - word));
-        table[dot - word] = '\0';
-        if (bundle_condition(table) && ledger_is_committed(table, dot + 1))
-            status = add_texts(secrets, store,
-                               text_format("SELECT %s FROM main.%s WHERE %s", dot + 1, table,
-                                           bundle_condition(table)),
-                               &found, err);
-        if (status == STATUS_OK && (!strcmp(table, "claim") || !strcmp(table, "import")))
-            status = add_texts(secrets, store, strdup(IMPORTED), &(size_t){0}, err);
+    if (status == STATUS_OK && is_column(word, "dump", "output"))
+        status = add_texts(secrets, store, strdup(DUMPS), shortest, &found, err);
+    for (size_t i = 0; status == STATUS_OK && ledger_committed_at(i, &table, &column); i++) {
+        if (!bundle_condition(table) || !is_column(word, table, column))
+            continue;
+        of_import |= !strcmp(table, "claim") || !strcmp(table, "import");
+        status = add_texts(
+            secrets, store,
+            text_format("SELECT %s FROM main.%s WHERE %s", column, table, bundle_condition(table)),
+            shortest, &found, err);
     }
+    if (status == STATUS_OK && of_import)
+        status = add_texts(secrets, store, strdup(IMPORTED), shortest, &(size_t){0}, err);
     if (status == STATUS_OK && found == 0)
         return error_set(
             err, STATUS_INVALID,

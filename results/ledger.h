@@ -82,6 +82,8 @@ enum status ledger_salt(struct store *store, int64_t leaf, const char *column, s
                         struct error *err);
 /* Whether a column enters leaves as a salted commitment, so that it can be withheld later. */
 bool ledger_is_committed(const char *table, const char *column);
+/* The `i`th of such columns, by table; false: there are no more. */
+bool ledger_committed_at(size_t i, const char **ret_table, const char **ret_column);
 
 /* ---- amendments ---- */
 

@@ -62,6 +62,15 @@ bool ledger_is_committed(const char *table, const char *column)
     return form_of_column(first_committed(table), table, column) <= NEWEST_FORM;
 }
 
+bool ledger_committed_at(size_t i, const char **ret_table, const char **ret_column)
+{
+    if (i >= COMMITTED)
+        return false;
+    *ret_table = committed[i].table;
+    *ret_column = committed[i].column;
+    return true;
+}
+
 bool ledger_is_outside(const char *table)
 {
     return strcmp(table, "ledger") == 0 || strncmp(table, "sqlite_", 7) == 0;

@@ -324,10 +324,11 @@ class Bundle(CliTest):
                 row = (None, 0, name, dump({"status": "measured", "value": value}))
                 number = forgery.db.execute("INSERT INTO reading VALUES (?, ?, ?, ?)", row).lastrowid
                 forgery.db.execute("INSERT INTO reading_member SELECT readings, ? FROM device", (number,))
-            forgery.db.execute("UPDATE device SET vendor = 'of SN-20261122'")
+            forgery.db.execute("UPDATE device SET vendor = 'of SN-20261122', uuid = 'GPU-of-no-reading'")
             forgery.rewrite()
         self.make("--withhold", "device.*")
         self.assert_nowhere(b"SN-20261122")
+        self.assert_nowhere(b"GPU-of-no-reading")
         self.assertTrue(b"33554432" in read(self.file))
         self.assertFalse(any(b"33554432" in line for line in read(self.file).splitlines()
                              if b'"table":"reading"' in line))
