@@ -460,8 +460,8 @@ const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
     }
     if (at)
         text_extend_to(json, put_padded(at, shape->end, shape->end_length));
-    if (!text_ok(json))
+    if (!text_reserve(json, DIGEST_PADDING))
         return "out of memory";
-    *ret = digest_bytes(json->data, json->length);
+    *ret = digest_padded((uint8_t *)json->data, json->length);
     return NULL;
 }

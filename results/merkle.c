@@ -15,12 +15,12 @@ struct digest merkle_leaf(const void *bytes, size_t length)
 
 struct digest merkle_node(const struct digest *left, const struct digest *right)
 {
-    uint8_t bytes[1 + 2 * DIGEST_SIZE];
+    uint8_t bytes[1 + 2 * DIGEST_SIZE + DIGEST_PADDING];
 
     bytes[0] = 1;
     memcpy(bytes + 1, left->bytes, DIGEST_SIZE);
     memcpy(bytes + 1 + DIGEST_SIZE, right->bytes, DIGEST_SIZE);
-    return digest_bytes(bytes, sizeof(bytes));
+    return digest_padded(bytes, 1 + 2 * DIGEST_SIZE);
 }
 
 int merkle_node_count(uint64_t size)

@@ -267,11 +267,12 @@ static enum status identify(struct verify *verify, struct error *err)
     if (application != STORE_APPLICATION_ID)
         return refuse(verify, &header, rc, err);
     if (store_has_hot_journal(verify->path))
-        verify_tell(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-                    "a change that was cut off lies beside it in %s-journal; the next that opens the "
-                    "file to write takes it back, and then other things stand in it: let that happen "
-                    "(sqlite3 FILE .tables, with a copy of both), then check it again",
-                    verify->path);
+        verify_tell(
+            verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+            "a change that was cut off lies beside it in %s-journal; the next that opens the "
+            "file to write takes it back, and then other things stand in it: let that happen "
+            "(sqlite3 FILE .tables, with a copy of both), then check it again",
+            verify->path);
     version = pragma(db, "PRAGMA user_version");
     if (version < 1 || version > newest)
         return error_set(err, STATUS_CORRUPT,
@@ -401,6 +402,7 @@ static enum status check_all(struct verify *verify, struct error *err)
         if (status == STATUS_OK)
             status = beside;
     }
+    verify->trials_were_planned = sides[1].verify.trials_were_planned;
     free(sides);
     for (size_t i = 0; i < sizeof(last_steps) / sizeof(last_steps[0]); i++)
         if (status == STATUS_OK && verify->readable && !verify->stopped)

@@ -81,6 +81,62 @@ static bool all_planned_were_run(struct verify *verify)
     return holds;
 }
 
+/* Trials are numbered without a gap, and as many ends as them go from the first to the last. */
+static bool all_trials_have_ended(struct verify *verify)
+{
+    sqlite3_stmt *row = prepare(
+        verify, "SELECT count = (SELECT count(*) FROM trial_end) AND least = (SELECT min(trial)"
+                " FROM trial_end) AND most = (SELECT max(trial) FROM trial_end) AND count = most -"
+                " least + 1 FROM (SELECT (SELECT count(*) FROM trial) AS count, (SELECT min(id)"
+                " FROM trial) AS least, (SELECT max(id) FROM trial) AS most)");
+    const bool holds = row && sqlite3_step(row) == SQLITE_ROW && sqlite3_column_int(row, 0) == 1;
+
+    sqlite3_finalize(row);
+    return holds;
+}
+
+/* columns: 0 campaign, 1 sequence, 2 cell */
+static bool are_numbers(sqlite3_stmt *row)
+{
+    return sqlite3_column_type(row, 0) == SQLITE_INTEGER &&
+           sqlite3_column_type(row, 1) == SQLITE_INTEGER &&
+           sqlite3_column_type(row, 2) == SQLITE_INTEGER;
+}
+
+static bool are_equal(sqlite3_stmt *a, sqlite3_stmt *b, int column)
+{
+    return sqlite3_column_int64(a, column) == sqlite3_column_int64(b, column);
+}
+
+/*
+ * Whether each trial is the planned one, and of its cell: walks along both, which holds as long as
+ * trials were begun in the order of the plans. Then none refers to a plan that is missing.
+ */
+static bool all_trials_were_planned(struct verify *verify)
+{
+    sqlite3_stmt *trial = prepare(verify, "SELECT campaign, sequence, cell FROM trial ORDER BY id");
+    sqlite3_stmt *planned = prepare(verify, "SELECT campaign, sequence, cell FROM planned_trial"
+                                            " ORDER BY campaign, sequence");
+    int rc = SQLITE_ERROR, planned_rc = planned ? sqlite3_step(planned) : SQLITE_ERROR;
+    bool holds = true;
+
+    while (holds && trial && next(trial, &rc)) {
+        while (planned_rc == SQLITE_ROW &&
+               !(are_equal(trial, planned, 0) && are_equal(trial, planned, 1)))
+            planned_rc = sqlite3_step(planned);
+        holds = planned_rc == SQLITE_ROW && are_equal(trial, planned, 2) && are_numbers(trial) &&
+                are_numbers(planned);
+    }
+    sqlite3_finalize(trial);
+    sqlite3_finalize(planned);
+    return holds && rc == SQLITE_DONE;
+}
+
+static bool trials_were_planned(struct verify *verify)
+{
+    return verify->trials_were_planned;
+}
+
 /* Walks along chunks, whose trials must rise, up to those of `trial`, and sums these up. */
 static bool sum_of_chunks(sqlite3_stmt *chunk, int64_t trial, int64_t *last, int *rc, int64_t *ret)
 {
@@ -158,7 +214,8 @@ static const struct rule {
     {VERIFY_WRONG, "trial",
      "SELECT t.id, 'is of another cell than the trial that was planned' FROM trial t"
      " LEFT JOIN planned_trial p ON p.campaign = t.campaign AND p.sequence = t.sequence"
-     " WHERE p.cell IS NOT t.cell"},
+     " WHERE p.cell IS NOT t.cell",
+     trials_were_planned},
     {VERIFY_WRONG, "trial",
      "SELECT t.id, 'was tried again although attempt ' || f.attempt || ' ended ''' || e.status ||"
      " '''' FROM trial t CROSS JOIN trial f ON f.campaign = t.campaign AND f.sequence = t.sequence"
@@ -173,7 +230,8 @@ static const struct rule {
     {VERIFY_WRONG, "trial",
      "SELECT t.id, 'has no end, although its campaign is finished' FROM trial t WHERE NOT EXISTS"
      " (SELECT 1 FROM trial_end e WHERE e.trial = t.id) AND (SELECT event FROM campaign_event e"
-     " WHERE e.campaign = t.campaign ORDER BY e.id DESC LIMIT 1) = 'finished'"},
+     " WHERE e.campaign = t.campaign ORDER BY e.id DESC LIMIT 1) = 'finished'",
+     all_trials_have_ended},
     {VERIFY_NOTE, "campaign",
      "SELECT g.id, 'campaign ' || substr(g.uid, 1, 8) || ' is not finished (' || coalesce((SELECT"
      " event FROM campaign_event e WHERE e.campaign = g.id ORDER BY e.id DESC LIMIT 1), 'never"
@@ -224,17 +282,20 @@ static void check_rule(struct verify *verify, const struct rule *rule)
 /* What is referred to otherwise than by a number; verify_references has the rest. */
 static void check_owners(struct verify *verify)
 {
-    for (size_t i = 0; i < verify->main->table_count && !verify_stopped(verify); i++)
-        if (verify->main->tables[i].refers_otherwise)
-            verify_references_check(verify, &verify->main->tables[i]);
+    for (size_t i = 0; i < verify->main->table_count && !verify_stopped(verify); i++) {
+        const struct verify_table *table = &verify->main->tables[i];
+
+        if (verify_refers_otherwise(verify, table))
+            verify_references_check(verify, table);
+    }
 }
 
-/* The order in the plan's own text against the rows. */
-static void check_plan(struct verify *verify, int64_t campaign, const char *key, const json_t *plan)
+/* The order in the plan's own text against the rows, which `row` selects. */
+static void check_plan(struct verify *verify, sqlite3_stmt *row, int64_t campaign, const char *key,
+                       const json_t *plan)
 {
     const json_t *order = json_object_get(plan, "order");
     const char *nonce = json_string_value(json_object_get(plan, "nonce"));
-    sqlite3_stmt *row;
     size_t i = 0;
 
     if (verify->options->nonce && (!nonce || strcmp(nonce, verify->options->nonce) != 0))
@@ -244,22 +305,17 @@ static void check_plan(struct verify *verify, int64_t campaign, const char *key,
                     nonce ? "the nonce " : "no nonce", nonce ? nonce : "");
     if (!json_is_array(order))
         return;
-    row = verify_prepare(verify, verify->db,
-                         "SELECT c.ordinal FROM planned_trial p JOIN cell c ON c.id = p.cell"
-                         " WHERE p.campaign = ?1 ORDER BY p.sequence",
-                         VERIFY_COMPLETE, "planned_trial");
-    if (row)
-        sqlite3_bind_int64(row, 1, campaign);
-    for (; row && verify_step(verify, row, VERIFY_COMPLETE, "planned_trial"); i++)
+    sqlite3_bind_int64(row, 1, campaign);
+    for (; verify_step(verify, row, VERIFY_COMPLETE, "planned_trial"); i++)
         if (json_integer_value(json_array_get(order, i)) != sqlite3_column_int64(row, 0))
             break;
-    if (row && i != json_array_size(order))
+    if (i != json_array_size(order))
         verify_tell(
             verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key,
             "the plan that was recorded has another trial number %zu than the order that is "
             "stored",
             i + 1);
-    sqlite3_finalize(row);
+    sqlite3_reset(row);
 }
 
 static void check_plans(struct verify *verify)
@@ -269,8 +325,12 @@ static void check_plans(struct verify *verify)
                                        "SELECT g.id, c.body FROM campaign g JOIN content c ON"
                                        " c.digest = g.plan ORDER BY g.id",
                                        VERIFY_COMPLETE, "campaign");
+    sqlite3_stmt *order = verify_prepare(verify, verify->db,
+                                         "SELECT c.ordinal FROM planned_trial p JOIN cell c ON"
+                                         " c.id = p.cell WHERE p.campaign = ?1 ORDER BY p.sequence",
+                                         VERIFY_COMPLETE, "planned_trial");
 
-    while (row && !verify_stopped(verify) &&
+    while (row && order && !verify_stopped(verify) &&
            verify_step(verify, row, VERIFY_COMPLETE, "campaign")) {
         struct error err = ERROR_INIT;
         json_t *plan = NULL;
@@ -282,10 +342,11 @@ static void check_plans(struct verify *verify)
                             &err) != STATUS_OK)
             verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key, "%s", err.message);
         else
-            check_plan(verify, sqlite3_column_int64(row, 0), key, plan);
+            check_plan(verify, order, sqlite3_column_int64(row, 0), key, plan);
         json_decref(plan);
     }
     sqlite3_finalize(row);
+    sqlite3_finalize(order);
     if (verify->options->nonce && plans == 0)
         verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, NULL, NULL,
                     "a nonce is asked for, and there is no campaign that answers it");
@@ -296,6 +357,7 @@ enum status verify_complete(struct verify *verify, struct error *err)
     const size_t count = sizeof(rules) / sizeof(rules[0]);
 
     (void)err;
+    verify->trials_were_planned = all_trials_were_planned(verify);
     check_owners(verify);
     for (size_t i = 0; i < count && verify_progress(verify, "completeness", i, count); i++)
         check_rule(verify, &rules[i]);

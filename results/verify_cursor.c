@@ -8,6 +8,8 @@
 
 #define STEPS_MAX 4 /* to a row that is near */
 
+_Static_assert(VERIFY_ROWS_MAX <= 32, "a bit for each row in verify_place.taken");
+
 /* Whether the bytes are how SQLite writes some integer: no sign but '-', no zero before digits. */
 static bool is_plain_integer(const char *at, size_t length)
 {
@@ -150,7 +152,7 @@ static bool keep_bytes(struct verify_place *place, struct ledger_leaf_value *val
         return true;
     if (!value->bytes || length > VERIFY_BYTES_AHEAD - place->used)
         return false;
-    value->bytes = memcpy(place->bytes + place->used, value->bytes, length);
+    value->bytes = memmove(place->bytes + place->used, value->bytes, length);
     place->used += length;
     return true;
 }
@@ -164,7 +166,7 @@ static void read_ahead(sqlite3_context *context, int count, sqlite3_value **colu
     const struct verify_worker *worker = sqlite3_user_data(context);
     struct verify_place *place = worker->filling;
     struct ledger_leaf_value *row = place->values + place->count * count;
-    bool fits = place->count < place->ahead;
+    bool fits = place->count < place->limit;
 
     for (int i = 0; i < count && fits; i++) {
         row[i] = ledger_leaf_value_of(columns[i]);
@@ -182,30 +184,64 @@ int verify_cursor_register(struct verify_worker *worker)
                                       NULL, NULL);
 }
 
+static struct ledger_leaf_value *row_of(const struct verify_place *place,
+                                        const struct verify_table *table, int number)
+{
+    return place->values + number * table->shape.count;
+}
+
+static bool is_taken(const struct verify_place *place, int number)
+{
+    return place->taken >> number & 1;
+}
+
+/* Moves a row and what it has of bytes to the end of those that stay. */
+static bool keep_row(struct verify_place *place, const struct verify_table *table, int number)
+{
+    struct ledger_leaf_value *row = row_of(place, table, place->count);
+    bool fits = true;
+
+    memmove(row, row_of(place, table, number), sizeof(*row) * (size_t)table->shape.count);
+    for (int i = 0; i < table->shape.count && fits; i++)
+        if (row[i].type == SQLITE_TEXT || row[i].type == SQLITE_BLOB)
+            fits = keep_bytes(place, &row[i]);
+    return fits;
+}
+
+/* Forgets the rows but those of the last ones that no leaf has named. */
+static void leave_rows(struct verify_place *place, const struct verify_table *table)
+{
+    const int count = place->count;
+    int number = count > VERIFY_ROWS_BEHIND ? count - VERIFY_ROWS_BEHIND : 0;
+
+    place->count = 0;
+    place->used = 0;
+    for (; number < count && table->reads_ahead; number++)
+        if (!is_taken(place, number))
+            place->count += keep_row(place, table, number);
+    place->taken = 0;
+}
+
 /* SQLITE_ROW, and its values are read, SQLITE_DONE or an error. */
 static int step_place(struct verify_worker *worker, struct verify_place *place,
                       const struct verify_table *table)
 {
     int rc = SQLITE_DONE;
 
-    place->taken = false;
-    if (++place->at < place->count) {
-        place->row += table->shape.count;
+    if (++place->at < place->count)
         return SQLITE_ROW;
-    }
-    place->at = place->count = 0;
-    place->used = 0;
-    place->row = place->values;
+    leave_rows(place, table);
+    place->at = place->count;
+    place->limit = place->count + place->ahead;
     if (!place->ended) {
         worker->filling = place;
         rc = sqlite3_step(place->select);
         if (rc == SQLITE_ROW)
-            ledger_leaf_read(&table->shape, place->select,
-                             place->values + place->count++ * table->shape.count);
+            ledger_leaf_read(&table->shape, place->select, row_of(place, table, place->count++));
         place->ended = rc != SQLITE_ROW;
     }
-    place->on_row = place->count > 0 && table->in_order;
-    return place->count > 0 ? SQLITE_ROW : rc;
+    place->on_row = place->at < place->count && table->in_order;
+    return place->at < place->count ? SQLITE_ROW : rc;
 }
 
 /* Twice as many rows each time that those before were asked for. */
@@ -218,29 +254,56 @@ static void read_more_ahead(struct verify_place *place)
 
 /* ---- from leaf to row ---- */
 
+static const struct ledger_leaf_value *take_row(struct verify_place *place,
+                                                const struct verify_table *table, int number)
+{
+    place->taken |= UINT32_C(1) << number;
+    return row_of(place, table, number);
+}
+
+/* A row shortly before the one on which it stands, which no leaf has named. NULL: there is none. */
+static const struct ledger_leaf_value *look_behind(struct verify_place *place,
+                                                   const struct verify_table *table,
+                                                   const struct verify_key *key)
+{
+    for (int number = place->at - 1; number >= 0 && number >= place->at - VERIFY_ROWS_BEHIND;
+         number--)
+        if (!is_taken(place, number) &&
+            compare_key(table, row_of(place, table, number), key->parts) == 0)
+            return take_row(place, table, number);
+    return NULL;
+}
+
 /*
- * Goes forward to the row when it is near; false: it is not, or not behind. A row that a leaf has
- * named is left behind, since no other leaf should name it.
+ * Goes forward to the row when it is near; NULL: it is not. A row that a leaf has named is left
+ * behind, since no other leaf should name it.
  */
-static bool walk_to_row(struct verify_worker *worker, struct verify_place *place,
-                        const struct verify_table *table, const struct verify_key *key)
+static const struct ledger_leaf_value *walk_to_row(struct verify_worker *worker,
+                                                   struct verify_place *place,
+                                                   const struct verify_table *table,
+                                                   const struct verify_key *key)
 {
     for (int steps = 0; place->on_row; steps++) {
-        const int order = place->taken ? -1 : compare_key(table, place->row, key->parts);
+        const int order = is_taken(place, place->at)
+                              ? -1
+                              : compare_key(table, row_of(place, table, place->at), key->parts);
 
-        if (order >= 0 || steps == STEPS_MAX) {
-            place->taken = order == 0;
-            return order == 0;
-        }
+        if (order == 0)
+            return take_row(place, table, place->at);
+        if (order > 0)
+            return look_behind(place, table, key);
+        if (steps == STEPS_MAX)
+            return NULL;
         read_more_ahead(place);
         step_place(worker, place, table);
     }
-    return false;
+    return NULL;
 }
 
-/* SQLITE_ROW, SQLITE_DONE or an error. */
+/* SQLITE_ROW, and `ret` is the row, SQLITE_DONE or an error. */
 static int search_row(struct verify_worker *worker, struct verify_place *place,
-                      const struct verify_table *table, const struct verify_key *key)
+                      const struct verify_table *table, const struct verify_key *key,
+                      const struct ledger_leaf_value **ret)
 {
     int rc, order = 0;
 
@@ -249,16 +312,17 @@ static int search_row(struct verify_worker *worker, struct verify_place *place,
     place->ended = false;
     bind_key(place->select, key->parts, table->in_order ? 1 : table->part_count);
     while ((rc = step_place(worker, place, table)) == SQLITE_ROW && table->in_order &&
-           (order = compare_key(table, place->row, key->parts)) < 0)
+           (order = compare_key(table, row_of(place, table, place->at), key->parts)) < 0)
         ;
-    place->taken = order == 0;
+    if (rc == SQLITE_ROW && order == 0)
+        *ret = take_row(place, table, place->at);
     return rc == SQLITE_ROW && order > 0 ? SQLITE_DONE : rc;
 }
 
 static int begin_place(struct verify_worker *worker, const struct verify_table *table,
                        struct verify_place *place)
 {
-    const size_t rows = table->reads_ahead ? VERIFY_ROWS_AHEAD + 1 : 1;
+    const size_t rows = table->reads_ahead ? VERIFY_ROWS_MAX : 1;
 
     if (!place->values)
         place->values = malloc(sizeof(*place->values) * (size_t)table->shape.count * rows);
@@ -270,30 +334,37 @@ static int begin_place(struct verify_worker *worker, const struct verify_table *
                               &place->select, NULL);
 }
 
-int verify_go_to_row(struct verify_worker *worker, const struct verify_entry *entry,
-                     struct verify_place **ret)
+int verify_find_row(struct verify_worker *worker, const struct verify_entry *entry,
+                    const struct ledger_leaf_value **ret)
 {
     const struct verify_table *table = entry->table;
     struct verify_cursor *cursor = &worker->cursors[table - worker->verify->tables];
+    struct verify_place *place = NULL;
     int which = cursor->latest, rc;
 
-    *ret = NULL;
     if (!entry->named.is_read)
         return SQLITE_MISMATCH;
     for (int i = 0; i < VERIFY_CURSORS; i++) {
         which = (cursor->latest + i) % VERIFY_CURSORS;
-        *ret = &cursor->places[which];
-        if (walk_to_row(worker, *ret, table, &entry->named)) {
+        place = &cursor->places[which];
+        *ret = walk_to_row(worker, place, table, &entry->named);
+        if (*ret) {
             cursor->latest = which;
             return SQLITE_ROW;
         }
     }
     cursor->latest = which;
-    if (!(*ret)->select && (rc = begin_place(worker, table, *ret)) != SQLITE_OK) {
-        *ret = NULL;
+    if (!place->select && (rc = begin_place(worker, table, place)) != SQLITE_OK)
         return rc;
-    }
-    return search_row(worker, *ret, table, &entry->named);
+    return search_row(worker, place, table, &entry->named, ret);
+}
+
+void verify_leave_row(struct verify_worker *worker, const struct verify_table *table)
+{
+    const struct verify_cursor *cursor = &worker->cursors[table - worker->verify->tables];
+
+    if (!table->in_order)
+        sqlite3_reset(cursor->places[cursor->latest].select);
 }
 
 void verify_cursor_finish(struct verify_cursor *cursor)

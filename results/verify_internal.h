@@ -95,6 +95,7 @@ struct verify {
     int16_t table_index[VERIFY_INDEX_SIZE]; /* the tables by name; 0: free, else number + 1 */
     int64_t leaves;                         /* rows in the ledger */
     struct verify_tree *tree;               /* from verify_tree_begin on; else NULL */
+    bool trials_were_planned;               /* each trial is, by verify_complete */
     atomic_bool stopped;
     const struct verify *main; /* of steps beside it: stops them, too; else NULL */
 };
@@ -135,14 +136,17 @@ bool verify_progress(struct verify *verify, const char *doing, uint64_t done, ui
 
 /* ---- work shared out to threads ---- */
 
-/*
- * Where a worker reads a table. Two, because trials have rows that are entered in another order
- * than that of their keys ('window_start', then 'window_end'): each follows a place among them.
- */
+/* Where a worker reads a table. Two, for rows that are entered from two places at once. */
 #define VERIFY_CURSORS 2
 
-/* Rows that are read before they are asked for, as long as they are asked for in order. */
-#define VERIFY_ROWS_AHEAD 31
+/*
+ * Rows that are read before they are asked for, as long as they are asked for in order, and those
+ * that stay behind, because a trial has rows that are entered in another order than that of their
+ * keys ('window_start', then 'window_end').
+ */
+#define VERIFY_ROWS_BEHIND 3
+#define VERIFY_ROWS_AHEAD 28
+#define VERIFY_ROWS_MAX (VERIFY_ROWS_BEHIND + VERIFY_ROWS_AHEAD + 1)
 #define VERIFY_BYTES_AHEAD 4096
 #define VERIFY_READ_AHEAD "assay_read_ahead" /* the SQL function that takes their columns */
 
@@ -153,11 +157,11 @@ struct verify_cursor {
         char *bytes;                      /* heap: what these have of text and bytes */
         size_t used;                      /* of `bytes` */
         int count, at;                    /* rows that were read; the one on which it stands */
-        int ahead;                        /* to be read before the next that the statement gives */
-        const struct ledger_leaf_value *row; /* of `values`: on which it stands */
-        bool ended;                          /* the statement gives no more */
-        bool on_row;                         /* it stands on one, of a table in order */
-        bool taken;                          /* which a leaf has named */
+        int limit;      /* of `count`, before the next row that the statement gives */
+        int ahead;      /* rows that the latest step was to read ahead */
+        uint32_t taken; /* rows, a bit each, that a leaf has named */
+        bool ended;     /* the statement gives no more */
+        bool on_row;    /* it stands on one, of a table in order */
     } places[VERIFY_CURSORS];
     int latest; /* the place that was asked last */
 };
@@ -205,6 +209,7 @@ struct verify_worker {
     struct verify_entry entry;    /* of the ledger: the latest */
     /* By table: the one that the ledger named next, the last time. */
     const struct verify_table *next[VERIFY_TABLES_MAX];
+    int64_t end;   /* of the part at hand */
     bool is_ready; /* for its first leaf */
     struct verify_range seen[VERIFY_TABLES_MAX][VERIFY_REFERENCES_MAX];
     struct verify_leaf *leaves; /* heap: of the part at hand */
@@ -232,11 +237,13 @@ int verify_cursor_register(struct verify_worker *worker);
 bool verify_read_key(const struct verify_table *table, sqlite3_value *key,
                      struct verify_key_part *parts);
 /*
- * Goes to the row that a leaf names: SQLITE_ROW, and `ret` stands on it; SQLITE_DONE: there is
- * none; SQLITE_MISMATCH: no row has such a key; or an error. `ret` may be NULL but for the first.
+ * Finds the row that a leaf names: SQLITE_ROW, and its values in `ret`; SQLITE_DONE: there is none;
+ * SQLITE_MISMATCH: no row has such a key; or an error. They stay until the worker's next call.
  */
-int verify_go_to_row(struct verify_worker *worker, const struct verify_entry *entry,
-                     struct verify_place **ret);
+int verify_find_row(struct verify_worker *worker, const struct verify_entry *entry,
+                    const struct ledger_leaf_value **ret);
+/* What was found there is not asked for any more. */
+void verify_leave_row(struct verify_worker *worker, const struct verify_table *table);
 void verify_cursor_finish(struct verify_cursor *cursor);
 
 /* ---- the tree, which the leaves are handed to while their rows are checked ---- */
@@ -266,6 +273,9 @@ void verify_references_note(struct verify_worker *worker, const struct verify_ta
                             const struct ledger_leaf_value *row);
 /* Takes over what a worker has noted so far. In one thread at a time. */
 void verify_references_take(struct verify *verify, const struct verify_worker *worker);
+/* Whether the table has references that neither the rows' own check nor verify_complete has shown.
+ */
+bool verify_refers_otherwise(const struct verify *verify, const struct verify_table *table);
 /* Asks for what a table refers to and is not there. */
 void verify_references_check(struct verify *verify, const struct verify_table *table);
 

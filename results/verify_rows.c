@@ -60,7 +60,7 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
 {
     const struct verify_table *table = entry->table;
     const int64_t leaf = entry->leaf;
-    struct verify_place *place = NULL;
+    const struct ledger_leaf_value *row = NULL;
     char key[80];
     int rc;
 
@@ -69,10 +69,10 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
                             "leaf %" PRId64 " is of a table that does not exist", leaf);
         return;
     }
-    rc = verify_go_to_row(worker, entry, &place);
+    rc = verify_find_row(worker, entry, &row);
     worker->done += rc != SQLITE_MISMATCH;
     if (rc == SQLITE_ROW)
-        compare_leaf(worker, entry, place->row);
+        compare_leaf(worker, entry, row);
     else if (rc == SQLITE_MISMATCH)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, "ledger", NULL,
                             "leaf %" PRId64 " (%s %s) names no row", leaf, table->name,
@@ -83,8 +83,7 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
                             "the row that entered the ledger as leaf %" PRId64 " is gone", leaf);
     else
         tell_reading(worker, table->name, key_text(entry->key, key));
-    if (place && !table->in_order)
-        sqlite3_reset(place->select);
+    verify_leave_row(worker, table);
 }
 
 /* The table is mostly the one that came after the one before the last time, too. */
@@ -107,7 +106,7 @@ static const struct verify_table *table_of(struct verify_worker *worker, sqlite3
 
 /*
  * assay_take_leaf(leaf, table_name, key, digest): checks a row of the ledger; 1 when the statement
- * must stop there.
+ * must stop there, which a comparison in the statement would ask of every row.
  */
 static void take_leaf(sqlite3_context *context, int count, sqlite3_value **columns)
 {
@@ -117,6 +116,10 @@ static void take_leaf(sqlite3_context *context, int count, sqlite3_value **colum
 
     (void)count;
     entry->leaf = sqlite3_value_int64(columns[0]);
+    if (entry->leaf >= worker->end) {
+        sqlite3_result_int(context, 1);
+        return;
+    }
     entry->table = table_of(worker, columns[1]);
     entry->key = columns[2];
     entry->digest = columns[3];
@@ -155,12 +158,12 @@ static void check_leaves(struct verify_worker *worker, int64_t first, int64_t en
 
     if (rc == SQLITE_OK)
         rc = sqlite3_prepare_v2(worker->db,
-                                "SELECT 1 FROM ledger WHERE leaf >= ?1 AND leaf < ?2 AND " TAKE_LEAF
+                                "SELECT 1 FROM ledger WHERE leaf >= ?1 AND " TAKE_LEAF
                                 "(leaf, table_name, key, digest) ORDER BY leaf",
                                 -1, &ledger, NULL);
     if (rc == SQLITE_OK) {
         sqlite3_bind_int64(ledger, 1, first);
-        sqlite3_bind_int64(ledger, 2, end);
+        worker->end = end;
         if (!verify_stopped(worker->verify))
             rc = sqlite3_step(ledger);
     }

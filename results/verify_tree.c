@@ -90,18 +90,19 @@ static void sort(struct keys *keys)
 }
 
 /* The number that a key begins with; false when it begins with none. */
-static bool first_number(const struct verify_table *table, sqlite3_value *key, int64_t *ret)
+static bool first_number(const struct verify_entry *entry, int64_t *ret)
 {
     const char *text, *slash;
     char digits[24];
 
-    if (table->is_number) {
-        *ret = sqlite3_value_int64(key);
-        return sqlite3_value_type(key) == SQLITE_INTEGER;
+    if (entry->named.is_read || entry->table->is_number) {
+        *ret =
+            entry->named.is_read ? entry->named.parts[0].number : sqlite3_value_int64(entry->key);
+        return entry->named.is_read;
     }
-    if (sqlite3_value_type(key) != SQLITE_TEXT)
+    if (sqlite3_value_type(entry->key) != SQLITE_TEXT)
         return false;
-    text = (const char *)sqlite3_value_text(key);
+    text = (const char *)sqlite3_value_text(entry->key);
     slash = text ? strchr(text, '/') : NULL;
     if (!slash || (size_t)(slash - text) >= sizeof(digits))
         return false;
@@ -121,12 +122,7 @@ struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_e
     if (!table)
         return leaf;
     leaf.table = (int16_t)(table - verify->tables);
-    if (table->in_order && entry->named.is_read) {
-        leaf.has_number = true;
-        leaf.number = entry->named.parts[0].number;
-    } else if (table->in_order) {
-        leaf.has_number = first_number(table, entry->key, &leaf.number);
-    }
+    leaf.has_number = table->in_order && first_number(entry, &leaf.number);
     if (!table->is_number)
         leaf.key_hash = hash_of(verify->tree, entry->key);
     return leaf;
