@@ -95,6 +95,25 @@ static void test_hex(void **state)
     assert_false(digest_from_hex(hex, &other));
 }
 
+/* Messages that end in every place of a block, in room that holds other things behind them. */
+static void test_padded(void **state)
+{
+    uint8_t message[200 + DIGEST_PADDING], copy[200];
+
+    (void)state;
+    for (size_t length = 0; length <= sizeof(copy); length++) {
+        struct digest padded, expected;
+
+        memset(message, 0xa5, sizeof(message));
+        memset(message, (int)length, length);
+        memcpy(copy, message, sizeof(copy));
+        expected = digest_bytes(copy, length);
+        padded = digest_padded(message, length);
+        assert_true(digest_equal(&padded, &expected));
+        assert_memory_equal(message, copy, length);
+    }
+}
+
 /* libcrypto's, where it is: the same digests, also of what was begun before. */
 static void test_accelerated(void **state)
 {
@@ -107,6 +126,7 @@ static void test_accelerated(void **state)
     if (!digest_accelerate())
         skip();
     assert_true(digest_accelerate());
+    test_padded(state);
     digest_update(&before, "bc", 2);
     digest = digest_final(&before);
     assert_string_equal(digest_hex(&digest, hex), examples[1].hex);
@@ -117,8 +137,9 @@ static void test_accelerated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples), cmocka_unit_test(test_stream_and_file),
-        cmocka_unit_test(test_hex), cmocka_unit_test(test_accelerated), /* last: it stays so */
+        cmocka_unit_test(test_examples),    cmocka_unit_test(test_stream_and_file),
+        cmocka_unit_test(test_hex),         cmocka_unit_test(test_padded),
+        cmocka_unit_test(test_accelerated), /* last: it stays so */
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
