@@ -212,46 +212,51 @@ static char *late_campaigns_sql(const struct verify *verify)
     return text_steal(&sql);
 }
 
-/* A signature of a campaign's plan says nothing of its trials. */
-static void check_rest(struct verify *verify)
+/*
+ * Tells each campaign that the statement `sql` gives as (id, uid), in words around its name; takes
+ * `sql`, whose parameter, if it has one, is `covered`.
+ */
+static enum status tell_campaigns(struct verify *verify, char *sql, int64_t covered,
+                                  const struct verify_finding *finding, const char *before,
+                                  const char *after, struct error *err)
 {
-    char *sql = late_campaigns_sql(verify);
-    sqlite3_stmt *row =
-        sql ? verify_prepare(verify, verify->db, sql, VERIFY_SIGNATURE, "campaign") : NULL;
+    sqlite3_stmt *row;
 
-    if (row)
-        sqlite3_bind_int64(row, 1, verify->summary->signed_leaves);
-    while (row && verify_step(verify, row, VERIFY_SIGNATURE, "campaign"))
-        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", text_at(row, 0),
-                    "campaign %.8s has rows that came after what the key that you named has "
-                    "signed",
-                    text_at(row, 1));
+    if (!sql)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    row = verify_prepare(verify, verify->db, sql, VERIFY_SIGNATURE, finding->table);
+    if (row && sqlite3_bind_parameter_count(row) > 0)
+        sqlite3_bind_int64(row, 1, covered);
+    while (row && verify_step(verify, row, VERIFY_SIGNATURE, finding->table))
+        verify_tell(verify, finding->level, finding->check, finding->table, text_at(row, 0),
+                    "%scampaign %.8s %s", before, text_at(row, 1), after);
     sqlite3_finalize(row);
     free(sql);
+    return STATUS_OK;
+}
+
+/* A signature of a campaign's plan says nothing of its trials. */
+static enum status check_rest(struct verify *verify, struct error *err)
+{
+    return tell_campaigns(
+        verify, late_campaigns_sql(verify), verify->summary->signed_leaves,
+        &(struct verify_finding){VERIFY_WRONG, VERIFY_SIGNATURE, .table = "campaign"}, "",
+        "has rows that came after what the key that you named has signed", err);
 }
 
 /* As in a bundle, what is not shown is told. */
-static void tell_plans(struct verify *verify)
+static enum status tell_plans(struct verify *verify, struct error *err)
 {
-    sqlite3_stmt *row = verify_prepare(
-        verify, verify->db,
-        verify->summary->schema_version >= BUNDLES_SINCE
-            ? "SELECT id, uid FROM campaign g WHERE id IN (SELECT campaign FROM trial) AND id NOT "
-              "IN"
-              " (SELECT campaign FROM bundle) AND NOT EXISTS (SELECT 1 FROM checkpoint c WHERE"
-              " c.campaign = g.id AND c.kind = 'plan') ORDER BY id"
-            : "SELECT id, uid FROM campaign g WHERE id IN (SELECT campaign FROM trial) AND NOT "
-              "EXISTS"
-              " (SELECT 1 FROM checkpoint c WHERE c.campaign = g.id AND c.kind = 'plan')"
-              " ORDER BY id",
-        VERIFY_SIGNATURE, "campaign");
-
-    while (row && verify_step(verify, row, VERIFY_SIGNATURE, "campaign"))
-        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPLETE, "campaign", text_at(row, 0),
-                    "that campaign %.8s was planned before its first trial is not shown: there is "
-                    "no checkpoint of its plan",
-                    text_at(row, 1));
-    sqlite3_finalize(row);
+    return tell_campaigns(
+        verify,
+        text_format("SELECT id, uid FROM campaign g WHERE id IN (SELECT campaign FROM trial)%s"
+                    " AND NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.campaign = g.id AND"
+                    " c.kind = 'plan') ORDER BY id",
+                    verify->summary->schema_version >= BUNDLES_SINCE
+                        ? " AND id NOT IN (SELECT campaign FROM bundle)"
+                        : ""),
+        0, &(struct verify_finding){VERIFY_NOTE, VERIFY_COMPLETE, .table = "campaign"}, "that ",
+        "was planned before its first trial is not shown: there is no checkpoint of its plan", err);
 }
 
 static void tell_cover(struct verify *verify)
@@ -278,10 +283,10 @@ static void tell_cover(struct verify *verify)
 
 enum status verify_signatures(struct verify *verify, struct error *err)
 {
+    enum status status;
     sqlite3_stmt *row;
     bool has_origin;
 
-    (void)err;
     if (!verify->has_ledger) {
         if (verify->options->key_count > 0)
             verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
@@ -312,11 +317,11 @@ enum status verify_signatures(struct verify *verify, struct error *err)
         check_signature(verify, row);
     sqlite3_finalize(row);
     check_stamps(verify);
-    tell_plans(verify);
+    status = tell_plans(verify, err);
     if (verify->options->key_count > 0)
         check_cover(verify);
-    if (verify->options->key_count > 0 && verify->summary->signed_leaves > 0)
-        check_rest(verify);
+    if (status == STATUS_OK && verify->options->key_count > 0 && verify->summary->signed_leaves > 0)
+        status = check_rest(verify, err);
     tell_cover(verify);
-    return STATUS_OK;
+    return status;
 }
