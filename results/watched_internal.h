@@ -11,7 +11,7 @@
 struct watched_view {
     struct store *store;
     int64_t trial;
-    size_t number; /* as warnings count them: from 0 */
+    int64_t number; /* as findings count them: from 1 */
     double iterations;
     json_t *telemetry; /* store_telemetry_json */
     bool has_window;
@@ -30,7 +30,8 @@ void watched_channel_finish(struct watched_channel *channel);
 /* The telemetry of a part, or NULL; a channel's description in it, or NULL. */
 const json_t *watched_part(const struct watched_view *view, const char *part);
 
-/* watched_events.c: appends warnings of one trial. */
-enum status watched_events(const struct watched_view *view, json_t *warnings, struct error *err);
+/* watched_events.c: findings of one trial. */
+enum status watched_events(const struct watched_view *view, struct finding_list *findings,
+                           struct error *err);
 
 #endif

@@ -25,7 +25,7 @@ static const char *const written[] = {
     "1dfde0ecb43f254196c62c430c2cb6b53588a9607abca59c2858f4e32c18c073",
     "c87658ffde15a039cdbef01d2ca529fb55da98923235878b33c1604c39820a9e",
     "3d7d64635e62d901d12d9e17a652ff7b91f46e59a4aa1a9c676cb26c3783df4c",
-    "5b068651eeb4bc451d8c3383f5464eb4dd7db55c6724802ff6645efd78956f07",
+    "c93e3b3be55dd4ba9ea9e5676d86a7750bc8abb490b08c98e40f20648266ab62",
 };
 
 static void test_written_scripts_stay(void **state)
@@ -96,7 +96,7 @@ static void attach(sqlite3 *db, const char *path, const char *name)
 static void fill(struct store *store)
 {
     struct error err = ERROR_INIT;
-    json_t *body = json_pack("{s:s}", "verdict", "flat");
+    json_t *body = json_pack("{s:s}", "verdict", "steady");
     int64_t campaign, cells[FIXTURE_CELLS], trial;
 
     assert_ok(fixture_add_campaign(store, 1, &campaign, cells, &err), err);
@@ -185,11 +185,12 @@ static void check_used(struct store *store)
                      1);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE imported IS NULL"),
                      2 * FIXTURE_CELLS);
-    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE verdict = 'flat' AND"
+    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE verdict = 'steady' AND"
                                         " trials_ok = 3 AND device IS NOT NULL"),
                      1);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE verdict = 'imported'"
-                                        " AND imported = 'llama-bench' AND rate = 118.5"),
+                                        " AND imported = 'llama-bench' AND value = 118.5"
+                                        " AND unit = 'tokens/s'"),
                      1);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM imports"), 1);
     assert_true(fixture_ask(store, "SELECT count(*) FROM claims") > 0);
