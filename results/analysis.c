@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 
 #include "protocols/protocol.h"
-#include "results/watched.h"
+#include "results/window_telemetry.h"
 
 /* One trial that counts; `samples` is heap. */
 struct part {
@@ -291,23 +291,23 @@ static enum status read_options(struct store *store, const struct digest *digest
 }
 
 /* What was sampled beside the trials: energy, and what happened in the windows. */
-static enum status add_watched(struct store *store, int64_t cell, const struct parts *parts,
-                               const struct work *work, struct estimate *estimate,
-                               struct error *err)
+static enum status add_window_telemetry(struct store *store, int64_t cell,
+                                        const struct parts *parts, const struct work *work,
+                                        struct estimate *estimate, struct error *err)
 {
-    struct watched_trial *trials = calloc(parts->count + 1, sizeof(*trials));
-    const struct watched_work counted = {work->ops, work->bytes, work->items,
-                                         work->item[0] ? work->item : NULL, work->integers};
+    struct window_telemetry_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    const struct window_telemetry_work counted = {
+        work->ops, work->bytes, work->items, work->item[0] ? work->item : NULL, work->integers};
     enum status status;
 
     if (!trials)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
     for (size_t i = 0; i < parts->count; i++)
-        trials[i] = (struct watched_trial){
+        trials[i] = (struct window_telemetry_trial){
             parts->items[i].trial, parts->items[i].number,
             (double)(parts->items[i].count - (size_t)parts->items[i].window_first) *
                 (double)parts->items[i].iterations};
-    status = watched_add(store, cell, trials, parts->count, &counted, estimate, err);
+    status = window_telemetry_add(store, cell, trials, parts->count, &counted, estimate, err);
     free(trials);
     return status;
 }
@@ -336,7 +336,7 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
     if (status != STATUS_OK)
         goto done;
     add_work(estimate, &parts, &work, iterations);
-    status = add_watched(store, cell, &parts, &work, estimate, err);
+    status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
     if (status == STATUS_OK && estimate->findings.failed)
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
     if (status == STATUS_OK) {

@@ -20,7 +20,7 @@ static const char *const result_keys[] = {
     "precision",
     "batch",
     "scenario",
-    "arm",
+    "implementation",
     "support",
     "library",
     "library_version",
@@ -227,7 +227,8 @@ enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, st
 
 void csv_export_series_header(FILE *file)
 {
-    fputs("result,workload,precision,batch,scenario,arm,protocol,device_spec,device,simulated,"
+    fputs("result,workload,precision,batch,scenario,implementation,protocol,device_spec,device,"
+          "simulated,"
           "driver_version,host,workload_digest,protocol_digest,tool_version,created_utc_ns,"
           "trial,attempt,status,iterations_per_sample,window_first,series,number,value\n",
           file);
@@ -238,7 +239,7 @@ enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file
     return write_samples(
         store,
         "SELECT t.id, s.name, substr(g.uid, 1, 8) || '/' || c.ordinal,"
-        " c.workload_name, c.precision, c.batch, c.scenario, c.arm,"
+        " c.workload_name, c.precision, c.batch, c.scenario, c.implementation,"
         " c.protocol_name, c.device_spec, d.name, d.simulated,"
         " " CONTEXT_DRIVER_VERSION ", " CONTEXT_HOST(
             "t.id") ","

@@ -33,7 +33,7 @@ static const struct {
               {"lo", "_low", " (lower end of the interval)"},
               {"hi", "_high", " (upper end of the interval)"}};
 
-static const char *const labels[] = {"workload", "precision", "scenario",    "arm",
+static const char *const labels[] = {"workload", "precision", "scenario",    "implementation",
                                      "protocol", "backend",   "device_spec", "device"};
 
 static void put_quoted(FILE *file, const char *text)
