@@ -16,6 +16,7 @@ from assay_cli import CliTest, run_tests  # noqa: E402
 
 PREFIXES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 TIMES = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9}
+PERCENTILES = "analysis: {percentiles: [0.5, 0.75, 0.9, 0.99]}\n"
 NAMES = {"iteration_time": "iteration_seconds", "byte_rate": "bytes_per_second",
          "op_rate": "operations_per_second", "item_rate": "items_per_second"}
 
@@ -62,7 +63,7 @@ class OneTruth(CliTest):
         pass  # the folder goes with the process
 
     def make(self):
-        fast = self.fast()
+        fast = self.write("fast.yaml", self.FAST + PERCENTILES)
         for null in ("launch_ns=200000,seed=1", "launch_ns=200000,drift=3", "launch_ns=300000,cv=0.3,process_cv=0.2",
                      "fault=launch@1"):
             self.assay("run", "synthetic", "--device", "null:0", "--protocol", fast, "--db", self.db, ASSAY_NULL=null)
@@ -184,6 +185,28 @@ class OneTruth(CliTest):
             self.assertIn(self.label(row) if row["verdict"] != "imported" else "Imported", shown)
             if row["grade"]:
                 self.assertIn(f"grade {row['grade']}", shown)
+            for name, metric in (row["metrics"] or {}).items():
+                if row["imported"] or "_" in name:
+                    continue
+                (line,) = [line.strip() for line in shown.splitlines() if line.split()[:1] == [name]]
+                if metric["value"] is None:
+                    self.assertIn("not reported", line)
+                else:
+                    value, unit, rounding = parse_figure(re.split(r"\s{2,}", line)[1])
+                    self.assertAlmostEqual(value / metric["value"], 1, delta=rounding)
+                    self.assertEqual(unit, metric["unit"])
+
+    def test_each_metric_is_everywhere(self):
+        """A metric is a row of protocols/metric.h: p75, which no built-in protocol asks for, is no exception."""
+        row = next(row for row in self.rows if (row["metrics"] or {}).get("p75", {}).get("value"))
+        page = os.path.join(self.folder, "p75.html")
+        self.assertEqual(self.assay("report", row["id"], "--html", page, "--db", self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("<dt>p75</dt>", file.read())
+        self.assertIn("assay_iteration_p75_seconds{", self.export("openmetrics"))
+        self.assertIn(",p75,p75_lo,p75_hi,", self.export("csv"))
+        self.assertEqual(self.query("SELECT value FROM metrics WHERE result = ? AND metric = 'p75'", row["id"]),
+                         [(row["metrics"]["p75"]["value"],)])
 
     def test_page_and_dossier(self):
         page, dossier = (os.path.join(self.folder, name) for name in ("page.html", "dossier.html"))
