@@ -233,7 +233,7 @@ class Dossier(CliTest):
         self.assertIn("0 of 2 planned trials completed", part)
         self.assertIn("no evidence", part)
         self.assertIn("No question was stated", page)
-        self.assertIn("nobody", page[page.index('id="signatures"'):])
+        self.assertIn("nsigned", page[page.index('id="signatures"'):])
 
 
 if __name__ == "__main__":

@@ -314,7 +314,7 @@ class Import(CliTest):
             told = file.read()
         self.assertIn("llama-bench does not record the driver", told)
         # Nothing is claimed of it that only holds for assay's own trials.
-        for pages, word in ((text, "trials ended well"), (text, "attempts, none left out"),
+        for pages, word in ((text, "trials completed"), (text, "attempts, none left out"),
                             (told, "Each trial is a fresh process"), (told, "ended well"),
                             (told, "first look"), (told, "came so far as to name")):
             self.assertNotIn(word, pages)

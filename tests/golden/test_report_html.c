@@ -72,7 +72,7 @@ static void the_page_says_everything(void **state)
         "It ended before the first sample.",
         "3*n*sizeof(float)",
         "<th scope=\"row\" class=\"wrap\">workloads/kernels/memory.h</th>",
-        "<li>triad: 24 registers, 16 bytes spilled, bytes shared not told</li>",
+        "<li>triad: 24 registers, 16 bytes spilled, bytes shared unknown</li>",
     };
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
