@@ -200,6 +200,9 @@ bool view_figure_of(enum metric_id id, const struct metric_value *value, struct 
 const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id);
 const struct metric_value *view_headline(const struct view_cell *cell, enum metric_id *ret_id);
 
+/* True when a cell of the view has a value of it. */
+bool view_any_metric(const struct view *view, enum metric_id id);
+
 /* The unit in which a value reads best: ns, B/s and J are scaled. */
 struct number_unit view_metric_unit(enum metric_id id, const struct metric_value *value);
 
