@@ -1,5 +1,6 @@
 assay_add_test(NAME test_backend_registry SOURCES unit/test_backend_registry.c
     LIBS assay_backends LABELS unit)
+target_compile_definitions(test_backend_registry PRIVATE ICD_DIRECTORY="${ASSAY_ICD_DIRECTORY}")
 assay_add_test(NAME test_backend_wrappers SOURCES unit/test_backend_wrappers.c
     unit/wrapper_fixture.c LIBS assay_backends LABELS unit)
 assay_add_test(NAME test_backend_operations SOURCES unit/test_backend_operations.c
