@@ -8,7 +8,7 @@ PyTorch is the user's to install (`python3 -m venv ENV; ENV/bin/pip install torc
 see pytorch.org); --python names the interpreter that has it, by default the one that runs this.
 On a busy machine the times are shown without a verdict: other processes may use at most a tenth of
 one processor while either side of the verdict runs.
-Exit status: 0 when assay's vendor arm is nowhere slower, 1 when it is, 2 when something could not
+Exit status: 0 when assay's vendor implementation is nowhere slower, 1 when it is, 2 when something could not
 be measured or a verdict was withheld.
 """
 import argparse
@@ -99,16 +99,16 @@ def run(command, options, bind=False, **kwargs):
                           env=environment, check=False, **kwargs)
 
 
-def measure_assay(options, folder, case, arm):
+def measure_assay(options, folder, case, implementation):
     task, size, precision = case
     database = folder / "compare.db"
     database.unlink(missing_ok=True)
-    done = run([options.assay, "run", folder / f"{task}_{size}.yaml", "--device", "cpu:0", "--arm",
-                arm, "--precision", precision, "--protocol", folder / "protocol.yaml", "--emulate",
+    done = run([options.assay, "run", folder / f"{task}_{size}.yaml", "--device", "cpu:0", "--implementation",
+                implementation, "--precision", precision, "--protocol", folder / "protocol.yaml", "--emulate",
                 "--db", database, "--quiet", "--json",
                 *(word for lib in options.lib for word in ("--lib", lib))], options)
     if done.returncode != 0:
-        fail(f"assay run, {arm} {' '.join(case)}: exit status {done.returncode}\n"
+        fail(f"assay run, {implementation} {' '.join(case)}: exit status {done.returncode}\n"
              f"{done.stderr[-2000:]}")
     result = json.loads(done.stdout)["results"][0]
     done = run([options.assay, "export", "csv-samples", "--db", database], options)
@@ -124,12 +124,12 @@ def measure_assay(options, folder, case, arm):
             divisor = int(row["iterations_per_sample"]) if row["series"] == "wall_ns" else 1
             series.setdefault(row["series"], []).append(float(row["value"]) / divisor)
     if not series.get("wall_ns"):
-        fail(f"assay run, {arm} {' '.join(case)}: no samples in the window")
+        fail(f"assay run, {implementation} {' '.join(case)}: no samples in the window")
     return {"ns": statistics.median(series["wall_ns"]), "samples": len(series["wall_ns"]),
             "stages_ns": {name.partition(":")[2]: statistics.median(values)
                           for name, values in series.items() if name != "wall_ns"},
             "parameters": json.loads(record.stdout)["trials"][0]["facts"]["parameters"],
-            "note": f"products {result['support']}, {result['library']} "
+            "note": f"GEMMs {result['support']}, {result['library']} "
                     f"{result['library_version']}"}
 
 
@@ -162,8 +162,8 @@ def sides_of(options, folder, case):
     task, _, precision = case
     recipes = ["fp32"] if precision == "fp32" else ["narrow"] if task == "prefill" else [
         "narrow", "autocast"]
-    ret = {f"assay {arm}": lambda arm=arm: measure_assay(options, folder, case, arm)
-           for arm in options.arms}
+    ret = {f"assay {implementation}": lambda implementation=implementation: measure_assay(options, folder, case, implementation)
+           for implementation in options.implementations}
     for recipe in recipes:
         for mode in options.modes:
             word = "" if recipe == "fp32" else f" {recipe}"
@@ -245,7 +245,7 @@ def verdict(result, row):
 
 
 def show(result):
-    """One block a case. The exit status: 1 where assay's vendor arm is slower, 2 not decidable."""
+    """One block a case. The exit status: 1 where assay's vendor implementation is slower, 2 not decidable."""
     print(f"\n{result['task']} {result['size']} {result['precision']}, load "
           f"{result['load'][0]:.1f} to {result['load'][1]:.1f}")
     status, reason = 0, None
@@ -294,7 +294,7 @@ def parse_options():
                         help=", ".join(SIZES))
     parser.add_argument("--tasks", type=words(list(TASKS)), default=list(TASKS))
     parser.add_argument("--precisions", type=words(["fp32", "bf16"]), default=["fp32", "bf16"])
-    parser.add_argument("--arms", type=words(["vendor", "portable"]),
+    parser.add_argument("--implementations", type=words(["vendor", "portable"]),
                         default=["vendor", "portable"])
     parser.add_argument("--modes", type=words(["eager", "compiled"]),
                         default=["eager", "compiled"])
