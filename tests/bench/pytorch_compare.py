@@ -8,8 +8,8 @@ PyTorch is the user's to install (`python3 -m venv ENV; ENV/bin/pip install torc
 see pytorch.org); --python names the interpreter that has it, by default the one that runs this.
 On a busy machine the times are shown without a verdict: other processes may use at most a tenth of
 one processor while either side of the verdict runs.
-Exit status: 0 when assay's vendor implementation is nowhere slower, 1 when it is, 2 when something could not
-be measured or a verdict was withheld.
+Exit status: 0 when assay's vendor implementation is nowhere slower, 1 when it is, 2 when something
+could not be measured or a verdict was withheld.
 """
 import argparse
 import csv
@@ -245,7 +245,8 @@ def verdict(result, row):
 
 
 def show(result):
-    """One block a case. The exit status: 1 where assay's vendor implementation is slower, 2 not decidable."""
+    """One block a case. The exit status: 1 where assay's vendor implementation is slower, 2 where
+    there is no verdict."""
     print(f"\n{result['task']} {result['size']} {result['precision']}, load "
           f"{result['load'][0]:.1f} to {result['load'][1]:.1f}")
     status, reason = 0, None

@@ -25,7 +25,7 @@ static const char *const written[] = {
     "e6b9f6bb0b4b39eda1fd1e90f86991c6a6a146cf009a77613a18a0586d312572",
     "c87658ffde15a039cdbef01d2ca529fb55da98923235878b33c1604c39820a9e",
     "3d7d64635e62d901d12d9e17a652ff7b91f46e59a4aa1a9c676cb26c3783df4c",
-    "8040b14cba1de594df8bd473fb4427c692ea168b58b5bf03f054254560d63a4d",
+    "86a049b9fe22baf0dafb9404941c0d58bf053eb9ba13f9c39dd5505f93c52345",
 };
 
 static void test_written_scripts_stay(void **state)
@@ -96,7 +96,7 @@ static void attach(sqlite3 *db, const char *path, const char *name)
 static void fill(struct store *store)
 {
     struct error err = ERROR_INIT;
-    json_t *body = json_pack("{s:s}", "verdict", "flat");
+    json_t *body = json_pack("{s:s}", "verdict", "steady");
     int64_t campaign, cells[FIXTURE_CELLS], trial;
 
     assert_ok(fixture_add_campaign(store, 1, &campaign, cells, &err), err);
@@ -185,11 +185,12 @@ static void check_used(struct store *store)
                      1);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE imported IS NULL"),
                      2 * FIXTURE_CELLS);
-    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE verdict = 'flat' AND"
+    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE verdict = 'steady' AND"
                                         " trials_ok = 3 AND device IS NOT NULL"),
                      1);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE verdict = 'imported'"
-                                        " AND imported = 'llama-bench' AND rate = 118.5"),
+                                        " AND imported = 'llama-bench' AND value = 118.5"
+                                        " AND unit = 'tokens/s'"),
                      1);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM imports"), 1);
     assert_true(fixture_ask(store, "SELECT count(*) FROM claims") > 0);
