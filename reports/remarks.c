@@ -294,7 +294,7 @@ static void add_amendments(struct remarks *remarks, size_t index, const struct v
 /* Trials ended well, and the campaign did not come to its end, where it is analysed. */
 static void add_unfinished(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
-    char *text = text_format("not analysed yet: its campaign has not come to its end; "
+    char *text = text_format("not analysed yet: its campaign is not finished; "
                              "assay run --resume %.8s",
                              cell->result);
 

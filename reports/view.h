@@ -1,7 +1,7 @@
 /*
  * view - what a report needs of the store, as plain structs.
  *
- * Strings are borrowed from the JSON that the view keeps; NULL means "not told". Text is untrusted
+ * Strings are borrowed from the JSON that the view keeps; NULL means "unknown". Text is untrusted
  * and not yet escaped. The JSON's shape is documented in results/README.md; a member that is
  * missing or of another type reads as not told and never as 0, so a file written by a newer or a
  * hostile program shows gaps, not wrong numbers.
