@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -20,6 +21,8 @@ import unittest
 
 SETTLED = ("steady", "after_warmup", "after_slowdown")  # verdicts whose value is a headline
 ASSAY = os.path.abspath(os.environ["ASSAY"])  # the executable, set by ctest; tests have folders of their own
+# A shell without job control starts background commands with SIGINT ignored, which children inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 PATIENCE = 1500  # seconds for what only a defect makes hang; ctest's are a little more
 
 
