@@ -75,6 +75,14 @@ static int show(const struct command_line *line, struct store *store, void *cont
 
 static int run(const struct command_line *line)
 {
+    struct error err = ERROR_INIT;
+
+    if (command_has(line, KEY_JSON) &&
+        (command_has(line, KEY_SERIES) || command_has(line, KEY_DUMP))) {
+        error_set(&err, STATUS_INVALID,
+                  "--series and --dump write text that is not JSON: leave out --json");
+        return command_fail(&err);
+    }
     return with_store(line, STORE_READ, show, NULL);
 }
 
