@@ -137,7 +137,7 @@ const struct command command_schema = {
         "exit status as without --json.\n"
         "\n"
         "  assay schema results\n"
-        "  assay results --json | jq '.data[] | {id, rate, created_utc}'",
+        "  assay results --json | jq '.data[] | {id, value, unit, created_utc}'",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_max = 1,

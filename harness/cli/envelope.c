@@ -85,7 +85,8 @@ static void listen(enum log_level level, const char *message)
         envelope.cause = STATUS_OK;
         envelope.place[0] = '\0';
     } else if (level == LOG_LEVEL_WARNING) {
-        finding = json_pack("{s:s, s:s}", "severity", "warning", "message", message);
+        finding = json_pack("{s:s, s:s, s:[], s:s, s:s}", "code", "warning", "severity", "warning",
+                            "trials", "message", message, "remedy", "");
         json_array_append_new(envelope.findings, finding);
     }
 }
@@ -180,6 +181,13 @@ void envelope_set_data(json_t *data)
 {
     json_decref(envelope.data);
     envelope.data = data;
+}
+
+void envelope_add_findings(json_t *list)
+{
+    if (envelope.open)
+        json_array_extend(envelope.findings, list);
+    json_decref(list);
 }
 
 bool envelope_add_row(json_t *row)

@@ -35,6 +35,9 @@ void envelope_explain(enum status code, const char *place);
 /* The document's data, or NULL: none; takes the reference. */
 void envelope_set_data(json_t *data);
 
+/* More findings, of findings_for_people; takes the reference. */
+void envelope_add_findings(json_t *list);
+
 /* Adds an element to data that is a list; takes the reference. False: there is no memory. */
 bool envelope_add_row(json_t *row);
 

@@ -6,6 +6,7 @@
 #include "harness/cli/schema_data.h"
 #include "harness/core/status.h"
 #include "harness/core/text.h"
+#include "protocols/finding.h"
 
 const struct shape shape_any = {.kind = SHAPE_ANY};
 const struct shape shape_null = {.kind = SHAPE_NULL};
@@ -27,11 +28,7 @@ static const char *const statuses[] = {
         NULL};
 const struct shape shape_status = {.kind = SHAPE_WORD, .name = "status", .words = statuses};
 
-static const struct member finding_members[] = {
-    {"severity", &shape_string, 0, NULL}, {"message", &shape_string, 0, NULL}, {0}};
-static const struct shape finding = {
-    .kind = SHAPE_OBJECT, .name = "finding", .members = finding_members};
-static const struct shape findings = {.kind = SHAPE_LIST, .items = &finding};
+static const struct shape findings = SHAPE_GENERATED_AS("findings", findings_for_people_schema);
 
 static const struct member error_members[] = {
     {"status", &shape_status, 0, NULL},
@@ -200,6 +197,8 @@ static json_t *generate_here(const struct shape *shape, json_t *definitions)
                          generate(shape->items, definitions));
     case SHAPE_EITHER:
         return either_json(shape->choices, definitions);
+    case SHAPE_GENERATED:
+        return shape->generate();
     }
     return NULL;
 }

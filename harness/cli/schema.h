@@ -22,10 +22,11 @@ enum shape_kind {
     SHAPE_INTEGER, /* within 2^53 */
     SHAPE_COUNT,   /* an integer, beyond 2^53 as a decimal string */
     SHAPE_NUMBER,
-    SHAPE_OBJECT, /* `members`, and no others */
-    SHAPE_MAP,    /* any names; each value is `items` */
-    SHAPE_LIST,   /* of `items` */
-    SHAPE_EITHER  /* one of `choices` */
+    SHAPE_OBJECT,   /* `members`, and no others */
+    SHAPE_MAP,      /* any names; each value is `items` */
+    SHAPE_LIST,     /* of `items` */
+    SHAPE_EITHER,   /* one of `choices` */
+    SHAPE_GENERATED /* what the schema of another table says */
 };
 
 struct shape {
@@ -35,6 +36,7 @@ struct shape {
     const struct shape *items;
     const struct shape *const *choices; /* ended by NULL */
     const char *const *words;           /* ended by NULL */
+    json_t *(*generate)(void);          /* new JSON Schema */
 };
 
 enum member_flag {

@@ -6,6 +6,7 @@
 #include "harness/core/precision.h"
 #include "harness/core/reading.h"
 #include "harness/runner/doctor.h"
+#include "protocols/metric.h"
 #include "results/verify.h"
 
 static const char *const precisions[] = {
@@ -181,6 +182,7 @@ const struct shape schema_describe = SHAPE_OBJECT_OF(described_members);
 
 /* ---- run, results ---- */
 
+static const struct shape shape_metrics = SHAPE_GENERATED_AS("metrics", metrics_schema);
 static const struct member row_members[] = {
     MEMBER("id", shape_string),
     MEMBER("cell", shape_integer),
@@ -190,7 +192,7 @@ static const struct member row_members[] = {
     OR_NULL("precision", shape_string),
     OR_NULL("batch", shape_integer),
     OR_NULL("scenario", shape_string),
-    OR_NULL("arm", shape_string),
+    OR_NULL("implementation", shape_string),
     OR_NULL("support", shape_string),
     OR_NULL("library", shape_string),
     OR_NULL("library_version", shape_string),
@@ -203,18 +205,14 @@ static const struct member row_members[] = {
     MEMBER("trials_ended", shape_integer),
     OR_NULL("trials_planned", shape_integer),
     OR_NULL("verdict", shape_string),
-    OR_NULL_SAYS("mean_ns", shape_number, "of one iteration"),
-    OR_NULL("mean_ns_lo", shape_number),
-    OR_NULL("mean_ns_hi", shape_number),
-    OR_NULL("headline", shape_string),
-    OR_NULL("rate_unit", shape_string),
-    OR_NULL("rate", shape_number),
-    OR_NULL("rate_lo", shape_number),
-    OR_NULL("rate_hi", shape_number),
+    OR_NULL("grade", shape_string),
+    OR_NULL_SAYS("metric", shape_string, "the headline: the metric that value, lo and hi are of"),
+    OR_NULL("value", shape_number),
+    OR_NULL("lo", shape_number),
+    OR_NULL("hi", shape_number),
+    OR_NULL("unit", shape_string),
+    OR_NULL("metrics", shape_metrics),
     OR_NULL("energy_source", shape_string),
-    OR_NULL("energy_per_iteration_j", shape_number),
-    OR_NULL("energy_per_item_j", shape_number),
-    OR_NULL("mean_power_w", shape_number),
     MEMBER("created_utc_ns", shape_utc_ns),
     MEMBER("created", shape_string),
     OR_NULL("workload_digest", shape_digest),
@@ -248,18 +246,13 @@ static const struct member ran_members[] = {MEMBER("campaign", shape_string),
                                             {0}};
 static const struct shape ran = SHAPE_OBJECT_OF(ran_members);
 
-static const struct member planned_members[] = {MEMBER("ordinal", shape_integer),
-                                                MEMBER("workload", shape_string),
-                                                MEMBER("workload_digest", shape_digest),
-                                                MEMBER("precision", shape_precision),
-                                                MEMBER("batch", shape_integer),
-                                                MEMBER("scenario", shape_string),
-                                                MEMBER("arm", shape_string),
-                                                MEMBER("seed", shape_seed),
-                                                MEMBER("device", shape_string),
-                                                OR_NULL("spec", shape_object),
-                                                OPTIONAL("emulate", shape_boolean),
-                                                {0}};
+static const struct member planned_members[] = {
+    MEMBER("ordinal", shape_integer),        MEMBER("workload", shape_string),
+    MEMBER("workload_digest", shape_digest), MEMBER("precision", shape_precision),
+    MEMBER("batch", shape_integer),          MEMBER("scenario", shape_string),
+    MEMBER("implementation", shape_string),  MEMBER("seed", shape_seed),
+    MEMBER("device", shape_string),          OR_NULL("spec", shape_object),
+    OPTIONAL("emulate", shape_boolean),      {0}};
 static const struct shape planned = SHAPE_OBJECT_OF(planned_members);
 static const struct shape planned_list = SHAPE_LIST_OF(planned);
 static const struct shape order = SHAPE_LIST_OF(shape_integer);

@@ -79,6 +79,10 @@ SCHEMA_MAP(SCHEMA_DECLARATION)
     {                                                                                              \
         .kind = SHAPE_EITHER, .choices = list                                                      \
     }
+#define SHAPE_GENERATED_AS(id, function)                                                           \
+    {                                                                                              \
+        .kind = SHAPE_GENERATED, .name = id, .generate = function                                  \
+    }
 #define SHAPE_WORD_OF(id, list)                                                                    \
     {                                                                                              \
         .kind = SHAPE_WORD, .name = id, .words = list                                              \

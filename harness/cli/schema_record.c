@@ -2,87 +2,24 @@
 #include "harness/cli/gate_decision.h"
 #include "harness/cli/reproduction.h"
 #include "harness/cli/schema_data.h"
+#include "protocols/estimate.h"
 
 static const struct member interval_members[] = {
     OR_NULL("value", shape_number), OR_NULL("lo", shape_number), OR_NULL("hi", shape_number), {0}};
 static const struct shape shape_interval = SHAPE_OBJECT_NAMED("interval", interval_members);
 
-/* ---- an estimate: in `show` with what is made of its work and energy, in `analyze` bare ---- */
+/* An estimate with the name of its series, as analyze has it. */
+static json_t *series_schema(void)
+{
+    json_t *schema = estimate_schema();
 
-static const struct member mean_members[] = {OR_NULL("value", shape_number),
-                                             OR_NULL("lo", shape_number),
-                                             OR_NULL("hi", shape_number),
-                                             OR_NULL("confidence", shape_number),
-                                             {0}};
-static const struct shape mean = SHAPE_OBJECT_OF(mean_members);
-static const struct member percentile_members[] = {
-    OPTIONAL_OR_NULL("value", shape_number),
-    OPTIONAL_OR_NULL("lo", shape_number),
-    OPTIONAL_OR_NULL("hi", shape_number),
-    {"refused", &shape_string, MEMBER_OPTIONAL, "why it is not reported"},
-    {"needed_n", &shape_integer, MEMBER_OPTIONAL, "independent samples that it needs"},
-    {0}};
-static const struct shape percentile = SHAPE_OBJECT_OF(percentile_members);
-static const struct shape percentiles = SHAPE_MAP_OF(percentile);
-static const struct member variance_members[] = {
-    OR_NULL("iteration", shape_number), OR_NULL("process", shape_number), {0}};
-static const struct shape variance = SHAPE_OBJECT_OF(variance_members);
-static const struct shape *const index_choices[] = {&shape_integer, &shape_null, NULL};
-static const struct shape index_or_null = SHAPE_ONE_OF(index_choices);
-static const struct shape steady_from = SHAPE_LIST_OF(index_or_null);
-static const struct shape *const number_choices[] = {&shape_number, &shape_null, NULL};
-static const struct shape number_or_null = SHAPE_ONE_OF(number_choices);
-static const struct shape numbers_or_null = SHAPE_LIST_OF(number_or_null);
-static const struct shape integers = SHAPE_LIST_OF(shape_integer);
+    json_object_set_new(json_object_get(schema, "properties"), "series",
+                        json_pack("{s:s}", "type", "string"));
+    json_array_append_new(json_object_get(schema, "required"), json_string("series"));
+    return schema;
+}
 
-static const struct member energy_trial_members[] = {
-    MEMBER("trial", shape_integer),           OR_NULL("joules", shape_number),
-    OR_NULL("joules_by_power", shape_number), OR_NULL("seconds", shape_number),
-    OR_NULL("reason", shape_string),          {0}};
-static const struct shape energy_trial = SHAPE_OBJECT_OF(energy_trial_members);
-static const struct shape energy_trials = SHAPE_LIST_OF(energy_trial);
-static const struct member energy_members[] = {MEMBER("part", shape_string),
-                                               MEMBER("channel", shape_string),
-                                               MEMBER("source", shape_string),
-                                               OR_NULL("reason", shape_string),
-                                               MEMBER("trials", energy_trials),
-                                               MEMBER("joules_per_iteration", shape_interval),
-                                               {0}};
-static const struct shape energy = SHAPE_OBJECT_OF(energy_members);
-static const struct shape energies = SHAPE_LIST_OF(energy);
-
-#define ESTIMATE_MEMBERS                                                                           \
-    MEMBER("version", shape_integer), MEMBER_SAYS("n", shape_integer, "samples"),                  \
-        MEMBER("trials", shape_integer), MEMBER("verdict", shape_string),                          \
-        MEMBER("trial_verdicts", shape_strings),                                                   \
-        MEMBER_SAYS("steady_from", steady_from, "the first sample of each trial's steady state"),  \
-        MEMBER("mean_ns", mean), OR_NULL_SAYS("ess", shape_number, "effective sample size"),       \
-        MEMBER("percentiles", percentiles), MEMBER("variance", variance),                          \
-        OR_NULL("needed_trials", shape_integer), MEMBER("warnings", shape_strings)
-
-static const struct member series_members[] = {
-    ESTIMATE_MEMBERS, MEMBER("series", shape_string), {0}};
-static const struct shape shape_estimate_series = SHAPE_OBJECT_NAMED("estimate", series_members);
-
-static const struct member estimate_members[] = {ESTIMATE_MEMBERS,
-                                                 OPTIONAL("trial_ids", integers),
-                                                 OPTIONAL("trial_mean_ns", numbers_or_null),
-                                                 OPTIONAL("trial_median_ns", numbers_or_null),
-                                                 OPTIONAL("compare_by", shape_string),
-                                                 OPTIONAL("iterations_per_sample", shape_integer),
-                                                 OPTIONAL("iteration_ns", shape_interval),
-                                                 OPTIONAL("items_per_s", shape_interval),
-                                                 OPTIONAL("bytes_per_s", shape_interval),
-                                                 OPTIONAL("flops_per_s", shape_interval),
-                                                 OPTIONAL("energy", energies),
-                                                 OPTIONAL("energy_source", shape_string),
-                                                 OPTIONAL("energy_per_iteration_j", shape_interval),
-                                                 OPTIONAL("energy_per_item_j", shape_interval),
-                                                 OPTIONAL("energy_per_flop_j", shape_interval),
-                                                 OPTIONAL("energy_per_byte_j", shape_interval),
-                                                 OPTIONAL("mean_power_w", shape_number),
-                                                 {0}};
-static const struct shape estimate = SHAPE_OBJECT_OF(estimate_members);
+static const struct shape estimate = SHAPE_GENERATED_AS("estimate", estimate_schema);
 static const struct member estimate_row_members[] = {MEMBER("id", shape_integer),
                                                      MEMBER("version", shape_integer),
                                                      MEMBER("created_utc_ns", shape_utc_ns),
@@ -110,7 +47,7 @@ static const struct member identity_members[] = {OR_NULL("workload", shape_strin
                                                  OR_NULL("precision", shape_string),
                                                  OR_NULL("batch", shape_integer),
                                                  OR_NULL("scenario", shape_string),
-                                                 OR_NULL("arm", shape_string),
+                                                 OR_NULL("implementation", shape_string),
                                                  OR_NULL("seed", shape_seed),
                                                  {0}};
 static const struct shape identity = SHAPE_OBJECT_OF(identity_members);
@@ -303,7 +240,8 @@ static const struct member pair_series_members[] = {
     MEMBER_SAYS("p_difference_adjusted", shape_number, "for all series of the file"),
     {0}};
 static const struct shape pair_series = SHAPE_OBJECT_OF(pair_series_members);
-static const struct shape *const series_choices[] = {&shape_estimate_series, &pair_series, NULL};
+static const struct shape estimate_series = SHAPE_GENERATED_AS("series", series_schema);
+static const struct shape *const series_choices[] = {&estimate_series, &pair_series, NULL};
 static const struct shape series = SHAPE_ONE_OF(series_choices);
 const struct shape schema_analyze = SHAPE_LIST_OF(series);
 
@@ -329,10 +267,12 @@ static const struct member comparability_members[] = {
 static const struct shape comparability =
     SHAPE_OBJECT_NAMED("comparability", comparability_members);
 
-static const struct member rate_members[] = {MEMBER("value", shape_number),
+static const struct member rate_members[] = {MEMBER("metric", shape_string),
+                                             MEMBER("value", shape_number),
                                              OR_NULL("lo", shape_number),
                                              OR_NULL("hi", shape_number),
                                              MEMBER("unit", shape_string),
+                                             OR_NULL("grade", shape_string),
                                              {0}};
 static const struct shape rate = SHAPE_OBJECT_OF(rate_members);
 static const struct member left_out_members[] = {
@@ -340,7 +280,7 @@ static const struct member left_out_members[] = {
 static const struct shape left_out = SHAPE_OBJECT_OF(left_out_members);
 static const struct shape left_out_list = SHAPE_LIST_OF(left_out);
 static const struct member arm_members[] = {MEMBER("id", shape_string),
-                                            OR_NULL("arm", shape_string),
+                                            OR_NULL("implementation", shape_string),
                                             OR_NULL("workload", shape_string),
                                             OR_NULL("precision", shape_string),
                                             OR_NULL("batch", shape_integer),
@@ -386,19 +326,19 @@ static const char *const reproductions[] = {
 #undef REPRODUCTION_WORD
         NULL};
 static const struct shape reproduction = SHAPE_WORD_OF("reproduction", reproductions);
-static const struct member sittings_members[] = {MEMBER("count", shape_integer),
-                                                 MEMBER("results", shape_strings),
-                                                 OR_NULL("sd_log", shape_number),
-                                                 MEMBER("df", shape_number),
-                                                 {0}};
-static const struct shape sittings = SHAPE_OBJECT_OF(sittings_members);
+static const struct member repeatability_members[] = {MEMBER("count", shape_integer),
+                                                      MEMBER("results", shape_strings),
+                                                      OR_NULL("sd_log", shape_number),
+                                                      MEMBER("df", shape_number),
+                                                      {0}};
+static const struct shape repeatability = SHAPE_OBJECT_OF(repeatability_members);
 static const struct member reproduce_members[] = {
     MEMBER("verdict", reproduction),
     MEMBER("margin", shape_number),
     MEMBER_SAYS("rests_on", shape_string, "what the interval's spread was taken from"),
     OR_NULL("ratio", shape_interval),
     OR_NULL("equivalence_interval", shape_interval),
-    OR_NULL("sittings", sittings),
+    OR_NULL("repeatability", repeatability),
     {0}};
 static const struct shape reproduce = SHAPE_OBJECT_OF(reproduce_members);
 static const struct member reproduced_members[] = {

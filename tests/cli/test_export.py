@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import forge  # noqa: E402
 from assay_cli import CliTest  # noqa: E402
 
-CONTEXT = ["workload", "precision", "batch", "scenario", "arm", "protocol", "device_spec", "device",
+CONTEXT = ["workload", "precision", "batch", "scenario", "implementation", "protocol", "device_spec", "device",
            "simulated", "driver_version", "host", "workload_digest", "protocol_digest",
            "tool_version"]
 
@@ -113,7 +113,7 @@ class Export(CliTest):
         self.assertEqual(len(rows), 1)
         for name in CONTEXT + ["id", "verdict", "created"]:
             self.assertTrue(rows[0][name], name)
-        self.assertEqual(float(rows[0]["rate"]), self.row["rate"])
+        self.assertEqual(float(rows[0]["value"]), self.row["value"])
         with forge.Forgery(self.db) as forgery:  # a driver's word, or a stranger's
             forgery.db.execute("UPDATE device SET name = '=HYPERLINK(\"x\")\u001b[31m\u202e'")
         for words in (("csv",), ("csv-samples", self.id)):
@@ -223,9 +223,9 @@ class Export(CliTest):
              "digest": {"sha256": hashlib.sha256(line.encode()).hexdigest()}}])
         (result,) = statement["predicate"]["results"]
         self.assertEqual(result["urn"], statement["subject"][0]["name"])
-        self.assertEqual(result["row"]["rate"], self.row["rate"])
+        self.assertEqual(result["row"]["value"], self.row["value"])
         self.assertEqual([attempt["status"] for attempt in result["attempts"]], ["ok", "ok"])
-        for name in ("workload", "precision", "batch", "scenario", "arm", "protocol", "seed"):
+        for name in ("workload", "precision", "batch", "scenario", "implementation", "protocol", "seed"):
             self.assertIn(name, result["identity"])
 
     def test_intoto(self):
@@ -270,12 +270,13 @@ class Export(CliTest):
     def test_openmetrics(self):
         rows = parse_openmetrics(self.export("openmetrics"))
         values = {name: value for name, _, value, _ in rows}
-        self.assertAlmostEqual(values["assay_iteration_seconds"], self.row["mean_ns"] / 1e9)
+        self.assertAlmostEqual(values["assay_iteration_seconds"], 
+                               self.row["metrics"]["iteration_time"]["value"] / 1e9)
         self.assertEqual(values["assay_trials_ok"], 2)
         for name, labels, _, time in rows:
             self.assertEqual(labels["result"], self.id)
             self.assertEqual(labels["simulated"], "true")
-            for key in ("workload", "precision", "batch", "scenario", "arm", "protocol", "device"):
+            for key in ("workload", "precision", "batch", "scenario", "implementation", "protocol", "device"):
                 self.assertTrue(labels[key], name)
             self.assertAlmostEqual(time, int(self.row["created_utc_ns"]) / 1e9, places=3)
         bare = parse_openmetrics(self.export("openmetrics", "--without-times"))
@@ -309,7 +310,7 @@ class Export(CliTest):
             self.assertEqual(entry["metadata"]["result"], self.id)
         by_key = {entry["key"]: entry for entry in entries}
         self.assertEqual(by_key["submission_benchmark"]["value"], "synthetic")
-        self.assertEqual(by_key["tracked_stats"]["value"]["rate"], self.row["rate"])
+        self.assertEqual(by_key["tracked_stats"]["value"]["value"], self.row["value"])
         self.assertEqual([entry["metadata"]["status"] for entry in entries
                           if entry["key"] == "run_stop"], ["success", "success"])
 

@@ -92,7 +92,7 @@ static struct store_cell cell_of(int64_t ordinal, const char *workload, struct d
         .kind = "memory_bound",
         .precision = "fp32",
         .scenario = "single_stream",
-        .arm = "portable",
+        .implementation = "portable",
         .batch = 1,
         .seed = UINT64_MAX,
         .backend = "null",
