@@ -106,8 +106,7 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"series", KEY_SERIES, NULL, 0, "the raw samples of all its trials, as CSV", 0},
     {"readings", KEY_READINGS, NULL, 0,
-     "every reading of the device and of a trial's surroundings, with its status, and how and "
-     "where it "
+     "every reading of the device and of a trial's surroundings, with its status, and how and where it "
      "was had",
      0},
     {"dump", KEY_DUMP, "TOOL", 0,
