@@ -277,7 +277,7 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
     append_figures(out, cell);
     append_warnings(out, cell);
     if (cell->imported.present) {
-        html_reading_table(out, "What the file tells, and what it does not",
+        html_reading_table(out, "What the file contains, and what it lacks",
                            &cell->device.readings);
     } else {
         status = html_charts(out, store, cell, marks, err);

@@ -1,7 +1,7 @@
 /*
  * view - what a report needs of the store, as plain structs.
  *
- * Strings are borrowed from the JSON that the view keeps; NULL means "not told". Text is untrusted
+ * Strings are borrowed from the JSON that the view keeps; NULL means "unknown". Text is untrusted
  * and not yet escaped. The JSON's shape is documented in results/README.md; a member that is
  * missing or of another type reads as not told and never as 0, so a file written by a newer or a
  * hostile program shows gaps, not wrong numbers.
@@ -199,6 +199,9 @@ bool view_figure_of(enum metric_id id, const struct metric_value *value, struct 
 /* The cell's metric, NULL where it has none; the one that it is shown by, NULL without a value. */
 const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id);
 const struct metric_value *view_headline(const struct view_cell *cell, enum metric_id *ret_id);
+
+/* True when a cell of the view has a value of it. */
+bool view_any_metric(const struct view *view, enum metric_id id);
 
 /* The unit in which a value reads best: ns, B/s and J are scaled. */
 struct number_unit view_metric_unit(enum metric_id id, const struct metric_value *value);
