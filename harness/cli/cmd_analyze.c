@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
-#include "harness/core/canonical.h"
 #include "harness/core/log.h"
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
@@ -13,20 +13,6 @@
 #include "results/csv_import.h"
 
 enum { KEY_PAIRED = 0x100, KEY_MARGIN, KEY_CONFIDENCE, KEY_PROTOCOL = 'p', KEY_WARMUP = 'w' };
-
-/* One JSON object on a line of its own, in canonical form: the same input gives the same bytes. */
-static enum status print_line(json_t *object, struct error *err)
-{
-    char *line = NULL;
-    enum status status = object ? canonical_dump(object, &line, err)
-                                : error_set(err, STATUS_NO_MEMORY, "no memory for the result");
-
-    json_decref(object);
-    if (status == STATUS_OK)
-        puts(line);
-    free(line);
-    return status;
-}
 
 static enum status read_fraction(const struct command_line *line, int key, const char *name,
                                  double *value, struct error *err)
@@ -117,7 +103,7 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
 
             if (object)
                 json_object_set_new(object, "series", json_string(samples.series[i].name));
-            status = print_line(object, err);
+            status = output_row(object, err);
         } else {
             append_estimate(&out, samples.series[i].name, estimate);
         }
@@ -213,7 +199,7 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
         const char *name = pairs.series[i].name;
 
         if (command_has(line, KEY_JSON))
-            status = print_line(comparison_json(name, &comparisons[i], adjusted[i]), err);
+            status = output_row(comparison_json(name, &comparisons[i], adjusted[i]), err);
         else
             append_comparison(&out, name, &comparisons[i], adjusted[i]);
     }
@@ -263,11 +249,15 @@ static int run(const struct command_line *line)
         error_set_errno(&err, errno, "%s", path);
         return command_fail(&err);
     }
+    if (command_has(line, KEY_JSON))
+        output_json(json_array());
     analyze(line, file, standard_input ? "standard input" : path, &err);
     if (!standard_input)
         fclose(file);
-    if (err.code != STATUS_OK)
+    if (err.code != STATUS_OK) {
+        envelope_set_data(NULL); /* of the series before the one that failed */
         return command_fail(&err);
+    }
     return output_flush();
 }
 
@@ -289,7 +279,7 @@ const struct command command_analyze = {
         "samples that they need.\n"
         "\n"
         "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
-        "time. --json writes one object a line.",
+        "time.",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,

@@ -36,7 +36,7 @@ class Analyze(CliTest):
         path = self.samples({"steady": steady, "warm": warm, "one": [[7]]})
         call = self.assay("analyze", path, "--json")
         self.assertEqual(call.status, 0, call.err)
-        rows = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        rows = {row["series"]: row for row in call.json()}
         self.assertEqual(list(rows), ["steady", "warm", "one"])
         self.assertEqual(rows["steady"]["verdict"], "steady")
         self.assertEqual(rows["warm"]["verdict"], "after_warmup")
@@ -66,7 +66,7 @@ class Analyze(CliTest):
         call = self.assay("analyze", "--paired", self.write("p.csv", "\n".join(rows)), "--json",
                           "--margin", "0.01")
         self.assertEqual(call.status, 0, call.err)
-        verdicts = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        verdicts = {row["series"]: row for row in call.json()}
         self.assertEqual(verdicts["slower"]["verdict"], "slower")
         self.assertEqual(verdicts["same"]["verdict"], "equivalent")
         self.assertEqual(verdicts["faster"]["verdict"], "faster")
@@ -82,7 +82,7 @@ class Analyze(CliTest):
                 for arm, ratio in (("a", 1), ("b", 1.05 if series == 40 else 1)):
                     rows.append(f"s{series},{pair},{arm},{1e6 * ratio * (1 + generator.gauss(0, 0.005))}")
         path = self.write("p.csv", "\n".join(rows))
-        told = list(map(json.loads, self.assay("analyze", "--paired", path, "--json").out.splitlines()))
+        told = self.assay("analyze", "--paired", path, "--json").json()
         ranked = sorted(told, key=lambda row: row["p_difference"])
         self.assertEqual(ranked[0]["series"], "s40")
         self.assertLess(ranked[0]["p_difference_adjusted"], 0.001)
