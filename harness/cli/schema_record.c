@@ -202,6 +202,8 @@ static const struct member record_members[] = {
     OR_NULL("device_spec", shape_string),
     OR_NULL("device_index", shape_integer),
     OR_NULL("trials_planned", shape_integer),
+    OR_NULL_SAYS("arm", shape_string, "a or b of an A/B"),
+    OR_NULL_SAYS("arm_settings", shape_any, "what the arm was given"),
     OR_NULL_SAYS("workload", shape_object, "its declaration"),
     OR_NULL_SAYS("protocol", shape_object, "its declaration"),
     MEMBER("campaign", campaign),

@@ -399,6 +399,10 @@ class Compare(CliTest):
         statuses = self.query("SELECT c.ordinal, e.status FROM trial_end e JOIN trial t ON "
                               "t.id = e.trial JOIN cell c ON c.id = t.cell ORDER BY 1")
         self.assertEqual(statuses, [(1, "ok")] * 5 + [(2, "crashed")] * 5)
+        rows = self.assay("results", "--json", "--db", self.db).json()
+        self.assertEqual([row["arm"] for row in rows], ["a", "b"])
+        table = self.assay("results", "--db", self.db, COLUMNS="200").out
+        self.assertIn("synthetic, arm b (ASSAY_NULL=fault=crash@5…)", table)
         self.assertIn("crashed", self.assay("compare", "last", "--db", self.db).out)
         self.assertEqual(self.gate("last"), 2)
 
