@@ -12,8 +12,6 @@
 #include "harness/runner/ab.h"
 #include "protocols/comparability.h"
 
-enum { KEY_EXPLAIN = 'e' };
-
 static int show(const struct command_line *line, struct store *store,
                 const struct campaign *campaign, const struct ab_result *result)
 {
@@ -55,6 +53,8 @@ static int show(const struct command_line *line, struct store *store,
         comparison_view_append(&out, &view, command_has(line, KEY_EXPLAIN));
         status = output_text(&out);
     }
+    if (status == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
+        status = comparison_exit_status(view.judgement, view.numbers);
     comparison_arms_finish(&arms);
     json_decref(json);
     free(note);
@@ -92,7 +92,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
         return command_fail(&err);
     shown = show(line, store, campaign, &result);
     ab_result_finish(&result);
-    if (shown == ASSAY_EXIT_OK && summary.failed > 0)
+    if (shown == ASSAY_EXIT_OK && summary.failed > 0 && !command_has(line, KEY_EXIT_STATUS))
         shown = ASSAY_EXIT_TRIALS;
     return shown;
 }
@@ -142,6 +142,7 @@ static const struct argp_option options[] = {
     {"b", KEY_PAIR_B, "SPEC", 0, "a setting of arm b", 0},
     PAIR_OPTIONS,
     {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+    EXIT_STATUS_OPTION,
     {0}};
 
 const struct command command_ab = {
@@ -155,7 +156,8 @@ const struct command command_ab = {
         "loader, libraries and drivers; needs privilege).\n"
         "\n"
         "  assay ab triad --b root=/srv/trixie --pairs 10\n"
-        "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread",
+        "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread\n"
+        "\n" EXIT_STATUS_TEXT,
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,

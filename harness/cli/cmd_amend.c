@@ -9,7 +9,7 @@
 #include "harness/core/text.h"
 #include "results/ledger.h"
 
-enum { KEY_REASON = 'r', KEY_BY = 'b' };
+enum { KEY_REASON = 0x100, KEY_BY };
 
 /* The user's name, for the record. */
 static const char *default_author(void)

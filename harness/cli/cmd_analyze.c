@@ -12,7 +12,7 @@
 #include "reports/number.h"
 #include "results/csv_import.h"
 
-enum { KEY_PAIRED = 0x100, KEY_MARGIN, KEY_CONFIDENCE, KEY_PROTOCOL = 'p', KEY_WARMUP = 'w' };
+enum { KEY_PAIRED = 0x100, KEY_MARGIN, KEY_CONFIDENCE, KEY_WARMUP };
 
 /* One JSON object on a line of its own, in canonical form: the same input gives the same bytes. */
 static enum status print_line(json_t *object, struct error *err)

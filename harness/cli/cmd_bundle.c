@@ -12,7 +12,7 @@
 #include "harness/runner/tool.h"
 #include "results/bundle.h"
 
-enum { KEY_OUTPUT = 'o', KEY_WITHHOLD = 'w', KEY_UNSIGNED = 0x100, KEY_SINCE };
+enum { KEY_WITHHOLD = 0x100, KEY_UNSIGNED, KEY_SINCE };
 
 #define CAMPAIGNS_MAX 1000
 #define WORDS_MAX 64

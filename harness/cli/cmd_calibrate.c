@@ -16,7 +16,7 @@
 #include "protocols/comparability.h"
 #include "protocols/stats/order.h"
 
-enum { KEY_COMPARISONS = 'n' };
+enum { KEY_COMPARISONS = 0x100 };
 
 #define OVERHEAD_SAMPLES 20000
 #define WORKLOADS_MAX 16

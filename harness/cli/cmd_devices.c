@@ -10,8 +10,6 @@
 
 #define NARROW_INDENT 8 /* of what has no room beside its name */
 
-enum { KEY_VERBOSE = 'v', KEY_ALL = 'a' };
-
 static const char *member(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));

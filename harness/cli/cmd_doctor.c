@@ -7,7 +7,7 @@
 #include "harness/runner/doctor.h"
 #include "harness/runner/progress.h"
 
-enum { KEY_DEVICE = 'd', KEY_JITTER = 'j' };
+enum { KEY_JITTER = 0x100 };
 
 #define SECOND_NS ((int64_t)1000000000)
 #define JITTER_NS (10 * SECOND_NS)

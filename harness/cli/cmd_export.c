@@ -12,17 +12,7 @@
 #include "results/formats/export.h"
 #include "results/key.h"
 
-enum {
-    KEY_OUTPUT = 'o',
-    KEY_WORKLOAD = 'w',
-    KEY_DEVICE = 'd',
-    KEY_PROTOCOL = 'p',
-    KEY_PRECISION = 0x100,
-    KEY_LIMIT,
-    KEY_NO_TIMES,
-    KEY_SIGN,
-    KEY_FILE
-};
+enum { KEY_PRECISION = 0x100, KEY_LIMIT, KEY_NO_TIMES, KEY_SIGN, KEY_FILE };
 
 struct selection {
     int64_t *cells; /* heap */

@@ -6,7 +6,7 @@
 #include "protocols/protocol.h"
 #include "workloads/workload.h"
 
-enum { KEY_NAMES = 'n' };
+enum { KEY_NAMES = 0x100 };
 
 /* One row, wherever it came from. */
 static void add_row(json_t *rows, const char *type, const char *name, const char *kind,

@@ -10,14 +10,7 @@
 #include "reports/view.h"
 #include "results/store.h"
 
-enum {
-    KEY_WORKLOAD = 'w',
-    KEY_DEVICE = 'd',
-    KEY_PROTOCOL = 'p',
-    KEY_PRECISION = 0x100,
-    KEY_LIMIT,
-    KEY_IDS
-};
+enum { KEY_PRECISION = 0x100, KEY_LIMIT, KEY_IDS };
 
 #define DEFAULT_LIMIT 50
 

@@ -15,8 +15,6 @@
 #include "harness/runner/plan.h"
 
 enum {
-    KEY_DEVICE = 'd',
-    KEY_PROTOCOL = 'p',
     KEY_PRECISION = 0x100,
     KEY_BATCH,
     KEY_ARM,

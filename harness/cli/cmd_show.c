@@ -11,7 +11,7 @@
 #include "results/ledger.h"
 #include "results/store.h"
 
-enum { KEY_SERIES = 's', KEY_DUMP = 'u', KEY_READINGS = 'r' };
+enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS };
 
 /* The raw samples of every trial as CSV, the form that `assay analyze` reads. */
 static int show_series(struct store *store, int64_t cell)

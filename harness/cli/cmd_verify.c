@@ -15,7 +15,7 @@
 #include "results/bundle.h"
 #include "results/verify.h"
 
-enum { KEY_HEAD = 0x100, KEY_PUBLIC = 'k', KEY_NONCE = 0x101, KEY_FAST, KEY_THREADS, KEY_TSA };
+enum { KEY_HEAD = 0x100, KEY_PUBLIC, KEY_NONCE, KEY_FAST, KEY_THREADS, KEY_TSA };
 
 #define KEYS_MAX 16
 #define BAR_WIDTH 24

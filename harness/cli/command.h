@@ -13,10 +13,14 @@
 
 /* Exit statuses; `assay --help` and the manual page print this list. */
 #define EXIT_MAP(X)                                                                                \
-    X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")                                                  \
-    X(TRIALS, 1, "at least one trial failed, or none could run; gate: worse; verify: wrong")                         \
-    X(USAGE, 2, "wrong arguments or declarations; gate: the two do not compare")                   \
-    X(DEVICE, 3, "no usable device, or the protocol refuses this machine; gate: inconclusive")                                           \
+    X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")         \
+    X(TRIALS, 1,                                                                                   \
+      "at least one trial failed, or none could run; gate: worse; --exit-status: slower; "         \
+      "verify: wrong")                                                                             \
+    X(USAGE, 2, "wrong arguments or declarations; gate, --exit-status: the two do not compare")    \
+    X(DEVICE, 3,                                                                                   \
+      "no usable device, or the protocol refuses this machine; gate, --exit-status: "              \
+      "inconclusive")                                                                              \
     X(STORE, 4, "the database cannot be used, or has no such result")                              \
     X(SYSTEM, 5, "memory, disk or another part of the system failed")                              \
     X(INTERRUPTED, 130, "stopped by the user; what was finished is kept")
@@ -69,6 +73,20 @@ struct command_line {
     const char **arguments;
     size_t argument_count;
     char *text; /* the call as a shell would take it again, for the record */
+};
+
+/*
+ * The letters: each means the same long option in every command, which a test checks. An option of
+ * few commands has no letter.
+ */
+enum {
+    KEY_ALL = 'a',
+    KEY_DEVICE = 'd',
+    KEY_EXPLAIN = 'e',
+    KEY_OUTPUT = 'o',
+    KEY_PROTOCOL = 'p',
+    KEY_VERBOSE = 'v',
+    KEY_WORKLOAD = 'w'
 };
 
 /* Keys of the shared groups. */
