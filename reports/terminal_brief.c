@@ -1,0 +1,188 @@
+/* A result in a few lines: system, configuration, result, findings. */
+#include "reports/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/number.h"
+#include "reports/remarks.h"
+#include "reports/terminal_internal.h"
+
+#define LINES_MAX 11 /* and one that names what was left out */
+
+/* "System         ", of one width for all. */
+static void brief_fact(const struct terminal *terminal, const char *label, const char *value)
+{
+    char lead[32];
+
+    snprintf(lead, sizeof(lead), "  %-14s ", label);
+    terminal_wrap(terminal, TONE_PLAIN, lead, value);
+}
+
+/* "; driver 550.54"; nothing where it is not known. */
+static void append_reading(struct text *line, const struct reading_list *list, const char *name,
+                           const char *before)
+{
+    const struct reading *reading = reading_find(list, name);
+
+    if (reading && reading->text)
+        text_append_format(line, "%s%s", before, reading->text);
+}
+
+static void append_system(const struct terminal *terminal, const struct view_cell *cell)
+{
+    struct text line;
+
+    text_init(&line);
+    text_append_format(&line, "%s  %s%s", cell->device_spec ? cell->device_spec : "?",
+                       cell->device.name ? cell->device.name : "device not recorded",
+                       cell->device.simulated ? " (simulated: no measurement of hardware)" : "");
+    append_reading(&line, &cell->device.readings, "device.driver_version", "; driver ");
+    for (size_t i = 0; i < cell->trial_count; i++)
+        if (cell->trials[i].host.count > 0) {
+            append_reading(&line, &cell->trials[i].host, "host.os", "; ");
+            append_reading(&line, &cell->trials[i].host, "host.kernel.release", ", Linux ");
+            break;
+        }
+    brief_fact(terminal, "System", line.data);
+    terminal->out->failed = terminal->out->failed || line.failed;
+    text_finish(&line);
+}
+
+static void append_configuration(const struct terminal *terminal, const struct view_cell *cell)
+{
+    struct view_product product;
+    struct text line;
+
+    text_init(&line);
+    text_append_format(&line, "protocol %s", cell->protocol ? cell->protocol : "not recorded");
+    if (cell->protocol_version.known)
+        text_append_format(&line, " v%lld", (long long)cell->protocol_version.value);
+    text_append(&line, cell->evidence || cell->imported.present ? "" : " (a first look)");
+    text_append_format(&line, "; scenario %s", cell->scenario ? cell->scenario : "not recorded");
+    if (view_product(cell, &product) && product.library)
+        text_append_format(&line, "; %s %s", product.library,
+                           product.version ? product.version : "of unknown version");
+    brief_fact(terminal, "Configuration", line.data);
+    terminal->out->failed = terminal->out->failed || line.failed;
+    text_finish(&line);
+}
+
+static void append_result(const struct terminal *terminal, const struct view_cell *cell)
+{
+    char base_buffer[VIEW_UNIT_SIZE], value[NUMBER_SIZE], ends[NUMBER_SIZE];
+    const char *base, *reason = view_no_headline_reason(cell);
+    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
+    struct text line;
+
+    text_init(&line);
+    if (headline) {
+        const int digits = view_digits(headline);
+        const struct number_unit unit =
+            base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
+
+        text_append(&line, number_format_unit_digits(headline->value, &unit, digits, value));
+        if (headline->has_interval) {
+            text_append_format(
+                &line, " %s (%s %s, %g %% interval %s)",
+                number_format_half_width(headline->value, headline->lo, headline->hi, value),
+                number_format_ends(headline->lo, headline->hi, &unit, digits, ends), unit.name,
+                cell->estimate.confidence * 100,
+                cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
+        } else {
+            text_append(&line, cell->imported.present ? " as told" : " without an interval");
+        }
+    } else {
+        text_append_format(&line, "%s: %s", view_is_unsupported(cell) ? "unsupported" : "no result",
+                           reason ? reason : "not told");
+    }
+    brief_fact(terminal, "Result", line.data);
+    text_clear(&line);
+    if (cell->imported.present)
+        text_append_format(&line, "imported from %s",
+                           cell->imported.program ? cell->imported.program : "another program");
+    else
+        text_append_format(&line, "%s; %zu of %lld planned trials ended well",
+                           view_verdict_words(cell), cell->ok_count,
+                           cell->planned.known ? (long long)cell->planned.value : 0);
+    brief_fact(terminal, "Verdict", line.data);
+    terminal->out->failed = terminal->out->failed || line.failed;
+    text_finish(&line);
+}
+
+static size_t lines_of(const struct text *out)
+{
+    size_t lines = 0;
+
+    for (size_t i = 0; i < out->length; i++)
+        lines += out->data[i] == '\n';
+    return lines;
+}
+
+/* Findings that are shown while there is room, and how many there are besides. */
+struct findings {
+    const struct terminal *terminal;
+    size_t lines, shown, left;
+};
+
+static void say_finding(void *context, const char *string)
+{
+    struct findings *findings = context;
+    struct terminal terminal = *findings->terminal;
+    struct text out;
+
+    text_init(&out);
+    terminal.out = &out;
+    brief_fact(&terminal, findings->shown ? "" : "Findings", string);
+    if (findings->left > 0 || findings->lines + lines_of(&out) > LINES_MAX) {
+        findings->left++;
+    } else {
+        text_append(findings->terminal->out, text_ok(&out) ? out.data : "");
+        findings->lines += lines_of(&out);
+        findings->shown++;
+    }
+    text_finish(&out);
+}
+
+void report_terminal_brief(struct text *out, const struct view_cell *cell, size_t columns,
+                           bool colour)
+{
+    const struct terminal terminal = terminal_make(out, columns, colour);
+    const size_t before = lines_of(out);
+    struct findings findings = {.terminal = &terminal};
+    struct text line;
+    size_t i;
+    json_t *amendment;
+
+    text_init(&line);
+    text_append_format(&line, "%s  %s, %s, batch ", cell->result,
+                       cell->workload ? cell->workload : "workload not recorded",
+                       cell->precision ? cell->precision : "?");
+    if (cell->batch.known)
+        text_append_format(&line, "%lld", (long long)cell->batch.value);
+    else
+        text_append_char(&line, '?');
+    text_append(&line, view_arm_words(cell));
+    terminal_wrap(&terminal, TONE_BOLD, "", line.data);
+    append_system(&terminal, cell);
+    append_configuration(&terminal, cell);
+    append_result(&terminal, cell);
+    findings.lines = lines_of(out) - before;
+    json_array_foreach(cell->amendments, i, amendment)
+    {
+        char *words = view_amendment_words(amendment);
+
+        say_finding(&findings, words ? words : "amended");
+        free(words);
+    }
+    remarks_of_cell(cell, say_finding, &findings);
+    if (findings.left > 0) {
+        text_clear(&line);
+        text_append_format(&line, "%zu %s: assay show %s", findings.left,
+                           findings.shown ? "more" : "of them", cell->result);
+        brief_fact(&terminal, findings.shown ? "" : "Findings", line.data);
+    }
+    out->failed = out->failed || line.failed;
+    text_finish(&line);
+}
