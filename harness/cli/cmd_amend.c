@@ -1,8 +1,3 @@
-#include <pwd.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "harness/cli/commands.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
@@ -11,23 +6,14 @@
 
 enum { KEY_REASON = 0x100, KEY_BY };
 
-/* The user's name, for the record. */
-static const char *default_author(void)
-{
-    const struct passwd *user = getpwuid(getuid());
-
-    return user && user->pw_name && *user->pw_name ? user->pw_name : "unknown";
-}
-
 static int amend(const struct command_line *line, struct store *store, void *context)
 {
-    const char *author = command_value(line, KEY_BY);
     struct error err = ERROR_INIT;
     int64_t cell;
 
     (void)context;
     if (store_find_cell(store, line->arguments[0], &cell, &err) != STATUS_OK ||
-        ledger_add_amendment(store, cell, author ? author : default_author(),
+        ledger_add_amendment(store, cell, command_author(line, KEY_BY),
                              command_value(line, KEY_REASON), &err) != STATUS_OK)
         return command_fail_store(&err);
     log_info("recorded; the result itself stays as it was, and `assay show %s` says both",

@@ -1,6 +1,7 @@
 #include "harness/cli/command.h"
 
 #include <ctype.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static error_t parse_key(int key, char *value, struct argp_state *state)
             state->child_inputs[i] = line;
         return 0;
     case ARGP_KEY_ARG:
-        if (state->arg_num >= command->arguments_max)
+        if (state->arg_num >= command->arguments_max + command->takes_bundle)
             argp_error(state, "too many arguments at \"%s\"", value);
         line->arguments[line->argument_count++] = value;
         return 0;
@@ -312,6 +313,16 @@ const char *command_database(const struct command_line *line)
         return path;
     path = getenv("ASSAY_DB");
     return path && path[0] ? path : "assay.db";
+}
+
+const char *command_author(const struct command_line *line, int key)
+{
+    const char *author = command_value(line, key);
+    const struct passwd *user = author ? NULL : getpwuid(getuid());
+
+    if (author)
+        return author;
+    return user && user->pw_name && *user->pw_name ? user->pw_name : "unknown";
 }
 
 int command_fail_store(const struct error *err)

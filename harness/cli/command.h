@@ -52,6 +52,7 @@ struct command {
     unsigned groups;
     size_t arguments_min, arguments_max;
     bool hidden;
+    bool takes_bundle;                  /* a bundle to look into may stand before the arguments */
     const char *completes;              /* what the arguments are: "workload", "result", "file" */
     const char *first_words;            /* what the first can be, blanks between; NULL: as above */
     int (*run)(const struct command_line *line);
@@ -72,6 +73,7 @@ struct command_line {
     size_t option_count;
     const char **arguments;
     size_t argument_count;
+    const char *bundle; /* what is read in place of a database; NULL: a database */
     char *text; /* the call as a shell would take it again, for the record */
 };
 
@@ -102,6 +104,9 @@ const char *command_value_at(const struct command_line *line, int key, size_t n)
 
 /* The database: --db, else ASSAY_DB, else assay.db in this folder. */
 const char *command_database(const struct command_line *line);
+
+/* Who speaks, for the record: the option's value, else the user's name. */
+const char *command_author(const struct command_line *line, int key);
 
 /* The options of the shared groups, ended by {0}; for manual.c. */
 const struct argp_option *command_group_options(enum command_group group);
