@@ -138,8 +138,8 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"a", KEY_PAIR_A, "SPEC", 0, "a setting of arm a; may be given several times", 0},
-    {"b", KEY_PAIR_B, "SPEC", 0, "a setting of arm b", 0},
+    {"a", KEY_PAIR_A, "SPEC", OPTION_REPEATS, "a setting of arm a; may be given several times", 0},
+    {"b", KEY_PAIR_B, "SPEC", OPTION_REPEATS, "a setting of arm b", 0},
     PAIR_OPTIONS,
     {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
     EXIT_STATUS_OPTION,
@@ -162,6 +162,6 @@ const struct command command_ab = {
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "workload",
+    .completes = "WORKLOAD|FILE",
     .run = run,
 };

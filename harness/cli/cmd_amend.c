@@ -48,6 +48,6 @@ const struct command command_amend = {
     .groups = GROUP_STORE,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "result",
+    .completes = "RESULT",
     .run = run,
 };

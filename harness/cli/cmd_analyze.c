@@ -287,17 +287,18 @@ const struct command command_analyze = {
     .name = "analyze",
     .arguments = "FILE.csv",
     .summary = "Analyse anybody's samples or pairs from a CSV file (`-`: standard input)",
-    .text = "Samples have the header series,trial,sample_ns, rows in time order. Each series gets a "
-            "verdict (flat, warmup, slowdown, drift, two_state, no_steady_state, insufficient), an "
-            "interval of the mean that honours autocorrelation, and percentiles, or the number of "
-            "samples that they need.\n"
-            "\n"
-            "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
-            "time. --json writes one object a line.",
+    .text =
+        "Samples have the header series,trial,sample_ns, rows in time order. Each series gets a "
+        "verdict (flat, warmup, slowdown, drift, two_state, no_steady_state, insufficient), an "
+        "interval of the mean that honours autocorrelation, and percentiles, or the number of "
+        "samples that they need.\n"
+        "\n"
+        "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
+        "time. --json writes one object a line.",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "file",
+    .completes = "FILE",
     .run = run,
 };

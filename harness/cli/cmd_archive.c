@@ -84,7 +84,7 @@ const struct command command_archive = {
     .groups = GROUP_STORE,
     .arguments_min = 1,
     .arguments_max = 1000,
-    .completes = "campaign",
+    .completes = "CAMPAIGN",
     .run = run,
 };
 

@@ -83,6 +83,6 @@ const struct command command_compare = {
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 2,
-    .completes = "result",
+    .completes = "RESULT|CAMPAIGN",
     .run = run,
 };

@@ -125,7 +125,7 @@ static int run(const struct command_line *line)
     return (int)status;
 }
 
-static const struct argp_option options[] = {{"device", KEY_DEVICE, "DEVICE", 0,
+static const struct argp_option options[] = {{"device", KEY_DEVICE, "DEVICE", OPTION_REPEATS,
                                               "look at these devices: cuda:0, cuda, or the start "
                                               "of a UUID; none: at the host alone (default: "
                                               "every usable device)",

@@ -180,6 +180,6 @@ const struct command command_import = {
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1000,
-    .completes = "file",
+    .completes = "FILE",
     .run = run,
 };

@@ -200,6 +200,6 @@ const struct command command_report = {
     .groups = GROUP_STORE,
     .arguments_max = 1000,
     .takes_bundle = true,
-    .completes = "result",
+    .completes = "RESULT|CAMPAIGN|BUNDLE",
     .run = run,
 };

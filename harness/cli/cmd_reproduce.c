@@ -256,6 +256,6 @@ const struct command command_reproduce = {
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "result",
+    .completes = "RESULT",
     .run = run,
 };

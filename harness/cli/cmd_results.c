@@ -140,10 +140,11 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"workload", KEY_WORKLOAD, "NAME", 0, "only this workload", 0},
-    {"device", KEY_DEVICE, "TEXT", 0, "only devices whose spec is, or whose name holds, this", 0},
-    {"protocol", KEY_PROTOCOL, "NAME", 0, "only this protocol", 0},
-    {"precision", KEY_PRECISION, "NAME", 0, "only this precision", 0},
+    {"workload", KEY_WORKLOAD, "WORKLOAD", 0, "only this workload", 0},
+    {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
+     "only devices whose spec is, or whose name holds, this", 0},
+    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
+    {"precision", KEY_PRECISION, "PRECISION", 0, "only this precision", 0},
     {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: 50; 0: all)", 0},
     {"since", KEY_SINCE, "DATE|AGE", 0,
      "only campaigns from then on: 2026-11-20, 2026-11-20T15:52 (UTC), 7d, 12h", 0},
@@ -167,6 +168,6 @@ const struct command command_results = {
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_max = 1,
     .takes_bundle = true,
-    .completes = "result",
+    .completes = "CAMPAIGN|BUNDLE",
     .run = run,
 };

@@ -131,6 +131,6 @@ const struct command command_show = {
     .arguments_min = 1,
     .arguments_max = 1,
     .takes_bundle = true,
-    .completes = "result",
+    .completes = "RESULT|BUNDLE",
     .run = run,
 };

@@ -20,7 +20,8 @@ static const struct argp_option store_options[] = {
 static const struct argp_option json_options[] = {
     {"json", KEY_JSON, NULL, 0, "write JSON to standard output", 91}, {0}};
 static const struct argp_option stack_options[] = {
-    {"lib", KEY_LIB, "NAME=PATH", 0, "open this file as the vendor library NAME (opencl, ...)", 92},
+    {"lib", KEY_LIB, "NAME=PATH", OPTION_REPEATS,
+     "open this file as the vendor library NAME (opencl, ...)", 92},
     {0}};
 static const struct argp_option quiet_options[] = {{"quiet", KEY_QUIET, NULL, 0, "no progress", 93},
                                                    {0}};

@@ -53,7 +53,7 @@ struct command {
     size_t arguments_min, arguments_max;
     bool hidden;
     bool takes_bundle;                  /* a bundle to look into may stand before the arguments */
-    const char *completes;              /* what the arguments are: "workload", "result", "file" */
+    const char *completes; /* what the arguments are, as in an option's: "RESULT|FILE" */
     const char *first_words;            /* what the first can be, blanks between; NULL: as above */
     int (*run)(const struct command_line *line);
 };
@@ -90,6 +90,13 @@ enum {
     KEY_VERBOSE = 'v',
     KEY_WORKLOAD = 'w'
 };
+
+/*
+ * A flag of an argp_option that argp does not know: it may be given several times. Completion
+ * offers the others once. It also reads an option's argument: a word in capitals there is a kind of
+ * value (DEVICE, PROTOCOL, FILE, ... of completion.c), one in small letters is offered itself.
+ */
+#define OPTION_REPEATS 0x1000
 
 /* Keys of the shared groups. */
 enum { KEY_DB = 0x400, KEY_JSON, KEY_LIB, KEY_QUIET };
