@@ -16,10 +16,7 @@ static int show(const struct command_line *line, struct store *store,
                 const struct campaign *campaign, const struct ab_result *result)
 {
     char a[80], b[80];
-    char *note = result->pairs.dropped[0]
-                     ? text_format("%zu of %zu pairs count; dropped: %s", result->pairs.count,
-                                   result->pairs.planned, result->pairs.dropped)
-                     : NULL;
+    char *note = ab_note(result);
     struct comparison_arms arms;
     struct comparison_view view = {.a = a,
                                    .b = b,
@@ -152,9 +149,11 @@ const struct command command_ab = {
     .text =
         "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
         "on both. A SPEC is one of device=D, backend=B, precision=P, arm=A (portable or vendor), "
-        "emulate, workload=W, lib:NAME=PATH, env:NAME=VALUE, root=DIR (another root directory's "
-        "loader, libraries and drivers; needs privilege).\n"
+        "emulate, workload=W, cc=COMMAND (the C compiler of the cpu backend), lib:NAME=PATH, "
+        "env:NAME=VALUE, root=DIR (another root directory's loader, libraries and drivers; needs "
+        "privilege). Where what an arm sets changes nothing that is recorded, a warning says so.\n"
         "\n"
+        "  assay ab triad --device cpu --a cc=gcc --b cc=clang\n"
         "  assay ab triad --b root=/srv/trixie --pairs 10\n"
         "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread\n"
         "\n" EXIT_STATUS_TEXT,

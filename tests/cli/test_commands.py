@@ -79,6 +79,11 @@ class ExitStatus(CliTest):
         worker = {"ASSAY_WORKER": FOREIGN, "FOREIGN_NS": "200000"}
         self.assertEqual(self.assay(*arms, *changed, **worker).status, 1)
         self.assertEqual(self.assay("compare", "last", "--exit-status", "--db", self.db).status, 1)
+        # Nothing is recorded of what this variable does, so that it may do nothing is said, here and later.
+        for words in ((), ("--json",)):
+            out = self.assay("compare", "last", *words, "--db", self.db).out
+            self.assertIn("warning: FOREIGN_NS changed nothing that was recorded", out)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
         self.assertEqual(self.assay(*[w for w in arms if w != "--exit-status"], *changed, **worker).status, 0)
 
 
