@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/analyze_unpaired.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/core/canonical.h"
@@ -12,7 +13,17 @@
 #include "reports/number.h"
 #include "results/csv_import.h"
 
-enum { KEY_PAIRED = 0x100, KEY_MARGIN, KEY_CONFIDENCE, KEY_WARMUP };
+enum {
+    KEY_PAIRED = 0x100,
+    KEY_MARGIN,
+    KEY_CONFIDENCE,
+    KEY_WARMUP,
+    KEY_UNIT,
+    KEY_COLUMN,
+    KEY_TRIAL,
+    KEY_SERIES,
+    KEY_BASELINE
+};
 
 /* One JSON object on a line of its own, in canonical form: the same input gives the same bytes. */
 static enum status print_line(json_t *object, struct error *err)
@@ -62,14 +73,75 @@ static void append_interval(struct text *out, const struct estimate_interval *in
     text_append_format(out, " %s", unit.name);
 }
 
-static void append_estimate(struct text *out, const char *name, const struct estimate *estimate)
+/* "1", "2", ... need no names of their own. */
+static bool has_names(const struct csv_series *series)
 {
+    for (size_t i = 0; i < series->trial_count; i++) {
+        int64_t number;
+
+        if (!text_parse_i64(series->trials[i].name, &number) || number != (int64_t)i + 1)
+            return true;
+    }
+    return false;
+}
+
+/* What is said of a trial, which the estimate counts from 0, by the trial's name in the file. */
+static void append_named(struct text *out, const struct csv_series *series, const char *warning)
+{
+    static const char trial[] = "trial ";
+    char *rest;
+    const unsigned long at = !strncmp(warning, trial, strlen(trial))
+                                 ? strtoul(warning + strlen(trial), &rest, 10)
+                                 : series->trial_count;
+
+    if (at >= series->trial_count || *rest != ':') {
+        text_append(out, warning);
+        return;
+    }
+    text_append(out, trial);
+    text_append_printable(out, series->trials[at].name, strlen(series->trials[at].name));
+    text_append(out, rest);
+}
+
+static json_t *series_json(const struct csv_series *series, const struct estimate *estimate)
+{
+    json_t *object = estimate_to_json(estimate), *names = json_array(), *warnings = json_array();
+
+    for (size_t i = 0; i < series->trial_count; i++)
+        json_array_append_new(names, json_string(series->trials[i].name));
+    for (size_t i = 0; i < estimate->warning_count; i++) {
+        struct text words;
+
+        text_init(&words);
+        append_named(&words, series, estimate->warnings[i]);
+        json_array_append_new(warnings, json_string(text_ok(&words) ? words.data : ""));
+        text_finish(&words);
+    }
+    json_object_set_new(object, "series", json_string(series->name));
+    json_object_set_new(object, "trial_names", names);
+    json_object_set_new(object, "warnings", warnings);
+    return object;
+}
+
+static void append_estimate(struct text *out, const struct csv_series *series,
+                            const struct estimate *estimate)
+{
+    const char *name = series->name;
+
     text_append_printable(out, name, strlen(name));
     text_append_format(out, ": %s, mean ", estimate_verdict_name(estimate->verdict));
     append_interval(out, &estimate->mean_ns);
     text_append_format(out, "\n  %zu samples in %zu trial%s, ESS %.1f\n", estimate->sample_count,
                        estimate->trial_count, estimate->trial_count == 1 ? "" : "s",
                        estimate->ess);
+    if (has_names(series)) {
+        text_append(out, "  trials: ");
+        for (size_t i = 0; i < series->trial_count; i++) {
+            text_append(out, i ? ", " : "");
+            text_append_printable(out, series->trials[i].name, strlen(series->trials[i].name));
+        }
+        text_append_char(out, '\n');
+    }
     for (size_t i = 0; i < estimate->percentile_count; i++) {
         const struct estimate_percentile *percentile = &estimate->percentiles[i];
 
@@ -80,8 +152,11 @@ static void append_estimate(struct text *out, const char *name, const struct est
                                (unsigned long long)percentile->needed_n);
         text_append_char(out, '\n');
     }
-    for (size_t i = 0; i < estimate->warning_count; i++)
-        text_append_format(out, "  ! %s\n", estimate->warnings[i]);
+    for (size_t i = 0; i < estimate->warning_count; i++) {
+        text_append(out, "  ! ");
+        append_named(out, series, estimate->warnings[i]);
+        text_append_char(out, '\n');
+    }
 }
 
 static enum status analyze_series(const struct csv_series *series, size_t first,
@@ -102,34 +177,107 @@ static enum status analyze_series(const struct csv_series *series, size_t first,
     return status;
 }
 
+/* hyperfine's JSON by its first character, a file of our own header, or one of named columns. */
+static enum status read_samples(const struct command_line *line, FILE *file, const char *origin,
+                                struct csv_samples *ret, struct error *err)
+{
+    const struct csv_columns columns = {
+        command_value(line, KEY_COLUMN), command_value(line, KEY_TRIAL),
+        command_value(line, KEY_SERIES), command_value(line, KEY_UNIT)};
+    const int beginning = getc(file);
+
+    if (beginning != EOF)
+        ungetc(beginning, file);
+    if (beginning == '{')
+        return csv_import_hyperfine(file, origin, ret, err);
+    return csv_import_samples(file, origin, &columns, ret, err);
+}
+
+static void append_comparison(struct text *out, const char *name, const char *a,
+                              const struct comparison *comparison, double adjusted);
+static json_t *comparison_json(const char *name, const struct comparison *comparison,
+                               double adjusted);
+
+/* Every other series against the one that --baseline names. */
+static enum status compare_unpaired(const struct command_line *line,
+                                    const struct csv_samples *samples,
+                                    struct estimate *const *estimates,
+                                    const struct compare_options *options, struct text *out,
+                                    struct error *err)
+{
+    const char *baseline = command_value(line, KEY_BASELINE);
+    size_t a = 0;
+
+    while (a < samples->series_count && strcmp(samples->series[a].name, baseline) != 0)
+        a++;
+    if (a == samples->series_count)
+        return error_set(err, STATUS_INVALID, "--baseline %s: the file has no such series",
+                         baseline);
+    for (size_t b = 0; b < samples->series_count; b++) {
+        struct error why = ERROR_INIT;
+        struct comparison comparison;
+        enum unpaired_basis basis;
+
+        if (b == a)
+            continue;
+        if (unpaired_compare(estimates[a], estimates[b], options, &comparison, &basis, &why) !=
+            STATUS_OK)
+            return error_set(err, why.code, "%s against %s: %s", samples->series[b].name, baseline,
+                             why.message);
+        if (command_has(line, KEY_JSON)) {
+            json_t *object =
+                comparison_json(samples->series[b].name, &comparison, comparison.p_difference);
+            enum status status;
+
+            if (object) {
+                json_object_set_new(object, "baseline", json_string(baseline));
+                json_object_set_new(
+                    object, "basis",
+                    json_string(basis == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
+                json_object_set_new(object, "note", json_string(unpaired_caveat(basis)));
+            }
+            status = print_line(object, err);
+            if (status != STATUS_OK)
+                return status;
+            continue;
+        }
+        append_comparison(out, samples->series[b].name, baseline, &comparison,
+                          comparison.p_difference);
+        text_append_format(out, "  %s\n", unpaired_caveat(basis));
+    }
+    return STATUS_OK;
+}
+
 static enum status analyze_samples(const struct command_line *line, FILE *file, const char *origin,
-                                   const struct estimate_options *options, size_t first,
+                                   const struct estimate_options *options,
+                                   const struct compare_options *compare, size_t first,
                                    struct error *err)
 {
     struct csv_samples samples;
+    struct estimate **estimates;
     struct text out;
-    enum status status = csv_import_samples(file, origin, &samples, err);
+    enum status status = read_samples(line, file, origin, &samples, err);
 
     if (status != STATUS_OK)
         return status;
+    estimates = calloc(samples.series_count, sizeof(struct estimate *));
+    if (!estimates)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
     text_init(&out);
     for (size_t i = 0; i < samples.series_count && status == STATUS_OK; i++) {
-        struct estimate *estimate = NULL;
-
-        status = analyze_series(&samples.series[i], first, options, &estimate, err);
+        status = analyze_series(&samples.series[i], first, options, &estimates[i], err);
         if (status != STATUS_OK)
             break;
-        if (command_has(line, KEY_JSON)) {
-            json_t *object = estimate_to_json(estimate);
-
-            if (object)
-                json_object_set_new(object, "series", json_string(samples.series[i].name));
-            status = print_line(object, err);
-        } else {
-            append_estimate(&out, samples.series[i].name, estimate);
-        }
-        estimate_destroy(estimate);
+        if (command_has(line, KEY_JSON))
+            status = print_line(series_json(&samples.series[i], estimates[i]), err);
+        else
+            append_estimate(&out, &samples.series[i], estimates[i]);
     }
+    if (status == STATUS_OK && command_has(line, KEY_BASELINE))
+        status = compare_unpaired(line, &samples, estimates, compare, &out, err);
+    for (size_t i = 0; estimates && i < samples.series_count; i++)
+        estimate_destroy(estimates[i]);
+    free(estimates);
     csv_samples_finish(&samples);
     if (out.length > 0)
         fwrite(out.data, 1, out.length, stdout);
@@ -140,27 +288,31 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
 /* ---- pairs ---- */
 
 /* `adjusted`: p of no difference among all series of the file. */
-static void append_comparison(struct text *out, const char *name,
+/* `a`: the series that it is compared with; NULL: the arms of pairs, a and b, of the series. */
+static void append_comparison(struct text *out, const char *name, const char *a,
                               const struct comparison *comparison, double adjusted)
 {
     text_append_printable(out, name, strlen(name));
-    text_append_format(out, ": b is %s", compare_verdict_name(comparison->verdict));
+    text_append_format(out, a ? " is %s" : ": b is %s", compare_verdict_name(comparison->verdict));
     if (comparison->verdict == COMPARE_EQUIVALENT)
-        text_append_format(out, " to a within %g %%", comparison->margin * 100);
-    else if (comparison->verdict == COMPARE_INCONCLUSIVE)
-        text_append(out, " against a");
+        text_append_format(out, " within %g %% to ", comparison->margin * 100);
     else
-        text_append(out, " than a");
-    text_append_format(out, "\n  time b/a %.5f", comparison->ratio.value);
+        text_append(out, comparison->verdict == COMPARE_INCONCLUSIVE ? " against " : " than ");
+    text_append_printable(out, a ? a : "a", strlen(a ? a : "a"));
+    text_append_format(out, "\n  time %s %.5f", a ? "ratio" : "b/a", comparison->ratio.value);
     if (comparison->ratio.has_interval)
         text_append_format(out, " [%.5f, %.5f]", comparison->ratio.lo, comparison->ratio.hi);
-    text_append_format(out, ", %zu pairs\n", comparison->count_a);
+    if (a)
+        text_append_format(out, ", %zu and %zu trials\n", comparison->count_b, comparison->count_a);
+    else
+        text_append_format(out, ", %zu pairs\n", comparison->count_a);
     if (comparison->no_spread)
         text_append(out, "  all are alike to the last digit: judged by how many agree, since there is "
                          "no spread\n");
     if (comparison->needed_pairs > 0)
-        text_append_format(out, "  about %llu pairs would settle it\n",
-                           (unsigned long long)comparison->needed_pairs);
+        text_append_format(out, "  about %llu %s would settle it\n",
+                           (unsigned long long)comparison->needed_pairs,
+                           a ? "trials of each" : "pairs");
     if (comparison->differs && adjusted > 1 - comparison->confidence)
         text_append_format(out,
                            "  among so many series a difference like this comes by chance: p %.3g, "
@@ -220,7 +372,7 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
         if (command_has(line, KEY_JSON))
             status = print_line(comparison_json(name, &comparisons[i], adjusted[i]), err);
         else
-            append_comparison(&out, name, &comparisons[i], adjusted[i]);
+            append_comparison(&out, name, NULL, &comparisons[i], adjusted[i]);
     }
     free(comparisons);
     free(adjusted);
@@ -254,7 +406,7 @@ static enum status analyze(const struct command_line *line, FILE *file, const ch
                          "--warmup %s: write how many samples of each trial are warmup", warmup);
     if (command_has(line, KEY_PAIRED))
         return analyze_pairs(line, file, origin, &compare, err);
-    return analyze_samples(line, file, origin, &options, (size_t)first, err);
+    return analyze_samples(line, file, origin, &options, &compare, (size_t)first, err);
 }
 
 static int run(const struct command_line *line)
@@ -280,18 +432,33 @@ static const struct argp_option options[] = {
     {"paired", KEY_PAIRED, NULL, 0, "the file holds pairs: series,pair,arm,value_ns", 0},
     {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
     {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)", 0},
+    {"column", KEY_COLUMN, "NAME", 0, "column of the samples (default: sample_ns)", 0},
+    {"unit", KEY_UNIT, "ns|us|ms|s", 0,
+     "of the samples (default: the ending of the column's name, as in time_ms)", 0},
+    {"trial-column", KEY_TRIAL, "NAME", 0,
+     "column that names the trial (default: trial; without one, all are of one trial)", 0},
+    {"series-column", KEY_SERIES, "NAME", 0,
+     "column that names the series (default: series; without one, all are of one series)", 0},
+    {"baseline", KEY_BASELINE, "SERIES", 0, "compare every other series with this one, unpaired",
+     0},
     {"warmup", KEY_WARMUP, "N", 0, "the first N samples of each trial are declared warmup", 0},
     {0}};
 
 const struct command command_analyze = {
     .name = "analyze",
-    .arguments = "FILE.csv",
-    .summary = "Analyse anybody's samples or pairs from a CSV file (`-`: standard input)",
+    .arguments = "FILE",
+    .summary = "Analyse anybody's samples or pairs: CSV, or hyperfine's JSON (`-`: standard input)",
     .text =
         "Samples have the header series,trial,sample_ns, rows in time order. Each series gets a "
         "verdict (flat, warmup, slowdown, drift, two_state, no_steady_state, insufficient), an "
         "interval of the mean that honours autocorrelation, and percentiles, or the number of "
         "samples that they need.\n"
+        "\n"
+        "Another header is read with --column and --unit. What `hyperfine --export-json` writes is "
+        "a "
+        "series for each command. --baseline compares series by Welch's t on the means of their "
+        "trials, or, where each has a single trial, by the intervals within them, which leave out "
+        "what differs between processes; the output says which.\n"
         "\n"
         "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
         "time. --json writes one object a line.",
