@@ -52,7 +52,7 @@ static void append_system(const struct terminal *terminal, const struct view_cel
 
 static void append_configuration(const struct terminal *terminal, const struct view_cell *cell)
 {
-    struct view_product product;
+    struct view_gemm gemm;
     struct text line;
 
     text_init(&line);
@@ -61,9 +61,9 @@ static void append_configuration(const struct terminal *terminal, const struct v
         text_append_format(&line, " v%lld", (long long)cell->protocol_version.value);
     text_append(&line, cell->evidence || cell->imported.present ? "" : " (a first look)");
     text_append_format(&line, "; scenario %s", cell->scenario ? cell->scenario : "not recorded");
-    if (view_product(cell, &product) && product.library)
-        text_append_format(&line, "; %s %s", product.library,
-                           product.version ? product.version : "of unknown version");
+    if (view_gemm(cell, &gemm) && gemm.library)
+        text_append_format(&line, "; %s %s", gemm.library,
+                           gemm.version ? gemm.version : "of unknown version");
     brief_fact(terminal, "Configuration", line.data);
     terminal->out->failed = terminal->out->failed || line.failed;
     text_finish(&line);
@@ -163,7 +163,7 @@ void report_terminal_brief(struct text *out, const struct view_cell *cell, size_
         text_append_format(&line, "%lld", (long long)cell->batch.value);
     else
         text_append_char(&line, '?');
-    text_append(&line, view_arm_words(cell));
+    text_append(&line, view_implementation_words(cell));
     terminal_wrap(&terminal, TONE_BOLD, "", line.data);
     append_system(&terminal, cell);
     append_configuration(&terminal, cell);
