@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reports/number.h"
 #include "reports/remarks.h"
 #include "reports/terminal_internal.h"
 
@@ -71,31 +70,29 @@ static void append_configuration(const struct terminal *terminal, const struct v
 
 static void append_result(const struct terminal *terminal, const struct view_cell *cell)
 {
-    char base_buffer[VIEW_UNIT_SIZE], value[NUMBER_SIZE], ends[NUMBER_SIZE];
-    const char *base, *reason = view_no_headline_reason(cell);
-    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+    const char *reason = view_no_value_reason(cell);
+    struct view_figure figure;
     struct text line;
 
     text_init(&line);
-    if (headline) {
-        const int digits = view_digits(headline);
-        const struct number_unit unit =
-            base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-
-        text_append(&line, number_format_unit_digits(headline->value, &unit, digits, value));
-        if (headline->has_interval) {
+    if (view_figure_of(id, value, &figure)) {
+        text_append_format(&line, figure.marked ? "(%s)" : "%s", figure.value);
+        if (figure.spread[0])
+            text_append_format(&line, " %s", figure.spread);
+        if (figure.ends[0])
             text_append_format(
-                &line, " %s (%s %s, %g %% interval %s)",
-                number_format_half_width(headline->value, headline->lo, headline->hi, value),
-                number_format_ends(headline->lo, headline->hi, &unit, digits, ends), unit.name,
-                cell->estimate.confidence * 100,
-                cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
-        } else {
-            text_append(&line, cell->imported.present ? " as told" : " without an interval");
-        }
+                &line, " (%s, %g %% interval %s)", figure.ends, cell->estimate->confidence * 100,
+                cell->estimate->trial_count > 1 ? "between trials" : "within one trial");
+        else
+            text_append(&line, cell->imported.present ? ", as its file says"
+                                                      : ", without a confidence interval");
+        if (figure.grade[0])
+            text_append_format(&line, ", grade %s", figure.grade);
     } else {
         text_append_format(&line, "%s: %s", view_is_unsupported(cell) ? "unsupported" : "no result",
-                           reason ? reason : "not told");
+                           reason ? reason : "unknown");
     }
     brief_fact(terminal, "Result", line.data);
     text_clear(&line);
@@ -103,8 +100,8 @@ static void append_result(const struct terminal *terminal, const struct view_cel
         text_append_format(&line, "imported from %s",
                            cell->imported.program ? cell->imported.program : "another program");
     else
-        text_append_format(&line, "%s; %zu of %lld planned trials ended well",
-                           view_verdict_words(cell), cell->ok_count,
+        text_append_format(&line, "%s; %zu of %lld planned trials completed",
+                           view_verdict_label(cell), cell->ok_count,
                            cell->planned.known ? (long long)cell->planned.value : 0);
     brief_fact(terminal, "Verdict", line.data);
     terminal->out->failed = terminal->out->failed || line.failed;
@@ -126,12 +123,13 @@ struct findings {
     size_t lines, shown, left;
 };
 
-static void say_finding(void *context, const char *string)
+static void say_finding(void *context, enum finding_severity severity, const char *string)
 {
     struct findings *findings = context;
     struct terminal terminal = *findings->terminal;
     struct text out;
 
+    (void)severity;
     text_init(&out);
     terminal.out = &out;
     brief_fact(&terminal, findings->shown ? "" : "Findings", string);
@@ -173,7 +171,7 @@ void report_terminal_brief(struct text *out, const struct view_cell *cell, size_
     {
         char *words = view_amendment_words(amendment);
 
-        say_finding(&findings, words ? words : "amended");
+        say_finding(&findings, FINDING_WARNING, words ? words : "amended");
         free(words);
     }
     remarks_of_cell(cell, say_finding, &findings);

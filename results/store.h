@@ -114,7 +114,7 @@ enum status store_add_campaign(struct store *store, const struct store_campaign 
 enum status store_add_choice(struct store *store, int64_t cell, const json_t *choice,
                              struct error *err);
 
-/* "started", "resumed", "interrupted", "finished", "failed", "archived", "restored" - with a detail for people. */
+/* "started", "resumed", "interrupted", "finished", "failed", "archived" ...; detail: for people. */
 enum status store_add_campaign_event(struct store *store, int64_t campaign, const char *event,
                                      const char *detail, struct error *err);
 
@@ -357,7 +357,7 @@ struct store_filter {
     bool descending;        /* with `sort`; what is not known comes last either way */
     int64_t limit, offset;  /* limit 0: all */
 };
-/* What rows can be sorted by, NULL-terminated; "rate" sorts within each unit. */
+/* What rows can be sorted by, NULL-terminated; "result" sorts within each unit. */
 extern const char *const store_sort_keys[];
 enum status store_list_results(struct store *store, const struct store_filter *filter,
                                json_t **ret, struct error *err);

@@ -10,7 +10,7 @@
 #include "harness/core/log.h"
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
-#include "reports/number.h"
+#include "reports/view.h"
 #include "results/csv_import.h"
 
 enum {
@@ -56,107 +56,71 @@ static enum status read_fraction(const struct command_line *line, int key, const
 
 /* ---- samples ---- */
 
-static void append_interval(struct text *out, const struct estimate_interval *interval)
-{
-    struct number_unit unit = number_unit_duration(interval->value);
-    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+struct series_text {
+    struct text *out;
+    const struct csv_series *series;
+};
 
-    if (!interval->has_value) {
-        text_append(out, "refused");
-        return;
+/* As finding_render, with the names that the file gives its trials. */
+static void append_finding(void *context, const struct finding *const *items, size_t count)
+{
+    const struct series_text *series_text = context;
+    const struct csv_series *series = series_text->series;
+    struct text *out = series_text->out, remedy;
+
+    text_append(out, finding_kinds[items[0]->code].severity == FINDING_INFO ? "  - " : "  ! ");
+    for (size_t i = 0; i < count && items[i]->trial > 0; i++) {
+        const char *name = (size_t)items[i]->trial <= series->trial_count
+                               ? series->trials[items[i]->trial - 1].name
+                               : "?";
+
+        text_append(out, i ? ", " : count > 1 ? "trials " : "trial ");
+        text_append_printable(out, name, strlen(name));
     }
-    text_append(out, number_format_digits(interval->value / unit.factor, 5, value));
-    if (interval->has_interval)
-        text_append_format(out, " [%s, %s]",
-                           number_format_digits(interval->lo / unit.factor, 5, lo),
-                           number_format_digits(interval->hi / unit.factor, 5, hi));
-    text_append_format(out, " %s", unit.name);
+    text_append(out, items[0]->trial > 0 ? ": " : "");
+    finding_render_words(items, count, out);
+    text_init(&remedy);
+    finding_render_remedy(items, count, &remedy);
+    if (remedy.length > 0)
+        text_append_format(out, "; %s", remedy.data);
+    text_finish(&remedy);
+    text_append_char(out, '\n');
 }
 
-/* "1", "2", ... need no names of their own. */
-static bool has_names(const struct csv_series *series)
-{
-    for (size_t i = 0; i < series->trial_count; i++) {
-        int64_t number;
-
-        if (!text_parse_i64(series->trials[i].name, &number) || number != (int64_t)i + 1)
-            return true;
-    }
-    return false;
-}
-
-/* What is said of a trial, which the estimate counts from 0, by the trial's name in the file. */
-static void append_named(struct text *out, const struct csv_series *series, const char *warning)
-{
-    static const char trial[] = "trial ";
-    char *rest;
-    const unsigned long at = !strncmp(warning, trial, strlen(trial))
-                                 ? strtoul(warning + strlen(trial), &rest, 10)
-                                 : series->trial_count;
-
-    if (at >= series->trial_count || *rest != ':') {
-        text_append(out, warning);
-        return;
-    }
-    text_append(out, trial);
-    text_append_printable(out, series->trials[at].name, strlen(series->trials[at].name));
-    text_append(out, rest);
-}
-
+/* The trial_number of a finding is a place in trial_names, from 1. */
 static json_t *series_json(const struct csv_series *series, const struct estimate *estimate)
 {
-    json_t *object = estimate_to_json(estimate), *names = json_array(), *warnings = json_array();
+    json_t *object = estimate_to_json(estimate), *names = json_array();
 
     for (size_t i = 0; i < series->trial_count; i++)
         json_array_append_new(names, json_string(series->trials[i].name));
-    for (size_t i = 0; i < estimate->warning_count; i++) {
-        struct text words;
-
-        text_init(&words);
-        append_named(&words, series, estimate->warnings[i]);
-        json_array_append_new(warnings, json_string(text_ok(&words) ? words.data : ""));
-        text_finish(&words);
-    }
     json_object_set_new(object, "series", json_string(series->name));
     json_object_set_new(object, "trial_names", names);
-    json_object_set_new(object, "warnings", warnings);
     return object;
 }
 
 static void append_estimate(struct text *out, const struct csv_series *series,
                             const struct estimate *estimate)
 {
-    const char *name = series->name;
+    const struct metric_value *mean = &estimate->metrics[METRIC_ITERATION_TIME];
+    struct series_text series_text = {out, series};
 
-    text_append_printable(out, name, strlen(name));
-    text_append_format(out, ": %s, mean ", estimate_verdict_name(estimate->verdict));
-    append_interval(out, &estimate->mean_ns);
-    text_append_format(out, "\n  %zu samples in %zu trial%s, ESS %.1f\n", estimate->sample_count,
-                       estimate->trial_count, estimate->trial_count == 1 ? "" : "s",
-                       estimate->ess);
-    if (has_names(series)) {
-        text_append(out, "  trials: ");
-        for (size_t i = 0; i < series->trial_count; i++) {
-            text_append(out, i ? ", " : "");
-            text_append_printable(out, series->trials[i].name, strlen(series->trials[i].name));
-        }
-        text_append_char(out, '\n');
-    }
-    for (size_t i = 0; i < estimate->percentile_count; i++) {
-        const struct estimate_percentile *percentile = &estimate->percentiles[i];
+    text_append_printable(out, series->name, strlen(series->name));
+    text_append_format(out, ": %s, grade %s\n  %zu samples in %zu trial%s, ESS %.1f\n",
+                       estimate_verdict_label(estimate->verdict),
+                       mean->has_value ? metric_grade_name(mean->grade) : "none",
+                       estimate->sample_count, estimate->trial_count,
+                       estimate->trial_count == 1 ? "" : "s", estimate->ess);
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        const enum metric_id id = (enum metric_id)i;
 
-        text_append_format(out, "  p%-5g ", percentile->q * 100);
-        append_interval(out, &percentile->interval);
-        if (!percentile->interval.has_value)
-            text_append_format(out, ": needs %llu samples",
-                               (unsigned long long)percentile->needed_n);
+        if (!estimate->metrics[i].present)
+            continue;
+        text_append_format(out, "  %-6s ", id == METRIC_ITERATION_TIME ? "mean" : metrics[i].label);
+        view_metric_words(id, &estimate->metrics[i], out);
         text_append_char(out, '\n');
     }
-    for (size_t i = 0; i < estimate->warning_count; i++) {
-        text_append(out, "  ! ");
-        append_named(out, series, estimate->warnings[i]);
-        text_append_char(out, '\n');
-    }
+    finding_each_group(&estimate->findings, append_finding, &series_text);
 }
 
 static enum status analyze_series(const struct csv_series *series, size_t first,
@@ -170,8 +134,9 @@ static enum status analyze_series(const struct csv_series *series, size_t first,
         return error_set(err, STATUS_NO_MEMORY, "no memory for the trials");
     for (size_t i = 0; i < series->trial_count; i++)
         trials[i] = (struct estimate_series){
-            series->trials[i].sample_ns, series->trials[i].count,
-            first < series->trials[i].count ? first : series->trials[i].count};
+            .sample_ns = series->trials[i].sample_ns,
+            .count = series->trials[i].count,
+            .first = first < series->trials[i].count ? first : series->trials[i].count};
     status = estimate_cell(trials, series->trial_count, options, ret, err);
     free(trials);
     return status;
@@ -307,8 +272,9 @@ static void append_comparison(struct text *out, const char *name, const char *a,
     else
         text_append_format(out, ", %zu pairs\n", comparison->count_a);
     if (comparison->no_spread)
-        text_append(out, "  all are alike to the last digit: judged by how many agree, since there is "
-                         "no spread\n");
+        text_append(out,
+                    "  all are alike to the last digit: judged by how many agree, since there is "
+                    "no spread\n");
     if (comparison->needed_pairs > 0)
         text_append_format(out, "  about %llu %s would settle it\n",
                            (unsigned long long)comparison->needed_pairs,
@@ -364,8 +330,9 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
     text_init(&out);
     comparisons = calloc(pairs.series_count + 1, sizeof(*comparisons));
     adjusted = calloc(pairs.series_count + 1, sizeof(*adjusted));
-    status = comparisons && adjusted ? compare_series(&pairs, options, comparisons, adjusted, err)
-                                     : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
+    status = comparisons && adjusted
+                 ? compare_series(&pairs, options, comparisons, adjusted, err)
+                 : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
     for (size_t i = 0; i < pairs.series_count && status == STATUS_OK; i++) {
         const char *name = pairs.series[i].name;
 
@@ -450,7 +417,8 @@ const struct command command_analyze = {
     .summary = "Analyse anybody's samples or pairs: CSV, or hyperfine's JSON (`-`: standard input)",
     .text =
         "Samples have the header series,trial,sample_ns, rows in time order. Each series gets a "
-        "verdict (flat, warmup, slowdown, drift, two_state, no_steady_state, insufficient), an "
+        "verdict (steady, after_warmup, after_slowdown, insufficient_data, bimodal, drift, "
+        "non_stationary), an "
         "interval of the mean that honours autocorrelation, and percentiles, or the number of "
         "samples that they need.\n"
         "\n"

@@ -149,7 +149,7 @@ static const struct argp_option options[] = {
     {"since", KEY_SINCE, "DATE|AGE", 0,
      "only campaigns from then on: 2026-11-20, 2026-11-20T15:52 (UTC), 7d, 12h", 0},
     {"sort", KEY_SORT, "KEY", 0,
-     "by created, workload, device, precision, batch, protocol, rate (within its unit), mean_ns or "
+     "by created, workload, device, precision, batch, protocol, result (within its unit), grade or "
      "verdict; -KEY: the largest first (default: newest campaign first)",
      0},
     {"archived", KEY_ARCHIVED, NULL, 0, "those of archived campaigns, too", 0},

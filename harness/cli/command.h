@@ -52,7 +52,7 @@ struct command {
     unsigned groups;
     size_t arguments_min, arguments_max;
     bool hidden;
-    bool takes_bundle;                  /* a bundle to look into may stand before the arguments */
+    bool takes_bundle;     /* a bundle to look into may stand before the arguments */
     const char *completes; /* what the arguments are, as in an option's: "RESULT|FILE" */
     const char *first_words;            /* what the first can be, blanks between; NULL: as above */
     int (*run)(const struct command_line *line);

@@ -144,7 +144,7 @@ class Completion(CliTest):
         self.assertTrue({"quick", "fast.yaml"} <= set(self.offers("assay run --protocol ")))
         self.assertTrue({"fp32", "bf16", "int8"} <= set(self.offers("assay run --precision ")))
         self.assertEqual(self.offers("assay run --implementation v"), ["vendor"])
-        self.assertEqual(self.offers("assay results --sort -r"), ["-rate"])
+        self.assertEqual(self.offers("assay results --sort -r"), ["-result"])
         self.assertEqual(self.offers("assay run --resume "), ["last", self.campaign])
         self.assertEqual(self.offers("assay results --limit "), [])
         self.assertEqual(self.offers("assay compare --db absent.db "), ["last"])

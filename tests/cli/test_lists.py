@@ -64,7 +64,7 @@ class Lists(ListTest):
         self.assertEqual(places, sorted(places))
         self.refused("write one of created, workload", "--sort", "colour")
         self.refused("--sort -: write one of", "--sort", "-")
-        for key in ("device", "precision", "protocol", "rate", "mean_ns", "verdict"):
+        for key in ("device", "precision", "protocol", "result", "grade", "verdict"):
             self.assertEqual(len(self.ids("--sort", key)), 3, key)
 
     def test_brief(self):
