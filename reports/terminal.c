@@ -311,6 +311,8 @@ static void append_campaign(const struct terminal *terminal, const struct view *
     }
     text_append_format(&line, " · assay %s", campaign->tool_version ? campaign->tool_version : "?");
     terminal_wrap(terminal, TONE_PLAIN, "", line.data);
+    if (campaign->archived)
+        terminal_wrap(terminal, TONE_CARE, "  archived: ", campaign->archived);
     text_finish(&line);
 }
 
@@ -403,8 +405,11 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
             continue;
         append_group(&terminal, &view->cells[i], i == 0);
         for (size_t k = i; k < view->cell_count; ++k) {
-            if (done[k] || !same_group(&view->cells[i], &view->cells[k]))
+            if (done[k] || !same_group(&view->cells[i], &view->cells[k])) {
+                if (view->sorted)
+                    break;
                 continue;
+            }
             done[k] = true;
             append_row(&terminal, &rows[k], widths, &view->cells[k]);
         }

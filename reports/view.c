@@ -197,6 +197,19 @@ void view_cell_finish(struct view_cell *cell)
     *cell = (struct view_cell){0};
 }
 
+/* Archiving is said of a campaign and is no part of its run. */
+static void note_event(struct view_campaign *campaign, const struct view_event *event)
+{
+    if (!event->event)
+        return;
+    if (!strcmp(event->event, "archived"))
+        campaign->archived = event->detail ? event->detail : "";
+    else if (!strcmp(event->event, "restored"))
+        campaign->archived = NULL;
+    else
+        campaign->state = event->event;
+}
+
 static enum status load_campaign(struct store *store, int64_t id, struct view_campaign *ret,
                                  struct error *err)
 {
@@ -236,6 +249,7 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
         ret->events[ret->event_count++] =
             (struct view_event){view_json_string(row, "event"), view_json_string(row, "detail"),
                                 view_json_count(row, "utc_ns")};
+        note_event(ret, &ret->events[ret->event_count - 1]);
     }
     return STATUS_OK;
 }

@@ -143,6 +143,8 @@ struct view_campaign {
     struct view_count created_utc_ns;
     struct view_event *events;
     size_t event_count;
+    const char *archived; /* why, "" where that is withheld; NULL: it is not archived */
+    const char *state;    /* newest event of its run: "finished"; NULL: none */
     json_t *root;
 };
 
@@ -151,6 +153,7 @@ struct view {
     size_t campaign_count;
     struct view_cell *cells;
     size_t cell_count;
+    bool sorted; /* a table keeps the order of the cells; else it groups them by device */
 };
 
 /* How much of each trial is kept. */

@@ -114,9 +114,18 @@ enum status store_add_campaign(struct store *store, const struct store_campaign 
 enum status store_add_choice(struct store *store, int64_t cell, const json_t *choice,
                              struct error *err);
 
-/* "started", "resumed", "interrupted", "finished", "failed" - with a detail for people. */
+/* "started", "resumed", "interrupted", "finished", "failed", "archived" ...; detail: for people. */
 enum status store_add_campaign_event(struct store *store, int64_t campaign, const char *event,
                                      const char *detail, struct error *err);
+
+/*
+ * Archives the campaign, or takes it out of the archive: an event, with `reason` as its detail.
+ * Nothing is removed: lists leave it out. INVALID where it is (or is not) archived already.
+ */
+enum status store_archive_campaign(struct store *store, int64_t campaign, bool archive,
+                                   const char *reason, struct error *err);
+/* How many campaigns are archived. */
+enum status store_count_archived(struct store *store, int64_t *ret, struct error *err);
 
 /*
  * What `assay doctor` found before the campaign's trials: the object that it prints as JSON, with
@@ -311,7 +320,10 @@ enum status store_trial_durations(struct store *store, const json_t *message, in
  */
 enum status store_close_orphans(struct store *store, int64_t campaign, struct error *err);
 
-/* Campaign by row id, or by a prefix (>= 4 digits) of its uid; "last" is the newest. */
+/*
+ * Campaign by row id, or by a prefix (>= 4 digits) of its uid; "last" is the newest that is not
+ * archived, or the newest where all are.
+ */
 enum status store_find_campaign(struct store *store, const char *id, int64_t *ret,
                                 struct error *err);
 
@@ -341,8 +353,14 @@ struct store_filter {
     const char *workload; /* exact name */
     const char *precision, *protocol, *verdict;
     const char *device;    /* exact "opencl:0", or a part of the device's name in any case */
+    int64_t since_utc_ns;  /* campaigns made then or later */
+    bool hide_archived;    /* see store_archive_campaign */
+    const char *sort;      /* one of store_sort_keys; NULL: newest campaign first */
+    bool descending;       /* with `sort`; what is not known comes last either way */
     int64_t limit, offset; /* limit 0: all */
 };
+/* What rows can be sorted by, NULL-terminated; "result" sorts within each unit. */
+extern const char *const store_sort_keys[];
 enum status store_list_results(struct store *store, const struct store_filter *filter, json_t **ret,
                                struct error *err);
 

@@ -15,6 +15,22 @@
 
 #define STORE_APPLICATION_ID 0x41535359 /* "ASSY" */
 
+/*
+ * Events that say something of a campaign and change no state: it may be finished all the same, and
+ * they may stand behind the head that was signed at its end.
+ */
+#define EVENTS_LATER "('archived', 'restored')"
+
+/* SQL: the newest event of the campaign `id` that is of its run, or NULL. */
+#define CAMPAIGN_STATE(id)                                                                         \
+    "(SELECT v.event FROM campaign_event v WHERE v.campaign = " id                                 \
+    " AND v.event NOT IN " EVENTS_LATER " ORDER BY v.id DESC LIMIT 1)"
+
+/* SQL: whether the newest `assay archive` of the campaign `id` archived it, 0 or 1. */
+#define CAMPAIGN_ARCHIVED(id)                                                                      \
+    "coalesce((SELECT v.event = 'archived' FROM campaign_event v WHERE v.campaign = " id           \
+    " AND v.event IN " EVENTS_LATER " ORDER BY v.id DESC LIMIT 1), 0)"
+
 #define STORE_STATEMENTS_MAX 96
 
 /* Bytes; a value or row beyond this in a database is hostile, not evidence. */
