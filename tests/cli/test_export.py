@@ -253,7 +253,7 @@ class Export(CliTest):
     def test_openmetrics(self):
         rows = parse_openmetrics(self.export("openmetrics"))
         values = {name: value for name, _, value, _ in rows}
-        self.assertAlmostEqual(values["assay_iteration_seconds"], 
+        self.assertAlmostEqual(values["assay_iteration_seconds"],
                                self.row["metrics"]["iteration_time"]["value"] / 1e9)
         self.assertEqual(values["assay_trials_ok"], 2)
         for name, labels, _, time in rows:
