@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Functions of the product that nothing in the product uses, a test of them being no use.
+"""Functions of the gemm that nothing in the gemm uses, a test of them being no use.
 
 usage: check_calls.py ROOT          names those of the tree at ROOT
        check_calls.py --self-test   plants some, expects them found
@@ -41,7 +41,7 @@ def check_calls(root, allowed=ALLOWED):
         used.update(WORD.findall(text))
     for name, path in sorted(declared.items()):
         if name not in used and name not in allowed:
-            yield f"{path}: {name} is used by nothing in the product; delete it and its tests, " \
+            yield f"{path}: {name} is used by nothing in the gemm; delete it and its tests, " \
                 "or make it static in what uses it"
     for name in allowed:
         if name not in declared or name in used:
