@@ -20,7 +20,7 @@ size_t report_terminal_columns(int fd);
 
 /*
  * Table of results, grouped by device: workload, precision, batch, result with the larger side of
- * its interval, steady state, trials ended well of those planned; from 104 columns also the time
+ * its interval, steady state, trials completed of those planned; from 104 columns also the time
  * per iteration. A narrow table of one campaign shows each id's second part alone (`assay show
  * CAMPAIGN/NUMBER`). Remarks follow as numbered notes. Summary depth is enough.
  */

@@ -53,7 +53,7 @@ bool view_is_unsupported(const struct view_cell *cell)
 
 void view_gemm_words(const struct view_gemm *gemm, struct text *ret)
 {
-    text_append(ret, gemm->support ? gemm->support : "support not told");
+    text_append(ret, gemm->support ? gemm->support : "support unknown");
     if (gemm->method)
         text_append_format(ret, " (%s)", gemm->method);
     /* Our own text has no version but assay's own, which stands beside every result. */
@@ -95,7 +95,7 @@ bool view_attention_words(const struct view_cell *cell, struct text *ret)
     } else {
         rest = view_json_string(attention, "reason");
     }
-    text_append(ret, algorithm ? algorithm : "algorithm not told");
+    text_append(ret, algorithm ? algorithm : "algorithm unknown");
     if (rest)
         text_append_format(ret, " (%s)", rest);
     return true;

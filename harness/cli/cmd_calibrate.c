@@ -170,7 +170,7 @@ static int calibrate(const struct command_line *line, struct store *store, void 
             result = show(line, &tally, json);
         }
         if (interrupted)
-            result = ASSAY_EXIT_INTERRUPTED;
+            result = command_interrupted("interrupted; what was finished is kept");
     }
     json_decref(tally.rows);
     json_decref(clock);

@@ -19,7 +19,7 @@ static int compare(const struct command_line *line, struct store *store, void *c
     if (stored_comparison_make(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL, context,
                                &comparison, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
     if (stored_comparison_load_arms(store, &comparison, &err) != STATUS_OK) {

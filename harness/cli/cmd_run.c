@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
@@ -279,11 +280,9 @@ static int run_campaign(const struct command_line *line, struct store *store,
     } else {
         result = results_view_table(store, campaign->row, &err);
     }
-    if (summary.interrupted) {
-        log_info("interrupted; go on with: assay run --resume %.8s --db %s", campaign->uid,
-                 store_path(store));
-        return ASSAY_EXIT_INTERRUPTED;
-    }
+    if (summary.interrupted)
+        return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s",
+                                   campaign->uid, store_path(store));
     if (!command_has(line, KEY_JSON))
         log_info("campaign %.8s is in %s; a page of it: assay report --html report.html --db %s "
                  "%.8s",
@@ -292,6 +291,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
         log_info("%zu of %zu trials asked for what their device does not support, and say what",
                  summary.unsupported, summary.done);
     if (summary.failed > 0 || (summary.ok == 0 && summary.unsupported > 0)) {
+        envelope_explain(summary.failed > 0 ? summary.failure : STATUS_UNSUPPORTED, "");
         if (summary.failed > 0)
             log_error("%zu of %zu trials failed; `assay show ID` tells why", summary.failed,
                       summary.done);

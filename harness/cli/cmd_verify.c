@@ -220,7 +220,7 @@ static int run(const struct command_line *line)
     if (status == STATUS_OK) {
         result = show(&summary, &report, path);
     } else {
-        log_error("%s", err.message);
+        command_say(&err);
         result = exit_of(status);
     }
     json_decref(report.findings);

@@ -25,6 +25,7 @@ static const struct command *const commands[] = {
     &command_checkpoint,
     &command_amend,
     &command_key,
+    &command_schema,
     &command_worker,
     &command_probe,
     &command_telemetry,

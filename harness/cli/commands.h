@@ -24,6 +24,7 @@ extern const struct command command_bundle;
 extern const struct command command_checkpoint;
 extern const struct command command_amend;
 extern const struct command command_key;
+extern const struct command command_schema;
 extern const struct command command_export;
 extern const struct command command_import;
 extern const struct command command_worker; /* hidden: what `run` starts */

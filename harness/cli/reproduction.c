@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/output.h"
-#include "reports/number.h"
+#include "harness/core/number.h"
 
 const char *reproduction_verdict_name(enum reproduction_verdict verdict)
 {

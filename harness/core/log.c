@@ -5,6 +5,13 @@
 
 #include "harness/core/text.h"
 
+static void (*listener)(enum log_level level, const char *message);
+
+void log_set_listener(void (*function)(enum log_level level, const char *message))
+{
+    listener = function;
+}
+
 static const char *level_prefix(enum log_level level)
 {
     switch (level) {
@@ -40,7 +47,7 @@ void log_message(enum log_level level, const char *format, ...)
     int saved_errno = errno;
     struct text message, line;
     const char *bytes;
-    size_t left;
+    size_t left, start;
     va_list args;
 
     text_init(&message);
@@ -50,7 +57,10 @@ void log_message(enum log_level level, const char *format, ...)
     va_end(args);
     text_append(&line, "assay: ");
     text_append(&line, level_prefix(level));
+    start = line.length;
     append_lines(&line, message.data);
+    if (listener && text_ok(&line))
+        listener(level, line.data + start);
     text_append_char(&line, '\n');
 
     bytes = line.data;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
-#include "harness/core/denormals.h"
 #include "harness/core/crash_context.h"
+#include "harness/core/denormals.h"
 #include "harness/core/log.h"
 #include "harness/runner/worker_internal.h"
 

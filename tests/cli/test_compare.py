@@ -36,21 +36,21 @@ class Analyze(CliTest):
         path = self.samples({"steady": steady, "warm": warm, "one": [[7]]})
         call = self.assay("analyze", path, "--json")
         self.assertEqual(call.status, 0, call.err)
-        rows = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        rows = {row["series"]: row for row in call.json()}
         self.assertEqual(list(rows), ["steady", "warm", "one"])
-        self.assertEqual(rows["steady"]["verdict"], "flat")
-        self.assertEqual(rows["warm"]["verdict"], "warmup")
-        self.assertTrue(all(start > 20 for start in rows["warm"]["steady_from"]))
+        self.assertEqual(rows["steady"]["verdict"], "steady")
+        self.assertEqual(rows["warm"]["verdict"], "after_warmup")
+        self.assertTrue(all(trial["steady_from"] > 20 for trial in rows["warm"]["trials"]))
         for name in ("steady", "warm"):
-            mean = rows[name]["mean_ns"]
+            mean = rows[name]["metrics"]["iteration_time"]
             self.assertLess(mean["lo"], 1e6 * 1.002)
             self.assertGreater(mean["hi"], 1e6 * 0.998)
-            self.assertEqual(rows[name]["trials"], 5)
-            self.assertEqual(rows[name]["n"], 2000)
+            self.assertEqual(len(rows[name]["trials"]), 5)
+            self.assertEqual(rows[name]["samples"], 2000)
             self.assertIn("process", rows[name]["variance"])
-        self.assertEqual(rows["steady"]["percentiles"]["p99.9"]["needed_n"], 2995)
-        self.assertIsNone(rows["one"]["mean_ns"]["lo"])
-        self.assertTrue(rows["one"]["warnings"])
+        self.assertEqual(rows["steady"]["metrics"]["p99.9"]["needed"], 2995)
+        self.assertIsNone(rows["one"]["metrics"]["iteration_time"]["lo"])
+        self.assertTrue(rows["one"]["findings"])
         # The same input gives the same bytes.
         self.assertEqual(call.out, self.assay("analyze", path, "--json").out)
 
@@ -66,7 +66,7 @@ class Analyze(CliTest):
         call = self.assay("analyze", "--paired", self.write("p.csv", "\n".join(rows)), "--json",
                           "--margin", "0.01")
         self.assertEqual(call.status, 0, call.err)
-        verdicts = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        verdicts = {row["series"]: row for row in call.json()}
         self.assertEqual(verdicts["slower"]["verdict"], "slower")
         self.assertEqual(verdicts["same"]["verdict"], "equivalent")
         self.assertEqual(verdicts["faster"]["verdict"], "faster")
@@ -82,7 +82,7 @@ class Analyze(CliTest):
                 for arm, ratio in (("a", 1), ("b", 1.05 if series == 40 else 1)):
                     rows.append(f"s{series},{pair},{arm},{1e6 * ratio * (1 + generator.gauss(0, 0.005))}")
         path = self.write("p.csv", "\n".join(rows))
-        told = list(map(json.loads, self.assay("analyze", "--paired", path, "--json").out.splitlines()))
+        told = self.assay("analyze", "--paired", path, "--json").json()
         ranked = sorted(told, key=lambda row: row["p_difference"])
         self.assertEqual(ranked[0]["series"], "s40")
         self.assertLess(ranked[0]["p_difference_adjusted"], 0.001)
@@ -368,10 +368,10 @@ class Compare(CliTest):
         for name in ("last/1", "last/2"):
             shown = self.assay("show", name, "--db", self.db, "--json").json()
             estimate = shown["estimate"]
-            for trial, start, known in zip(estimate["trial_ids"], estimate["steady_from"],
-                                           estimate["trial_median_ns"]):
-                if known is None:  # a busy machine: the pair does not count
+            for entry in estimate["trials"]:
+                if entry["steady_from"] is None or entry["median_ns"] is None:  # a busy machine
                     continue
+                trial, start = entry["trial"], entry["steady_from"]
                 values = [row[0] for row in self.query(
                     "SELECT CAST(value AS REAL) / iterations_per_sample FROM samples JOIN trial_end USING"
                     f" (trial) WHERE trial = {trial} AND series = 'wall_ns' AND number >= {start}")]
@@ -481,7 +481,7 @@ class Compare(CliTest):
         self.assertRegex(told.out, r"\d of 5 pairs count; dropped: .*pair \d: b device memory")
         self.assertNotIn("device_memory", told.out)
         ((body,),) = self.query("SELECT body FROM comparison")
-        self.assertRegex(json.loads(body)["note"], r"pair \d: b device_memory")
+        self.assertRegex(json.loads(body)["note"], r"pair \d: b device memory")
 
     def test_gate_of_a_result_with_itself(self):
         """After a run that failed, `last` is the baseline: that must not pass."""

@@ -124,7 +124,7 @@ class ForgedLog(TamperTest):
         path = self.copy()
         with forge.Forgery(path) as forgery:
             body = json.loads(forgery.db.execute("SELECT body FROM estimate").fetchone()[0])
-            body["mean_ns"]["value"] *= 0.99
+            body["metrics"]["iteration_time"]["value"] *= 0.99
             forgery.db.execute("UPDATE estimate SET body = ?",
                                (json.dumps(body, sort_keys=True, separators=(",", ":")),))
             forgery.db.execute("DELETE FROM signature")
@@ -202,7 +202,7 @@ class ForgedLog(TamperTest):
     def test_members_twice_forged_with_the_log(self):
         """One reader takes the first, another the last: neither verifier takes either."""
         for change in ("'{\"verdict\":\"steady\",' || substr(body, 2)",
-                       "replace(body, '\"n\":', '\"m\":1e400,\"n\":')"):
+                       "replace(body, '\"samples\":', '\"m\":1e400,\"samples\":')"):
             path = self.copy()
             with forge.Forgery(path) as forgery:
                 forgery.db.execute("UPDATE estimate SET body = " + change)

@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, PATIENCE, CliTest, wait_until  # noqa: E402
+from assay_cli import ASSAY, PATIENCE, CliTest, document, wait_until  # noqa: E402
 
 
 class Words(CliTest):
@@ -514,7 +514,7 @@ class Interrupt(CliTest):
         for process in [self.start(*words, ASSAY_DB_WAIT="280") for _ in range(2)]:
             out, err = process.communicate(timeout=PATIENCE)
             self.assertEqual(process.returncode, 0, err)
-            self.assertEqual(json.loads(out)["trials_ok"], 2)
+            self.assertEqual(document(out)["data"]["trials_ok"], 2)
         self.assert_sound()
         self.assertEqual(self.query("SELECT count(*) FROM campaign")[0][0], 2)
         self.assertEqual(self.query("SELECT count(*) FROM trial_end WHERE status='ok'")[0][0], 4)

@@ -58,9 +58,9 @@ class Stack(CliTest):
         digests = {file["sha256"] for trial in record["trials"] for file in trial["components"]
                    if file["path"] == path}
         self.assertEqual(len(digests), 2)
-        named = [words for words in record["estimate"]["warnings"] if words.startswith(path)]
-        self.assertEqual(len(named), 1, record["estimate"]["warnings"])
-        self.assertIn("changed while the campaign ran", named[0])
+        named = [f for f in record["estimate"]["findings"] if f["code"] == "file_changed" and f["subject"] == path]
+        self.assertEqual(len(named), 1, record["estimate"]["findings"])
+        self.assertEqual(named[0]["numbers"]["versions"], 2)
         self.assertEqual(self.assay("verify", self.db).status, 0)
 
     def test_a_library_that_changes_between_trials(self):
@@ -152,7 +152,7 @@ class Stack(CliTest):
                 file.write(content + "\n")
         call = self.run_synthetic(ASSAY_HOST_ROOT=root)
         self.assertEqual(call.status, 0, call.err)
-        self.assertIn(f"taken from the folder {root} (ASSAY_HOST_ROOT), not from the machine",
+        self.assertIn(f"come from the folder {root} (ASSAY_HOST_ROOT), not from the machine",
                       " ".join(self.assay("show", "last/1", "--db", self.db).out.split()))
         told = dict(self.query("SELECT name, value FROM conditions WHERE trial = 1"
                                " AND (name LIKE 'host.firmware%' OR name LIKE 'host.driver%')"))

@@ -150,19 +150,20 @@ class Telemetry(CliTest):
         for trial in device["trials"]:  # 150 W, whatever the window's length
             self.assertAlmostEqual(trial["joules"] / trial["seconds"], 150, delta=3)
             self.assertAlmostEqual(trial["joules_by_power"] / trial["seconds"], 150, delta=0.01)
-        self.assertAlmostEqual(estimate["mean_power_w"], 150, delta=3)
-        value = estimate["energy_per_iteration_j"]
+        self.assertAlmostEqual(estimate["metrics"]["mean_power"]["value"], 150, delta=3)
+        value = estimate["metrics"]["energy_per_iteration"]
         self.assertLess(value["lo"], value["value"])
         self.assertLess(value["value"], value["hi"])
-        self.assertIn("shorter than 10 s", " ".join(estimate["warnings"]))
-        self.assertNotIn("one of the two", " ".join(estimate["warnings"]))
+        codes = [finding["code"] for finding in estimate["findings"]]
+        self.assertIn("energy_short_window", codes)
+        self.assertNotIn("energy_disagrees", codes)
         self.assertEqual(self.assay("verify", self.db).status, 0)
 
     def test_a_counter_that_stands_still_is_unavailable(self):
         call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_stuck=1")
         self.assertEqual(call.status, 0, call.err)
         estimate = self.estimate()
-        self.assertNotIn("energy_per_iteration_j", estimate)
+        self.assertNotIn("energy_per_iteration", estimate["metrics"])
         device = [e for e in estimate["energy"] if e["part"] == "device"][0]
         self.assertIsNone(device["joules_per_iteration"]["value"])
         self.assertEqual(device["reason"], "the counter stood still")
@@ -177,20 +178,21 @@ class Telemetry(CliTest):
             self.assertEqual(call.status, 0, call.err)
             if any(len(set(self.in_window("device.clock_core_khz", trial))) == 2 for trial in (1, 2)):
                 break
-        said = " ".join(self.estimate()["warnings"])
-        for words in ("throttled at", "(thermal)", "between 900 and 1500 MHz",
-                      "somebody else was on the device: pid 1, a declared stranger"):
-            self.assertIn(words, said)
+        found = {finding["code"]: finding for finding in self.estimate()["findings"]}
+        self.assertEqual(found["device_throttled"]["subject"], "thermal")
+        self.assertGreater(found["device_throttled"]["numbers"]["share"], 0)
+        self.assertEqual(found["clock_moved"]["numbers"], {"low": 900e6, "high": 1500e6})
+        self.assertEqual(found["device_shared"]["subject"], "pid 1, a declared stranger, 4096 bytes")
         call = self.assay("show", "last/1", "--db", self.db)
         self.assertIn("thermal", call.out)
-        self.assertIn("Beside trial 1", call.out)
+        self.assertIn("System telemetry, trial 1", call.out)
         self.assertIn("unavailable: a null device has no memory", call.out)
         self.assertRegex(call.out, r"energy +[0-9.]+ .*J/iteration")
         page = os.path.join(self.folder, "page.html")
         self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
         with open(page, encoding="utf-8") as file:
             page = file.read()
-        self.assertIn("Beside trial 2", page)
+        self.assertIn("System telemetry, trial 2", page)
         self.assertIn("device throttle reasons", page)
         self.assertIn("unavailable: a null device has no memory clock", page)
         self.assertIn("J/iteration", page)
@@ -198,7 +200,7 @@ class Telemetry(CliTest):
         self.assertIn("null:0 processes", page)
         row = self.assay("results", "--json", "--db", self.db).json()[0]
         self.assertEqual(row["energy_source"], "device.energy_uj")
-        self.assertAlmostEqual(row["mean_power_w"], 1, delta=0.05)
+        self.assertAlmostEqual(row["metrics"]["mean_power"]["value"], 1, delta=0.05)
 
     def test_energy_of_the_hosts_packages(self):
         """A recorded machine's counters stand still, which is told; nothing is made up."""

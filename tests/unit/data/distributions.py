@@ -23,10 +23,6 @@ def student_cdf(t, df):
     return 1 - tail if t > 0 else tail
 
 
-def chi2_cdf(x, df):
-    return gammainc(df / 2, 0, x / 2, regularized=True)
-
-
 def beta_cdf(x, a, b):
     return betainc(a, b, 0, x, regularized=True)
 
