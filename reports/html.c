@@ -89,8 +89,6 @@ static void append_protocols(struct text *out, const struct view *view, size_t c
 static void append_campaign(struct text *out, const struct view *view, size_t index)
 {
     const struct view_campaign *campaign = &view->campaigns[index];
-    const char *last =
-        campaign->event_count ? campaign->events[campaign->event_count - 1].event : NULL;
     const bool imported = view_is_import(view, index);
     size_t cells, ok, unsupported;
     long long planned;
@@ -108,7 +106,7 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     html_time(out, &campaign->created_utc_ns, " UTC");
     html_fact_end(out);
     html_fact_begin(out, "Outcome");
-    html_known(out, last);
+    html_known(out, campaign->state);
     if (imported)
         text_append(out, "; measured by another program");
     else

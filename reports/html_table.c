@@ -62,7 +62,9 @@ static void append_row(struct text *out, const struct view_cell *cell,
         escape_html_name(out, cell->workload);
     else
         escape_html_short(out, cell->workload ? cell->workload : "workload not recorded", 64);
-    text_append_format(out, "</a>%s</th><td>", view_implementation_words(cell));
+    text_append(out, "</a>");
+    escape_html(out, cell->variant);
+    text_append(out, "</th><td>");
     html_known(out, cell->precision);
     text_append(out, "</td><td class=\"num\">");
     if (cell->batch.known)

@@ -114,10 +114,8 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
     set_field(row, ID,
               short_id ? text_format("%lld", (long long)cell->ordinal.value) : strdup(cell->result),
               out);
-    set_field(
-        row, WORKLOAD,
-        text_format("%s%s", cell->workload ? cell->workload : "?", view_implementation_words(cell)),
-        out);
+    set_field(row, WORKLOAD,
+              text_format("%s%s", cell->workload ? cell->workload : "?", cell->variant), out);
     set_field(row, PRECISION, strdup(cell->precision ? cell->precision : "?"), out);
     set_field(row, BATCH,
               cell->batch.known ? text_format("%lld", (long long)cell->batch.value) : strdup("?"),
@@ -313,6 +311,8 @@ static void append_campaign(const struct terminal *terminal, const struct view *
     }
     text_append_format(&line, " · assay %s", campaign->tool_version ? campaign->tool_version : "?");
     terminal_wrap(terminal, TONE_PLAIN, "", line.data);
+    if (campaign->archived)
+        terminal_wrap(terminal, TONE_CARE, "  archived: ", campaign->archived);
     text_finish(&line);
 }
 
@@ -405,8 +405,11 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
             continue;
         append_group(&terminal, &view->cells[i], i == 0);
         for (size_t k = i; k < view->cell_count; ++k) {
-            if (done[k] || !same_group(&view->cells[i], &view->cells[k]))
+            if (done[k] || !same_group(&view->cells[i], &view->cells[k])) {
+                if (view->sorted)
+                    break;
                 continue;
+            }
             done[k] = true;
             append_row(&terminal, &rows[k], widths, &view->cells[k]);
         }

@@ -1,8 +1,3 @@
-#include <pwd.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
@@ -10,25 +5,16 @@
 #include "harness/core/text.h"
 #include "results/ledger.h"
 
-enum { KEY_REASON = 'r', KEY_BY = 'b' };
-
-/* The user's name, for the record. */
-static const char *default_author(void)
-{
-    const struct passwd *user = getpwuid(getuid());
-
-    return user && user->pw_name && *user->pw_name ? user->pw_name : "unknown";
-}
+enum { KEY_REASON = 0x100, KEY_BY };
 
 static int amend(const struct command_line *line, struct store *store, void *context)
 {
-    const char *author = command_value(line, KEY_BY);
     struct error err = ERROR_INIT;
     int64_t cell;
 
     (void)context;
     if (store_find_cell(store, line->arguments[0], &cell, &err) != STATUS_OK ||
-        ledger_add_amendment(store, cell, author ? author : default_author(),
+        ledger_add_amendment(store, cell, command_author(line, KEY_BY),
                              command_value(line, KEY_REASON), &err) != STATUS_OK)
         return command_fail_store(&err);
     if (command_has(line, KEY_JSON)) {
@@ -71,6 +57,6 @@ const struct command command_amend = {
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "result",
+    .completes = "RESULT",
     .run = run,
 };

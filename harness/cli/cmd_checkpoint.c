@@ -8,7 +8,7 @@
 #include "harness/core/log.h"
 #include "results/ledger.h"
 
-enum { KEY_SIGN = 'k', KEY_WITNESS = 'w', KEY_TOKEN = 0x100, KEY_NUMBER = 'n', KEY_UNSIGNED };
+enum { KEY_SIGN = 0x100, KEY_WITNESS, KEY_TOKEN, KEY_NUMBER, KEY_UNSIGNED };
 
 #define TOKEN_MAX (1 << 20)
 

@@ -9,7 +9,7 @@
 #include "harness/core/log.h"
 #include "results/key.h"
 
-enum { KEY_FILE = 'f' };
+enum { KEY_FILE = 0x100 };
 
 static int no_home(void)
 {

@@ -12,7 +12,7 @@
 #include "harness/runner/campaign.h"
 #include "protocols/comparability.h"
 
-enum { KEY_MARGIN = 0x100, KEY_DEVICE = 'd', KEY_EXPLAIN = 'e' };
+enum { KEY_MARGIN = 0x100 };
 
 /* The machine, the record or every trial is in the way: there is nothing to compare. */
 static int tell_why_not(const struct command_line *line, const char *original, const char *again,
@@ -255,6 +255,6 @@ const struct command command_reproduce = {
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "result",
+    .completes = "RESULT",
     .run = run,
 };

@@ -16,8 +16,6 @@
 #include "harness/runner/plan.h"
 
 enum {
-    KEY_DEVICE = 'd',
-    KEY_PROTOCOL = 'p',
     KEY_PRECISION = 0x100,
     KEY_BATCH,
     KEY_IMPLEMENTATION,
@@ -361,18 +359,20 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"device", KEY_DEVICE, "DEVICE", 0,
+    {"device", KEY_DEVICE, "DEVICE", OPTION_REPEATS,
      "opencl:0, opencl, or the start of a UUID; may be given several times (default: every usable "
      "device)",
      0},
-    {"protocol", KEY_PROTOCOL, "NAME|FILE", 0, "how to measure (default: quick)", 0},
-    {"precision", KEY_PRECISION, "LIST", 0, "only these of the declared precisions: fp32,bf16", 0},
-    {"batch", KEY_BATCH, "LIST", 0, "only these of the declared batch sizes: 1,8", 0},
-    {"implementation", KEY_IMPLEMENTATION, "LIST", 0,
+    {"protocol", KEY_PROTOCOL, "PROTOCOL|FILE", 0, "how to measure (default: quick)", 0},
+    {"precision", KEY_PRECISION, "PRECISION,...", 0,
+     "only these of the declared precisions: fp32,bf16", 0},
+    {"batch", KEY_BATCH, "N,...", 0, "only these of the declared batch sizes: 1,8", 0},
+    {"implementation", KEY_IMPLEMENTATION, "portable|vendor|portable,vendor", 0,
      "whose GEMMs: portable (our own kernels, the default), vendor, or both", 0},
     {"emulate", KEY_EMULATE, NULL, 0,
      "run precisions that are only emulated, too; results are labelled so", 0},
-    {"resume", KEY_RESUME, "ID", 0, "go on with an interrupted campaign (`last`: the newest)", 0},
+    {"resume", KEY_RESUME, "CAMPAIGN", 0, "go on with an interrupted campaign (`last`: the newest)",
+     0},
     {"dry-run", KEY_DRY_RUN, NULL, 0,
      "show cells, order and how long it will take; run and store nothing", 0},
     {"order-seed", KEY_ORDER_SEED, "N", 0, "seed of the trials' order (default: drawn at random)",
@@ -404,6 +404,6 @@ const struct command command_run = {
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_max = LIST_MAX,
-    .completes = "workload",
+    .completes = "WORKLOAD|SUITE|FILE",
     .run = run,
 };

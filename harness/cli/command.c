@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ static const struct argp_option store_options[] = {
 static const struct argp_option json_options[] = {
     {"json", KEY_JSON, NULL, 0, "write JSON to standard output", 91}, {0}};
 static const struct argp_option stack_options[] = {
-    {"lib", KEY_LIB, "NAME=PATH", 0, "open this file as the vendor library NAME (opencl, ...)", 92},
+    {"lib", KEY_LIB, "NAME=PATH", OPTION_REPEATS,
+     "open this file as the vendor library NAME (opencl, ...)", 92},
     {0}};
 static const struct argp_option quiet_options[] = {{"quiet", KEY_QUIET, NULL, 0, "no progress", 93},
                                                    {0}};
@@ -103,7 +105,7 @@ static error_t parse_key(int key, char *value, struct argp_state *state)
             state->child_inputs[i] = line;
         return 0;
     case ARGP_KEY_ARG:
-        if (state->arg_num >= command->arguments_max) {
+        if (state->arg_num >= command->arguments_max + command->takes_bundle) {
             argp_error(state, "too many arguments at \"%s\"", value);
             return EINVAL; /* with ARGP_NO_EXIT */
         }
@@ -364,6 +366,16 @@ int command_interrupted(const char *format, ...)
     log_info("%s", text.data);
     text_finish(&text);
     return ASSAY_EXIT_INTERRUPTED;
+}
+
+const char *command_author(const struct command_line *line, int key)
+{
+    const char *author = command_value(line, key);
+    const struct passwd *user = author ? NULL : getpwuid(getuid());
+
+    if (author)
+        return author;
+    return user && user->pw_name && *user->pw_name ? user->pw_name : "unknown";
 }
 
 int command_fail_store(const struct error *err)

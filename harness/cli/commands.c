@@ -24,6 +24,8 @@ static const struct command *const commands[] = {
     &command_import,
     &command_checkpoint,
     &command_amend,
+    &command_archive,
+    &command_delete,
     &command_key,
     &command_schema,
     &command_worker,

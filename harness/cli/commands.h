@@ -23,6 +23,8 @@ extern const struct command command_verify;
 extern const struct command command_bundle;
 extern const struct command command_checkpoint;
 extern const struct command command_amend;
+extern const struct command command_archive;
+extern const struct command command_delete; /* hidden: says why there is none */
 extern const struct command command_key;
 extern const struct command command_schema;
 extern const struct command command_export;

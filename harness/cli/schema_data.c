@@ -193,6 +193,7 @@ static const struct member row_members[] = {
     OR_NULL("batch", shape_integer),
     OR_NULL("scenario", shape_string),
     OR_NULL("implementation", shape_string),
+    OR_NULL_SAYS("arm", shape_string, "a or b of an A/B"),
     OR_NULL("support", shape_string),
     OR_NULL("library", shape_string),
     OR_NULL("library_version", shape_string),

@@ -15,6 +15,9 @@ static json_t *series_schema(void)
 
     json_object_set_new(json_object_get(schema, "properties"), "series",
                         json_pack("{s:s}", "type", "string"));
+    json_object_set_new(json_object_get(schema, "properties"), "trial_names",
+                        json_pack("{s:s, s:{s:s}, s:s}", "type", "array", "items", "type", "string",
+                                  "description", "as the file has them, in the order of trials"));
     json_array_append_new(json_object_get(schema, "required"), json_string("series"));
     return schema;
 }
@@ -202,6 +205,8 @@ static const struct member record_members[] = {
     OR_NULL("device_spec", shape_string),
     OR_NULL("device_index", shape_integer),
     OR_NULL("trials_planned", shape_integer),
+    OR_NULL_SAYS("arm", shape_string, "a or b of an A/B"),
+    OR_NULL_SAYS("arm_settings", shape_any, "what the arm was given"),
     OR_NULL_SAYS("workload", shape_object, "its declaration"),
     OR_NULL_SAYS("protocol", shape_object, "its declaration"),
     MEMBER("campaign", campaign),
@@ -238,6 +243,9 @@ static const struct member pair_series_members[] = {
     COMPARISON_MEMBERS,
     MEMBER("series", shape_string),
     MEMBER_SAYS("p_difference_adjusted", shape_number, "for all series of the file"),
+    OPTIONAL("baseline", shape_string),
+    OPTIONAL("basis", shape_string),
+    OPTIONAL("note", shape_string),
     {0}};
 static const struct shape pair_series = SHAPE_OBJECT_OF(pair_series_members);
 static const struct shape estimate_series = SHAPE_GENERATED_AS("series", series_schema);

@@ -43,6 +43,7 @@ class Json(CliTest):
     def calls(self):
         """Of every command with --json, calls that succeed; statuses beside 0 are verdicts."""
         fast, evidence = self.fast(), os.path.join(self.folder, "evidence.yaml")
+        two = self.write("two.csv", SAMPLES + "".join(f"other{line}\n" for line in SAMPLES.splitlines()[1:]))
         samples, pairs = self.write("samples.csv", SAMPLES), self.write("pairs.csv", PAIRS)
         bundle = os.path.join(self.folder, "bundle.assay")
         ab = ("synthetic", "--a", "device=null:0", "--b", "device=null:0", "--pairs", "5", "--protocol",
@@ -63,9 +64,9 @@ class Json(CliTest):
             "ab": [list(ab)],
             "gate": [[self.first, self.second], [self.first, self.second, "--no-record"]],
             "reproduce": [[self.first]],
-            "analyze": [[samples], [pairs, "--paired"]],
+            "analyze": [[samples], [pairs, "--paired"], [two, "--baseline", SAMPLES.splitlines()[1].split(",")[0]]],
             "power": [["--sd", "0.01"], [self.first]],
-            "calibrate": [["synthetic", "-n", "1", "--device", "null:0", "--pairs", "5", "--protocol", evidence]],
+            "calibrate": [["synthetic", "--comparisons", "1", "--device", "null:0", "--pairs", "5", "--protocol", evidence]],
             "verify": [[], [bundle], ["--no-estimates"]],
             "bundle": [["last", "-o", bundle], ["last", "-o", bundle, "--unsigned", "--withhold", "host.name"]],
             "import": [[bundle, "--db", other], [bundle, bundle, "--db", other]],
@@ -113,7 +114,7 @@ class Json(CliTest):
         "show": (["ffffffff/1"], "not_found"), "compare": (["ffffffff/1", "ffffffff/2"], "not_found"),
         "ab": (["synthetic", "--a", "nonsense"], "invalid"), "gate": (["ffffffff"], "not_found"),
         "reproduce": (["ffffffff/1"], "not_found"), "analyze": (["no-file.csv"], "not_found"),
-        "power": (["--sd", "2"], "invalid"), "calibrate": (["-n", "0"], "invalid"),
+        "power": (["--sd", "2"], "invalid"), "calibrate": (["--comparisons", "0"], "invalid"),
         "verify": (["no-file.db"], "not_found"), "bundle": (["ffffffff", "-o", "x"], "not_found"),
         "import": (["no-file"], "not_found"), "checkpoint": (["--number", "x"], "invalid"),
         "amend": (["ffffffff/1", "--reason", "why"], "not_found"), "key": (["lose"], "invalid"),

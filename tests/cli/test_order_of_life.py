@@ -101,26 +101,6 @@ class Words(CliTest):
             if told is not None:
                 os.remove(path)
 
-    def completions(self, *words):
-        """What bash offers for the last of these words."""
-        script = self.write("complete.bash", self.assay("--completion").out)
-        done = subprocess.run(
-            ["bash", "-c", 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _assay;'
-             ' printf "%s\\n" "${COMPREPLY[@]}"', "bash", script, "assay", *words],
-            check=True, capture_output=True, text=True)
-        return done.stdout.split()
-
-    def test_first_words_complete(self):
-        self.assertEqual(self.completions("key", ""), ["new", "show", "list"])
-        self.assertEqual(self.completions("key", "s"), ["show"])
-        self.assertEqual(self.run_synthetic().status, 0)
-        formats = self.completions("export", "")
-        self.assertIn("cyclonedx", formats)
-        told = self.assay("export", "zzzzzzzzzz", "--db", self.db).err
-        self.assertEqual(formats, told.split("there are ")[1].strip().split(", "))
-        self.assertEqual(self.completions("export", "--sign", "csv"), ["csv", "csv-samples"])
-        self.assertNotIn("csv", self.completions("export", "json", ""))
-
     def test_list_and_describe(self):
         rows = self.assay("list", "--json").json()
         names = {row["name"]: row["type"] for row in rows}
