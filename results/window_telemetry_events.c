@@ -41,7 +41,7 @@ static enum status growth(const struct events *events, const char *name, double 
         return status;
     if (channel.series.count > 0 && !energy_of_counter(&channel.series, 0, events->view->begin_ns,
                                                        events->view->end_ns, ret, &reason))
-        *ret = strstr(reason, "stood still") ? 0 : -1;
+        *ret = strstr(reason, "did not advance") ? 0 : -1;
     window_telemetry_channel_finish(&channel);
     return STATUS_OK;
 }
