@@ -37,6 +37,7 @@ struct campaign {
     bool resumed;
     int64_t silence_ns;   /* watchdog, from the protocol */
     int64_t cooldown_ns;  /* pause between trials, from the protocol */
+    enum protocol_verification verification; /* from the protocol */
     enum protocol_refusal doctor_refuses; /* from the protocol, */
     int64_t doctor_jitter_ns;             /* as this is */
     int64_t telemetry_ns; /* sampled so often beside a trial, from the protocol; 0: not at all */

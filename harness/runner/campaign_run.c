@@ -92,6 +92,23 @@ static void tell_expected(const struct expected *expected)
     text_finish(&line);
 }
 
+/* Hands what a verified trial of the cell wrote to its next ones, where the protocol says so. */
+static enum status take_verified(const struct campaign *campaign, struct campaign_cell *cell,
+                                 struct error *err)
+{
+    json_t *verified = NULL;
+    enum status status;
+
+    if (campaign->verification == PROTOCOL_VERIFY_EACH_TRIAL ||
+        json_object_get(cell->message, "verified"))
+        return STATUS_OK;
+    status = store_cell_verified(campaign->store, cell->row, &verified, err);
+    if (status == STATUS_OK && verified)
+        json_object_set(cell->message, "verified", verified);
+    json_decref(verified);
+    return status;
+}
+
 static enum status run_pending(struct campaign *campaign, const struct campaign_options *options,
                                const struct pending *pending, struct trial_request *request,
                                struct campaign_summary *summary, struct error *err)
@@ -123,6 +140,8 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         progress_set(request->progress, cell->label);
         status = campaign_choose(campaign, cell, options->wake_fd, err);
         summary->interrupted = asked_to_stop(options->wake_fd, 0);
+        if (status == STATUS_OK && !summary->interrupted)
+            status = take_verified(campaign, cell, err);
         if (status != STATUS_OK || summary->interrupted)
             break;
         request->sequence = trials[i].sequence;

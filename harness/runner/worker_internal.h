@@ -16,6 +16,8 @@ struct worker {
     char *device_spec;
     bool tune;                                /* choose and tell, no trial */
     json_t *choices;                          /* given; NULL: the worker chooses */
+    json_t *expected;                         /* of a verified trial's outputs; NULL: none */
+    json_t *verified;                         /* the same of this one, phase: text; NULL: none */
     struct device *device;
     struct workload_instance *instance;
     struct sampler sampler;

@@ -204,6 +204,28 @@ class Words(CliTest):
 
 
 class Run(CliTest):
+    def test_other_bits_are_compared_with_the_reference(self):
+        """A later trial whose outputs differ from the first's, and one that follows a failed first trial."""
+        protocol = self.write("three.yaml", self.FAST.replace("trials: 2", "trials: 3"))
+        once = self.write("once", "")
+        run = ("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db", self.db)
+        full, same = "max_absolute", "same_bits"
+        # A first trial's first check downloads twice: 1 for its bits, 2 against the reference.
+        for fault, statuses, metrics in (
+                ("download_corrupt@1", ["ok", "ok", "ok"], [full, full, full]),
+                ("download_corrupt@2", ["check_failed", "ok", "ok"], [full, full, same])):
+            with open(once, "w", encoding="utf-8"):
+                pass
+            self.new_db()
+            call = self.assay(*run[:-1], self.db, ASSAY_NULL=f"once={once},fault={fault}")
+            self.assertEqual(call.status, int("check_failed" in statuses), call.err)
+            (row,) = self.assay("results", "--json", "--db", self.db).json()
+            trials = self.assay("show", row["id"], "--db", self.db, "--json").json()["trials"]
+            self.assertEqual([trial["status"] for trial in trials], statuses, fault)
+            self.assertEqual([next(check["metric"] for check in trial["checks"]
+                                   if check["phase"] == "verify_before") for trial in trials],
+                             metrics, fault)
+
     def test_whole_journey(self):
         call = self.run_synthetic("--json")
         self.assertEqual(call.status, 0, call.err)
@@ -235,6 +257,13 @@ class Run(CliTest):
             self.assertTrue(any("libc.so" in c["path"] and c["sha256"] and c["build_id"]
                                 for c in trial["components"]))
             self.assertTrue(all(check["passed"] for check in trial["checks"]))
+
+        # Only the first trial was compared with the reference; the other one wrote the same bits.
+        metrics = [{check["metric"] for check in trial["checks"]} for trial in record["trials"]]
+        self.assertEqual(metrics, [{"max_absolute"}, {"same_bits"}])
+        self.assertEqual(set(record["trials"][0]["facts"]["verified"]),
+                         {"verify_before", "verify_after"})
+        self.assertNotIn("verified", record["trials"][1]["facts"])
 
         series = self.assay("show", row["id"], "--db", self.db, "--series").out.splitlines()
         self.assertEqual(series[0], "series,trial,sample_ns")
