@@ -25,9 +25,9 @@
  * with fields.yaml or what a record gives as fields. 2: origin, and more of the host. 3: medians. 4:
  * ESTIMATE_VERSION 2. 5: what an arm's root, device or library brings with it. 6: pairs without any
  * spread. 7: attention. 8: a reproduction's sittings. 9: ESTIMATE_VERSION 3; worse and not reproduced
- * only beyond the margin; the pairs needed where there are many.
+ * only beyond the margin; the pairs needed where there are many. 10: exploratory.
  */
-#define COMPARISON_VERSION 9
+#define COMPARISON_VERSION 10
 
 enum field_class { FIELD_IDENTITY, FIELD_SUBJECT, FIELD_CONTROLLED, FIELD_NUISANCE };
 const char *field_class_name(enum field_class field_class);
@@ -47,8 +47,16 @@ const struct field_rule *field_rules(size_t *ret_count, struct error *err);
 /* The rule of a field, or NULL when none matches (a test sees to it that none is left out). */
 const struct field_rule *field_rule_find(const char *field);
 
-enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE };
+/*
+ * EXPLORATORY: two first looks (protocols with `evidence: false`) of one device of one machine that
+ * would compare otherwise. Their numbers may be looked at; they are no evidence, and nothing is
+ * attributed.
+ */
+enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE, EXPLORATORY };
 const char *comparability_verdict_name(enum comparability_verdict verdict);
+
+/* Whether a judgement says comparable, if only but for some conditions: then decisions may rest on it. */
+bool comparability_is_evidence(const json_t *judgement);
 
 /*
  * Judges two results by their fields. `a` and `b`: objects, name -> value (any JSON; null: unknown).

@@ -32,7 +32,7 @@ struct protocol {
     char name[PROTOCOL_NAME_MAX];
     int64_t version;
     char *description; /* heap */
-    bool evidence;     /* false: results are a first look and never compare with others */
+    bool evidence;     /* false: results are a first look, and compare as exploratory at most */
 
     int64_t trials;            /* processes per cell */
     uint64_t seed;             /* of input data; the order's seed is drawn per campaign */

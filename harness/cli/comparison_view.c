@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/cli/output.h"
+#include "protocols/comparability.h"
 #include "reports/number.h"
 
 /* More runs than these are named by families; --json has each. */
@@ -99,7 +100,7 @@ static void append_list(struct text *out, const char *title, const json_t *list)
     }
 }
 
-static void append_exceptions(struct text *out, const json_t *list)
+static void append_exceptions(struct text *out, const char *title, const json_t *list)
 {
     struct text names;
     size_t i;
@@ -108,9 +109,17 @@ static void append_exceptions(struct text *out, const json_t *list)
     text_init(&names);
     json_array_foreach(list, i, entry)
         text_append_format(&names, "%s%s", i ? ", " : "", json_string_value(entry));
-    text_append(out, "Comparable, except that these differ or are not known:\n  ");
+    text_append_format(out, "%s\n  ", title);
     output_wrapped(out, text_ok(&names) ? names.data : "", 2, output_columns());
     text_finish(&names);
+}
+
+static void append_exploratory(struct text *out, const json_t *except)
+{
+    text_append(out, "Exploratory: two first looks of the same machine; no evidence, and no gate "
+                     "passes on it\n");
+    if (json_array_size(except) > 0)
+        append_exceptions(out, "These differ or are not known:", except);
 }
 
 static void append_numbers(struct text *out, const struct comparison *numbers)
@@ -374,8 +383,11 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
         append_list(out, "Not comparable:", json_object_get(view->judgement, "reasons"));
     else if (!strcmp(verdict, "comparable"))
         text_append(out, "Comparable\n");
+    else if (!strcmp(verdict, "exploratory"))
+        append_exploratory(out, json_object_get(view->judgement, "except"));
     else
-        append_exceptions(out, json_object_get(view->judgement, "except"));
+        append_exceptions(out, "Comparable, except that these differ or are not known:",
+                          json_object_get(view->judgement, "except"));
     if (view->numbers) {
         append_numbers(out, view->numbers);
         append_no_figure(out, view);
@@ -384,7 +396,9 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
     if (view->note)
         append_told(out, "", view->note);
     if (strcmp(verdict, "not_comparable")) {
-        append_attribution(out, view->judgement, view->numbers && view->numbers->differs);
+        append_attribution(out, view->judgement,
+                           view->numbers && view->numbers->differs &&
+                               comparability_is_evidence(view->judgement));
         append_separating_runs(out, view->judgement);
     }
     if (explain)
