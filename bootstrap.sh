@@ -34,8 +34,8 @@ run_packages=(gcc libc6-dev cmake ninja-build pkgconf libsqlite3-dev libcsv-dev 
 # shellcheck disable=SC2034  # by reference in install_by_apt
 test_packages=("${run_packages[@]}" libcmocka-dev sqlite3 python3
     python3-cryptography git shellcheck)
-# Not in every release. oneDNN, whose package is named after its version, computes the vendor arm's
-# products on the CPU, CLBlast those of OpenCL devices; the tests that want one of the others say
+# Not in every release. oneDNN, whose package is named after its version, computes the vendor implementation's
+# GEMMs on the CPU, CLBlast those of OpenCL devices; the tests that want one of the others say
 # "skipped" without it.
 # shellcheck disable=SC2034  # by reference in install_by_apt
 optional_run_packages=(libdnnl2 libdnnl3 libdnnl3.6 libclblast1)

@@ -114,7 +114,7 @@ void device_attention_destroy(struct attention *attention)
 /* An operand by its name, with what it takes of its buffer. */
 struct extent {
     const char *name;
-    const struct product_operand *operand;
+    const struct gemm_operand *operand;
     uint64_t elements;
     enum dtype type;
 };
@@ -123,7 +123,7 @@ static enum status check_operands(const struct attention *attention, const struc
                                   size_t count, struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct product_operand *operand = extents[i].operand;
+        const struct gemm_operand *operand = extents[i].operand;
         const unsigned __int128 size = dtype_bits(extents[i].type) / 8;
 
         if (operand->buffer == NULL || operand->buffer->device != attention->device)
@@ -197,7 +197,7 @@ enum status device_attention_select(struct attention *attention, bool backward, 
                                     struct error *err)
 {
     const struct device *device = attention->device;
-    const struct product_info *pass;
+    const struct gemm_info *pass;
     struct attention_info info = {0};
     enum status status = device_attention_describe(attention, &info, err);
 

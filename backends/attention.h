@@ -9,8 +9,8 @@
  * writes the statistics instead: for each row log(sum(exp(S))), f32, (batch, heads, length) without
  * gaps. Backward, from dO, O and the statistics, it gives
  *   dV = P^T dO, dS = P (dO V^T - rowsum(dO O)), dQ = scale dS K, dK = scale dS^T Q.
- * Q, K, V, O and their gradients are bf16 or fp16; sums, the softmax and the statistics are f32, and
- * P and dS are rounded to the type of the operands before they go into a product.
+ * Q, K, V, O and their gradients are bf16 or fp16; sums, the softmax and the statistics are f32,
+ * and P and dS are rounded to the type of the operands before they go into a GEMM.
  */
 #ifndef ASSAY_BACKENDS_ATTENTION_H
 #define ASSAY_BACKENDS_ATTENTION_H
@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backends/product.h"
+#include "backends/gemm.h"
 
 /* Element (b, h, t, i) is at offset + b * batch + h * head + t * row + i, in elements. */
 struct attention_strides {
@@ -37,15 +37,15 @@ struct attention_shape {
 
 /* Arrays of one run. Those of a gradient, and `statistics`, count only when training. */
 struct attention_operands {
-    struct product_operand q, k, v, o;
-    struct product_operand statistics; /* f32 */
-    struct product_operand d_q, d_k, d_v, d_o;
+    struct gemm_operand q, k, v, o;
+    struct gemm_operand statistics; /* f32 */
+    struct gemm_operand d_q, d_k, d_v, d_o;
 };
 
 /* What will run, for provenance; each pass has its own list of algorithms. */
 struct attention_info {
-    struct product_info forward;
-    struct product_info backward; /* empty without training */
+    struct gemm_info forward;
+    struct gemm_info backward; /* empty without training */
 };
 
 /* Implementations embed this as their first member; the wrapper fills it when create has succeeded.
@@ -76,7 +76,7 @@ enum status device_attention_backward(struct attention *attention,
 enum status device_attention_describe(const struct attention *attention, struct attention_info *ret,
                                       struct error *err);
 /*
- * Lets the pass take algorithm `index`, below its product_info.algorithms, as device_product_select
+ * Lets the pass take algorithm `index`, below its gemm_info.algorithms, as device_gemm_select
  * does. What the algorithm takes is prepared by the next run, which may fail for that.
  */
 enum status device_attention_select(struct attention *attention, bool backward, uint32_t index,
@@ -84,7 +84,7 @@ enum status device_attention_select(struct attention *attention, bool backward, 
 /*
  * Asks the library for a causal attention of 8 heads of 64, 512 long, heads inside rows of a
  * common projection as transformers have them; backward too, and forward alone where that is
- * refused (then `backward` has the reason). Fills `ret` as device_product_support does.
+ * refused (then `backward` has the reason). Fills `ret` as device_gemm_support does.
  */
 void device_attention_support(struct device *device, enum precision precision,
                               struct attention_info *ret);

@@ -22,7 +22,7 @@
 
 #include "backends/attention.h"
 #include "backends/convolution.h"
-#include "backends/product.h"
+#include "backends/gemm.h"
 #include "harness/core/digest.h"
 #include "harness/core/precision.h"
 #include "harness/core/reading.h"
@@ -213,29 +213,29 @@ struct device_ops {
     enum status (*synchronize)(struct device *device, struct error *err);
 
     /*
-     * Optional, all four or none: the vendor library's matrix product, prepared once and enqueued
-     * many times. NULL: there is none, only the portable arm runs. create gives UNSUPPORTED, with
-     * the library's answer, for what it does not do; it may take long (a search of algorithms).
-     * Workspace belongs to the product.
+     * Optional, all four or none: the vendor library's GEMM, prepared once and enqueued
+     * many times. NULL: there is none, only the portable implementation runs. create gives
+     * UNSUPPORTED, with the library's answer, for what it does not do; it may take long (a search
+     * of algorithms). Workspace belongs to the GEMM.
      */
-    enum status (*product_create)(struct device *device, const struct product_shape *shape,
-                                  struct product **ret, struct error *err);
-    void (*product_destroy)(struct device *device, struct product *product);
-    enum status (*product_run)(struct device *device, struct product *product,
-                               const struct product_operands *operands, struct error *err);
-    enum status (*product_describe)(struct device *device, const struct product *product,
-                                    struct product_info *ret, struct error *err);
+    enum status (*gemm_create)(struct device *device, const struct gemm_shape *shape,
+                               struct gemm **ret, struct error *err);
+    void (*gemm_destroy)(struct device *device, struct gemm *gemm);
+    enum status (*gemm_run)(struct device *device, struct gemm *gemm,
+                            const struct gemm_operands *operands, struct error *err);
+    enum status (*gemm_describe)(struct device *device, const struct gemm *gemm,
+                                 struct gemm_info *ret, struct error *err);
 
     /*
-     * Optional: runs of the product take algorithm `index` of the library's list from now on; the
+     * Optional: runs of the GEMM take algorithm `index` of the library's list from now on; the
      * first, which create takes, is the one that it expects to be fastest. Waits for what was
      * enqueued, and provides the workspace. NULL: the library chooses by itself.
      */
-    enum status (*product_select)(struct device *device, struct product *product, uint32_t index,
-                                  struct error *err);
+    enum status (*gemm_select)(struct device *device, struct gemm *gemm, uint32_t index,
+                               struct error *err);
 
     /*
-     * Optional, all five or none: the vendor library's convolution, as for products. set_weights is
+     * Optional, all five or none: the vendor library's convolution, as for GEMMs. set_weights is
      * called before the first run and does what the library needs with them once (a reordering), so
      * that no run has it; it returns when that is done. The buffer stays as it is until
      * the next set_weights or destroy.
@@ -244,21 +244,20 @@ struct device_ops {
                                       struct convolution **ret, struct error *err);
     void (*convolution_destroy)(struct device *device, struct convolution *convolution);
     enum status (*convolution_set_weights)(struct device *device, struct convolution *convolution,
-                                           const struct product_operand *weights,
-                                           struct error *err);
+                                           const struct gemm_operand *weights, struct error *err);
     enum status (*convolution_run)(struct device *device, struct convolution *convolution,
-                                   const struct product_operand *input,
-                                   const struct product_operand *output, struct error *err);
+                                   const struct gemm_operand *input,
+                                   const struct gemm_operand *output, struct error *err);
     enum status (*convolution_describe)(struct device *device,
                                         const struct convolution *convolution,
                                         struct convolution_info *ret, struct error *err);
 
-    /* Optional: as product_select, for a convolution. NULL: the library chooses by itself. */
+    /* Optional: as gemm_select, for a convolution. NULL: the library chooses by itself. */
     enum status (*convolution_select)(struct device *device, struct convolution *convolution,
                                       uint32_t index, struct error *err);
 
     /*
-     * Optional, all five or none: the vendor library's attention (attention.h), as for products.
+     * Optional, all five or none: the vendor library's attention (attention.h), as for GEMMs.
      * backward is called only for a shape with `training`. Workspace belongs to the attention.
      */
     enum status (*attention_create)(struct device *device, const struct attention_shape *shape,

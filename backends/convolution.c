@@ -138,7 +138,7 @@ void device_convolution_destroy(struct convolution *convolution)
 }
 
 static enum status check_operand(const struct convolution *convolution, const char *name,
-                                 const struct product_operand *operand, enum dtype type,
+                                 const struct gemm_operand *operand, enum dtype type,
                                  unsigned __int128 count, struct error *err)
 {
     if (operand->buffer == NULL || operand->buffer->device != convolution->device)
@@ -153,7 +153,7 @@ static enum status check_operand(const struct convolution *convolution, const ch
 }
 
 enum status device_convolution_set_weights(struct convolution *convolution,
-                                           const struct product_operand *weights, struct error *err)
+                                           const struct gemm_operand *weights, struct error *err)
 {
     enum status status = check_operand(convolution, "the weights", weights, convolution->shape.type,
                                        weights_elements(&convolution->shape), err);
@@ -167,8 +167,8 @@ enum status device_convolution_set_weights(struct convolution *convolution,
 }
 
 enum status device_convolution_run(struct convolution *convolution,
-                                   const struct product_operand *input,
-                                   const struct product_operand *output, struct error *err)
+                                   const struct gemm_operand *input,
+                                   const struct gemm_operand *output, struct error *err)
 {
     const struct convolution_shape *shape = &convolution->shape;
     enum status status =

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backends/product.h"
+#include "backends/gemm.h"
 
 /*
  * A forward 2-D convolution of a batch of images, as networks have it:
@@ -16,7 +16,7 @@
  *     * input[b, y stride_y + r dilation_y - pad_y, x stride_x + s dilation_x - pad_x, g C + c]
  * where C = channels / groups, g = f / (filters / groups), and input beyond its edge is 0.
  * Channels lie last, without gaps, and weights as (filter, row, column, channel). `precision` is
- * what is computed in, as in struct product_shape, and sums are kept as there. What is asked for is
+ * what is computed in, as in struct gemm_shape, and sums are kept as there. What is asked for is
  * this sum: a library's FFT or Winograd forms, whose errors have other bounds, are not used.
  */
 struct convolution_shape {
@@ -35,9 +35,9 @@ uint64_t convolution_out_width(const struct convolution_shape *shape);
 
 /* What will run, for provenance. */
 struct convolution_info {
-    struct product_info library;
-    char weights[PRODUCT_WORD_MAX]; /* how the library reads them: "as given", or what was done */
-    uint64_t weights_bytes;         /* of its own copy; 0: it reads the caller's */
+    struct gemm_info library;
+    char weights[GEMM_WORD_MAX]; /* how the library reads them: "as given", or what was done */
+    uint64_t weights_bytes;      /* of its own copy; 0: it reads the caller's */
 };
 
 /* Implementations embed this as their first member; the wrapper fills it when create has succeeded.
@@ -59,23 +59,22 @@ enum status device_convolution_create(struct device *device, const struct convol
 void device_convolution_destroy(struct convolution *convolution); /* takes NULL */
 /* Before the first run. Waits. INVALID and INTERNAL as for run. */
 enum status device_convolution_set_weights(struct convolution *convolution,
-                                           const struct product_operand *weights,
-                                           struct error *err);
+                                           const struct gemm_operand *weights, struct error *err);
 /*
  * Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device, or no
  * weights were set.
  */
 enum status device_convolution_run(struct convolution *convolution,
-                                   const struct product_operand *input,
-                                   const struct product_operand *output, struct error *err);
+                                   const struct gemm_operand *input,
+                                   const struct gemm_operand *output, struct error *err);
 enum status device_convolution_describe(const struct convolution *convolution,
                                         struct convolution_info *ret, struct error *err);
-/* Lets the convolution take algorithm `index` of library.algorithms, as device_product_select. */
+/* Lets the convolution take algorithm `index` of library.algorithms, as device_gemm_select. */
 enum status device_convolution_select(struct convolution *convolution, uint32_t index,
                                       struct error *err);
 /*
  * Asks the library for a small convolution in the precision (8 x 8 x 64, 64 filters of 3 x 3), the
- * output as it is summed, then in the operands' type. Fills `ret` as device_product_support does.
+ * output as it is summed, then in the operands' type. Fills `ret` as device_gemm_support does.
  */
 void device_convolution_support(struct device *device, enum precision precision,
                                 struct convolution_info *ret);

@@ -76,9 +76,8 @@ static enum status check_groups(const struct device_ops *ops, struct error *err)
         {"event",
          HAS(event_create) + HAS(event_destroy) + HAS(event_record) + HAS(event_elapsed_ns), 4,
          false},
-        {"product",
-         HAS(product_create) + HAS(product_destroy) + HAS(product_run) + HAS(product_describe), 4,
-         HAS(product_select)},
+        {"gemm", HAS(gemm_create) + HAS(gemm_destroy) + HAS(gemm_run) + HAS(gemm_describe), 4,
+         HAS(gemm_select)},
         {"convolution",
          HAS(convolution_create) + HAS(convolution_destroy) + HAS(convolution_set_weights) +
              HAS(convolution_run) + HAS(convolution_describe),

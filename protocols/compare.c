@@ -150,7 +150,7 @@ static uint64_t needed_alike(double mean, bool paired, const struct compare_opti
  * then the one seen lies between none and the margin, and is to be told from the further of the
  * two.
  */
-static uint64_t needed_to_settle(double mean, double sd, size_t count,
+static uint64_t needed_to_decide(double mean, double sd, size_t count,
                                  const struct compare_options *o)
 {
     const double limit = log1p(o->margin), seen = fabs(mean);
@@ -193,7 +193,7 @@ enum status paired_analyze(const double *a, const double *b, size_t count,
         decide(mean, count > 1 ? r.sd / sqrt(n) : NAN, options, &r);
     if (r.verdict == COMPARE_INCONCLUSIVE)
         r.needed_pairs = r.no_spread ? needed_alike(mean, true, options)
-                                     : needed_to_settle(mean, r.sd, count, options);
+                                     : needed_to_decide(mean, r.sd, count, options);
     *ret = r;
     return STATUS_OK;
 }
@@ -244,7 +244,7 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
     if (r.verdict == COMPARE_INCONCLUSIVE)
         r.needed_pairs = r.no_spread
                              ? needed_alike(mean_b - mean_a, false, options)
-                             : needed_to_settle(mean_b - mean_a, r.sd,
+                             : needed_to_decide(mean_b - mean_a, r.sd,
                                                 count_a < count_b ? count_a : count_b, options);
     *ret = r;
     return STATUS_OK;
@@ -273,7 +273,7 @@ void comparison_widen(struct comparison *c, double sd_log, double df)
     c->p_equivalence =
         fmax(c->p_equivalence, student_cdf((fabs(mean) - log1p(c->margin)) / error, df));
     c->differs = fabs(mean) > half;
-    c->needed_pairs = 0; /* trials of one sitting settle nothing of this */
+    c->needed_pairs = 0; /* trials of one session settle nothing of this */
     c->verdict = fabs(mean) + half_equivalence < log1p(c->margin) ? COMPARE_EQUIVALENT
                  : !c->differs                                    ? COMPARE_INCONCLUSIVE
                  : mean < 0                                       ? COMPARE_FASTER

@@ -100,9 +100,9 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
 
 /*
  * What is added to an unpaired comparison where it is known how far results of the same thing lie
- * apart from one sitting to the next: `sd_log`, the standard deviation of their log times on `df`
+ * apart from one session to the next: `sd_log`, the standard deviation of their log times on `df`
  * degrees of freedom. Two of them differ by no more than t sqrt(2) sd_log (ISO 5725-6, the limit of
- * intermediate precision; what trials of one sitting differ by is in it). Each interval becomes the
+ * intermediate precision; what trials of one session differ by is in it). Each interval becomes the
  * wider of both, and the rule above is applied to these. Unchanged where the comparison has no
  * interval, or sd_log or df is not a number above 0.
  */

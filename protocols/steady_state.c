@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocols/course.h"
+#include "protocols/trend.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/autoregression.h"
 #include "protocols/stats/hampel.h"
@@ -18,7 +18,7 @@
 #define TICKS_NEAR 3.0
 /* Robust standard deviations that a sample at the very start must be off to be a slow start. */
 #define START_DISTANCE 6.0
-/* A run at the start as long as this is left to the descriptions of the course. */
+/* A run at the start as long as this is left to the descriptions of the trend. */
 #define START_MOST 20
 /* A start is explained by impulses when they make up more than this share of the rest. */
 #define START_IMPULSES 0.005
@@ -26,7 +26,7 @@
  */
 #define STEADY_SHARE 0.25
 /* Fewest blocks that descriptions are compared on. */
-#define COURSE_LEAST 16
+#define TREND_LEAST 16
 
 struct view {
     double *log_ns;  /* count */
@@ -153,27 +153,27 @@ static size_t refine(const struct view *view, size_t lo, size_t hi, size_t guess
     return at > 0 ? lo + at : guess;
 }
 
-static void judge_steps(const struct view *view, const struct course *course, size_t offset,
+static void judge_steps(const struct view *view, const struct trend *trend, size_t offset,
                         size_t factor, double tolerance, struct steady_state *ret)
 {
-    size_t last = course->change_count, i, lo, hi;
-    double reference = course->level[last], worst = 0;
+    size_t last = trend->change_count, i, lo, hi;
+    double reference = trend->level[last], worst = 0;
 
-    ret->change_points = course->change_count;
-    for (i = last; i > 0 && fabs(course->level[i - 1] - reference) <= tolerance; i--)
+    ret->change_points = trend->change_count;
+    for (i = last; i > 0 && fabs(trend->level[i - 1] - reference) <= tolerance; i--)
         ;
     if (i == 0) {
         ret->verdict = ESTIMATE_FLAT;
         ret->from = 0;
         return;
     }
-    lo = i > 1 ? offset + course->change[i - 2] * factor : offset;
-    hi = i < last ? offset + course->change[i] * factor : view->count;
-    ret->from = offset + course->change[i - 1] * factor;
+    lo = i > 1 ? offset + trend->change[i - 2] * factor : offset;
+    hi = i < last ? offset + trend->change[i] * factor : view->count;
+    ret->from = offset + trend->change[i - 1] * factor;
     if (factor > 1)
         ret->from = refine(view, lo, hi, ret->from);
     for (; i > 0; i--) {
-        double d = course->level[i - 1] - reference;
+        double d = trend->level[i - 1] - reference;
 
         worst = fabs(d) > fabs(worst) ? d : worst;
     }
@@ -186,20 +186,20 @@ static void judge_steps(const struct view *view, const struct course *course, si
  * over the rest, below a fifth of the standard error. Where it never comes to that in time, the
  * rest begins as late as it may, and what is left is said.
  */
-static void judge_approach(const struct course *course, size_t blocks, size_t offset, size_t factor,
+static void judge_approach(const struct trend *trend, size_t blocks, size_t offset, size_t factor,
                            size_t count, double tolerance, struct steady_state *ret)
 {
-    double excess = fabs(course->amplitude), n = (double)blocks;
-    double error = sqrt(course->long_run_variance / n), left;
+    double excess = fabs(trend->amplitude), n = (double)blocks;
+    double error = sqrt(trend->long_run_variance / n), left;
     size_t at = 0, good;
 
     if (excess <= tolerance) {
         ret->verdict = ESTIMATE_FLAT;
         return;
     }
-    ret->change = expm1(course->amplitude);
-    ret->verdict = course->amplitude > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
-    while (at < blocks && excess * exp(-(double)at / course->time_constant) > tolerance)
+    ret->change = expm1(trend->amplitude);
+    ret->verdict = trend->amplitude > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
+    while (at < blocks && excess * exp(-(double)at / trend->time_constant) > tolerance)
         at++;
     if ((double)at > (1 - STEADY_SHARE) * n) {
         ret->verdict = ESTIMATE_DRIFT;
@@ -207,7 +207,7 @@ static void judge_approach(const struct course *course, size_t blocks, size_t of
         return;
     }
     for (good = at;; good++) {
-        left = excess * exp(-(double)good / course->time_constant) * course->time_constant /
+        left = excess * exp(-(double)good / trend->time_constant) * trend->time_constant /
                (n - (double)good);
         if (left <= 0.2 * error ||
             (double)(offset + (good + 1) * factor) > (1 - STEADY_SHARE) * (double)count)
@@ -221,24 +221,24 @@ static void judge_approach(const struct course *course, size_t blocks, size_t of
 static enum status test_drift(const struct view *view, const struct estimate_options *options,
                               struct steady_state *ret, struct error *err)
 {
-    struct course course;
+    struct trend trend;
     enum status status;
     size_t factor, blocks;
 
-    if (view->count - ret->from < COURSE_LEAST)
+    if (view->count - ret->from < TREND_LEAST)
         return STATUS_OK;
     blocks = make_blocks(view, ret->from, &factor);
-    status = course_describe(view->blocks, blocks, rounding_variance(view, factor), COURSE_LINE,
-                             &course, err);
+    status = trend_describe(view->blocks, blocks, rounding_variance(view, factor), TREND_LINE,
+                            &trend, err);
     if (status)
         return status;
-    if (course.kind == COURSE_LINE &&
-        fabs(expm1(course.slope * (double)blocks)) > options->drift_tolerance) {
+    if (trend.kind == TREND_LINE &&
+        fabs(expm1(trend.slope * (double)blocks)) > options->drift_tolerance) {
         ret->verdict = ESTIMATE_DRIFT;
-        ret->change = expm1(course.slope * (double)blocks);
+        ret->change = expm1(trend.slope * (double)blocks);
         ret->from = view->count;
     }
-    course_finish(&course);
+    trend_finish(&trend);
     return STATUS_OK;
 }
 
@@ -246,36 +246,36 @@ static enum status judge(const struct view *view, size_t offset,
                          const struct estimate_options *options, struct steady_state *ret,
                          struct error *err)
 {
-    struct course course;
+    struct trend trend;
     enum status status;
     size_t factor, blocks = make_blocks(view, offset, &factor), shift;
     double tolerance = options->steady_tolerance;
 
-    if (blocks < COURSE_LEAST)
+    if (blocks < TREND_LEAST)
         return STATUS_OK;
     shift = offset + (view->count - offset) % factor;
-    status = course_describe(view->blocks, blocks, rounding_variance(view, factor), COURSE_STEPS,
-                             &course, err);
+    status = trend_describe(view->blocks, blocks, rounding_variance(view, factor), TREND_STEPS,
+                            &trend, err);
     if (status)
         return status;
-    switch (course.kind) {
-    case COURSE_CONSTANT:
+    switch (trend.kind) {
+    case TREND_CONSTANT:
         break;
-    case COURSE_LINE:
-        if (fabs(expm1(course.slope * (double)blocks)) > options->drift_tolerance) {
+    case TREND_LINE:
+        if (fabs(expm1(trend.slope * (double)blocks)) > options->drift_tolerance) {
             ret->verdict = ESTIMATE_DRIFT;
-            ret->change = expm1(course.slope * (double)blocks);
+            ret->change = expm1(trend.slope * (double)blocks);
             ret->from = view->count;
         }
         break;
-    case COURSE_APPROACH:
-        judge_approach(&course, blocks, shift, factor, view->count, tolerance, ret);
+    case TREND_APPROACH:
+        judge_approach(&trend, blocks, shift, factor, view->count, tolerance, ret);
         break;
-    case COURSE_STEPS:
-        judge_steps(view, &course, shift, factor, tolerance, ret);
+    case TREND_STEPS:
+        judge_steps(view, &trend, shift, factor, tolerance, ret);
         break;
     }
-    course_finish(&course);
+    trend_finish(&trend);
     return STATUS_OK;
 }
 

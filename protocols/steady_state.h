@@ -28,7 +28,7 @@
 #include "protocols/estimate.h"
 #include "protocols/stats/states.h"
 
-/* Below this many samples nothing can be said of a series' course. */
+/* Below this many samples nothing can be said of a series' trend. */
 #define STEADY_STATE_LEAST 8
 
 struct steady_state {

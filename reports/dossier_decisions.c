@@ -145,7 +145,8 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
     text_append(
         out,
         "<h2 id=\"decisions\">8. Decision rule</h2>\n"
-        "<p>Two results compare only where workload, protocol, precision, batch, scenario, arm and "
+        "<p>Two results compare only where workload, protocol, precision, batch, scenario, "
+        "implementation and "
         "data are the same and known. Then: <b>faster</b> or <b>slower</b> when the 95 % interval "
         "of the ratio of times leaves out 1; <b>equivalent</b> when the 90 % interval lies within "
         "the margin (two one-sided tests at 5 %), which wins where both hold; else "

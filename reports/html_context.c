@@ -142,13 +142,13 @@ static void append_duration_clause(struct text *out, const json_t *protocol, con
     html_fact_end(out);
 }
 
-static bool product_words(const struct view_cell *cell, struct text *out)
+static bool gemm_words(const struct view_cell *cell, struct text *out)
 {
-    struct view_product product;
+    struct view_gemm gemm;
 
-    if (!view_product(cell, &product))
+    if (!view_gemm(cell, &gemm))
         return false;
-    view_product_words(&product, out);
+    view_gemm_words(&gemm, out);
     return true;
 }
 
@@ -200,10 +200,10 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
     text_append(out, ", ");
     html_known(out, cell->scenario);
     html_fact_end(out);
-    html_fact_begin(out, "Arm");
-    html_known(out, cell->arm);
+    html_fact_begin(out, "Implementation");
+    html_known(out, cell->implementation);
     html_fact_end(out);
-    append_phrase(out, cell, "Matrix products", product_words);
+    append_phrase(out, cell, "GEMMs", gemm_words);
     for (size_t i = 0; i < view_phrase_count; ++i)
         append_phrase(out, cell, view_phrases[i].title, view_phrases[i].words);
     html_fact_begin(out, "Seed of the data");

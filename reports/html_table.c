@@ -70,7 +70,7 @@ static void append_row(struct text *out, const struct view_cell *cell,
         escape_html_name(out, cell->workload);
     else
         escape_html_short(out, cell->workload ? cell->workload : "workload not recorded", 64);
-    text_append_format(out, "</a>%s</th><td>", view_arm_words(cell));
+    text_append_format(out, "</a>%s</th><td>", view_implementation_words(cell));
     html_known(out, cell->precision);
     text_append(out, "</td><td class=\"num\">");
     if (cell->batch.known)

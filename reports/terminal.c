@@ -98,9 +98,10 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
     set_field(row, ID,
               short_id ? text_format("%lld", (long long)cell->ordinal.value) : strdup(cell->result),
               out);
-    set_field(row, WORKLOAD,
-              text_format("%s%s", cell->workload ? cell->workload : "?", view_arm_words(cell)),
-              out);
+    set_field(
+        row, WORKLOAD,
+        text_format("%s%s", cell->workload ? cell->workload : "?", view_implementation_words(cell)),
+        out);
     set_field(row, PRECISION, strdup(cell->precision ? cell->precision : "?"), out);
     set_field(row, BATCH,
               cell->batch.known ? text_format("%lld", (long long)cell->batch.value) : strdup("?"),

@@ -336,7 +336,7 @@ static void append_identity(const struct terminal *terminal, const struct view_c
                             const struct view_cell *cell)
 {
     char version[32] = "";
-    struct view_product product;
+    struct view_gemm gemm;
     struct text line;
 
     terminal_heading(terminal, "How");
@@ -350,11 +350,11 @@ static void append_identity(const struct terminal *terminal, const struct view_c
     text_append_format(&line, "%lld", (long long)cell->batch.value);
     terminal_fact(terminal, "batch", cell->batch.known ? line.data : NULL);
     terminal_fact(terminal, "scenario", cell->scenario);
-    terminal_fact(terminal, "arm", cell->arm);
-    if (view_product(cell, &product)) {
+    terminal_fact(terminal, "implementation", cell->implementation);
+    if (view_gemm(cell, &gemm)) {
         text_clear(&line);
-        view_product_words(&product, &line);
-        terminal_fact(terminal, "products", line.data);
+        view_gemm_words(&gemm, &line);
+        terminal_fact(terminal, "gemms", line.data);
     }
     for (size_t i = 0; i < view_phrase_count; ++i) {
         text_clear(&line);
@@ -393,7 +393,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
         text_append_format(&line, "%lld", (long long)cell->batch.value);
     else
         text_append_char(&line, '?');
-    text_append(&line, view_arm_words(cell));
+    text_append(&line, view_implementation_words(cell));
     terminal_wrap(&terminal, TONE_BOLD, "", line.data);
     append_headline(&terminal, cell);
     append_verdict(&terminal, cell);

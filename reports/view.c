@@ -65,7 +65,7 @@ static void read_identity(const json_t *root, struct view_cell *ret)
     ret->kind = view_json_string(identity, "kind");
     ret->precision = view_json_string(identity, "precision");
     ret->scenario = view_json_string(identity, "scenario");
-    ret->arm = view_json_string(identity, "arm");
+    ret->implementation = view_json_string(identity, "implementation");
     ret->seed = view_json_string(identity, "seed");
     ret->batch = view_json_count(identity, "batch");
     ret->flops = view_json_count(cost, "flops");

@@ -147,7 +147,7 @@ struct view_cell {
     char result[80]; /* "9f2c41aa/3" */
     size_t campaign; /* index in the view */
     struct view_count ordinal;
-    const char *workload, *kind, *precision, *scenario, *arm, *backend, *device_spec;
+    const char *workload, *kind, *precision, *scenario, *implementation, *backend, *device_spec;
     const char *workload_digest, *protocol, *protocol_digest;
     struct view_count workload_version, protocol_version;
     const char *workload_description, *protocol_description, *seed;
@@ -298,19 +298,19 @@ void view_kernel_words(const json_t *resources, struct text *ret);
 /* "NVRTC 13.0, 128 lanes, binary sha256 76d877accd9c"; of an artifact. */
 void view_artifact_words(const json_t *artifact, struct text *ret);
 
-/* ---- view_product.c: matrix products, and attention ---- */
+/* ---- view_gemm.c: GEMMs, and attention ---- */
 
-/* Of the matrix products, as the facts tell; what they do not tell is NULL. */
-struct view_product {
+/* Of the GEMMs, as the facts tell; what they do not tell is NULL. */
+struct view_gemm {
     const char *support; /* "native", "emulated", "absent", "unknown" */
     const char *method;  /* how that was learned */
     const char *library, *version, *algorithm;
     struct view_count workspace_bytes; /* the largest */
 };
-/* False: the cell has no matrix products, or no trial came so far. */
-bool view_product(const struct view_cell *cell, struct view_product *ret);
+/* False: the cell has no GEMMs, or no trial came so far. */
+bool view_gemm(const struct view_cell *cell, struct view_gemm *ret);
 /* "native (method); oneDNN 2.7.0, algorithm ..." */
-void view_product_words(const struct view_product *product, struct text *ret);
+void view_gemm_words(const struct view_gemm *gemm, struct text *ret);
 /*
  * "one operation of cuDNN 9.19.0, engine 2; TENSOR_CORE" or "products and a softmax ... (reason)".
  * False: the facts tell of no attention.
@@ -318,9 +318,10 @@ void view_product_words(const struct view_product *product, struct text *ret);
 bool view_attention_words(const struct view_cell *cell, struct text *ret);
 bool view_is_emulated(const struct view_cell *cell);
 bool view_is_vendor(const struct view_cell *cell);
-/* Every trial ended because the device, its library or the arm lacks what was asked for. */
+/* Every trial ended because the device, its library or the implementation lacks what was asked for.
+ */
 /* What sets a result apart from its neighbours: "", ", vendor", ", emulated" or both. */
-const char *view_arm_words(const struct view_cell *cell);
+const char *view_implementation_words(const struct view_cell *cell);
 
 bool view_is_unsupported(const struct view_cell *cell);
 

@@ -74,29 +74,29 @@ bool view_loss_scale_words(const struct view_cell *cell, struct text *ret)
 bool view_calibration_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *int8 = fact_of(cell, "int8");
-    const json_t *calibration = json_object_get(int8, "calibration"), *product;
-    const json_t *products = json_object_get(int8, "products");
+    const json_t *calibration = json_object_get(int8, "calibration"), *gemm;
+    const json_t *gemms = json_object_get(int8, "gemms");
     const char *precision = view_json_string(calibration, "precision");
     double least = 0.0, largest = 0.0, clipped = 0.0;
     size_t i;
 
-    if (!calibration || json_array_size(products) == 0)
+    if (!calibration || json_array_size(gemms) == 0)
         return false;
-    json_array_foreach(products, i, product)
+    json_array_foreach(gemms, i, gemm)
     {
-        const double scale = json_number_value(json_object_get(product, "scale"));
-        const double part = json_number_value(json_object_get(product, "clipped_part"));
+        const double scale = json_number_value(json_object_get(gemm, "scale"));
+        const double part = json_number_value(json_object_get(gemm, "clipped_part"));
 
         least = i == 0 || scale < least ? scale : least;
         largest = scale > largest ? scale : largest;
         clipped = part > clipped ? part : clipped;
     }
     text_append_format(ret,
-                       "percentile %.6g over %lld sequences in %s; %zu inputs of products, "
+                       "percentile %.6g over %lld sequences in %s; %zu GEMM inputs, "
                        "scales %.3g to %.3g, at most %.2g %% of values clipped",
                        json_number_value(json_object_get(calibration, "percentile")),
                        (long long)json_integer_value(json_object_get(calibration, "sequences")),
-                       precision ? precision : "an unknown precision", json_array_size(products),
+                       precision ? precision : "an unknown precision", json_array_size(gemms),
                        least, largest, 100.0 * clipped);
     return true;
 }

@@ -10,7 +10,7 @@
 #include "protocols/estimate.h"
 #include "protocols/protocol.h"
 #include "protocols/stats/order.h"
-#include "results/watched.h"
+#include "results/window_telemetry.h"
 
 /* One trial that counts; `samples` is heap. */
 struct part {
@@ -341,23 +341,23 @@ static enum status read_options(struct store *store, const struct digest *digest
 }
 
 /* What was sampled beside the trials: energy, and what happened in the windows. */
-static enum status add_watched(struct store *store, int64_t cell, const struct parts *parts,
-                               const struct work *work, double confidence, json_t *json,
-                               struct error *err)
+static enum status add_window_telemetry(struct store *store, int64_t cell,
+                                        const struct parts *parts, const struct work *work,
+                                        double confidence, json_t *json, struct error *err)
 {
-    struct watched_trial *trials = calloc(parts->count + 1, sizeof(*trials));
-    const struct watched_work counted = {work->flops, work->bytes, work->items};
+    struct window_telemetry_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    const struct window_telemetry_work counted = {work->flops, work->bytes, work->items};
     enum status status;
 
     if (!trials)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
     for (size_t i = 0; i < parts->count; i++)
-        trials[i] = (struct watched_trial){
+        trials[i] = (struct window_telemetry_trial){
             parts->items[i].trial,
             (double)(parts->items[i].count - (size_t)parts->items[i].window_first) *
                 (double)parts->items[i].iterations};
     status =
-        watched_add(store, cell, trials, parts->count, &counted, confidence, json, err);
+        window_telemetry_add(store, cell, trials, parts->count, &counted, confidence, json, err);
     free(trials);
     return status;
 }
@@ -394,7 +394,7 @@ enum status analysis_estimate_until(struct store *store, int64_t cell, int64_t l
         goto done;
     divide_times(estimate, iterations);
     json = result_json(estimate, &parts, &work, iterations, options.compare_by);
-    status = json ? add_watched(store, cell, &parts, &work, options.confidence, json, err)
+    status = json ? add_window_telemetry(store, cell, &parts, &work, options.confidence, json, err)
                   : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
     if (status == STATUS_OK)
         *ret = json;

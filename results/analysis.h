@@ -29,7 +29,8 @@
  *     "items_per_s", "bytes_per_s", "flops_per_s"
  *                              {value, lo, hi}: work / time, the bounds exchanged; only those that
  *                              the cell counts
- *     "energy" and more        watched.h: from the telemetry beside the trials, where there is some
+ *     "energy" and more        window_telemetry.h: from the telemetry beside the trials, where
+ * there is some
  *
  * NOT_FOUND when no trial is ok; CORRUPT when stored samples are damaged. The same rows give the
  * same bytes.

@@ -13,13 +13,45 @@
 #include "results/store_internal.h"
 
 static const char *const result_keys[] = {
-    "id",          "workload", "kind",       "precision",       "batch",        "scenario",
-    "arm",         "support",  "library",    "library_version", "protocol",     "backend",
-    "device_spec", "device",   "simulated",  "trials_ok",       "trials_ended", "trials_planned",
-    "verdict",     "mean_ns",  "mean_ns_lo", "mean_ns_hi",      "headline",     "rate_unit",
-    "rate",        "rate_lo",  "rate_hi",    "energy_source",
-    "energy_per_iteration_j", "energy_per_item_j", "mean_power_w", "created_utc_ns", "created",
-    "workload_digest", "protocol_digest", "driver_version", "host", "tool_version", "imported",
+    "id",
+    "workload",
+    "kind",
+    "precision",
+    "batch",
+    "scenario",
+    "implementation",
+    "support",
+    "library",
+    "library_version",
+    "protocol",
+    "backend",
+    "device_spec",
+    "device",
+    "simulated",
+    "trials_ok",
+    "trials_ended",
+    "trials_planned",
+    "verdict",
+    "mean_ns",
+    "mean_ns_lo",
+    "mean_ns_hi",
+    "headline",
+    "rate_unit",
+    "rate",
+    "rate_lo",
+    "rate_hi",
+    "energy_source",
+    "energy_per_iteration_j",
+    "energy_per_item_j",
+    "mean_power_w",
+    "created_utc_ns",
+    "created",
+    "workload_digest",
+    "protocol_digest",
+    "driver_version",
+    "host",
+    "tool_version",
+    "imported",
 };
 
 static enum status check_file(FILE *file, struct error *err)
@@ -184,7 +216,8 @@ enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, st
 
 void csv_export_series_header(FILE *file)
 {
-    fputs("result,workload,precision,batch,scenario,arm,protocol,device_spec,device,simulated,"
+    fputs("result,workload,precision,batch,scenario,implementation,protocol,device_spec,device,"
+          "simulated,"
           "driver_version,host,workload_digest,protocol_digest,tool_version,created_utc_ns,"
           "trial,attempt,status,iterations_per_sample,window_first,series,number,value\n",
           file);
@@ -192,21 +225,23 @@ void csv_export_series_header(FILE *file)
 
 enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file, struct error *err)
 {
-    return write_samples(store,
-                         "SELECT t.id, s.name, substr(g.uid, 1, 8) || '/' || c.ordinal,"
-                         " c.workload_name, c.precision, c.batch, c.scenario, c.arm,"
-                         " c.protocol_name, c.device_spec, d.name, d.simulated,"
-                         " " CONTEXT_DRIVER_VERSION ", " CONTEXT_HOST("t.id") ","
-                         " lower(hex(c.workload)), lower(hex(c.protocol)), g.tool_version,"
-                         " g.created_utc_ns, t.sequence,"
-                         " t.attempt, coalesce(e.status, 'no_end'), e.iterations_per_sample,"
-                         " e.window_first, s.name FROM trial t JOIN cell c ON c.id = t.cell"
-                         " JOIN campaign g ON g.id = t.campaign JOIN series s ON s.trial = t.id"
-                         " LEFT JOIN trial_end e ON e.trial = t.id"
-                         " LEFT JOIN trial_device td ON td.trial = t.id"
-                         " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
-                         " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
-                         cell, 22, true, file, err);
+    return write_samples(
+        store,
+        "SELECT t.id, s.name, substr(g.uid, 1, 8) || '/' || c.ordinal,"
+        " c.workload_name, c.precision, c.batch, c.scenario, c.implementation,"
+        " c.protocol_name, c.device_spec, d.name, d.simulated,"
+        " " CONTEXT_DRIVER_VERSION ", " CONTEXT_HOST(
+            "t.id") ","
+                    " lower(hex(c.workload)), lower(hex(c.protocol)), g.tool_version,"
+                    " g.created_utc_ns, t.sequence,"
+                    " t.attempt, coalesce(e.status, 'no_end'), e.iterations_per_sample,"
+                    " e.window_first, s.name FROM trial t JOIN cell c ON c.id = t.cell"
+                    " JOIN campaign g ON g.id = t.campaign JOIN series s ON s.trial = t.id"
+                    " LEFT JOIN trial_end e ON e.trial = t.id"
+                    " LEFT JOIN trial_device td ON td.trial = t.id"
+                    " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
+                    " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
+        cell, 22, true, file, err);
 }
 
 enum status csv_export_series(struct store *store, int64_t cell, FILE *file, struct error *err)

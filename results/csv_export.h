@@ -24,7 +24,7 @@ enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, st
 
 /*
  * Every series of every attempt of a cell, each row with its context: result, workload, precision,
- * batch, scenario, arm, protocol, device_spec, device, simulated, driver_version, host,
+ * batch, scenario, implementation, protocol, device_spec, device, simulated, driver_version, host,
  * workload_digest, protocol_digest, tool_version, created_utc_ns, trial, attempt, status,
  * iterations_per_sample, window_first, series, number, value.
  */

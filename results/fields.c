@@ -56,8 +56,8 @@ static void add_readings(struct fields *fields, const json_t *readings)
 
 static void add_identity(struct fields *fields, const json_t *record)
 {
-    static const char *const names[] = {
-        "workload_digest", "protocol_digest", "precision", "batch", "scenario", "arm", "seed"};
+    static const char *const names[] = {"workload_digest", "protocol_digest", "precision", "batch",
+                                        "scenario",        "implementation",  "seed"};
     const json_t *identity = json_object_get(record, "identity");
     const json_t *campaign = json_object_get(record, "campaign");
     const json_t *evidence = json_object_get(json_object_get(record, "protocol"), "evidence");
@@ -168,14 +168,14 @@ static void add_choices(struct fields *fields, const char *prefix, const json_t 
     }
 }
 
-/* Of facts.product: whose matrix products, and whether they are the precision's own. */
-static void add_product(struct fields *fields, const json_t *product)
+/* Of facts.gemm: whose GEMMs, and whether they are the precision's own. */
+static void add_gemm(struct fields *fields, const json_t *gemm)
 {
     static const char *const names[] = {"library", "version", "support", "algorithm",
                                         "workspace_bytes"};
 
-    for (size_t i = 0; product && i < sizeof(names) / sizeof(names[0]); i++)
-        set(fields, "product.", names[i], "", copy_or_null(json_object_get(product, names[i])));
+    for (size_t i = 0; gemm && i < sizeof(names) / sizeof(names[0]); i++)
+        set(fields, "gemm.", names[i], "", copy_or_null(json_object_get(gemm, names[i])));
 }
 
 /* Of facts.attention: whether one operation does it, and whose; what is not told is no field. */
@@ -223,7 +223,7 @@ static void add_trial(struct fields *fields, const json_t *trial)
     json_array_foreach(json_object_get(trial, "components"), i, entry) add_component(fields, entry);
     json_array_foreach(json_object_get(trial, "artifacts"), i, entry)
         add_artifact(fields, json_object_get(entry, "artifact"));
-    add_product(fields, json_object_get(json_object_get(trial, "facts"), "product"));
+    add_gemm(fields, json_object_get(json_object_get(trial, "facts"), "gemm"));
     add_attention(fields, json_object_get(json_object_get(trial, "facts"), "attention"));
     add_choices(fields, "choice.", json_object_get(choices, "workload"));
     if (choices)

@@ -60,7 +60,7 @@ CREATE TABLE cell (
     kind                TEXT NOT NULL, -- of workload: 'memory_bound', 'training_step' ...
     precision           TEXT NOT NULL, -- 'fp32'
     scenario            TEXT NOT NULL, -- 'single_stream', 'offline' ...
-    arm                 TEXT NOT NULL, -- 'portable' or 'vendor'
+    implementation      TEXT NOT NULL, -- 'portable' or 'vendor'
     batch               INTEGER NOT NULL, -- batch size; 1 where batch has no meaning
     seed                TEXT NOT NULL, -- of all generated data; unsigned 64-bit, decimal
     backend             TEXT NOT NULL, -- 'opencl'
@@ -470,7 +470,7 @@ FROM campaign c;
 -- What was planned, in its order, and what became of it.
 CREATE VIEW planned AS
 SELECT p.campaign, p.sequence, substr(g.uid, 1, 8) || '/' || c.ordinal AS result,
-       c.workload_name AS workload, c.precision, c.batch, c.scenario, c.arm,
+       c.workload_name AS workload, c.precision, c.batch, c.scenario, c.implementation,
        c.device_spec AS device, c.protocol_name AS protocol, t.attempt AS attempts,
        CASE WHEN t.id IS NULL THEN 'not run' ELSE coalesce(e.status, 'no end') END AS state,
        g.created_utc_ns / 1e9 AS created
@@ -589,7 +589,7 @@ JOIN campaign g ON g.id = c.campaign;
 -- What came of it: one row per cell, with its newest estimate. `rate` is in units of `rate_unit`.
 CREATE VIEW results AS
 SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS workload,
-       c.precision, c.batch, c.scenario, c.arm, c.protocol_name AS protocol,
+       c.precision, c.batch, c.scenario, c.implementation, c.protocol_name AS protocol,
        c.device_spec, (SELECT d.name FROM trial t
                        JOIN trial_device td ON td.trial = t.id
                        JOIN device d ON d.id = td.device

@@ -133,7 +133,7 @@ FROM bundle b JOIN campaign c ON c.id = b.campaign;
 DROP VIEW results;
 CREATE VIEW results AS
 SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS workload,
-       c.precision, c.batch, c.scenario, c.arm, c.protocol_name AS protocol,
+       c.precision, c.batch, c.scenario, c.implementation, c.protocol_name AS protocol,
        c.device_spec, coalesce((SELECT d.name FROM trial t
                                 JOIN trial_device td ON td.trial = t.id
                                 JOIN device d ON d.id = td.device

@@ -35,7 +35,7 @@ SELECT d.campaign, d.utc_ns / 1e9 AS at,
        trim(CAST(json_extract(f.value, '$.check') AS TEXT), '"') AS "check",
        trim(CAST(json_extract(f.value, '$.severity') AS TEXT), '"') AS severity,
        CAST(json_extract(f.value, '$.observed') AS TEXT) AS observed,
-       CAST(json_extract(f.value, '$.spoils') AS TEXT) AS spoils,
+       CAST(json_extract(f.value, '$.effect') AS TEXT) AS effect,
        CAST(json_extract(f.value, '$.remedy') AS TEXT) AS remedy
 FROM doctor d
 JOIN content x ON x.digest = d.body, json_each(x.body, '$.findings') f;
@@ -54,7 +54,7 @@ JOIN campaign g ON g.id = c.campaign;
 DROP VIEW results;
 CREATE VIEW results AS
 SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS workload,
-       c.precision, c.batch, c.scenario, c.arm, c.protocol_name AS protocol,
+       c.precision, c.batch, c.scenario, c.implementation, c.protocol_name AS protocol,
        c.device_spec, coalesce((SELECT d.name FROM trial t
                                 JOIN trial_device td ON td.trial = t.id
                                 JOIN device d ON d.id = td.device

@@ -88,7 +88,7 @@ struct store_cell {
     const char *workload_name;
     const char *protocol_name;
     const char *kind;      /* of workload */
-    const char *precision, *scenario, *arm;
+    const char *precision, *scenario, *implementation;
     int64_t batch;
     uint64_t seed;
     const char *backend;   /* "opencl" */
@@ -304,7 +304,8 @@ enum status store_pending_trials(struct store *store, int64_t campaign, struct s
 /*
  * How long the newest trials lasted, in nanoseconds, that ended well, were measured here (not taken
  * in from a bundle), and whose cell is that of `message`, the body of the worker's "trial" message:
- * declarations, precision, batch, scenario, arm and device. Newest first, at most `capacity`.
+ * declarations, precision, batch, scenario, implementation and device. Newest first, at most
+ * `capacity`.
  */
 enum status store_trial_durations(struct store *store, const json_t *message, int64_t *ret,
                                   size_t capacity, size_t *ret_count, struct error *err);
@@ -327,10 +328,10 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
 
 /*
  * Rows of `assay results`, newest campaign first: an array of objects with the keys id, cell,
- * campaign, workload, kind, precision, batch, scenario, arm, support, library, library_version (of
- * the matrix products, where there are any), protocol, backend, device_spec, device, simulated,
- * trials_ok, trials_ended, trials_planned, verdict, mean_ns, mean_ns_lo, mean_ns_hi, headline,
- * rate_unit, rate, rate_lo, rate_hi, energy_source, energy_per_iteration_j,
+ * campaign, workload, kind, precision, batch, scenario, implementation, support, library,
+ * library_version (of the GEMMs, where there are any), protocol, backend, device_spec, device,
+ * simulated, trials_ok, trials_ended, trials_planned, verdict, mean_ns, mean_ns_lo, mean_ns_hi,
+ * headline, rate_unit, rate, rate_lo, rate_hi, energy_source, energy_per_iteration_j,
  * energy_per_item_j, mean_power_w, created_utc_ns, created, workload_digest, protocol_digest (hex
  * SHA-256 of the declarations' canonical JSON), driver_version, host (its name), tool_version,
  * imported. null where not known.

@@ -21,7 +21,8 @@ static enum status bind_like(struct store *store, const json_t *message,
             store,
             "SELECT e.ended_utc_ns - t.started_utc_ns FROM cell c JOIN trial t ON t.cell = c.id"
             " JOIN trial_end e ON e.trial = t.id WHERE c.workload_name = ?1 AND c.workload = ?2"
-            " AND c.protocol = ?3 AND c.precision = ?4 AND c.scenario = ?5 AND c.arm = ?6"
+            " AND c.protocol = ?3 AND c.precision = ?4 AND c.scenario = ?5 AND c.implementation = "
+            "?6"
             " AND c.device_spec = ?7 AND c.batch = ?8 AND e.status = 'ok'"
             " AND e.ended_utc_ns > t.started_utc_ns"
             " AND NOT EXISTS (SELECT 1 FROM bundle b WHERE b.campaign = c.campaign)"
@@ -34,7 +35,7 @@ static enum status bind_like(struct store *store, const json_t *message,
     statement_digest(statement, &digests[1]);
     statement_text(statement, text_of(message, "precision"));
     statement_text(statement, text_of(message, "scenario"));
-    statement_text(statement, text_of(message, "arm"));
+    statement_text(statement, text_of(message, "implementation"));
     statement_text(statement, text_of(message, "device"));
     statement_i64(statement, json_integer_value(json_object_get(message, "batch")));
     return STATUS_OK;

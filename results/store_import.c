@@ -59,7 +59,8 @@ static enum status insert_cell(struct store *store, int64_t campaign, int64_t or
     enum status status = statement_begin(
         store,
         "INSERT INTO cell (campaign, ordinal, workload, protocol, workload_name, protocol_name,"
-        " kind, precision, scenario, arm, batch, seed, backend, device_index, device_spec, flops,"
+        " kind, precision, scenario, implementation, batch, seed, backend, device_index, "
+        "device_spec, flops,"
         " flops_formula, bytes, bytes_formula, items, item_name, device_memory_bytes,"
         " working_set_bytes, headline, trials) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
         " 'imported', ?10, NULL, ?11, NULL, ?11, NULL, NULL, NULL, NULL, ?12, ?13, NULL, NULL, ?14,"

@@ -8,10 +8,10 @@
 
 #define COLUMNS                                                                                    \
     "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS id, c.id AS cell, c.campaign,"              \
-    " c.workload_name AS workload, c.kind, c.precision, c.batch, c.scenario, c.arm,"               \
-    " json_extract(f.facts, '$.product.support') AS support,"                                      \
-    " json_extract(f.facts, '$.product.library') AS library,"                                      \
-    " json_extract(f.facts, '$.product.version') AS library_version,"                              \
+    " c.workload_name AS workload, c.kind, c.precision, c.batch, c.scenario, c.implementation,"    \
+    " json_extract(f.facts, '$.gemm.support') AS support,"                                         \
+    " json_extract(f.facts, '$.gemm.library') AS library,"                                         \
+    " json_extract(f.facts, '$.gemm.version') AS library_version,"                                 \
     " c.protocol_name AS protocol, c.backend, c.device_spec,"                                      \
     " coalesce(d.name, json_extract(k.body, '$.device')) AS device,"                               \
     " d.simulated AS 'simulated:bool',"                                                            \
@@ -38,7 +38,8 @@
     " lower(hex(c.workload)) AS workload_digest, lower(hex(c.protocol)) AS protocol_digest,"       \
     " " CONTEXT_DRIVER_VERSION " AS driver_version, " CONTEXT_HOST(                                \
         "(SELECT max(t.id) FROM trial t WHERE t.cell = c.id)") " AS host,"                         \
-    " g.tool_version, i.program AS imported"
+                                                               " g.tool_version, i.program AS "    \
+                                                               "imported"
 
 /* What is known of each cell `c` of the campaign `g`. */
 #define JOINS                                                                                      \

@@ -53,7 +53,8 @@ static enum status insert_cell(struct store *store, int64_t campaign, const stru
     enum status status = statement_begin(
         store,
         "INSERT INTO cell (campaign, ordinal, workload, protocol, workload_name, protocol_name,"
-        " kind, precision, scenario, arm, batch, seed, backend, device_index, device_spec, flops,"
+        " kind, precision, scenario, implementation, batch, seed, backend, device_index, "
+        "device_spec, flops,"
         " flops_formula, bytes, bytes_formula, items, item_name, device_memory_bytes,"
         " working_set_bytes, headline, trials) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
         " ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
@@ -70,7 +71,7 @@ static enum status insert_cell(struct store *store, int64_t campaign, const stru
     statement_text(&statement, cell->kind);
     statement_text(&statement, cell->precision);
     statement_text(&statement, cell->scenario);
-    statement_text(&statement, cell->arm);
+    statement_text(&statement, cell->implementation);
     statement_i64(&statement, cell->batch);
     statement_u64_text(&statement, cell->seed);
     statement_text(&statement, cell->backend);

@@ -331,7 +331,7 @@ static enum status fill_cell(struct store *store, int64_t cell, json_t *object, 
         status = set_row(store, object, "identity",
                          "SELECT workload_name AS workload, workload AS workload_digest,"
                          " protocol_name AS protocol, protocol AS protocol_digest, kind, precision,"
-                         " batch, scenario, arm, seed FROM cell WHERE id = ?1",
+                         " batch, scenario, implementation, seed FROM cell WHERE id = ?1",
                          cell, err);
     if (status == STATUS_OK)
         status = set_row(store, object, "cost",
@@ -413,7 +413,7 @@ static enum status fill_campaign(struct store *store, int64_t campaign, json_t *
         status = set_rows(
             store, object, "cells",
             "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal, c.workload_name AS workload,"
-            " c.precision, c.batch, c.scenario, c.arm, c.protocol_name AS protocol,"
+            " c.precision, c.batch, c.scenario, c.implementation, c.protocol_name AS protocol,"
             " c.device_spec, c.trials AS trials_planned,"
             " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end e ON e.trial = t.id"
             " WHERE t.cell = c.id AND e.status = 'ok') AS trials_ok,"

@@ -11,7 +11,7 @@
 #define PIECE_BYTES ((uint64_t)1 << 20) /* stays in a cache between download and checksum */
 #define PRIME 0x9e3779b97f4a7c15u
 
-/* A rotation before the product carries a difference in the highest bit (a sign) to the others. */
+/* A rotation before the GEMM carries a difference in the highest bit (a sign) to the others. */
 static uint64_t mix(uint64_t lane, uint64_t word)
 {
     lane ^= word;

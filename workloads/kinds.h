@@ -9,7 +9,7 @@
 #define WORKLOAD_KIND_MAP(X) \
     X(workload_batched_inference) \
     X(workload_convolution) \
-    X(workload_matmul) \
+    X(workload_gemm) \
     X(workload_memory_bound) \
     X(workload_synthetic) \
     X(workload_training_step)

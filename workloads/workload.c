@@ -9,9 +9,9 @@ static const char *const scenario_names[] = {
     [SCENARIO_SERVER] = "server",
 };
 
-static const char *const arm_names[] = {
-    [ARM_PORTABLE] = "portable",
-    [ARM_VENDOR] = "vendor",
+static const char *const implementation_names[] = {
+    [IMPLEMENTATION_PORTABLE] = "portable",
+    [IMPLEMENTATION_VENDOR] = "vendor",
 };
 
 /* Index of `name` in `names`, or `count`. */
@@ -42,21 +42,21 @@ bool scenario_from_name(const char *name, enum scenario *ret)
     return true;
 }
 
-const char *arm_name(enum arm arm)
+const char *implementation_name(enum implementation implementation)
 {
-    if ((size_t)arm >= sizeof(arm_names) / sizeof(arm_names[0]))
+    if ((size_t)implementation >= sizeof(implementation_names) / sizeof(implementation_names[0]))
         return "unknown";
-    return arm_names[arm];
+    return implementation_names[implementation];
 }
 
-bool arm_from_name(const char *name, enum arm *ret)
+bool implementation_from_name(const char *name, enum implementation *ret)
 {
-    size_t count = sizeof(arm_names) / sizeof(arm_names[0]);
-    size_t index = name_index(name, arm_names, count);
+    size_t count = sizeof(implementation_names) / sizeof(implementation_names[0]);
+    size_t index = name_index(name, implementation_names, count);
 
     if (index == count)
         return false;
-    *ret = (enum arm)index;
+    *ret = (enum implementation)index;
     return true;
 }
 

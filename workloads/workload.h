@@ -27,9 +27,9 @@ enum scenario { SCENARIO_SINGLE_STREAM, SCENARIO_OFFLINE, SCENARIO_SERVER };
 const char *scenario_name(enum scenario scenario);
 bool scenario_from_name(const char *name, enum scenario *ret);
 
-enum arm { ARM_PORTABLE, ARM_VENDOR };
-const char *arm_name(enum arm arm);
-bool arm_from_name(const char *name, enum arm *ret);
+enum implementation { IMPLEMENTATION_PORTABLE, IMPLEMENTATION_VENDOR };
+const char *implementation_name(enum implementation implementation);
+bool implementation_from_name(const char *name, enum implementation *ret);
 
 struct workload_kind;
 
@@ -56,7 +56,7 @@ struct workload_case {
     enum precision precision;
     int64_t batch;
     enum scenario scenario;
-    enum arm arm;
+    enum implementation implementation;
     uint64_t seed; /* of all generated data */
     /*
      * Group sizes, numbers of groups and tiles to use, as the kind's `choices` told them for the
@@ -131,9 +131,9 @@ struct workload_kind {
     size_t instance_size; /* of the kind's struct, whose first member is a workload_instance */
     /*
      * Into an instance of zeros but for its base: allocates, compiles, uploads. UNSUPPORTED when
-     * the device cannot do the precision or arm; DEVICE_MEMORY when it does not fit. Takes the
-     * case's choices, or chooses by measurement. INVALID: choices that are not of this kind.
-     * `finish` follows, on failure, too.
+     * the device cannot do the precision or implementation; DEVICE_MEMORY when it does not fit.
+     * Takes the case's choices, or chooses by measurement. INVALID: choices that are not of this
+     * kind. `finish` follows, on failure, too.
      */
     enum status (*init)(struct workload_instance *instance, struct error *err);
     /*
@@ -216,7 +216,7 @@ void workload_note_candidate(json_t *candidates, json_t *candidate, int64_t ns,
 void workload_keep_refusal(struct error *kept, const struct error *refusal);
 /*
  * What failed while candidates were measured and was left out of a choice, from the facts of the
- * instance that chose: an array of such strings as "vendor, algorithm 3, product fp32 8x8x8: the
+ * instance that chose: an array of such strings as "vendor, algorithm 3, gemm fp32 8x8x8: the
  * reason"; new. NULL: nothing failed, or no memory.
  */
 json_t *workload_refusals(const json_t *facts);

@@ -12,7 +12,7 @@
 struct cpu_convolution {
     struct convolution base;
     struct dnnl_primitive *primitive, *reorder; /* no reorder: the weights are read as given */
-    char algorithm[PRODUCT_WORD_MAX];
+    char algorithm[GEMM_WORD_MAX];
     unsigned char *scratchpad, *arranged;
     uint64_t scratchpad_bytes, arranged_bytes;
     struct dnnl_memory *input, *weights, *output, *pad, *given;
@@ -194,7 +194,7 @@ enum status cpu_convolution_create(struct device *base, const struct convolution
 }
 
 enum status cpu_convolution_set_weights(struct device *base, struct convolution *convolution,
-                                        const struct product_operand *weights, struct error *err)
+                                        const struct gemm_operand *weights, struct error *err)
 {
     const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
     struct cpu_convolution *self = (struct cpu_convolution *)convolution;
@@ -209,8 +209,8 @@ enum status cpu_convolution_set_weights(struct device *base, struct convolution 
 }
 
 enum status cpu_convolution_run(struct device *base, struct convolution *convolution,
-                                const struct product_operand *input,
-                                const struct product_operand *output, struct error *err)
+                                const struct gemm_operand *input, const struct gemm_operand *output,
+                                struct error *err)
 {
     const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
     struct cpu_convolution *self = (struct cpu_convolution *)convolution;

@@ -1,4 +1,4 @@
-/* cpu - the backend of this processor: kernels through the C compiler, products through oneDNN. */
+/* cpu - the backend of this processor: kernels through the C compiler, GEMMs through oneDNN. */
 #ifndef ASSAY_BACKENDS_CPU_CPU_H
 #define ASSAY_BACKENDS_CPU_CPU_H
 

@@ -151,9 +151,9 @@ static void close_device(struct device *base)
     .event_create = event_create, .event_destroy = event_destroy, .event_record = event_record,    \
     .event_elapsed_ns = event_elapsed_ns
 
-#define PRODUCT_HOOKS                                                                              \
-    .product_create = cpu_product_create, .product_destroy = cpu_product_destroy,                  \
-    .product_run = cpu_product_run, .product_describe = cpu_product_describe
+#define GEMM_HOOKS                                                                                 \
+    .gemm_create = cpu_gemm_create, .gemm_destroy = cpu_gemm_destroy, .gemm_run = cpu_gemm_run,    \
+    .gemm_describe = cpu_gemm_describe
 
 #define CONVOLUTION_HOOKS                                                                          \
     .convolution_create = cpu_convolution_create, .convolution_destroy = cpu_convolution_destroy,  \
@@ -162,12 +162,10 @@ static void close_device(struct device *base)
 
 /* By what was asked for, and how much of oneDNN is here. */
 static const struct device_ops ops_of[2][3] = {
-    {{COMMON_HOOKS},
-     {COMMON_HOOKS, PRODUCT_HOOKS},
-     {COMMON_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS}},
+    {{COMMON_HOOKS}, {COMMON_HOOKS, GEMM_HOOKS}, {COMMON_HOOKS, GEMM_HOOKS, CONVOLUTION_HOOKS}},
     {{COMMON_HOOKS, EVENT_HOOKS},
-     {COMMON_HOOKS, EVENT_HOOKS, PRODUCT_HOOKS},
-     {COMMON_HOOKS, EVENT_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS}},
+     {COMMON_HOOKS, EVENT_HOOKS, GEMM_HOOKS},
+     {COMMON_HOOKS, EVENT_HOOKS, GEMM_HOOKS, CONVOLUTION_HOOKS}},
 };
 
 static const struct device_ops *choose_ops(const struct cpu_state *state, bool profile)

@@ -1,9 +1,9 @@
 /*
- * dnnl_api - oneDNN as far as products and convolutions need it: our declarations of the C API of
+ * dnnl_api - oneDNN as far as GEMMs and convolutions need it: our declarations of the C API of
  * versions 2 and 3, and one set of functions over both.
  *
- * Declarations follow oneapi/dnnl/dnnl.h and dnnl_types.h of oneDNN 2.6, 3.7 and 3.12 (Apache-2.0); the
- * test test_backend_cpu_dnnl_abi compares them with the real header that is installed. What
+ * Declarations follow oneapi/dnnl/dnnl.h and dnnl_types.h of oneDNN 2.6, 3.7 and 3.12 (Apache-2.0);
+ * the test test_backend_cpu_dnnl_abi compares them with the real header that is installed. What
  * differs: in version 2 a memory descriptor is a structure of the caller's, in version 3 an opaque
  * object; a primitive descriptor is made from an operation descriptor in 2, by one call in 3;
  * post-operations have other parameters and numbers.
@@ -157,14 +157,14 @@ enum assay_dnnl_arg {
  * Version 2. The two that exist in version 3 with other parameters have a member name of their own;
  * the table gives member, symbol.
  */
-#define ASSAY_DNNL2_MAP(X, MD, MATMUL)                                                             \
+#define ASSAY_DNNL2_MAP(X, MD, GEMM)                                                               \
     X(unsigned, append_sum_2, dnnl_post_ops_append_sum, (struct dnnl_post_ops *, float))           \
     X(unsigned, append_eltwise_2, dnnl_post_ops_append_eltwise,                                    \
       (struct dnnl_post_ops *, float, unsigned, float, float))                                     \
     X(unsigned, memory_desc_init_2, dnnl_memory_desc_init_by_strides,                              \
       (MD *, int, const int64_t *, unsigned, const int64_t *))                                     \
     X(unsigned, matmul_desc_init_2, dnnl_matmul_desc_init,                                         \
-      (MATMUL *, const MD *, const MD *, const MD *, const MD *))                                  \
+      (GEMM *, const MD *, const MD *, const MD *, const MD *))                                    \
     X(unsigned, primitive_desc_create_2, dnnl_primitive_desc_create,                               \
       (struct dnnl_primitive_desc **, const void *, const struct dnnl_primitive_attr *,            \
        struct dnnl_engine *, const struct dnnl_primitive_desc *))
@@ -181,7 +181,7 @@ enum assay_dnnl_arg {
       (struct dnnl_primitive_desc **, struct dnnl_engine *, const MD *, const MD *, const MD *,    \
        const MD *, const struct dnnl_primitive_attr *))
 
-/* Convolutions. Without them a library still has its products. */
+/* Convolutions. Without them a library still has its GEMMs. */
 #define ASSAY_DNNL_CONVOLUTION_MAP(X, MD)                                                          \
     X(int, dnnl_memory_desc_equal, (const MD *, const MD *))                                       \
     X(unsigned, dnnl_reorder_primitive_desc_create,                                                \

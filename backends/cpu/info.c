@@ -69,7 +69,7 @@ static void add_line(struct reading_list *list, const char *name, const char *cp
     free(value);
 }
 
-/* Which of the instruction sets that matter to products are here: by the kernel's flag names. */
+/* Which of the instruction sets that matter to GEMMs are here: by the kernel's flag names. */
 static void add_instruction_sets(struct reading_list *list, const char *cpuinfo)
 {
     static const char *const names[] = {
@@ -202,9 +202,9 @@ static void add_stack(const struct cpu_state *state, struct reading_list *list)
         reading_add_missing(list, "device.kernel_cache", READING_UNAVAILABLE,
                             "XDG_CACHE_HOME or HOME", state->cache.reason);
     if (state->has_dnnl)
-        reading_add_text(list, "device.products", state->dnnl.version, "oneDNN, dnnl_version");
+        reading_add_text(list, "device.gemm", state->dnnl.version, "oneDNN, dnnl_version");
     else
-        reading_add_missing(list, "device.products", READING_UNAVAILABLE, "libdnnl",
+        reading_add_missing(list, "device.gemm", READING_UNAVAILABLE, "libdnnl",
                             state->dnnl_reason);
     reading_add_text(list, "device.fp32", "denormals inf_nan round_nearest fma exact_divide_sqrt",
                      "IEEE 754 by -ffp-contract=off and no -ffast-math");

@@ -56,7 +56,7 @@ enum status cpu_module_describe(struct device *device, const struct module *modu
 enum status cpu_kernel_launch(struct device *device, const struct kernel_launch *launch,
                               struct error *err);
 
-/* ---- primitive.c: what products and convolutions share of the library's primitives ---- */
+/* ---- primitive.c: what GEMMs and convolutions share of the library's primitives ---- */
 
 /* The library's number for a type; 0: it has none. */
 unsigned cpu_dnnl_type(const struct onednn *dnnl, enum dtype type);
@@ -82,33 +82,32 @@ enum status cpu_dnnl_primitive(const struct onednn *dnnl, const struct dnnl_prim
                                struct dnnl_primitive **ret, struct error *err);
 /* Points `memory` at an operand; NULL memory: nothing to do. */
 enum status cpu_dnnl_point(const struct onednn *dnnl, struct dnnl_memory *memory,
-                           const struct product_operand *operand, enum dtype type,
-                           struct error *err);
+                           const struct gemm_operand *operand, enum dtype type, struct error *err);
 /* Runs and waits, with denormals as the device was opened. */
 enum status cpu_dnnl_execute(struct cpu_device *device, const struct dnnl_primitive *primitive,
                              int count, const struct assay_dnnl_exec_arg *args, struct error *err);
 /* Fills `ret` from the algorithm's name and the effective instruction set. */
 void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
-                       uint64_t scratchpad_bytes, struct product_info *ret);
+                       uint64_t scratchpad_bytes, struct gemm_info *ret);
 
-/* product.c: only with the library */
-enum status cpu_product_create(struct device *device, const struct product_shape *shape,
-                               struct product **ret, struct error *err);
-void cpu_product_destroy(struct device *device, struct product *product);
-enum status cpu_product_run(struct device *device, struct product *product,
-                            const struct product_operands *operands, struct error *err);
-enum status cpu_product_describe(struct device *device, const struct product *product,
-                                 struct product_info *ret, struct error *err);
+/* gemm.c: only with the library */
+enum status cpu_gemm_create(struct device *device, const struct gemm_shape *shape,
+                            struct gemm **ret, struct error *err);
+void cpu_gemm_destroy(struct device *device, struct gemm *gemm);
+enum status cpu_gemm_run(struct device *device, struct gemm *gemm,
+                         const struct gemm_operands *operands, struct error *err);
+enum status cpu_gemm_describe(struct device *device, const struct gemm *gemm, struct gemm_info *ret,
+                              struct error *err);
 
 /* convolution.c: only with a library that has them */
 enum status cpu_convolution_create(struct device *device, const struct convolution_shape *shape,
                                    struct convolution **ret, struct error *err);
 void cpu_convolution_destroy(struct device *device, struct convolution *convolution);
 enum status cpu_convolution_set_weights(struct device *device, struct convolution *convolution,
-                                        const struct product_operand *weights, struct error *err);
+                                        const struct gemm_operand *weights, struct error *err);
 enum status cpu_convolution_run(struct device *device, struct convolution *convolution,
-                                const struct product_operand *input,
-                                const struct product_operand *output, struct error *err);
+                                const struct gemm_operand *input, const struct gemm_operand *output,
+                                struct error *err);
 enum status cpu_convolution_describe(struct device *device, const struct convolution *convolution,
                                      struct convolution_info *ret, struct error *err);
 

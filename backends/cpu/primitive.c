@@ -1,5 +1,5 @@
 /*
- * primitive - what products and convolutions share of oneDNN's primitives: attributes, memory,
+ * primitive - what GEMMs and convolutions share of oneDNN's primitives: attributes, memory,
  * execution, and which precision an implementation computes in.
  */
 #include "backends/cpu/internal.h"
@@ -126,8 +126,7 @@ enum status cpu_dnnl_primitive(const struct onednn *dnnl, const struct dnnl_prim
 }
 
 enum status cpu_dnnl_point(const struct onednn *dnnl, struct dnnl_memory *memory,
-                           const struct product_operand *operand, enum dtype type,
-                           struct error *err)
+                           const struct gemm_operand *operand, enum dtype type, struct error *err)
 {
     unsigned char *bytes;
     unsigned code;
@@ -228,7 +227,7 @@ static enum support judge(enum precision precision, const char *algorithm, unsig
 }
 
 void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
-                       uint64_t scratchpad_bytes, struct product_info *ret)
+                       uint64_t scratchpad_bytes, struct gemm_info *ret)
 {
     const unsigned isa =
         dnnl->api.dnnl_get_effective_cpu_isa != NULL ? dnnl->api.dnnl_get_effective_cpu_isa() : 0;

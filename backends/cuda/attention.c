@@ -188,7 +188,7 @@ static const int64_t backward_ids[] = {
     ATTENTION_D_O,      ATTENTION_D_Q,      ATTENTION_D_K,   ATTENTION_D_V, ATTENTION_ROW_SUMS,
     ATTENTION_D_Q_SUMS, ATTENTION_SCALE,    ATTENTION_ONE,   ATTENTION_MASKED};
 
-static void *address_of(const struct product_operand *operand, size_t bits)
+static void *address_of(const struct gemm_operand *operand, size_t bits)
 {
     return (void *)(uintptr_t)gpu_operand_address(operand, bits);
 }
@@ -328,7 +328,7 @@ enum status cuda_attention_backward(struct device *base, struct attention *atten
 }
 
 static void describe(const struct cuda_device *device, const struct cuda_attention *self,
-                     const struct pass *pass, struct product_info *ret)
+                     const struct pass *pass, struct gemm_info *ret)
 {
     const struct cudnn_plan *plan = &pass->plans.list[pass->plans.selected];
     char notes[64];

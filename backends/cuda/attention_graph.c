@@ -99,7 +99,7 @@ static void *apply(const struct builder *b, unsigned mode, void *x, void *with, 
     return y;
 }
 
-static void *product(const struct builder *b, void *left, void *right, void *result)
+static void *gemm(const struct builder *b, void *left, void *right, void *result)
 {
     cudnn_graph_matmul(b->graph, left, right, result);
     return result;
@@ -142,7 +142,7 @@ void cuda_attention_graph_forward(struct cudnn_graph *graph, const struct attent
     void *const q = array(b, ATTENTION_Q, &shape->q, false);
     void *const k = array(b, ATTENTION_K, &shape->k, true);
     void *const v = array(b, ATTENTION_V, &shape->v, false);
-    void *scores = product(b, q, k, square(b, DNN_FLOAT, false));
+    void *scores = gemm(b, q, k, square(b, DNN_FLOAT, false));
     void *top, *powers, *sum, *p;
 
     scores = apply(b, DNN_MUL, scores, scalar(b, ATTENTION_SCALE), square(b, DNN_FLOAT, false));
@@ -155,13 +155,13 @@ void cuda_attention_graph_forward(struct cudnn_graph *graph, const struct attent
         apply(b, DNN_ADD, top, apply(b, DNN_LOG, sum, NULL, rows(b, 0)),
               rows(b, ATTENTION_STATISTICS));
     p = apply(b, DNN_DIV, powers, sum, square(b, b->type, false));
-    product(b, p, v, array(b, ATTENTION_O, &shape->o, false));
+    gemm(b, p, v, array(b, ATTENTION_O, &shape->o, false));
 }
 
 /* P again, from the scores and the statistics. */
 static void *probabilities(const struct builder *b, void *q, void *k, void *scale)
 {
-    void *scores = product(b, q, k, square(b, DNN_FLOAT, false));
+    void *scores = gemm(b, q, k, square(b, DNN_FLOAT, false));
 
     scores = apply(b, DNN_MUL, scores, scale, square(b, DNN_FLOAT, false));
     scores = apply(b, DNN_SUB, scores, rows(b, ATTENTION_STATISTICS), square(b, DNN_FLOAT, false));
@@ -182,18 +182,18 @@ void cuda_attention_graph_backward(struct cudnn_graph *graph, const struct atten
     sums = reduced(b, DNN_REDUCE_ADD, sums, rows(b, 0));
     sums = apply(b, DNN_MUL, sums, scalar(b, ATTENTION_ONE), rows(b, ATTENTION_ROW_SUMS));
     p = probabilities(b, q, k, scale);
-    product(b, reshaped(b, p, square(b, b->type, true)), d_o,
-            array(b, ATTENTION_D_V, &shape->v, false));
+    gemm(b, reshaped(b, p, square(b, b->type, true)), d_o,
+         array(b, ATTENTION_D_V, &shape->v, false));
 
-    ds = product(b, d_o, v, square(b, DNN_FLOAT, false));
+    ds = gemm(b, d_o, v, square(b, DNN_FLOAT, false));
     ds = apply(b, DNN_SUB, ds, sums, square(b, DNN_FLOAT, false));
     ds = apply(b, DNN_MUL, ds, p, square(b, DNN_FLOAT, false));
     ds = apply(b, DNN_MUL, ds, scale, square(b, DNN_FLOAT, false));
-    product(b, reshaped(b, ds, square(b, b->type, true)), q,
-            array(b, ATTENTION_D_K, &shape->k, false));
+    gemm(b, reshaped(b, ds, square(b, b->type, true)), q,
+         array(b, ATTENTION_D_K, &shape->k, false));
 
     plain_k = reshaped(b, k, array(b, 0, &shape->k, false));
-    sums = product(b, ds, plain_k, wide(b, ATTENTION_D_Q_SUMS));
+    sums = gemm(b, ds, plain_k, wide(b, ATTENTION_D_Q_SUMS));
     apply(b, DNN_IDENTITY, sums, NULL, array(b, ATTENTION_D_Q, &shape->q, false));
 }
 

@@ -332,7 +332,7 @@ enum status cuda_convolution_select(struct device *base, struct convolution *con
 
 /* cuDNN reads them where and as they are. */
 enum status cuda_convolution_set_weights(struct device *base, struct convolution *convolution,
-                                         const struct product_operand *weights, struct error *err)
+                                         const struct gemm_operand *weights, struct error *err)
 {
     (void)base;
     (void)err;
@@ -342,8 +342,8 @@ enum status cuda_convolution_set_weights(struct device *base, struct convolution
 }
 
 enum status cuda_convolution_run(struct device *base, struct convolution *convolution,
-                                 const struct product_operand *input,
-                                 const struct product_operand *output, struct error *err)
+                                 const struct gemm_operand *input,
+                                 const struct gemm_operand *output, struct error *err)
 {
     struct cuda_device *device = cuda_device(gpu_device(base));
     struct cuda_convolution *self = (struct cuda_convolution *)convolution;

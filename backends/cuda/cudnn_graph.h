@@ -174,7 +174,7 @@ struct cudnn_plans {
 bool cudnn_has_graph(const struct cudnn_api *api);
 
 void *cudnn_graph_tensor(struct cudnn_graph *graph, const struct cudnn_tensor *tensor);
-/* c = a b, one product a batch and head, summed in f32. */
+/* c = a b, one GEMM a batch and head, summed in f32. */
 void cudnn_graph_matmul(struct cudnn_graph *graph, void *a, void *b, void *c);
 /* y = mode(x, b), element by element, computed in `compute`; b and t may be NULL, t chooses. */
 void cudnn_graph_pointwise(struct cudnn_graph *graph, unsigned mode, unsigned compute, void *x,

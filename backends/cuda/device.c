@@ -241,10 +241,9 @@ static const struct gpu_driver driver = {
     .close = close_device,
 };
 
-#define PRODUCT_HOOKS                                                                              \
-    .product_create = cuda_product_create, .product_destroy = cuda_product_destroy,                \
-    .product_run = cuda_product_run, .product_describe = cuda_product_describe,                    \
-    .product_select = cuda_product_select
+#define GEMM_HOOKS                                                                                 \
+    .gemm_create = cuda_gemm_create, .gemm_destroy = cuda_gemm_destroy, .gemm_run = cuda_gemm_run, \
+    .gemm_describe = cuda_gemm_describe, .gemm_select = cuda_gemm_select
 
 #define CONVOLUTION_HOOKS                                                                          \
     .convolution_create = cuda_convolution_create,                                                 \
@@ -266,9 +265,9 @@ static const struct device_ops ops_of[2][DNN_KINDS] = {
     {{GPU_DEVICE_HOOKS},
      {GPU_DEVICE_HOOKS, CONVOLUTION_HOOKS},
      {GPU_DEVICE_HOOKS, CONVOLUTION_HOOKS, ATTENTION_HOOKS}},
-    {{GPU_DEVICE_HOOKS, PRODUCT_HOOKS},
-     {GPU_DEVICE_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS},
-     {GPU_DEVICE_HOOKS, PRODUCT_HOOKS, CONVOLUTION_HOOKS, ATTENTION_HOOKS}},
+    {{GPU_DEVICE_HOOKS, GEMM_HOOKS},
+     {GPU_DEVICE_HOOKS, GEMM_HOOKS, CONVOLUTION_HOOKS},
+     {GPU_DEVICE_HOOKS, GEMM_HOOKS, CONVOLUTION_HOOKS, ATTENTION_HOOKS}},
 };
 
 /* Without cuDNN there are no convolutions and no attention, and a reading says why. */
@@ -287,14 +286,14 @@ static int find_cudnn(struct cuda_device *device)
     return DNN_NONE;
 }
 
-static void add_no_products(struct reading_list *list, const char *source, const char *reason)
+static void add_no_gemm(struct reading_list *list, const char *source, const char *reason)
 {
     reading_add_missing(list, "device.cublaslt", READING_UNAVAILABLE, source, reason);
-    reading_add_missing(list, "device.products", READING_UNAVAILABLE, source, reason);
+    reading_add_missing(list, "device.gemm", READING_UNAVAILABLE, source, reason);
 }
 
 /*
- * Without cuBLASLt there are no products, and a reading says why. So it is where the library
+ * Without cuBLASLt there are no GEMMs, and a reading says why. So it is where the library
  * refuses to work, being too new for the driver, say: our own kernels run all the same.
  */
 static enum status open_libraries(struct cuda_device *device, struct error *err)
@@ -307,8 +306,8 @@ static enum status open_libraries(struct cuda_device *device, struct error *err)
 
     device->base.base.ops = &ops_of[0][dnn];
     if (!cuda_state_cublaslt(state)) {
-        add_no_products(list, "libcublasLt.so",
-                        state->cublaslt_lib.tried != NULL ? state->cublaslt_lib.tried : "");
+        add_no_gemm(list, "libcublasLt.so",
+                    state->cublaslt_lib.tried != NULL ? state->cublaslt_lib.tried : "");
         return STATUS_OK;
     }
     code = state->cublaslt.cublasLtCreate(&device->cublaslt);
@@ -321,7 +320,7 @@ static enum status open_libraries(struct cuda_device *device, struct error *err)
     error_set(&reason, code == LT_STATUS_ALLOC_FAILED ? STATUS_DEVICE_MEMORY : STATUS_DEVICE,
               "cublasLtCreate: %s (%u)", cublaslt_status_name(&state->cublaslt, code), code);
     if (reason.code != STATUS_DEVICE_MEMORY) {
-        add_no_products(list, "cublasLtCreate", reason.message);
+        add_no_gemm(list, "cublasLtCreate", reason.message);
         return STATUS_OK;
     }
     if (err != NULL)

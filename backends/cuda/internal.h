@@ -89,22 +89,22 @@ enum status cuda_device_open(struct backend *backend, uint32_t index,
 size_t cuda_cubin_kernels(const struct gpu_binary *binary, char (*ret)[64], size_t capacity);
 
 /*
- * product_algorithm.c: UNSUPPORTED, DEVICE_MEMORY or DEVICE, by the library's status;
+ * gemm_algorithm.c: UNSUPPORTED, DEVICE_MEMORY or DEVICE, by the library's status;
  * LT_STATUS_SUCCESS: it gave nothing.
  */
 enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, unsigned code,
                          struct error *err);
 
-/* product.c */
-enum status cuda_product_create(struct device *device, const struct product_shape *shape,
-                                struct product **ret, struct error *err);
-void cuda_product_destroy(struct device *device, struct product *product);
-enum status cuda_product_run(struct device *device, struct product *product,
-                             const struct product_operands *operands, struct error *err);
-enum status cuda_product_select(struct device *device, struct product *product, uint32_t index,
-                                struct error *err);
-enum status cuda_product_describe(struct device *device, const struct product *product,
-                                  struct product_info *ret, struct error *err);
+/* gemm.c */
+enum status cuda_gemm_create(struct device *device, const struct gemm_shape *shape,
+                             struct gemm **ret, struct error *err);
+void cuda_gemm_destroy(struct device *device, struct gemm *gemm);
+enum status cuda_gemm_run(struct device *device, struct gemm *gemm,
+                          const struct gemm_operands *operands, struct error *err);
+enum status cuda_gemm_select(struct device *device, struct gemm *gemm, uint32_t index,
+                             struct error *err);
+enum status cuda_gemm_describe(struct device *device, const struct gemm *gemm,
+                               struct gemm_info *ret, struct error *err);
 
 /*
  * convolution.c: one handle a device, made by the first who needs it, since that loads the
@@ -117,10 +117,10 @@ enum status cuda_convolution_create(struct device *device, const struct convolut
                                     struct convolution **ret, struct error *err);
 void cuda_convolution_destroy(struct device *device, struct convolution *convolution);
 enum status cuda_convolution_set_weights(struct device *device, struct convolution *convolution,
-                                         const struct product_operand *weights, struct error *err);
+                                         const struct gemm_operand *weights, struct error *err);
 enum status cuda_convolution_run(struct device *device, struct convolution *convolution,
-                                 const struct product_operand *input,
-                                 const struct product_operand *output, struct error *err);
+                                 const struct gemm_operand *input,
+                                 const struct gemm_operand *output, struct error *err);
 enum status cuda_convolution_describe(struct device *device, const struct convolution *convolution,
                                       struct convolution_info *ret, struct error *err);
 enum status cuda_convolution_select(struct device *device, struct convolution *convolution,

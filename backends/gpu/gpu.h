@@ -3,7 +3,7 @@
  * calls, the program text and its one prelude, lanes, kernels and their resources.
  *
  * A vendor's device embeds struct gpu_device first, fills it, and gives a device_ops with
- * GPU_DEVICE_HOOKS (and its own product hooks). Every hook of struct gpu_driver returns a status
+ * GPU_DEVICE_HOOKS (and its own GEMM hooks). Every hook of struct gpu_driver returns a status
  * with the vendor's function and code in the message; it may rely on the device being bound to the
  * calling thread.
  */
@@ -109,7 +109,7 @@ static inline struct gpu_device *gpu_device(struct device *device)
 }
 
 /* Address of element `offset` of an operand of `bits` wide elements (a multiple of 8, or even). */
-static inline uint64_t gpu_operand_address(const struct product_operand *operand, size_t bits)
+static inline uint64_t gpu_operand_address(const struct gemm_operand *operand, size_t bits)
 {
     return ((const struct gpu_buffer *)operand->buffer)->address + operand->offset * bits / 8;
 }

@@ -13,7 +13,7 @@
 static const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTERM};
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
 static struct sigaction others[SIGNALS];
-static char last_words[512], words_when_stopped[512];
+static char crash_context[512], words_when_stopped[512];
 
 void gpu_guard_end(void)
 {
@@ -21,9 +21,9 @@ void gpu_guard_end(void)
         sigaction(signals[i], &others[i], NULL);
 }
 
-static void say_last_words(int number)
+static void say_crash_context(int number)
 {
-    const char *words = number == SIGTERM ? words_when_stopped : last_words;
+    const char *words = number == SIGTERM ? words_when_stopped : crash_context;
     ssize_t told = write(STDERR_FILENO, words, strlen(words));
 
     (void)told;
@@ -33,9 +33,9 @@ static void say_last_words(int number)
 
 void gpu_guard_begin(const char *compiler, const char *file, const char *arch)
 {
-    const struct sigaction ours = {.sa_handler = say_last_words};
+    const struct sigaction ours = {.sa_handler = say_crash_context};
 
-    snprintf(last_words, sizeof(last_words),
+    snprintf(crash_context, sizeof(crash_context),
              "%s ended the process while it compiled %s for %s; does it know that arch?\n",
              compiler, file, arch);
     snprintf(words_when_stopped, sizeof(words_when_stopped),

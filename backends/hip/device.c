@@ -110,7 +110,7 @@ static void close_device(struct gpu_device *base)
 
     if (device->stream != NULL && gpu_bind(base, NULL) == STATUS_OK)
         device->api->hipStreamSynchronize(device->stream);
-    hip_products_close(device);
+    hip_gemm_close(device);
     if (device->stream != NULL)
         device->api->hipStreamDestroy(device->stream);
 }
@@ -138,12 +138,8 @@ static const struct gpu_driver driver = {
 };
 
 static const struct device_ops hip_ops = {
-    GPU_DEVICE_HOOKS,
-    .product_create = hip_product_create,
-    .product_destroy = hip_product_destroy,
-    .product_run = hip_product_run,
-    .product_describe = hip_product_describe,
-    .product_select = hip_product_select,
+    GPU_DEVICE_HOOKS,         .gemm_create = hip_gemm_create,     .gemm_destroy = hip_gemm_destroy,
+    .gemm_run = hip_gemm_run, .gemm_describe = hip_gemm_describe, .gemm_select = hip_gemm_select,
 };
 
 static enum status create_stream(struct hip_device *device, struct error *err)

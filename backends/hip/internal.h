@@ -101,18 +101,18 @@ size_t hip_kernel_names(const struct gpu_binary *binary, char (*ret)[64], size_t
 enum status hip_launch(struct gpu_device *device, void *function, const uint32_t groups[3],
                        uint32_t lanes, void **args, struct error *err);
 
-/* product.c */
-enum status hip_product_create(struct device *device, const struct product_shape *shape,
-                               struct product **ret, struct error *err);
-void hip_product_destroy(struct device *device, struct product *product);
-enum status hip_product_run(struct device *device, struct product *product,
-                            const struct product_operands *operands, struct error *err);
-enum status hip_product_select(struct device *device, struct product *product, uint32_t index,
-                               struct error *err);
-enum status hip_product_describe(struct device *device, const struct product *product,
-                                 struct product_info *ret, struct error *err);
+/* gemm.c */
+enum status hip_gemm_create(struct device *device, const struct gemm_shape *shape,
+                            struct gemm **ret, struct error *err);
+void hip_gemm_destroy(struct device *device, struct gemm *gemm);
+enum status hip_gemm_run(struct device *device, struct gemm *gemm,
+                         const struct gemm_operands *operands, struct error *err);
+enum status hip_gemm_select(struct device *device, struct gemm *gemm, uint32_t index,
+                            struct error *err);
+enum status hip_gemm_describe(struct device *device, const struct gemm *gemm, struct gemm_info *ret,
+                              struct error *err);
 /* Gives back the libraries' handles. */
-void hip_products_close(struct hip_device *device);
+void hip_gemm_close(struct hip_device *device);
 
 /* telemetry.c */
 enum status hip_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,

@@ -34,8 +34,8 @@ static const char start_text[] =
     "        }\n"
     "}\n";
 
-struct opencl_product {
-    struct product base;
+struct opencl_gemm {
+    struct gemm base;
     struct module *start;          /* only with a bias or an addend */
     size_t *a, *b, *c;             /* offsets of a batch's matrices, from the operand's own */
     size_t *a_now, *b_now, *c_now; /* with it */
@@ -108,25 +108,25 @@ static enum status clblast_fail(struct error *err, const char *function, int cod
                      "%s: %s (%d)", function, name, code);
 }
 
-/* ---- a product ---- */
+/* ---- a GEMM ---- */
 
 static const struct clblast_api *api_of(struct device *device)
 {
     return &opencl_device(device)->state->clblast.api;
 }
 
-static bool is_double(const struct product_shape *shape)
+static bool is_double(const struct gemm_shape *shape)
 {
     return shape->precision == PRECISION_FP64;
 }
 
-static unsigned transpose_of(const struct product_matrix *matrix)
+static unsigned transpose_of(const struct gemm_matrix *matrix)
 {
     return matrix->transpose ? CLBLAST_TransposeYes : CLBLAST_TransposeNo;
 }
 
 /* What the library does not do as the contract wants it. */
-static enum status check_shape(const struct product_shape *shape, struct error *err)
+static enum status check_shape(const struct gemm_shape *shape, struct error *err)
 {
     const bool wide = is_double(shape);
     const enum dtype type = wide ? DTYPE_F64 : DTYPE_F32;
@@ -135,17 +135,17 @@ static enum status check_shape(const struct product_shape *shape, struct error *
         return error_set(err, STATUS_UNSUPPORTED,
                          "CLBlast adds up half precision in half precision, not in f32");
     if (shape->precision != PRECISION_FP32 && !wide)
-        return error_set(err, STATUS_UNSUPPORTED, "CLBlast has no products in %s",
+        return error_set(err, STATUS_UNSUPPORTED, "CLBlast has no GEMMs in %s",
                          precision_name(shape->precision));
     if (shape->c.type != type || (shape->bias && shape->bias_type != type))
         return error_set(err, STATUS_UNSUPPORTED,
-                         "CLBlast has no products in %s with a result or a bias of another type",
+                         "CLBlast has no GEMMs in %s with a result or a bias of another type",
                          precision_name(shape->precision));
     return STATUS_OK;
 }
 
-static enum status ask_workspace(struct device *device, const struct product_shape *shape,
-                                 size_t *ret, struct error *err)
+static enum status ask_workspace(struct device *device, const struct gemm_shape *shape, size_t *ret,
+                                 struct error *err)
 {
     const struct clblast_api *api = api_of(device);
     struct _cl_command_queue *queue = opencl_device(device)->queue;
@@ -158,7 +158,7 @@ static enum status ask_workspace(struct device *device, const struct product_sha
     return code == OCL_SUCCESS ? STATUS_OK : clblast_fail(err, "CLBlast GemmTempBufferSize", code);
 }
 
-static size_t *offsets_of(const struct product_shape *shape, const struct product_matrix *matrix)
+static size_t *offsets_of(const struct gemm_shape *shape, const struct gemm_matrix *matrix)
 {
     const uint64_t count = shape->outer * shape->inner;
     size_t *offsets = calloc(count, sizeof(*offsets));
@@ -170,37 +170,37 @@ static size_t *offsets_of(const struct product_shape *shape, const struct produc
 }
 
 /* All that a run of a batch needs, so that it allocates nothing. */
-static bool lay_out_batch(struct opencl_product *product, const struct product_shape *shape)
+static bool lay_out_batch(struct opencl_gemm *gemm, const struct gemm_shape *shape)
 {
     const size_t count = (size_t)(shape->outer * shape->inner);
 
-    product->a = offsets_of(shape, &shape->a);
-    product->b = offsets_of(shape, &shape->b);
-    product->c = offsets_of(shape, &shape->c);
-    product->a_now = calloc(count, sizeof(size_t));
-    product->b_now = calloc(count, sizeof(size_t));
-    product->c_now = calloc(count, sizeof(size_t));
-    product->ones_f = calloc(count, sizeof(float));
-    product->zeros_f = calloc(count, sizeof(float));
-    product->alphas_f = calloc(count, sizeof(float));
-    product->ones_d = calloc(count, sizeof(double));
-    product->zeros_d = calloc(count, sizeof(double));
-    product->alphas_d = calloc(count, sizeof(double));
-    if (!product->a || !product->b || !product->c || !product->a_now || !product->b_now ||
-        !product->c_now || !product->ones_f || !product->zeros_f || !product->alphas_f ||
-        !product->ones_d || !product->zeros_d || !product->alphas_d)
+    gemm->a = offsets_of(shape, &shape->a);
+    gemm->b = offsets_of(shape, &shape->b);
+    gemm->c = offsets_of(shape, &shape->c);
+    gemm->a_now = calloc(count, sizeof(size_t));
+    gemm->b_now = calloc(count, sizeof(size_t));
+    gemm->c_now = calloc(count, sizeof(size_t));
+    gemm->ones_f = calloc(count, sizeof(float));
+    gemm->zeros_f = calloc(count, sizeof(float));
+    gemm->alphas_f = calloc(count, sizeof(float));
+    gemm->ones_d = calloc(count, sizeof(double));
+    gemm->zeros_d = calloc(count, sizeof(double));
+    gemm->alphas_d = calloc(count, sizeof(double));
+    if (!gemm->a || !gemm->b || !gemm->c || !gemm->a_now || !gemm->b_now || !gemm->c_now ||
+        !gemm->ones_f || !gemm->zeros_f || !gemm->alphas_f || !gemm->ones_d || !gemm->zeros_d ||
+        !gemm->alphas_d)
         return false;
     for (size_t i = 0; i < count; i++) {
-        product->ones_f[i] = 1.0f;
-        product->ones_d[i] = 1.0;
-        product->alphas_f[i] = shape->alpha;
-        product->alphas_d[i] = (double)shape->alpha;
+        gemm->ones_f[i] = 1.0f;
+        gemm->ones_d[i] = 1.0;
+        gemm->alphas_f[i] = shape->alpha;
+        gemm->alphas_d[i] = (double)shape->alpha;
     }
     return true;
 }
 
-static enum status load_start(struct device *device, const struct product_shape *shape,
-                              struct opencl_product *product, struct error *err)
+static enum status load_start(struct device *device, const struct gemm_shape *shape,
+                              struct opencl_gemm *gemm, struct error *err)
 {
     const struct module_define define = {"NUMBER", is_double(shape) ? "f64" : "f32"};
     const struct module_source source = {.file = "backends/opencl/clblast.c",
@@ -211,14 +211,14 @@ static enum status load_start(struct device *device, const struct product_shape 
 
     if (!shape->bias && !shape->add)
         return STATUS_OK;
-    return device_module_load(device, &source, &product->start, err);
+    return device_module_load(device, &source, &gemm->start, err);
 }
 
-enum status opencl_product_create(struct device *device, const struct product_shape *shape,
-                                  struct product **ret, struct error *err)
+enum status opencl_gemm_create(struct device *device, const struct gemm_shape *shape,
+                               struct gemm **ret, struct error *err)
 {
     const struct reading *fp64 = reading_find(&device->info.readings, "device.fp64");
-    struct opencl_product *product;
+    struct opencl_gemm *gemm;
     enum status status = check_shape(shape, err);
 
     if (status == STATUS_OK && is_double(shape) &&
@@ -226,48 +226,48 @@ enum status opencl_product_create(struct device *device, const struct product_sh
         status = error_set(err, STATUS_UNSUPPORTED, "%s has no fp64", device->info.name);
     if (status != STATUS_OK)
         return status;
-    product = calloc(1, sizeof(*product));
-    if (product == NULL || !lay_out_batch(product, shape))
-        status = error_set(err, STATUS_NO_MEMORY, "CLBlast product: out of memory");
+    gemm = calloc(1, sizeof(*gemm));
+    if (gemm == NULL || !lay_out_batch(gemm, shape))
+        status = error_set(err, STATUS_NO_MEMORY, "CLBlast GEMM: out of memory");
     if (status == STATUS_OK)
-        status = ask_workspace(device, shape, &product->workspace, err);
+        status = ask_workspace(device, shape, &gemm->workspace, err);
     if (status == STATUS_OK)
-        status = load_start(device, shape, product, err);
+        status = load_start(device, shape, gemm, err);
     if (status != STATUS_OK) {
-        if (product != NULL)
-            opencl_product_destroy(device, &product->base);
+        if (gemm != NULL)
+            opencl_gemm_destroy(device, &gemm->base);
         return status;
     }
-    *ret = &product->base;
+    *ret = &gemm->base;
     return STATUS_OK;
 }
 
-void opencl_product_destroy(struct device *device, struct product *base)
+void opencl_gemm_destroy(struct device *device, struct gemm *base)
 {
-    struct opencl_product *product = (struct opencl_product *)base;
+    struct opencl_gemm *gemm = (struct opencl_gemm *)base;
 
-    if (product->start != NULL)
-        device_module_unload(device, product->start);
-    free(product->a);
-    free(product->b);
-    free(product->c);
-    free(product->a_now);
-    free(product->b_now);
-    free(product->c_now);
-    free(product->ones_f);
-    free(product->zeros_f);
-    free(product->alphas_f);
-    free(product->ones_d);
-    free(product->zeros_d);
-    free(product->alphas_d);
-    free(product);
+    if (gemm->start != NULL)
+        device_module_unload(device, gemm->start);
+    free(gemm->a);
+    free(gemm->b);
+    free(gemm->c);
+    free(gemm->a_now);
+    free(gemm->b_now);
+    free(gemm->c_now);
+    free(gemm->ones_f);
+    free(gemm->zeros_f);
+    free(gemm->alphas_f);
+    free(gemm->ones_d);
+    free(gemm->zeros_d);
+    free(gemm->alphas_d);
+    free(gemm);
 }
 
 /* Puts bias + D into C. */
-static enum status start_sum(struct device *device, const struct opencl_product *product,
-                             const struct product_operands *at, struct error *err)
+static enum status start_sum(struct device *device, const struct opencl_gemm *gemm,
+                             const struct gemm_operands *at, struct error *err)
 {
-    const struct product_shape *shape = &product->base.shape;
+    const struct gemm_shape *shape = &gemm->base.shape;
     const struct kernel_arg args[] = {
         {.type = KERNEL_ARG_BUFFER, .buffer = at->c.buffer},
         {.type = KERNEL_ARG_BUFFER, .buffer = shape->bias ? at->bias.buffer : at->c.buffer},
@@ -286,7 +286,7 @@ static enum status start_sum(struct device *device, const struct opencl_product 
     };
     const uint64_t most = (uint64_t)device->info.compute_units * 64;
     const struct kernel_launch launch = {
-        .module = product->start,
+        .module = gemm->start,
         .kernel = "clblast_start",
         .groups = {(uint32_t)(shape->m < most || most == 0 ? (shape->m < 65535 ? shape->m : 65535)
                                                            : most),
@@ -298,13 +298,13 @@ static enum status start_sum(struct device *device, const struct opencl_product 
     return device_kernel_launch(device, &launch, err);
 }
 
-static struct _cl_mem *mem_of(const struct product_operand *operand)
+static struct _cl_mem *mem_of(const struct gemm_operand *operand)
 {
     return ((struct opencl_buffer *)operand->buffer)->mem;
 }
 
-static int run_one(struct device *device, const struct product_shape *shape,
-                   const struct product_operands *at, bool beta)
+static int run_one(struct device *device, const struct gemm_shape *shape,
+                   const struct gemm_operands *at, bool beta)
 {
     const struct clblast_api *api = api_of(device);
     struct _cl_command_queue *queue = opencl_device(device)->queue;
@@ -322,38 +322,37 @@ static int run_one(struct device *device, const struct product_shape *shape,
                              at->c.offset, shape->c.stride, &queue, NULL);
 }
 
-static int run_batch(struct device *device, struct opencl_product *product,
-                     const struct product_operands *at, bool beta)
+static int run_batch(struct device *device, struct opencl_gemm *gemm,
+                     const struct gemm_operands *at, bool beta)
 {
-    const struct product_shape *shape = &product->base.shape;
+    const struct gemm_shape *shape = &gemm->base.shape;
     const size_t count = (size_t)(shape->outer * shape->inner);
     const struct clblast_api *api = api_of(device);
     struct _cl_command_queue *queue = opencl_device(device)->queue;
 
     for (size_t i = 0; i < count; i++) {
-        product->a_now[i] = product->a[i] + at->a.offset;
-        product->b_now[i] = product->b[i] + at->b.offset;
-        product->c_now[i] = product->c[i] + at->c.offset;
+        gemm->a_now[i] = gemm->a[i] + at->a.offset;
+        gemm->b_now[i] = gemm->b[i] + at->b.offset;
+        gemm->c_now[i] = gemm->c[i] + at->c.offset;
     }
     if (is_double(shape))
         return api->CLBlastDgemmBatched(
             CLBLAST_LayoutRowMajor, transpose_of(&shape->a), transpose_of(&shape->b), shape->m,
-            shape->n, shape->k, product->alphas_d, mem_of(&at->a), product->a_now, shape->a.stride,
-            mem_of(&at->b), product->b_now, shape->b.stride,
-            beta ? product->ones_d : product->zeros_d, mem_of(&at->c), product->c_now,
-            shape->c.stride, count, &queue, NULL);
+            shape->n, shape->k, gemm->alphas_d, mem_of(&at->a), gemm->a_now, shape->a.stride,
+            mem_of(&at->b), gemm->b_now, shape->b.stride, beta ? gemm->ones_d : gemm->zeros_d,
+            mem_of(&at->c), gemm->c_now, shape->c.stride, count, &queue, NULL);
     return api->CLBlastSgemmBatched(
         CLBLAST_LayoutRowMajor, transpose_of(&shape->a), transpose_of(&shape->b), shape->m,
-        shape->n, shape->k, product->alphas_f, mem_of(&at->a), product->a_now, shape->a.stride,
-        mem_of(&at->b), product->b_now, shape->b.stride, beta ? product->ones_f : product->zeros_f,
-        mem_of(&at->c), product->c_now, shape->c.stride, count, &queue, NULL);
+        shape->n, shape->k, gemm->alphas_f, mem_of(&at->a), gemm->a_now, shape->a.stride,
+        mem_of(&at->b), gemm->b_now, shape->b.stride, beta ? gemm->ones_f : gemm->zeros_f,
+        mem_of(&at->c), gemm->c_now, shape->c.stride, count, &queue, NULL);
 }
 
-enum status opencl_product_run(struct device *device, struct product *base,
-                               const struct product_operands *operands, struct error *err)
+enum status opencl_gemm_run(struct device *device, struct gemm *base,
+                            const struct gemm_operands *operands, struct error *err)
 {
-    struct opencl_product *product = (struct opencl_product *)base;
-    const struct product_shape *shape = &base->shape;
+    struct opencl_gemm *gemm = (struct opencl_gemm *)base;
+    const struct gemm_shape *shape = &base->shape;
     const bool in_place = shape->add && operands->d.buffer == operands->c.buffer &&
                           operands->d.offset == operands->c.offset;
     const bool beta = shape->add || shape->bias;
@@ -361,16 +360,16 @@ enum status opencl_product_run(struct device *device, struct product *base,
     int code;
 
     if (beta && (shape->bias || !in_place))
-        status = start_sum(device, product, operands, err);
+        status = start_sum(device, gemm, operands, err);
     if (status != STATUS_OK)
         return status;
     code = shape->outer * shape->inner == 1 ? run_one(device, shape, operands, beta)
-                                            : run_batch(device, product, operands, beta);
+                                            : run_batch(device, gemm, operands, beta);
     return code == OCL_SUCCESS ? STATUS_OK : clblast_fail(err, "CLBlast gemm", code);
 }
 
-enum status opencl_product_describe(struct device *device, const struct product *base,
-                                    struct product_info *ret, struct error *err)
+enum status opencl_gemm_describe(struct device *device, const struct gemm *base,
+                                 struct gemm_info *ret, struct error *err)
 {
     const struct opencl_clblast *clblast = &opencl_device(device)->state->clblast;
 
@@ -378,7 +377,7 @@ enum status opencl_product_describe(struct device *device, const struct product 
     snprintf(ret->library, sizeof(ret->library), "CLBlast");
     snprintf(ret->version, sizeof(ret->version), "%s",
              clblast->version != NULL ? clblast->version : "");
-    ret->workspace_bytes = ((const struct opencl_product *)base)->workspace;
+    ret->workspace_bytes = ((const struct opencl_gemm *)base)->workspace;
     ret->support = SUPPORT_NATIVE;
     snprintf(ret->method, sizeof(ret->method), "CLBlast%cGemmTempBufferSize: success",
              is_double(&base->shape) ? 'D' : 'S');

@@ -1,5 +1,5 @@
 /*
- * clblast - the matrix product of CLBlast, where it is installed.
+ * clblast - the GEMM of CLBlast, where it is installed.
  *
  * Declared by ourselves after clblast_c.h of CLBlast 1.5.3 (Apache-2.0); the C interface has kept
  * these types since 1.4. tests/unit/test_backend_clblast_abi.c compares them with the real header.
@@ -85,12 +85,12 @@ struct opencl_clblast {
 void opencl_clblast_open(const struct opencl_api *opencl, struct opencl_clblast *ret);
 
 /* The device's hooks (backend.h). */
-enum status opencl_product_create(struct device *device, const struct product_shape *shape,
-                                  struct product **ret, struct error *err);
-void opencl_product_destroy(struct device *device, struct product *product);
-enum status opencl_product_run(struct device *device, struct product *product,
-                               const struct product_operands *operands, struct error *err);
-enum status opencl_product_describe(struct device *device, const struct product *product,
-                                    struct product_info *ret, struct error *err);
+enum status opencl_gemm_create(struct device *device, const struct gemm_shape *shape,
+                               struct gemm **ret, struct error *err);
+void opencl_gemm_destroy(struct device *device, struct gemm *gemm);
+enum status opencl_gemm_run(struct device *device, struct gemm *gemm,
+                            const struct gemm_operands *operands, struct error *err);
+enum status opencl_gemm_describe(struct device *device, const struct gemm *gemm,
+                                 struct gemm_info *ret, struct error *err);
 
 #endif

@@ -239,12 +239,12 @@ static void add_denormal_readings(struct opencl_device *device)
                          "clGetDeviceInfo(CL_DEVICE_SINGLE_FP_CONFIG)");
 }
 
-static void add_products(struct opencl_device *device)
+static void add_gemm(struct opencl_device *device)
 {
-    device->ops.product_create = opencl_product_create;
-    device->ops.product_destroy = opencl_product_destroy;
-    device->ops.product_run = opencl_product_run;
-    device->ops.product_describe = opencl_product_describe;
+    device->ops.gemm_create = opencl_gemm_create;
+    device->ops.gemm_destroy = opencl_gemm_destroy;
+    device->ops.gemm_run = opencl_gemm_run;
+    device->ops.gemm_describe = opencl_gemm_describe;
 }
 
 enum status opencl_device_open(struct backend *backend, uint32_t index,
@@ -268,7 +268,7 @@ enum status opencl_device_open(struct backend *backend, uint32_t index,
     device->id = slot->id;
     status = opencl_device_info(backend, index, &device->base.info, err);
     if (status == STATUS_OK && state->clblast.usable && !device->base.info.simulated)
-        add_products(device);
+        add_gemm(device);
     if (status == STATUS_OK)
         status = check_usable(device, err);
     if (status == STATUS_OK)

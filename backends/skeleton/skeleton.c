@@ -141,7 +141,7 @@ static void close_device(struct device *device)
 
 /*
  * Left out on purpose, since they are optional (backend.h says what a NULL means): events, flush,
- * products, convolutions, lane_candidates. Each of the first three comes whole or not at all.
+ * GEMMs, convolutions, lane_candidates. Each of the first three comes whole or not at all.
  */
 static const struct device_ops device_ops = {
     .buffer_alloc = buffer_alloc,

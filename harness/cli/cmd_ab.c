@@ -150,7 +150,8 @@ const struct command command_ab = {
     .summary = "Measure two arms side by side and say whether they differ",
     .text =
         "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
-        "on both. A SPEC is one of device=D, backend=B, precision=P, arm=A (portable or vendor), "
+        "on both. A SPEC is one of device=D, backend=B, precision=P, implementation=A (portable or "
+        "vendor), "
         "emulate, workload=W, lib:NAME=PATH, env:NAME=VALUE, root=DIR (another root directory's "
         "loader, libraries and drivers; needs privilege).\n"
         "\n"

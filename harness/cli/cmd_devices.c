@@ -112,13 +112,13 @@ static void append_same(struct text *out, const char *what, const json_t *precis
 }
 
 /* "bf16      native   oneDNN 2.7.0: why" and, beside it, what our own text does. */
-static void append_products(struct text *out, const json_t *precisions, size_t columns)
+static void append_gemm(struct text *out, const json_t *precisions, size_t columns)
 {
     size_t i;
     json_t *entry;
     char lead[96];
 
-    text_append(out, "      matrix products\n"
+    text_append(out, "      GEMMs\n"
                      "      precision  vendor    portable  how the library answered\n");
     json_array_foreach(precisions, i, entry)
     {
@@ -165,9 +165,9 @@ static void append_precisions(struct text *out, const json_t *precisions, size_t
     if (json_array_size(precisions) == 0)
         return;
     if (opened)
-        append_products(out, precisions, columns);
+        append_gemm(out, precisions, columns);
     else
-        append_same(out, "matrix products", precisions, "vendor", columns);
+        append_same(out, "GEMMs", precisions, "vendor", columns);
     append_operation(out, "convolutions", precisions, "convolution", columns);
     append_operation(out, "attention", precisions, "attention", columns);
     append_operation(out, "attention, backward", precisions, "attention_backward", columns);

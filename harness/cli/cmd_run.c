@@ -19,7 +19,7 @@ enum {
     KEY_PROTOCOL = 'p',
     KEY_PRECISION = 0x100,
     KEY_BATCH,
-    KEY_ARM,
+    KEY_IMPLEMENTATION,
     KEY_EMULATE,
     KEY_RESUME,
     KEY_DRY_RUN,
@@ -38,7 +38,7 @@ struct request {
     const char *devices[LIST_MAX];
     enum precision precisions[LIST_MAX];
     int64_t batches[LIST_MAX];
-    enum arm arms[LIST_MAX];
+    enum implementation implementations[LIST_MAX];
 };
 
 static enum status too_many(struct error *err, const char *option)
@@ -103,16 +103,18 @@ static enum status take_batch(struct request *request, const char *word, struct 
     return STATUS_OK;
 }
 
-static enum status take_arm(struct request *request, const char *word, struct error *err)
+static enum status take_implementation(struct request *request, const char *word, struct error *err)
 {
-    if (request->plan.arm_count == LIST_MAX)
-        return too_many(err, "arm");
-    if (!arm_from_name(word, &request->arms[request->plan.arm_count]))
-        return error_set(err, STATUS_INVALID,
-                         "--arm %s: write portable (our own kernels), vendor (the vendor's "
-                         "library) or portable,vendor",
-                         word);
-    request->plan.arm_count++;
+    if (request->plan.implementation_count == LIST_MAX)
+        return too_many(err, "implementation");
+    if (!implementation_from_name(word,
+                                  &request->implementations[request->plan.implementation_count]))
+        return error_set(
+            err, STATUS_INVALID,
+            "--implementation %s: write portable (our own kernels), vendor (the vendor's "
+            "library) or portable,vendor",
+            word);
+    request->plan.implementation_count++;
     return STATUS_OK;
 }
 
@@ -128,7 +130,7 @@ static enum status read_request(const struct command_line *line, struct request 
     request->plan.devices = request->devices;
     request->plan.precisions = request->precisions;
     request->plan.batches = request->batches;
-    request->plan.arms = request->arms;
+    request->plan.implementations = request->implementations;
     request->plan.emulate = command_has(line, KEY_EMULATE);
     request->plan.protocol = command_has(line, KEY_PROTOCOL) ? command_value(line, KEY_PROTOCOL)
                                                              : "quick";
@@ -143,7 +145,7 @@ static enum status read_request(const struct command_line *line, struct request 
     if (status == STATUS_OK)
         status = each_word(line, KEY_BATCH, take_batch, request, err);
     if (status == STATUS_OK)
-        status = each_word(line, KEY_ARM, take_arm, request, err);
+        status = each_word(line, KEY_IMPLEMENTATION, take_implementation, request, err);
     value = command_value(line, KEY_ORDER_SEED);
     if (status == STATUS_OK && value) {
         int64_t seed;
@@ -366,8 +368,8 @@ static const struct argp_option options[] = {
     {"protocol", KEY_PROTOCOL, "NAME|FILE", 0, "how to measure (default: quick)", 0},
     {"precision", KEY_PRECISION, "LIST", 0, "only these of the declared precisions: fp32,bf16", 0},
     {"batch", KEY_BATCH, "LIST", 0, "only these of the declared batch sizes: 1,8", 0},
-    {"arm", KEY_ARM, "LIST", 0,
-     "whose matrix products: portable (our own kernels, the default), vendor, or both", 0},
+    {"implementation", KEY_IMPLEMENTATION, "LIST", 0,
+     "whose GEMMs: portable (our own kernels, the default), vendor, or both", 0},
     {"emulate", KEY_EMULATE, NULL, 0,
      "run precisions that are only emulated, too; results are labelled so", 0},
     {"resume", KEY_RESUME, "ID", 0, "go on with an interrupted campaign (`last`: the newest)", 0},
@@ -396,7 +398,7 @@ const struct command command_run = {
             "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
             "\n"
             "  assay run first-look\n"
-            "  assay run products --precision fp32,bf16 --arm portable,vendor\n"
+            "  assay run gemm --precision fp32,bf16 --implementation portable,vendor\n"
             "  assay run triad my-model.yaml --protocol standard --db evidence.db\n"
             "  assay run --resume last",
     .options = options,

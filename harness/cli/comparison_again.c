@@ -20,12 +20,12 @@ static struct compare_options options_of(const json_t *json)
     return options;
 }
 
-/* Of the sittings that it stood on then, not of those that have come since. */
+/* Of the sessions that it stood on then, not of those that have come since. */
 static enum status reproduction_again(struct store *store,
                                       const struct stored_comparison *comparison, double margin,
                                       const json_t *stored, json_t **ret, struct error *err)
 {
-    const json_t *ids = json_object_get(json_object_get(stored, "sittings"), "results");
+    const json_t *ids = json_object_get(json_object_get(stored, "repeatability"), "results");
     struct reproduction reproduction;
     json_t *none = json_array();
     enum status status =

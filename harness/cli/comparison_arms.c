@@ -167,7 +167,7 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
     append_word(&out, cell->precision);
     if (cell->batch.known && cell->batch.value != 1)
         text_append_format(&out, " batch %lld", (long long)cell->batch.value);
-    if (cell->arm && !strcmp(cell->arm, "vendor"))
+    if (cell->implementation && !strcmp(cell->implementation, "vendor"))
         text_append(&out, " by the vendor's library");
     if (view_is_emulated(cell))
         text_append(&out, ", emulated,");
@@ -185,7 +185,7 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
     json_array_append_new(
         list,
         json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
-                  cell->result, "arm", text_or_null(cell->arm), "workload",
+                  cell->result, "implementation", text_or_null(cell->implementation), "workload",
                   text_or_null(cell->workload), "precision", text_or_null(cell->precision), "batch",
                   cell->batch.known ? json_integer(cell->batch.value) : json_null(), "device_spec",
                   text_or_null(cell->device_spec), "device", text_or_null(cell->device.name),

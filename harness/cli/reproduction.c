@@ -44,13 +44,13 @@ enum status reproduction_make(struct store *store, const struct stored_compariso
 
     if (comparison->has_numbers) {
         made.numbers = comparison->numbers;
-        status = ids ? sittings_again(store, comparison->cells, ids, &made.sittings, err)
-                     : sittings_find(store, comparison->cells, &made.sittings, err);
+        status = ids ? repeatability_again(store, comparison->cells, ids, &made.repeatability, err)
+                     : repeatability_find(store, comparison->cells, &made.repeatability, err);
         if (status != STATUS_OK)
             return status;
-        made.has_spread = made.sittings.df > 0;
+        made.has_spread = made.repeatability.df > 0;
         if (made.has_spread)
-            comparison_widen(&made.numbers, made.sittings.sd_log, made.sittings.df);
+            comparison_widen(&made.numbers, made.repeatability.sd_log, made.repeatability.df);
     }
     made.verdict = judge(&made);
     *ret = made;
@@ -60,7 +60,7 @@ enum status reproduction_make(struct store *store, const struct stored_compariso
 void reproduction_finish(struct reproduction *reproduction)
 {
     if (reproduction)
-        sittings_finish(&reproduction->sittings);
+        repeatability_finish(&reproduction->repeatability);
 }
 
 json_t *reproduction_json(const struct reproduction *reproduction)
@@ -74,12 +74,12 @@ json_t *reproduction_json(const struct reproduction *reproduction)
             json_pack(
                 "{s:s, s:f, s:s, s:o, s:o, s:o}", "verdict",
                 reproduction_verdict_name(reproduction->verdict), "margin", reproduction->margin,
-                "rests_on", reproduction->has_spread ? "sittings" : "trials", "ratio",
+                "rests_on", reproduction->has_spread ? "repeatability" : "trials", "ratio",
                 numbers ? comparison_interval_json(&reproduction->numbers.ratio) : json_null(),
                 "equivalence_interval",
                 numbers ? comparison_interval_json(&reproduction->numbers.equivalence)
                         : json_null(),
-                "sittings", sittings_json(&reproduction->sittings))) != 0) {
+                "repeatability", repeatability_json(&reproduction->repeatability))) != 0) {
         json_decref(object);
         return NULL;
     }
@@ -88,7 +88,7 @@ json_t *reproduction_json(const struct reproduction *reproduction)
 
 static void append_spread(struct text *line, const struct reproduction *reproduction)
 {
-    const struct sittings *sittings = &reproduction->sittings;
+    const struct repeatability *repeatability = &reproduction->repeatability;
     const struct estimate_interval *ratio = &reproduction->numbers.ratio;
     char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], spread[NUMBER_SIZE];
     const int digits =
@@ -97,7 +97,8 @@ static void append_spread(struct text *line, const struct reproduction *reproduc
     text_append_format(line,
                        "%zu campaigns of this under the same conditions, stored before this one, "
                        "spread by %s (standard deviation). With that",
-                       sittings->count, number_format_percent(expm1(sittings->sd_log), spread));
+                       repeatability->count,
+                       number_format_percent(expm1(repeatability->sd_log), spread));
     if (ratio->has_interval)
         text_append_format(line, ", time b/a %s, %g %% interval [%s, %s].",
                            number_format_digits(ratio->value, digits, value),
@@ -112,11 +113,11 @@ static void append_no_spread(struct text *line, const struct reproduction *repro
 {
     text_append_format(
         line,
-        "The interval holds how trials of one sitting differ, not how sittings do: "
+        "The interval holds how trials of one session differ, not how sessions do: "
         "that takes %d campaigns of this under the same conditions, stored before this "
         "one, and there %s %zu.",
-        SITTINGS_NEEDED, reproduction->sittings.most == 1 ? "is" : "are",
-        reproduction->sittings.most);
+        REPEATABILITY_NEEDED, reproduction->repeatability.most == 1 ? "is" : "are",
+        reproduction->repeatability.most);
     if (reproduction->verdict == REPRODUCTION_DIFFERS)
         text_append(line, " Where this machine drifts, reproduce it again before you decide.");
 }

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "harness/cli/stored_comparison.h"
-#include "results/sittings.h"
+#include "results/repeatability.h"
 
 /* Their numbers are the command's exit statuses. */
 #define REPRODUCTION_MAP(X)                                                                        \
@@ -27,14 +27,14 @@ struct reproduction {
     enum reproduction_verdict verdict;
     const struct stored_comparison *comparison; /* the caller's */
     double margin;
-    struct sittings sittings;  /* of both; none where there are no numbers */
-    bool has_spread;           /* sittings enough, so that `numbers` holds how they differ */
+    struct repeatability repeatability; /* of both; none where there are no numbers */
+    bool has_spread;           /* sessions enough, so that `numbers` holds how they differ */
     struct comparison numbers; /* that the verdict stands on, when the comparison has any */
 };
 
 /*
- * Decides. `ids`: the sittings that count, as one was stored with them; NULL: those of the
- * database. Errors as sittings_find and sittings_again. Finish with reproduction_finish.
+ * Decides. `ids`: the sessions that count, as one was stored with them; NULL: those of the
+ * database. Errors as repeatability_find and repeatability_again. Finish with reproduction_finish.
  */
 enum status reproduction_make(struct store *store, const struct stored_comparison *comparison,
                               double margin, const json_t *ids, struct reproduction *ret,
@@ -43,8 +43,8 @@ void reproduction_finish(struct reproduction *reproduction);
 
 /*
  * stored_comparison_json with the member "reproduce": {verdict, margin, rests_on: "trials" |
- * "sittings", ratio, equivalence_interval, sittings}, the last three null without numbers; sittings
- * as sittings_json. NULL: out of memory.
+ * "repeatability", ratio, equivalence_interval, repeatability}, the last three null without
+ * numbers; repeatability as repeatability_json. NULL: out of memory.
  */
 json_t *reproduction_json(const struct reproduction *reproduction);
 

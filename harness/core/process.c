@@ -16,7 +16,7 @@
 
 #define SLICE_NS ((int64_t)200000000) /* of waiting; one that takes twice as long was no waiting   \
                                        */
-#define LAST_WORDS_NS ((int64_t)1000000000) /* for one that is stopped, on standard error */
+#define STOP_GRACE_NS ((int64_t)1000000000) /* for one that is stopped, on standard error */
 
 static int open_pidfd(pid_t pid)
 {
@@ -254,7 +254,7 @@ static enum status capture(char *const *argv, char *const *envp, int error_fd, i
     text_init(&output);
     in_time = collect(process.pid, pipe_fds[0], deadline_ns, &output, max_output);
     close(pipe_fds[0]);
-    process_stop(&process, in_time ? 0 : LAST_WORDS_NS, ret_exit);
+    process_stop(&process, in_time ? 0 : STOP_GRACE_NS, ret_exit);
     *ret_output = text_steal(&output);
     return judge(argv[0], in_time, ret_exit, *ret_output, err);
 }

@@ -78,7 +78,7 @@ static char *designer_name(unsigned long number)
     return text_format("Arm designer 0x%02lx", number);
 }
 
-static char *arm_name(const char *cpuinfo)
+static char *implementation_name(const char *cpuinfo)
 {
     unsigned long designer, number, variant, revision;
     char *who, *name = NULL;
@@ -117,7 +117,7 @@ char *processor_name(const char *cpuinfo)
     static const char *const keys[] = {"model name", "Model Name", "cpu", "uarch", NULL};
     char *name = first_line(cpuinfo, keys);
 
-    return name ? name : arm_name(cpuinfo);
+    return name ? name : implementation_name(cpuinfo);
 }
 
 char *processor_vendor(const char *cpuinfo)

@@ -89,22 +89,24 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
         spec->has_precision = true;
         return STATUS_OK;
     }
-    if (!strncmp(setting, "arm=", 4)) {
-        if (!arm_from_name(setting + 4, &spec->arm))
-            return error_set(err, STATUS_INVALID, "\"%s\": write arm=portable or arm=vendor",
+    if (!strncmp(setting, "implementation=", 15)) {
+        if (!implementation_from_name(setting + 15, &spec->implementation))
+            return error_set(err, STATUS_INVALID,
+                             "\"%s\": write implementation=portable or implementation=vendor",
                              setting);
-        spec->has_arm = true;
+        spec->has_implementation = true;
         return STATUS_OK;
     }
     if (!strcmp(setting, "emulate")) {
         spec->emulate = true;
         return STATUS_OK;
     }
-    return error_set(err, STATUS_INVALID,
-                     "\"%s\": write device=D, backend=B, precision=P, arm=portable or vendor, "
-                     "emulate, workload=W, lib:NAME=PATH, "
-                     "env:NAME=VALUE or root=DIR",
-                     setting);
+    return error_set(
+        err, STATUS_INVALID,
+        "\"%s\": write device=D, backend=B, precision=P, implementation=portable or vendor, "
+        "emulate, workload=W, lib:NAME=PATH, "
+        "env:NAME=VALUE or root=DIR",
+        setting);
 }
 
 void arm_spec_finish(struct arm_spec *spec)
@@ -125,10 +127,10 @@ json_t *arm_spec_to_json(const struct arm_spec *spec)
 
     for (size_t i = 0; i < spec->change_count; i++)
         json_array_append_new(environment, json_string(spec->changes[i]));
-    return json_pack("{s:s*, s:o*, s:s?, s:s?, s:s?, s:s?, s:o}", "arm",
-                     spec->has_arm ? arm_name(spec->arm) : NULL, "emulate",
-                     spec->emulate ? json_true() : NULL, "workload", spec->workload, "device",
-                     spec->device, "precision",
+    return json_pack("{s:s*, s:o*, s:s?, s:s?, s:s?, s:s?, s:o}", "implementation",
+                     spec->has_implementation ? implementation_name(spec->implementation) : NULL,
+                     "emulate", spec->emulate ? json_true() : NULL, "workload", spec->workload,
+                     "device", spec->device, "precision",
                      spec->has_precision ? precision_name(spec->precision) : NULL, "root",
                      spec->root, "environment", environment);
 }
@@ -140,7 +142,7 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
     const char *workload = json_string_value(json_object_get(json, "workload"));
     const char *device = json_string_value(json_object_get(json, "device"));
     const char *precision = json_string_value(json_object_get(json, "precision"));
-    const char *arm = json_string_value(json_object_get(json, "arm"));
+    const char *implementation = json_string_value(json_object_get(json, "implementation"));
     enum status status = STATUS_OK;
     size_t i;
     json_t *change;
@@ -153,8 +155,8 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
         status = set_string(&spec.device, device, "device", err);
     if (precision)
         spec.has_precision = precision_from_name(precision, &spec.precision);
-    if (arm)
-        spec.has_arm = arm_from_name(arm, &spec.arm);
+    if (implementation)
+        spec.has_implementation = implementation_from_name(implementation, &spec.implementation);
     spec.emulate = json_is_true(json_object_get(json, "emulate"));
     json_array_foreach(json_object_get(json, "environment"), i, change)
     {
@@ -194,9 +196,8 @@ static void vary(json_t *varied, const char *const *patterns, const char *factor
 static void vary_changes(json_t *varied, const struct arm_spec *spec, const struct arm_spec *other)
 {
     static const char *const stack[] = {
-        "library.*", "compiler.*",        "driver.*",         "pocl.*",         "icd.*",
-        "device.*",  "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes", "choice.*",
-        "product.*", NULL};
+        "library.*",         "compiler.*",       "driver.*",       "pocl.*",   "icd.*",  "device.*",
+        "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes", "choice.*", "gemm.*", NULL};
 
     for (size_t i = 0; i < spec->change_count; i++) {
         size_t length = strcspn(spec->changes[i], "=");
@@ -229,19 +230,19 @@ enum status arm_spec_varied(const json_t *a, const json_t *b, json_t **ret, stru
     /* clang-format off */
     static const char *const root[] = {
         "worker.root", "library.*", "compiler.*", "driver.*", "pocl.*", "icd.*", "device.*",
-        "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes", "choice.*", "product.*", NULL};
+        "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes", "choice.*", "gemm.*", NULL};
     static const char *const device[] = {
         "device.*", "library.*", "compiler.*", "driver.*", "firmware.*", "pocl.*", "icd.*",
         "kernel.*.compiler", "kernel.*.options", "kernel.*.prelude", "kernel.*.lanes", "choice.*",
-        "product.*", NULL};
+        "gemm.*", NULL};
     /* clang-format on */
     static const char *const precision[] = {
-        "identity.precision", "kernel.*.options", "kernel.*.lanes", "choice.*", "product.*", NULL};
-    static const char *const arm[] = {"identity.arm", "kernel.*",  "jit.*", "library.*",
-                                      "choice.*",     "product.*", NULL};
+        "identity.precision", "kernel.*.options", "kernel.*.lanes", "choice.*", "gemm.*", NULL};
+    static const char *const implementation[] = {
+        "identity.implementation", "kernel.*", "jit.*", "library.*", "choice.*", "gemm.*", NULL};
     static const char *const workload[] = {"identity.workload_digest", "kernel.*", "jit.*",
                                            "choice.*", NULL};
-    static const char *const emulation[] = {"product.*", NULL};
+    static const char *const emulation[] = {"gemm.*", NULL};
     const json_t *cells[2] = {a, b};
     struct arm_spec specs[2] = {{0}, {0}};
     enum status status = STATUS_OK;
@@ -261,8 +262,8 @@ enum status arm_spec_varied(const json_t *a, const json_t *b, json_t **ret, stru
         vary(varied, device, "device");
     if (differs(a, b, "precision"))
         vary(varied, precision, "precision");
-    if (differs(a, b, "arm"))
-        vary(varied, arm, "arm");
+    if (differs(a, b, "implementation"))
+        vary(varied, implementation, "implementation");
     if (differs(a, b, "emulate"))
         vary(varied, emulation, "emulation");
     vary_changes(varied, &specs[0], &specs[1]);

@@ -3,7 +3,7 @@
  *
  * A setting is one of
  *   device=opencl:1     backend=opencl     precision=bf16     workload=NAME|FILE
- *   arm=vendor          emulate (what is not native)
+ *   implementation=vendor          emulate (what is not native)
  *   lib:NAME=PATH       open this file as the vendor library NAME
  *   env:NAME=VALUE      set a variable for the worker (env:NAME: remove it)
  *   root=DIR            the worker's root directory: its loader, libraries and drivers (needs
@@ -29,8 +29,8 @@ struct arm_spec {
     char *device;   /* "opencl:1" or "opencl"; NULL: not set */
     bool has_precision;
     enum precision precision;
-    bool has_arm;
-    enum arm arm;
+    bool has_implementation;
+    enum implementation implementation;
     bool emulate;
     char *root;
     char *changes[ARM_SPEC_CHANGES_MAX + 1]; /* "NAME=VALUE" or "NAME", NULL-terminated */

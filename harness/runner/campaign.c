@@ -30,7 +30,7 @@ static void describe_cell(const struct plan *plan, size_t index, struct store_ce
         .kind = workload->kind->name,
         .precision = precision_name(cell->work.precision),
         .scenario = scenario_name(cell->work.scenario),
-        .arm = arm_name(cell->work.arm),
+        .implementation = implementation_name(cell->work.implementation),
         .batch = cell->work.batch,
         .seed = cell->work.seed,
         .backend = cell->backend,

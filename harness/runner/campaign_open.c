@@ -37,8 +37,8 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     cell->message = json_pack("{s:O?, s:O?, s:s, s:I, s:O?, s:O?, s:I, s:s}", "workload",
                               json_object_get(record, "workload"), "protocol",
                               json_object_get(record, "protocol"), "precision", precision, "batch",
-                              batch, "scenario", json_object_get(identity, "scenario"), "arm",
-                              json_object_get(identity, "arm"), "seed",
+                              batch, "scenario", json_object_get(identity, "scenario"),
+                              "implementation", json_object_get(identity, "implementation"), "seed",
                               (json_int_t)strtoull(seed, NULL, 10), "device", device);
     if (!cell->label || !cell->message)
         status = no_memory(err);

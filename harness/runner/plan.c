@@ -50,9 +50,9 @@ static json_t *cell_json(const struct plan *plan, size_t index)
                      "workload_digest", digest_hex(&cell->work.workload->digest, workload),
                      "precision", precision_name(cell->work.precision), "batch",
                      (json_int_t)cell->work.batch, "scenario", scenario_name(cell->work.scenario),
-                     "arm", arm_name(cell->work.arm), "seed", (json_int_t)cell->work.seed, "device",
-                     cell->device_spec, "spec", cell->spec, "emulate",
-                     cell->work.emulate ? json_true() : NULL);
+                     "implementation", implementation_name(cell->work.implementation), "seed",
+                     (json_int_t)cell->work.seed, "device", cell->device_spec, "spec", cell->spec,
+                     "emulate", cell->work.emulate ? json_true() : NULL);
 }
 
 static enum status describe(struct plan *plan, const struct plan_request *request,
@@ -215,7 +215,7 @@ void plan_finish(struct plan *plan)
 char *plan_cell_label(const struct plan_cell *cell)
 {
     const struct workload_case *work = &cell->work;
-    const char *vendor = work->arm == ARM_VENDOR ? " vendor" : "";
+    const char *vendor = work->implementation == IMPLEMENTATION_VENDOR ? " vendor" : "";
 
     if (work->workload->batch_count > 1 || work->batch != 1)
         return text_format("%s %s%s batch %lld", work->workload->name,
@@ -230,7 +230,7 @@ json_t *plan_trial_json(const struct plan *plan, const struct plan_cell *cell)
     return json_pack("{s:O, s:O, s:s, s:I, s:s, s:s, s:I, s:s, s:o*}", "workload",
                      work->workload->json, "protocol", plan->protocol.json, "precision",
                      precision_name(work->precision), "batch", (json_int_t)work->batch, "scenario",
-                     scenario_name(work->scenario), "arm", arm_name(work->arm), "seed",
-                     (json_int_t)work->seed, "device", cell->device_spec, "emulate",
-                     work->emulate ? json_true() : NULL);
+                     scenario_name(work->scenario), "implementation",
+                     implementation_name(work->implementation), "seed", (json_int_t)work->seed,
+                     "device", cell->device_spec, "emulate", work->emulate ? json_true() : NULL);
 }

@@ -35,8 +35,8 @@ struct plan_request {
     uint64_t order_seed;
     const char *nonce;    /* given by a buyer, kept in the plan; NULL: none */
     const char *question; /* what the campaign shall answer, kept in the plan; NULL: not said */
-    const enum arm *arms; /* empty: that of `spec`, else the portable one */
-    size_t arm_count;
+    const enum implementation *implementations; /* empty: that of `spec`, else the portable one */
+    size_t implementation_count;
     bool emulate;   /* what is not native may be emulated, and is labelled so */
     int64_t trials; /* in place of the protocol's, whose identity changes; 0: its own */
     const struct arm_spec *spec; /* how the worker shall differ; NULL: not at all */
@@ -73,18 +73,18 @@ struct plan {
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err);
 
 /*
- * Two arms of one cell: `a` and `b` differ in device, precision, arm or spec, and each must come to
- * exactly one cell. Every round of the order holds both, in random order: a pair.
+ * Two arms of one cell: `a` and `b` differ in device, precision, implementation or spec, and each
+ * must come to exactly one cell. Every round of the order holds both, in random order: a pair.
  */
 enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
                             struct plan *ret, struct error *err);
 
 /*
  * The cell of a stored result once more (store_cell_json's `record`, and its campaign's `planned`
- * plan): declarations, precision, batch, scenario, arm, seed, how its worker was started, and, on a
- * device of the same name, the sizes chosen then; all from the record and no file. `device` NULL:
- * the recorded one. NOT_FOUND or UNAVAILABLE: that device is not here. UNSUPPORTED: this assay
- * cannot run it as it was recorded, with the reason.
+ * plan): declarations, precision, batch, scenario, implementation, seed, how its worker was
+ * started, and, on a device of the same name, the sizes chosen then; all from the record and no
+ * file. `device` NULL: the recorded one. NOT_FOUND or UNAVAILABLE: that device is not here.
+ * UNSUPPORTED: this assay cannot run it as it was recorded, with the reason.
  */
 enum status plan_build_again(const json_t *record, const json_t *planned, const char *device,
                              struct plan *ret, struct error *err);

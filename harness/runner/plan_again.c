@@ -110,12 +110,13 @@ static enum status add_again(struct plan *plan, const json_t *record, const json
     if (status != STATUS_OK)
         return status;
     cell = &plan->cells[0];
-    if (!arm_from_name(text_of(identity, "arm"), &cell->work.arm) ||
+    if (!implementation_from_name(text_of(identity, "implementation"),
+                                  &cell->work.implementation) ||
         !scenario_from_name(text_of(identity, "scenario"), &cell->work.scenario))
         return error_set(err, STATUS_UNSUPPORTED,
-                         "this assay does not know the arm \"%s\" or the "
+                         "this assay does not know the implementation \"%s\" or the "
                          "scenario \"%s\"",
-                         text_of(identity, "arm"), text_of(identity, "scenario"));
+                         text_of(identity, "implementation"), text_of(identity, "scenario"));
     cell->work.emulate = json_is_true(json_object_get(planned_cell(record, planned), "emulate"));
     cell->work.seed = strtoull(text_of(identity, "seed"), NULL, 10);
     if (json_object_get(choices, "workload") &&

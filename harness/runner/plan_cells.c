@@ -105,7 +105,7 @@ enum status plan_add_cell(struct plan *plan, const struct workload *workload,
                                         .precision = precision,
                                         .batch = batch,
                                         .scenario = workload->scenario,
-                                        .arm = ARM_PORTABLE,
+                                        .implementation = IMPLEMENTATION_PORTABLE,
                                         .seed = plan->protocol.seed};
     cell->device_spec = copy_member(device, "spec");
     cell->backend = copy_member(device, "backend");
@@ -119,21 +119,23 @@ enum status plan_add_cell(struct plan *plan, const struct workload *workload,
     return workload->kind->cost(&cell->work, &cell->cost, err);
 }
 
-/* A cell for each arm that is wanted. */
-static enum status add_arms(struct plan *plan, const struct plan_request *request,
-                            const struct workload *workload, enum precision precision,
-                            int64_t batch, const json_t *device, struct error *err)
+/* A cell for each implementation that is wanted. */
+static enum status add_implementations(struct plan *plan, const struct plan_request *request,
+                                       const struct workload *workload, enum precision precision,
+                                       int64_t batch, const json_t *device, struct error *err)
 {
     const struct arm_spec *spec = request->spec;
-    const enum arm own = spec && spec->has_arm ? spec->arm : ARM_PORTABLE;
-    const enum arm *arms = request->arm_count > 0 ? request->arms : &own;
-    const size_t count = request->arm_count > 0 ? request->arm_count : 1;
+    const enum implementation own =
+        spec && spec->has_implementation ? spec->implementation : IMPLEMENTATION_PORTABLE;
+    const enum implementation *implementations =
+        request->implementation_count > 0 ? request->implementations : &own;
+    const size_t count = request->implementation_count > 0 ? request->implementation_count : 1;
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         status = plan_add_cell(plan, workload, precision, batch, device, spec, err);
         if (status == STATUS_OK) {
-            plan->cells[plan->cell_count - 1].work.arm = arms[i];
+            plan->cells[plan->cell_count - 1].work.implementation = implementations[i];
             plan->cells[plan->cell_count - 1].work.emulate =
                 request->emulate || (spec && spec->emulate);
         }
@@ -160,8 +162,8 @@ static enum status add_workload_cells(struct plan *plan, const struct plan_reque
             for (size_t b = 0; b < workload->batch_count; b++) {
                 if (!wants_batch(request, entry, workload->batches[b]))
                     continue;
-                status = add_arms(plan, request, workload, workload->precisions[p],
-                                  workload->batches[b], device, err);
+                status = add_implementations(plan, request, workload, workload->precisions[p],
+                                             workload->batches[b], device, err);
                 if (status != STATUS_OK)
                     return status;
             }

@@ -8,7 +8,8 @@
 /* Takes a heap workload, also on failure. */
 enum status plan_take_workload(struct plan *plan, struct workload *workload, struct error *err);
 
-/* `device` is one of probe_select's objects. The portable arm, the workload's scenario. */
+/* `device` is one of probe_select's objects. The portable implementation, the workload's scenario.
+ */
 enum status plan_add_cell(struct plan *plan, const struct workload *workload,
                           enum precision precision, int64_t batch, const json_t *device,
                           const struct arm_spec *spec, struct error *err);

@@ -10,7 +10,7 @@
 #include "backends/backend.h"
 #include "harness/core/canonical.h"
 #include "harness/core/dynlib.h"
-#include "harness/core/last_words.h"
+#include "harness/core/crash_context.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
 #include "harness/runner/tool.h"
@@ -61,14 +61,14 @@ void probe_child_begin(void)
     if (own >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
         answer_fd = own;
     dynlib_watch(probe_child_step);
-    last_words_begin();
+    crash_context_begin();
 }
 
 int probe_child_answer(json_t *answer)
 {
     int status = write_line(answer);
 
-    last_words_end();
+    crash_context_end();
     json_decref(answer);
     return status;
 }

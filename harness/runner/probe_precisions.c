@@ -7,13 +7,13 @@
 #include "harness/core/log.h"
 #include "harness/runner/probe_child.h"
 #include "harness/runner/vendor_json.h"
-#include "workloads/ops/product.h"
+#include "workloads/ops/gemm.h"
 
 #define HUNG_MAX 2
 
 /* ---- the child ---- */
 
-static json_t *library_json(const struct product_info *info)
+static json_t *library_json(const struct gemm_info *info)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "support", support_name(info->support), "method",
                      vendor_json_text(info->method), "library", vendor_json_text(info->library),
@@ -25,11 +25,11 @@ static json_t *ask(struct device *device, enum precision precision)
 {
     struct convolution_info convolution;
     struct attention_info attention;
-    struct product_info vendor, portable;
+    struct gemm_info vendor, portable;
     json_t *ret;
 
-    product_portable_support(device, precision, &portable);
-    device_product_support(device, precision, &vendor);
+    gemm_portable_support(device, precision, &portable);
+    device_gemm_support(device, precision, &vendor);
     device_convolution_support(device, precision, &convolution);
     device_attention_support(device, precision, &attention);
     ret = json_pack("{s:s, s:o, s:{s:s, s:o}, s:o, s:o}", "precision", precision_name(precision),

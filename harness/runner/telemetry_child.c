@@ -12,7 +12,7 @@
 #include "backends/telemetry.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
-#include "harness/core/last_words.h"
+#include "harness/core/crash_context.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/telemetry_host.h"
@@ -178,7 +178,7 @@ int telemetry_child_main(const char *part, const char *interval, const char *wor
         log_error("`assay telemetry` is started by `assay run`, not by hand");
         return 2;
     }
-    last_words_begin();
+    crash_context_begin();
     status = open_part(part, worker_pid, &sampling.telemetry, &err);
     if (status == STATUS_OK && sampling.telemetry->channel_count > TELEMETRY_CHANNELS_MAX)
         status = error_set(&err, STATUS_INTERNAL, "%s has more than %d channels", part,
@@ -193,7 +193,7 @@ int telemetry_child_main(const char *part, const char *interval, const char *wor
         say(json_pack("{s:s, s:o}", "failed", status_name(status), "message",
                       vendor_json_text(err.message)));
         telemetry_close(sampling.telemetry);
-        last_words_end();
+        crash_context_end();
         return 0;
     }
     say_channels(sampling.telemetry);
@@ -204,6 +204,6 @@ int telemetry_child_main(const char *part, const char *interval, const char *wor
         say_dump(sampling.telemetry);
     free(sampling.row);
     telemetry_close(sampling.telemetry);
-    last_words_end();
+    crash_context_end();
     return 0;
 }

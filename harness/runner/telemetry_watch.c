@@ -19,7 +19,7 @@
 
 #define END_GRACE_NS (2 * (int64_t)1000000000)
 #define DUMP_GRACE_NS (10 * (int64_t)1000000000)
-#define LAST_WORDS_GRACE_NS ((int64_t)1000000000)
+#define STOP_GRACE_NS ((int64_t)1000000000)
 #define WORDS_MAX ((size_t)16 << 20)
 #define ROWS_MAX                                                                                   \
     ((size_t)256 << 20) /* a day of 64 channels at 5 Hz; memory is taken as it fills               \
@@ -299,7 +299,7 @@ enum status telemetry_watch_stop(struct telemetry_watch *watch, int64_t interval
                          clock_monotonic_ns() + (watch->dump ? DUMP_GRACE_NS : END_GRACE_NS), &end,
                          NULL) == STATUS_OK;
     if (!ended)
-        process_stop(&watch->process, LAST_WORDS_GRACE_NS, &end);
+        process_stop(&watch->process, STOP_GRACE_NS, &end);
     log.channels = json_array();
     words = read_memory(watch->words_fd, WORDS_MAX, &words_length);
     rows = read_memory(watch->rows_fd, ROWS_MAX, &rows_length);

@@ -8,7 +8,7 @@
 #endif
 
 #include "harness/core/clock.h"
-#include "harness/core/last_words.h"
+#include "harness/core/crash_context.h"
 #include "harness/core/log.h"
 #include "harness/runner/worker_internal.h"
 
@@ -38,7 +38,7 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
 {
     const char *precision = json_string_value(json_object_get(trial, "precision"));
     const char *scenario = json_string_value(json_object_get(trial, "scenario"));
-    const char *arm = json_string_value(json_object_get(trial, "arm"));
+    const char *implementation = json_string_value(json_object_get(trial, "implementation"));
     const char *device = json_string_value(json_object_get(trial, "device"));
     const json_t *batch = json_object_get(trial, "batch");
     const json_t *seed = json_object_get(trial, "seed");
@@ -48,8 +48,8 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
         return bad_trial(err, "unknown precision");
     if (!scenario || !scenario_from_name(scenario, &worker->work.scenario))
         return bad_trial(err, "unknown scenario");
-    if (!arm || !arm_from_name(arm, &worker->work.arm))
-        return bad_trial(err, "unknown arm");
+    if (!implementation || !implementation_from_name(implementation, &worker->work.implementation))
+        return bad_trial(err, "unknown implementation");
     if (!json_is_integer(batch) || !json_is_integer(seed) || !device)
         return bad_trial(err, "batch, seed and device are required");
     worker->work.batch = json_integer_value(batch);
@@ -318,11 +318,11 @@ int worker_main(void)
     enum status status;
 
     signal(SIGPIPE, SIG_IGN);
-    last_words_begin();
+    crash_context_begin();
     status = worker_link_open(&worker.link, &trial, &err);
     if (status != STATUS_OK) {
         log_error("%s", err.message);
-        last_words_end();
+        crash_context_end();
         return 2;
     }
     status = read_trial(&worker, trial, &err);
@@ -332,6 +332,6 @@ int worker_main(void)
     if (!worker.tune || status != STATUS_OK)
         send_end(&worker, status, err.message);
     finish(&worker);
-    last_words_end();
+    crash_context_end();
     return 0;
 }

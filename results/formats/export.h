@@ -4,7 +4,7 @@
  * Every format is a row of one table (export.c), so that the command, its help and its tests know
  * the same ones. A writer reads the store and writes to `file` as it goes; what was written before
  * an error stays. Each number leaves with its context: result, workload, precision, batch,
- * scenario, arm, protocol, device, and whether it was simulated or imported.
+ * scenario, implementation, protocol, device, and whether it was simulated or imported.
  */
 #ifndef ASSAY_RESULTS_FORMATS_EXPORT_H
 #define ASSAY_RESULTS_FORMATS_EXPORT_H

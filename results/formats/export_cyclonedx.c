@@ -308,8 +308,8 @@ static void serial_number(const char *urn, const json_t *references, char ret[46
 static json_t *make_subject(struct bom *bom, const json_t *record, const char *urn)
 {
     static const char *const names[] = {
-        "workload",  "workload_digest", "protocol", "protocol_digest",
-        "precision", "scenario",        "arm",      "seed"};
+        "workload",  "workload_digest", "protocol",       "protocol_digest",
+        "precision", "scenario",        "implementation", "seed"};
     const json_t *identity = json_object_get(record, "identity");
     const json_t *declared = json_object_get(record, "workload");
     const char *name = export_string(identity, "workload");

@@ -53,7 +53,7 @@ static void put_context(struct log *log, int64_t utc_ns)
                   {"seed", "seed"},
                   {"assay_precision", "precision"},
                   {"assay_scenario", "scenario"},
-                  {"assay_arm", "arm"},
+                  {"assay_implementation", "implementation"},
                   {"assay_protocol", "protocol"},
                   {"assay_workload_digest", "workload_digest"},
                   {"assay_protocol_digest", "protocol_digest"}};

@@ -42,7 +42,7 @@ static const struct family families[] = {
     {"assay_trials_ok", NULL, "Trials that ended well", "trials_ok", NULL, 1},
 };
 
-static const char *const labels[] = {"workload", "precision", "scenario",    "arm",
+static const char *const labels[] = {"workload", "precision", "scenario",    "implementation",
                                      "protocol", "backend",   "device_spec", "device"};
 
 static void put_quoted(FILE *file, const char *text)

@@ -1,5 +1,5 @@
 /*
- * bare_onednn - the yardstick of bench_product and bench_convolution: one primitive of oneDNN with
+ * bare_onednn - the yardstick of bench_gemm and bench_convolution: one primitive of oneDNN with
  * default attributes on the device's own arrays, called in a bare loop.
  */
 #ifndef ASSAY_TESTS_BENCH_BARE_ONEDNN_H
@@ -46,7 +46,7 @@ struct bare_rival {
 enum status bare_take_turns(const struct bare *bare, const struct bare_rival *rival, long pairs,
                             struct error *err);
 
-static inline void *bare_bytes(const struct product_operand *operand)
+static inline void *bare_bytes(const struct gemm_operand *operand)
 {
     return ((struct cpu_buffer *)operand->buffer)->bytes;
 }

@@ -25,7 +25,7 @@ static const struct {
 static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_INT8};
 
 struct operands {
-    struct product_operand input, weights, output;
+    struct gemm_operand input, weights, output;
 };
 
 /* What the bare primitive works on: images with their channels last, weights as it wants them. */
@@ -65,7 +65,7 @@ static enum status make_layouts(const struct onednn *dnnl, const struct convolut
 /* The weights in the layout that the primitive wants, in an array of the yardstick's own. */
 static enum status bring_weights(struct bare *bare, const struct layouts *layouts,
                                  const struct dnnl_primitive_desc *desc,
-                                 const struct product_operand *weights, struct error *err)
+                                 const struct gemm_operand *weights, struct error *err)
 {
     const struct onednn *dnnl = bare->dnnl;
     const struct assay_dnnl_memory_desc *wanted =

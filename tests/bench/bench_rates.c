@@ -43,7 +43,7 @@ static enum status rated_init(struct rated *arm, const char *name, struct device
                                   .precision = arm->workload.precisions[0],
                                   .batch = arm->workload.batches[0],
                                   .scenario = arm->workload.scenario,
-                                  .arm = ARM_PORTABLE,
+                                  .implementation = IMPLEMENTATION_PORTABLE,
                                   .seed = 1};
     status = arm->workload.kind->cost(&work, &cost, err);
     if (status == STATUS_OK)

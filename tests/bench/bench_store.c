@@ -28,10 +28,17 @@
 /* A plan of one cell with one trial; the digests are of two tiny declarations. */
 static enum status plan(struct store *store, int64_t *ret_trial, struct error *err)
 {
-    struct store_cell cell = {.ordinal = 1, .workload_name = "bench", .protocol_name = "bench",
-                              .kind = "synthetic", .precision = "fp32",
-                              .scenario = "single_stream", .arm = "portable", .batch = 1,
-                              .backend = "null", .device_spec = "null:0", .trials = 1};
+    struct store_cell cell = {.ordinal = 1,
+                              .workload_name = "bench",
+                              .protocol_name = "bench",
+                              .kind = "synthetic",
+                              .precision = "fp32",
+                              .scenario = "single_stream",
+                              .implementation = "portable",
+                              .batch = 1,
+                              .backend = "null",
+                              .device_spec = "null:0",
+                              .trials = 1};
     struct store_campaign campaign = {.created_utc_ns = clock_utc_ns(), .command = "bench_store",
                                       .tool_version = "bench"};
     json_t *json = json_pack("{s:s}", "name", "bench");

@@ -82,7 +82,8 @@ static enum status run(char **argv, struct error *err)
                                   .precision = workload.precisions[0],
                                   .batch = workload.batches[0],
                                   .scenario = workload.scenario,
-                                  .arm = argv[5] ? ARM_VENDOR : ARM_PORTABLE,
+                                  .implementation =
+                                      argv[5] ? IMPLEMENTATION_VENDOR : IMPLEMENTATION_PORTABLE,
                                   .seed = 1};
     status = backend_device_open(backend, index, &options, &device, err);
     if (!status)

@@ -259,7 +259,7 @@ static enum status add_campaign(struct maker *maker, int64_t number, struct erro
                                 .kind = "synthetic",
                                 .precision = odd ? "int8" : precision_names[(number + i) % 3],
                                 .scenario = "offline",
-                                .arm = "portable",
+                                .implementation = "portable",
                                 .batch = 1,
                                 .seed = 7,
                                 .backend = "null",

@@ -6,7 +6,7 @@ usage: pytorch_compare.py --assay FILE [--python FILE] [--sizes LIST] [--tasks L
 
 PyTorch is the user's to install (`python3 -m venv ENV; ENV/bin/pip install torch`, the CPU wheel:
 see pytorch.org); --python names the interpreter that has it, by default the one that runs this.
-Exit status: 0 when assay's vendor arm is nowhere slower, 1 when it is, 2 when something could not
+Exit status: 0 when assay's vendor implementation is nowhere slower, 1 when it is, 2 when something could not
 be measured.
 """
 import argparse
@@ -94,16 +94,16 @@ def run(command, options, bind=False, **kwargs):
                           env=environment, check=False, **kwargs)
 
 
-def measure_assay(options, folder, case, arm):
+def measure_assay(options, folder, case, implementation):
     task, size, precision = case
     database = folder / "compare.db"
     database.unlink(missing_ok=True)
-    done = run([options.assay, "run", folder / f"{task}_{size}.yaml", "--device", "cpu:0", "--arm",
-                arm, "--precision", precision, "--protocol", folder / "protocol.yaml", "--emulate",
+    done = run([options.assay, "run", folder / f"{task}_{size}.yaml", "--device", "cpu:0", "--implementation",
+                implementation, "--precision", precision, "--protocol", folder / "protocol.yaml", "--emulate",
                 "--db", database, "--quiet", "--json",
                 *(word for lib in options.lib for word in ("--lib", lib))], options)
     if done.returncode != 0:
-        fail(f"assay run, {arm} {' '.join(case)}: exit status {done.returncode}\n"
+        fail(f"assay run, {implementation} {' '.join(case)}: exit status {done.returncode}\n"
              f"{done.stderr[-2000:]}")
     result = json.loads(done.stdout)["results"][0]
     done = run([options.assay, "export", "csv-samples", "--db", database], options)
@@ -119,12 +119,12 @@ def measure_assay(options, folder, case, arm):
             divisor = int(row["iterations_per_sample"]) if row["series"] == "wall_ns" else 1
             series.setdefault(row["series"], []).append(float(row["value"]) / divisor)
     if not series.get("wall_ns"):
-        fail(f"assay run, {arm} {' '.join(case)}: no samples in the window")
+        fail(f"assay run, {implementation} {' '.join(case)}: no samples in the window")
     return {"ns": statistics.median(series["wall_ns"]), "samples": len(series["wall_ns"]),
             "stages_ns": {name.partition(":")[2]: statistics.median(values)
                           for name, values in series.items() if name != "wall_ns"},
             "parameters": json.loads(record.stdout)["trials"][0]["facts"]["parameters"],
-            "note": f"products {result['support']}, {result['library']} "
+            "note": f"GEMMs {result['support']}, {result['library']} "
                     f"{result['library_version']}"}
 
 
@@ -157,8 +157,8 @@ def sides_of(options, folder, case):
     task, _, precision = case
     recipes = ["fp32"] if precision == "fp32" else ["narrow"] if task == "prefill" else [
         "narrow", "autocast"]
-    ret = {f"assay {arm}": lambda arm=arm: measure_assay(options, folder, case, arm)
-           for arm in options.arms}
+    ret = {f"assay {implementation}": lambda implementation=implementation: measure_assay(options, folder, case, implementation)
+           for implementation in options.implementations}
     for recipe in recipes:
         for mode in options.modes:
             word = "" if recipe == "fp32" else f" {recipe}"
@@ -204,7 +204,7 @@ def compare(options, folder, case):
 
 
 def show(result):
-    """One block a case. True unless assay's vendor arm is slower beyond doubt."""
+    """One block a case. True unless assay's vendor implementation is slower beyond doubt."""
     print(f"\n{result['task']} {result['size']} {result['precision']}, load "
           f"{result['load'][0]:.1f} to {result['load'][1]:.1f}")
     good = True
@@ -246,7 +246,7 @@ def parse_options():
                         help=", ".join(SIZES))
     parser.add_argument("--tasks", type=words(list(TASKS)), default=list(TASKS))
     parser.add_argument("--precisions", type=words(["fp32", "bf16"]), default=["fp32", "bf16"])
-    parser.add_argument("--arms", type=words(["vendor", "portable"]),
+    parser.add_argument("--implementations", type=words(["vendor", "portable"]),
                         default=["vendor", "portable"])
     parser.add_argument("--modes", type=words(["eager", "compiled"]),
                         default=["eager", "compiled"])

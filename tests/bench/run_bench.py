@@ -4,7 +4,7 @@
 usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N]
                     [--results N] [--trials N] [--samples N] [--table FILE] [NAME ...]
 
-NAME is one of: copy triad cpu_copy cpu_triad cpu_rates opencl_rates launch cpu_launch product
+NAME is one of: copy triad cpu_copy cpu_triad cpu_rates opencl_rates launch cpu_launch gemm
 convolution host store sample memory devices scale verify (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
@@ -204,7 +204,7 @@ def host(options):
         logs.append(math.log(median["null:0"] / median["cpu:0"]))
     value, low, high = ratio(logs)
     return verdict("host", high < 0.03,
-                   f"host's part of gpt2_small_training_step on cpu:0, vendor arm: {100 * value:.3f} "
+                   f"host's part of gpt2_small_training_step on cpu:0, vendor implementation: {100 * value:.3f} "
                    f"%, 95 % interval {100 * low:.3f} to {100 * high:.3f} over {len(logs)} pairs "
                    f"(goal: below 3; medians {statistics.median(times['null:0']) / 1e3:.0f} µs and "
                    f"{statistics.median(times['cpu:0']) / 1e6:.0f} ms)")
@@ -375,7 +375,7 @@ def main():
                                               bound_environment()),
                 "cpu_rates": lambda o: rates(o, "cpu:0", "cpu", bound_environment()),
                 "opencl_rates": lambda o: rates(o, "opencl:0", "opencl"), "cpu_launch": cpu_launch,
-                "product": lambda o: against_bare_onednn(o, "product", o.largest),
+                "gemm": lambda o: against_bare_onednn(o, "gemm", o.largest),
                 "convolution": lambda o: against_bare_onednn(o, "convolution", o.images),
                 "host": host,
                 "launch": launch, "store": store, "sample": sample, "memory": memory,
@@ -390,7 +390,7 @@ def main():
     parser.add_argument("--trials", type=int, default=5, help="a result (scale)")
     parser.add_argument("--samples", type=int, default=200, help="a trial (scale)")
     parser.add_argument("--table", type=pathlib.Path, help="file for the table (scale)")
-    parser.add_argument("--largest", type=int, default=4096, help="square size (product)")
+    parser.add_argument("--largest", type=int, default=4096, help="square size (gemm)")
     parser.add_argument("--images", type=int, default=8, help="at once (convolution)")
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *measures])
     options = parser.parse_args()

@@ -48,23 +48,23 @@ convolution:
         self.assert_sound()
         return call
 
-    def test_both_arms_from_plan_to_comparison(self):
+    def test_both_implementations_from_plan_to_comparison(self):
         device, said = self.library()
-        self.run_small(device, "--precision", "fp32", "--arm", "vendor,portable")
+        self.run_small(device, "--precision", "fp32", "--implementation", "vendor,portable")
         rows = self.assay("results", "--db", self.db, "--json").json()
-        self.assertEqual([(row["arm"], row["precision"], row["support"]) for row in rows],
+        self.assertEqual([(row["implementation"], row["precision"], row["support"]) for row in rows],
                          [("vendor", "fp32", "native"), ("portable", "fp32", "native")])
         self.assertEqual([row["library"] for row in rows], [said["fp32"]["library"], "assay"])
 
         for facts, in self.query("SELECT facts FROM trial_end e JOIN trial t ON t.id = e.trial"
                                  " JOIN cell c ON c.id = t.cell WHERE c.ordinal = 1"):
-            products = json.loads(facts)["products"]
-            self.assertEqual([(p["kernel_height"], p["stride"], p["layout"]) for p in products],
+            gemms = json.loads(facts)["gemms"]
+            self.assertEqual([(p["kernel_height"], p["stride"], p["layout"]) for p in gemms],
                              [(3, 1, "nhwc"), (1, 2, "nhwc")])
-            for product in products:
-                self.assertEqual(product["library"], said["fp32"]["library"])
-                self.assertTrue(product["algorithm"])
-                self.assertTrue(product["weights"])
+            for gemm in gemms:
+                self.assertEqual(gemm["library"], said["fp32"]["library"])
+                self.assertTrue(gemm["algorithm"])
+                self.assertTrue(gemm["weights"])
         text = " ".join(self.assay("show", "1/1", "--db", self.db).out.split())
         self.assertIn(f"{said['fp32']['library']} {said['fp32']['version']}", text)
         self.assertIn("small, vendor", self.assay("report", "--db", self.db).out)
@@ -74,9 +74,9 @@ convolution:
         # A library and our own text are never mixed in one figure.
         judged = self.assay("compare", "1/1", "1/2", "--db", self.db, "--json").json()
         self.assertEqual(judged["comparability"]["verdict"], "not_comparable")
-        self.assertIn("identity.arm", json.dumps(judged["comparability"]))
+        self.assertIn("identity.implementation", json.dumps(judged["comparability"]))
         # The same once more is another matter, and every field of a convolution has a class.
-        self.run_small(device, "--precision", "fp32", "--arm", "vendor")
+        self.run_small(device, "--precision", "fp32", "--implementation", "vendor")
         judged = self.assay("compare", "1/1", "2/1", "--db", self.db, "--json").json()
         self.assertEqual([f["field"] for f in judged["comparability"]["fields"]
                           if f["class"] == "identity" and f["state"] != "same"], [])
@@ -85,7 +85,7 @@ convolution:
 
     def test_each_precision_is_measured_or_refused(self):
         device, said = self.library()
-        self.run_small(device, "--precision", "fp32,bf16,int8", "--arm", "vendor", "--emulate")
+        self.run_small(device, "--precision", "fp32,bf16,int8", "--implementation", "vendor", "--emulate")
         ended = dict(self.query("SELECT c.precision, group_concat(DISTINCT e.status) FROM trial_end"
                                 " e JOIN trial t ON t.id = e.trial JOIN cell c ON c.id = t.cell"
                                 " GROUP BY 1"))

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import forge  # noqa: E402
 from assay_cli import CliTest  # noqa: E402
 
-CONTEXT = ["workload", "precision", "batch", "scenario", "arm", "protocol", "device_spec", "device",
+CONTEXT = ["workload", "precision", "batch", "scenario", "implementation", "protocol", "device_spec", "device",
            "simulated", "driver_version", "host", "workload_digest", "protocol_digest",
            "tool_version"]
 
@@ -208,7 +208,7 @@ class Export(CliTest):
         self.assertEqual(result["urn"], statement["subject"][0]["name"])
         self.assertEqual(result["row"]["rate"], self.row["rate"])
         self.assertEqual([attempt["status"] for attempt in result["attempts"]], ["ok", "ok"])
-        for name in ("workload", "precision", "batch", "scenario", "arm", "protocol", "seed"):
+        for name in ("workload", "precision", "batch", "scenario", "implementation", "protocol", "seed"):
             self.assertIn(name, result["identity"])
 
     def test_intoto(self):
@@ -258,7 +258,7 @@ class Export(CliTest):
         for name, labels, _, time in rows:
             self.assertEqual(labels["result"], self.id)
             self.assertEqual(labels["simulated"], "true")
-            for key in ("workload", "precision", "batch", "scenario", "arm", "protocol", "device"):
+            for key in ("workload", "precision", "batch", "scenario", "implementation", "protocol", "device"):
                 self.assertTrue(labels[key], name)
             self.assertAlmostEqual(time, self.row["created_utc_ns"] / 1e9, places=3)
         bare = parse_openmetrics(self.export("openmetrics", "--without-times"))

@@ -22,12 +22,12 @@ description: small, for a test
 precisions: [{precision}]
 memory_bound: {{kernel: {kernel}, {size}}}
 """
-    PRODUCT = """workload: small-product
+    GEMM = """workload: small-gemm
 version: 1
-kind: matmul
+kind: gemm
 description: small, for a test
 precisions: [fp32]
-matmul: {shapes: [{m: 48, n: 40, k: 33}]}
+gemm: {shapes: [{m: 48, n: 40, k: 33}]}
 """
 
     CONVOLUTION = """workload: small-convolution
@@ -77,7 +77,7 @@ convolution:
         call = self.assay("run", self.memory("triad"), self.memory("dot", precision="bf16"),
                           self.memory("layer_norm", "rows: 37, columns: 129"),
                           self.memory("transpose", "rows: 65, columns: 97"),
-                          self.write("product.yaml", self.PRODUCT), "gpt2_tiny_training_step",
+                          self.write("gemm.yaml", self.GEMM), "gpt2_tiny_training_step",
                           "gpt2_tiny_batched_inference", "--device", BACKEND + ":0", "--protocol",
                           self.fast(), "--db", self.db, "--json")
         self.assertEqual(call.status, 0, call.err)
@@ -86,7 +86,7 @@ convolution:
                                 "DISTINCT e.status) FROM trial_end e JOIN trial t ON t.id = e.trial"
                                 " JOIN cell c ON c.id = t.cell GROUP BY 1"))
         for name in ("small-triad fp32", "small-dot bf16", "small-layer_norm fp32",
-                     "small-transpose fp32", "small-product fp32", "gpt2_tiny_training_step fp32",
+                     "small-transpose fp32", "small-gemm fp32", "gpt2_tiny_training_step fp32",
                      "gpt2_tiny_batched_inference fp32"):
             self.assertEqual(ended.get(name), "ok", call.err)
         # Every attempt is kept, and every device is said to be simulated.
@@ -130,7 +130,7 @@ verify: {{{verify}}}
                                      ("batched_inference", "sequences: 1"))]
 
     def run_attention(self, *workloads, **changes):
-        call = self.assay("run", *workloads, "--precision", "bf16", "--arm", "vendor", "--device",
+        call = self.assay("run", *workloads, "--precision", "bf16", "--implementation", "vendor", "--device",
                           BACKEND + ":0", "--protocol", self.fast(), "--db", self.db, "--json", **changes)
         self.assertEqual(call.status, 0, call.err)
         return {name: json.loads(facts)["attention"] for name, facts in self.query(
@@ -147,7 +147,7 @@ verify: {{{verify}}}
             self.assertIn("engine", facts[name]["algorithm"])
         self.assertIn("one operation of cuDNN", " ".join(
             self.assay("show", "last/1", "--db", self.db).out.split()))
-        # Without the library the same workload runs by products, and says so.
+        # Without the library the same workload runs by GEMMs, and says so.
         self.db = os.path.join(self.folder, "without.db")
         without = self.run_attention(self.transformers()[1],
                                      ASSAY_LIB_CUDNN="/nowhere/libcudnn.so.9")
@@ -162,7 +162,7 @@ verify: {{{verify}}}
             with open(path, encoding="utf-8") as file:
                 text = file.read().replace("[bf16]", f"[{precision}]")
             self.write(os.path.basename(path), text)
-        call = self.assay("run", training, prefill, "--arm", "vendor", "--device", BACKEND + ":0",
+        call = self.assay("run", training, prefill, "--implementation", "vendor", "--device", BACKEND + ":0",
                           "--protocol", self.fast(), "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
         shown = [self.assay("show", f"last/{i}", "--db", self.db).out for i in (1, 2)]
@@ -176,7 +176,7 @@ verify: {{{verify}}}
             "c.id = t.cell WHERE c.workload_name = 'training_step' LIMIT 1")]
         self.assertLess(scale["last"], scale["initial"])
         self.assertGreater(scale["steps_skipped"], 0)
-        self.assertIn("calibration percentile 99.99 over 8 sequences in fp32; 9 inputs of products",
+        self.assertIn("calibration percentile 99.99 over 8 sequences in fp32; 9 GEMM inputs",
                       words[1])
         for page in words:
             self.assertIn("Kernels as compiled for the device workloads/kernels/", page)
@@ -191,9 +191,9 @@ verify: {{{verify}}}
             self.assertIn(word, page)
         self.assertRegex(page, r'<th scope="row" class="wrap">workloads/kernels/transformer')
 
-    def measure_product(self, command, *arguments, declaration=None, **changes):
+    def measure_gemm(self, command, *arguments, declaration=None, **changes):
         protocol = self.write("evidence.yaml", self.EVIDENCE)
-        path = self.write("product.yaml", declaration or self.PRODUCT)
+        path = self.write("gemm.yaml", declaration or self.GEMM)
         return self.assay(command, path, "--device", BACKEND + ":0", "--protocol", protocol, "--db",
                           self.db, *arguments, **changes)
 
@@ -208,22 +208,22 @@ verify: {{{verify}}}
                 "SELECT t.cell, e.status, e.message, e.facts FROM trial_end e JOIN trial t"
                 " ON t.id = e.trial"):
             self.assertEqual(status, "ok", message)
-            ran.setdefault(cell, []).append(json.loads(facts)["products"][0])
+            ran.setdefault(cell, []).append(json.loads(facts)["gemms"][0])
         return chosen, ran
 
     def test_one_algorithm_is_chosen_for_all_trials(self):
-        call = self.measure_product("run", "--arm", "vendor",
+        call = self.measure_gemm("run", "--implementation", "vendor",
                                     ASSAY_SHIM_ALGORITHMS="90000000,80000000,3000000,fail,5000000")
         self.assertEqual(call.status, 0, call.err)
         self.assert_sound()
         chosen, ran = self.chosen()
         self.assertEqual(len(chosen), 1)
         self.assertEqual(set(chosen), set(ran))
-        for cell, products in ran.items():
-            self.assertGreater(len(products), 1)
-            for product in products:
-                self.assertEqual([product["algorithm"]], chosen[cell])
-                self.assertGreater(product["tried"], 2)
+        for cell, gemms in ran.items():
+            self.assertGreater(len(gemms), 1)
+            for gemm in gemms:
+                self.assertEqual([gemm["algorithm"]], chosen[cell])
+                self.assertGreater(gemm["tried"], 2)
         # The record's own choice, where the library offers it no more.
         again = self.assay("reproduce", "last/1", "--db", self.db,
                            ASSAY_SHIM_ALGORITHMS="1000,1000")
@@ -236,18 +236,18 @@ verify: {{{verify}}}
 
     @unittest.skipUnless(BACKEND == "cuda", "the vendor's convolutions are cuDNN's alone")
     def test_one_algorithm_is_chosen_for_all_trials_of_a_convolution(self):
-        call = self.measure_product("run", "--arm", "vendor", declaration=self.CONVOLUTION,
+        call = self.measure_gemm("run", "--implementation", "vendor", declaration=self.CONVOLUTION,
                                     ASSAY_SHIM_ALGORITHMS="90000000,80000000,3000000,fail")
         self.assertEqual(call.status, 0, call.err)
         self.assert_sound()
         chosen, ran = self.chosen("convolution")
         self.assertEqual(list(chosen.values()), [["IMPLICIT_GEMM, CUDNN_FMA_MATH"] * 2])
         self.assertEqual(set(chosen), set(ran))
-        for products in ran.values():
-            self.assertEqual(len(products), 5)
-            for product in products:
-                self.assertEqual(product["algorithm"], "IMPLICIT_GEMM, CUDNN_FMA_MATH")
-                self.assertEqual((product["algorithms"], product["tried"]), (4, 4))
+        for gemms in ran.values():
+            self.assertEqual(len(gemms), 5)
+            for gemm in gemms:
+                self.assertEqual(gemm["algorithm"], "IMPLICIT_GEMM, CUDNN_FMA_MATH")
+                self.assertEqual((gemm["algorithms"], gemm["tried"]), (4, 4))
         shown = self.assay("show", "last/1", "--db", self.db)
         self.assertIn("IMPLICIT_GEMM, CUDNN_FMA_MATH", " ".join(shown.out.split()))
         again = self.assay("reproduce", "last/1", "--db", self.db,
@@ -259,8 +259,8 @@ verify: {{{verify}}}
             self.assertIn("does not offer the algorithm", message)
 
     def test_both_arms_of_one_library_share_the_algorithm(self):
-        call = self.measure_product("ab", "--a", "arm=vendor", "--a", "env:IRRELEVANT=1", "--b",
-                                    "arm=vendor", "--pairs", "5",
+        call = self.measure_gemm("ab", "--a", "implementation=vendor", "--a", "env:IRRELEVANT=1", "--b",
+                                    "implementation=vendor", "--pairs", "5",
                                     ASSAY_SHIM_ALGORITHMS="1000,90000000,3000000,5000000")
         self.assertIn(call.status, (0, 1, 3), call.err)
         chosen, ran = self.chosen()
@@ -269,18 +269,18 @@ verify: {{{verify}}}
         self.assertEqual(algorithms[0], algorithms[1])
 
     def test_an_arm_with_other_algorithms_has_its_own_choice(self):
-        call = self.measure_product("ab", "--a", "arm=vendor", "--a",
+        call = self.measure_gemm("ab", "--a", "implementation=vendor", "--a",
                                     "env:ASSAY_SHIM_BLAS_VERSION=1", "--a",
                                     "env:ASSAY_SHIM_ALGORITHMS=90000000,1000,2000", "--b",
-                                    "arm=vendor", "--b", "env:ASSAY_SHIM_ALGORITHMS=8000,7000000",
+                                    "implementation=vendor", "--b", "env:ASSAY_SHIM_ALGORITHMS=8000,7000000",
                                     "--pairs", "5")
         self.assertIn(call.status, (0, 1, 3), call.err)
         chosen, ran = self.chosen()
         self.assertEqual(len(chosen), 2, call.err)
         self.assertEqual(len(ran), 2, call.err)
-        for cell, products in ran.items():
-            for product in products:
-                self.assertEqual([product["algorithm"]], chosen[cell])
+        for cell, gemms in ran.items():
+            for gemm in gemms:
+                self.assertEqual([gemm["algorithm"]], chosen[cell])
 
     def test_a_compiler_that_aborts_is_survived(self):
         call = self.assay("run", self.memory("triad"), "--device", BACKEND + ":0", "--protocol",

@@ -46,7 +46,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         for workload, precision, facts in rows:
             facts = json.loads(facts)
             seen.add((workload, precision))
-            self.assertEqual(facts["product"]["support"],
+            self.assertEqual(facts["gemm"]["support"],
                              "native" if precision == "fp32" else "emulated")
             self.assertIn("recipe", facts)
             if workload.endswith("inference"):

@@ -173,30 +173,30 @@ class Probe(CliTest):
 
     def test_a_device_that_does_not_open_says_why(self):
         shown = self.assay("devices", "cuda", "-v", ASSAY_LIB_CUDA=SHIM, ASSAY_LIB_NVRTC="/dev/null")
-        self.assertIn("matrix products: no NVRTC for sm_90: /dev/null: file too short", shown.out)
+        self.assertIn("GEMMs: no NVRTC for sm_90: /dev/null: file too short", shown.out)
         self.assertNotIn("exited with status", shown.out)
 
-    def test_a_library_of_products_that_refuses_the_driver(self):
+    def test_a_library_of_gemm_that_refuses_the_driver(self):
         refusing = {"ASSAY_LIB_CUDA": SHIM, "ASSAY_SHIM_FAIL": "cublasLtCreate@1:1"}
         shown = self.assay("devices", "cuda", "-v", **refusing)
         self.assertRegex(shown.out,
-                         r"fp32 +absent +native +no vendor matrix product: cublasLtCreate: "
+                         r"fp32 +absent +native +no vendor GEMM: cublasLtCreate: "
                          r"CUBLAS_STATUS.* \(1\)")
         small = self.write("small.yaml", "workload: small\nversion: 1\nkind: memory_bound\n"
                            "description: small\nmemory_bound: {kernel: copy, elements: 4099}\n")
         run = self.assay("run", small, "--device", "cuda:0", "--protocol", self.fast(), "--db",
                          self.db, **refusing)
         self.assertEqual(run.status, 0, run.err)
-        # The vendor arm says which call refused, not only that there is none.
-        product = self.write("product.yaml", "workload: product\nversion: 1\nkind: matmul\n"
+        # The vendor implementation says which call refused, not only that there is none.
+        gemm = self.write("gemm.yaml", "workload: gemm\nversion: 1\nkind: gemm\n"
                              "description: small\nprecisions: [fp32]\n"
-                             "matmul: {shapes: [{m: 8, n: 8, k: 8}]}\n")
-        self.assay("run", product, "--device", "cuda:0", "--arm", "vendor", "--protocol",
+                             "gemm: {shapes: [{m: 8, n: 8, k: 8}]}\n")
+        self.assay("run", gemm, "--device", "cuda:0", "--implementation", "vendor", "--protocol",
                    self.fast(), "--db", self.db, **refusing)
         reasons = {message for message, in self.query(
             "SELECT message FROM trial_end WHERE status = 'unsupported'")}
         self.assertEqual(len(reasons), 1)
-        self.assertIn("so no vendor arm: cublasLtCreate: CUBLAS_STATUS", reasons.pop())
+        self.assertIn("so no vendor implementation: cublasLtCreate: CUBLAS_STATUS", reasons.pop())
 
     def test_a_stand_in_for_any_library_marks_the_device(self):
         real = self.assay("devices", "cpu", "--json").json()[0]

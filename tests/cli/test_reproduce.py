@@ -49,7 +49,7 @@ class Reproduce(CliTest):
                       ("comparable", "comparable_except"))
         # The same identity, other trials; the new plan names the old one; the verdict is stored.
         cells = self.query("SELECT DISTINCT hex(workload), hex(protocol), precision, batch,"
-                           " scenario, arm, seed, device_spec FROM cell")
+                           " scenario, implementation, seed, device_spec FROM cell")
         self.assertEqual(len(cells), 1)
         plans = [json.loads(row[0]) for row in self.query(
             "SELECT b.body FROM campaign c JOIN content b ON b.digest = c.plan ORDER BY c.id")]
@@ -66,40 +66,40 @@ class Reproduce(CliTest):
         call = self.assay("reproduce", told["again"], "--db", self.db, **self.KNOWN)
         self.assertEqual(call.status, 0, call.err)
         self.assertRegex(call.out, "^Reproduced: [0-9a-f]{8}/1 agrees with")
-        self.assertIn("not how sittings do", " ".join(call.out.split()))
+        self.assertIn("not how sessions do", " ".join(call.out.split()))
         call = self.assay("reproduce", told["again"], "--db", self.db, **self.SLOWER)
         self.assertEqual(call.status, 1, call.err)
         self.assertRegex(call.out, r"^Not reproduced: ")
 
-    def sittings(self, *each):
+    def sessions(self, *each):
         """A result measured in as many campaigns, each at its nanoseconds; the first one's id."""
         return [self.measure(ASSAY_WORKER=WORKER, FOREIGN_NS=str(ns)) for ns in each][0]
 
     def known(self, ns):
         return {"ASSAY_WORKER": WORKER, "FOREIGN_NS": str(ns)}
 
-    def test_too_few_sittings(self):
-        original = self.sittings(1000000, 1030000)
+    def test_too_few_sessions(self):
+        original = self.sessions(1000000, 1030000)
         told = self.reproduce(original, **self.known(1060000)).json()
         self.assertEqual((told["verdict"], told["reproduce"]["rests_on"]), ("not_reproduced", "trials"))
-        self.assertEqual((told["reproduce"]["sittings"]["count"], told["reproduce"]["sittings"]["sd_log"]),
+        self.assertEqual((told["reproduce"]["repeatability"]["count"], told["reproduce"]["repeatability"]["sd_log"]),
                          (2, None))
         self.assertEqual(told["reproduce"]["ratio"], told["comparison"]["comparison"]["ratio"])
 
-    def test_sittings_that_differ(self):
-        """What sittings differ by is no difference, and no agreement; what is far beyond it is one."""
-        original = self.sittings(1000000, 1030000, 970000)
+    def test_sessions_that_differ(self):
+        """What sessions differ by is no difference, and no agreement; what is far beyond it is one."""
+        original = self.sessions(1000000, 1030000, 970000)
         call = self.reproduce(original, **self.known(1060000))
         self.assertEqual(call.status, 3, call.out + call.err)
         told = call.json()
         self.assertEqual((told["verdict"], told["comparison"]["verdict"]), ("inconclusive", "slower"))
         self.assertEqual((told["reproduce"]["rests_on"], told["reproduce"]["verdict"],
-                          told["reproduce"]["sittings"]["df"]), ("sittings", "inconclusive", 2))
-        self.assertAlmostEqual(told["reproduce"]["sittings"]["sd_log"], 0.03, delta=0.001)
+                          told["reproduce"]["repeatability"]["df"]), ("repeatability", "inconclusive", 2))
+        self.assertAlmostEqual(told["reproduce"]["repeatability"]["sd_log"], 0.03, delta=0.001)
         self.assertLess(told["reproduce"]["ratio"]["lo"], 0.95)
-        self.assertEqual(len(told["reproduce"]["sittings"]["results"]), 3)
-        self.assertIn(original, told["reproduce"]["sittings"]["results"])
-        self.assertNotIn(told["again"], told["reproduce"]["sittings"]["results"])
+        self.assertEqual(len(told["reproduce"]["repeatability"]["results"]), 3)
+        self.assertIn(original, told["reproduce"]["repeatability"]["results"])
+        self.assertNotIn(told["again"], told["reproduce"]["repeatability"]["results"])
         # Those that have come since count the next time, and not for what was said before.
         call = self.assay("reproduce", original, "--db", self.db, **self.known(1500000))
         self.assertEqual(call.status, 1, call.out + call.err)
@@ -113,37 +113,37 @@ class Reproduce(CliTest):
         """Different for certain, and by 6 %, which only a narrow margin is shown to be less than."""
         for margin, status in (("0.05", 3), ("0.01", 1)):
             self.new_db()
-            original = self.sittings(1000000, 1005000, 995000)
+            original = self.sessions(1000000, 1005000, 995000)
             call = self.reproduce(original, "--margin", margin, **self.known(1060000))
             ratio = call.json()["reproduce"]["ratio"]
             self.assertEqual(call.status, status, call.out)
             self.assertTrue(1.01 < ratio["lo"] < 1.05 < ratio["value"])
 
-    def test_steady_sittings(self):
-        original = self.sittings(1000000, 1000000, 1000000)
+    def test_steady_sessions(self):
+        original = self.sessions(1000000, 1000000, 1000000)
         call = self.reproduce(original, **self.KNOWN)
         self.assertEqual(call.status, 0, call.out + call.err)
-        self.assertEqual(call.json()["reproduce"]["rests_on"], "sittings")
+        self.assertEqual(call.json()["reproduce"]["rests_on"], "repeatability")
         self.assertEqual(self.reproduce(original, **self.SLOWER).status, 1)
 
-    def test_other_conditions_are_no_sittings(self):
-        original = self.sittings(1000000)
+    def test_other_conditions_are_no_sessions(self):
+        original = self.sessions(1000000)
         for ns in ("1030000", "970000"):
             self.measure(ASSAY_WORKER=WORKER, FOREIGN_NS=ns, OMP_PROC_BIND="spread")
         told = self.reproduce(original, **self.SLOWER).json()
-        self.assertEqual((told["verdict"], told["reproduce"]["sittings"]["count"]), ("not_reproduced", 1))
+        self.assertEqual((told["verdict"], told["reproduce"]["repeatability"]["count"]), ("not_reproduced", 1))
 
-    def test_sittings_forged_with_the_log(self):
+    def test_sessions_forged_with_the_log(self):
         """One left out, one counted twice, a wrong one: what it then says does not follow."""
-        original = self.sittings(1000000, 1030000, 970000)
+        original = self.sessions(1000000, 1030000, 970000)
         other = self.measure(ASSAY_WORKER=WORKER, FOREIGN_NS="1000000", OMP_PROC_BIND="spread")
         self.assertEqual(self.reproduce(original, **self.known(1060000)).status, 3)
         (base,) = (row[0] for row in self.query("SELECT body FROM comparison"))
-        for change, part in ((lambda r: r[:2], "differs"), (lambda r: r[:2] + r[1:2], "no sitting"),
-                             (lambda r: r[:2] + [other], "no sitting"),
+        for change, part in ((lambda r: r[:2], "differs"), (lambda r: r[:2] + r[1:2], "not a repetition"),
+                             (lambda r: r[:2] + [other], "not a repetition"),
                              (lambda r: r[:2] + ["00000000/1"], "not in this file")):
             body = json.loads(base)
-            body["reproduce"]["sittings"]["results"] = change(body["reproduce"]["sittings"]["results"])
+            body["reproduce"]["repeatability"]["results"] = change(body["reproduce"]["repeatability"]["results"])
             with forge.Forgery(self.db) as forgery:
                 (row,) = forgery.rows("comparison")
                 forgery.delete("comparison", row)
@@ -197,7 +197,7 @@ class Reproduce(CliTest):
 
     def test_a_machine_that_the_protocol_refuses(self):
         root = self.machine("tuned_server")
-        self.EVIDENCE += "doctor: {refuse: spoils}\n"
+        self.EVIDENCE += "doctor: {refuse: critical}\n"
         original = self.measure(ASSAY_HOST_ROOT=root)
         call = self.reproduce(original, ASSAY_HOST_ROOT=root,
                               ASSAY_NULL="launch_ns=200000,seed=1,power_mw=1,foreign=1")

@@ -48,8 +48,8 @@ data: {source: markov, successors: 4}
     # name: kind, precision, body
     WORKLOADS = {
         "triad": ("memory_bound", "fp32", "memory_bound: {kernel: triad, elements: 103}\n"),
-        "product": ("matmul", "fp32", "matmul: {shapes: [{m: 8, n: 8, k: 8}]}\n"),
-        "fp64": ("matmul", "fp64", "matmul: {shapes: [{m: 8, n: 8, k: 8}]}\n"),
+        "gemm": ("gemm", "fp32", "gemm: {shapes: [{m: 8, n: 8, k: 8}]}\n"),
+        "fp64": ("gemm", "fp64", "gemm: {shapes: [{m: 8, n: 8, k: 8}]}\n"),
         "convolution": ("convolution", "fp32", "convolution:\n  shapes:\n"
                         "    - {height: 5, width: 4, channels: 4, filters: 4, kernel: 3, padding: 1}\n"),
         "inference": ("batched_inference", "bf16", MODEL + "verify: {sequences: 1}\n"),
@@ -86,8 +86,8 @@ data: {source: markov, successors: 4}
     def run_walk(self, workloads, trials, faults=None, limit="200s"):
         """A new database with these workloads' trials. Each must be in it, whole, and verified."""
         self.new_db()
-        arm = [] if any("triad" in path for path in workloads) else ["--arm", "vendor"]
-        walk = self.walk(["run", *workloads, *arm, "--device", DEVICE], "--protocol",
+        implementation = [] if any("triad" in path for path in workloads) else ["--implementation", "vendor"]
+        walk = self.walk(["run", *workloads, *implementation, "--device", DEVICE], "--protocol",
                          self.protocol(trials, limit), "--db", self.db, "--quiet", faults=faults)
         self.check_stored(trials * len(workloads), walk)
         return walk
@@ -258,8 +258,8 @@ data: {source: markov, successors: 4}
 
     @unittest.skipUnless(LONG, "ASSAY_TEST_ALL_CALLS")
     def test_calls_of_ab(self):
-        path = self.workload("product")
-        arms = ["--a", "arm=vendor", "--a", "env:IRRELEVANT=1", "--b", "arm=vendor"]
+        path = self.workload("gemm")
+        arms = ["--a", "implementation=vendor", "--a", "env:IRRELEVANT=1", "--b", "implementation=vendor"]
         self.fail_in_command(lambda trials: [
             "ab", path, *arms, "--device", DEVICE, "--protocol", self.protocol(2), "--db", self.db,
             "--pairs", str(trials // 2)], 40, (0, 1, 2, 3), first=2)
@@ -268,7 +268,7 @@ data: {source: markov, successors: 4}
     def measure_evidence(self, trials):
         """A result that may be reproduced; its name."""
         self.new_db()
-        call = self.assay("run", self.workload("product"), "--arm", "vendor", "--device", DEVICE,
+        call = self.assay("run", self.workload("gemm"), "--implementation", "vendor", "--device", DEVICE,
                           "--protocol", self.protocol(trials, text=self.EVIDENCE), "--db", self.db,
                           "--quiet", timeout=3000)
         self.assertEqual(call.status, 0, call.err)

@@ -225,7 +225,7 @@ static void test_many_bindings(void **state)
         many = conformance_buffer(c, NULL, 200 * 64);
         for (int round = 0; round < 2; round++)
             for (uint64_t i = 0; i < 100; i++) {
-                operands.o = (struct product_operand){many, i * 32};
+                operands.o = (struct gemm_operand){many, i * 32};
                 expect_ok(c, device_attention_forward(attention, &operands, &c->err));
             }
         check_task(c, &task, attention);

@@ -175,8 +175,8 @@ static void reference_row(struct attention_task *task, uint64_t head, uint64_t t
 }
 
 /* result[r] += sum of left[r, j] right[j] over j of one head; `turned`: left[j, r]. */
-static void add_product(struct attention_task *task, uint64_t head, const double *left,
-                        const double *bound, bool turned, int right, double factor, int result)
+static void add_gemm(struct attention_task *task, uint64_t head, const double *left,
+                     const double *bound, bool turned, int right, double factor, int result)
 {
     const uint64_t n = task->shape.length, d = task->shape.head_size;
     const double u = roundoff(task), tiny = smallest(task);
@@ -246,14 +246,14 @@ void attention_task_reference(struct attention_task *task)
         memset(task->p_bound, 0, s->length * s->length * sizeof(double));
         for (uint64_t t = 0; t < s->length; t++)
             reference_row(task, head, t);
-        add_product(task, head, task->p, task->p_bound, false, V, 1.0, O);
+        add_gemm(task, head, task->p, task->p_bound, false, V, 1.0, O);
         if (!s->training)
             continue;
         reference_ds(task, head);
         for (uint64_t i = 0; i < s->length * s->length; i++)
             task->p_bound[i] *= 2.0;
-        add_product(task, head, task->p, task->p_bound, true, D_O, 1.0, D_V);
-        add_product(task, head, task->ds, task->ds_bound, false, K, s->scale, D_Q);
-        add_product(task, head, task->ds, task->ds_bound, true, Q, s->scale, D_K);
+        add_gemm(task, head, task->p, task->p_bound, true, D_O, 1.0, D_V);
+        add_gemm(task, head, task->ds, task->ds_bound, false, K, s->scale, D_Q);
+        add_gemm(task, head, task->ds, task->ds_bound, true, Q, s->scale, D_K);
     }
 }

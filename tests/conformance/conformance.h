@@ -53,7 +53,7 @@ extern const struct conformance_area conformance_groups;
 extern const struct conformance_area conformance_launch;
 extern const struct conformance_area conformance_lifecycle;
 extern const struct conformance_area conformance_modules;
-extern const struct conformance_area conformance_products;
+extern const struct conformance_area conformance_gemm;
 extern const struct conformance_area conformance_storage;
 
 /* Fails the test with the error's message unless the call (which gets &c->err) is OK. */

@@ -92,8 +92,8 @@ static void describe(const struct convolution_shape *s, char ret[200])
 static void check_task(struct conformance *c, struct task *task, struct convolution *convolution)
 {
     const struct convolution_shape *s = &task->shape;
-    const struct product_operand input = {task->input.buffer, task->input.offset};
-    const struct product_operand output = {task->output.buffer, task->output.offset};
+    const struct gemm_operand input = {task->input.buffer, task->input.offset};
+    const struct gemm_operand output = {task->output.buffer, task->output.offset};
     const uint64_t width = dtype_bits(s->result_type) / 8, bytes = task->output.count * width;
     const uint64_t oh = convolution_out_height(s), ow = convolution_out_width(s);
     const uint64_t terms = s->kernel_height * s->kernel_width * (s->channels / s->groups);
@@ -132,7 +132,7 @@ static void check_task(struct conformance *c, struct task *task, struct convolut
 static bool try_shape(struct conformance *c, const struct convolution_shape *shape)
 {
     struct convolution *convolution = NULL;
-    struct product_operand weights;
+    struct gemm_operand weights;
     struct task task;
     char what[200];
 
@@ -144,7 +144,7 @@ static bool try_shape(struct conformance *c, const struct convolution_shape *sha
         return false;
     }
     task = make_task(c, shape);
-    weights = (struct product_operand){task.weights.buffer, task.weights.offset};
+    weights = (struct gemm_operand){task.weights.buffer, task.weights.offset};
     expect_ok(c, device_convolution_set_weights(convolution, &weights, &c->err));
     check_task(c, &task, convolution);
     free_task(&task);
@@ -239,7 +239,7 @@ static void test_special_values(void **state)
     struct conformance *c = *state;
     const struct convolution_shape shape = in_precision(odd_shapes[2], PRECISION_FP32, DTYPE_F32);
     struct convolution *convolution = NULL;
-    struct product_operand weights;
+    struct gemm_operand weights;
     struct task task;
 
     if (!device_has_convolutions(c->device))
@@ -250,7 +250,7 @@ static void test_special_values(void **state)
     array_put(&task.input, task.input.offset + 2000, (double)INFINITY);
     array_put(&task.input, task.input.offset + 4000, (double)-INFINITY);
     array_upload(c, &task.input);
-    weights = (struct product_operand){task.weights.buffer, task.weights.offset};
+    weights = (struct gemm_operand){task.weights.buffer, task.weights.offset};
     expect_ok(c, device_convolution_set_weights(convolution, &weights, &c->err));
     check_task(c, &task, convolution);
     free_task(&task);
@@ -271,7 +271,7 @@ static void test_again(void **state)
         expect_ok(c, device_convolution_create(c->device, &shape, &both[i], &c->err));
     task = make_task(c, &shape);
     for (int i = 0; i < 4; i++) {
-        const struct product_operand weights = {task.weights.buffer, task.weights.offset};
+        const struct gemm_operand weights = {task.weights.buffer, task.weights.offset};
 
         for (uint64_t e = 0; e < task.weights.count; e++)
             array_put(&task.weights, e, task.weights.values[e] * (i % 2 ? 0.5 : -2));
@@ -300,14 +300,14 @@ static void test_algorithms(void **state)
             in_precision(odd_shapes[8], precisions[p], type == DTYPE_I8 ? DTYPE_F32 : type);
         struct convolution *convolution = NULL;
         struct convolution_info info;
-        struct product_operand weights;
+        struct gemm_operand weights;
         struct task task;
 
         if (device_convolution_create(c->device, &shape, &convolution, NULL) != STATUS_OK)
             continue;
         expect_ok(c, device_convolution_describe(convolution, &info, &c->err));
         task = make_task(c, &shape);
-        weights = (struct product_operand){task.weights.buffer, task.weights.offset};
+        weights = (struct gemm_operand){task.weights.buffer, task.weights.offset};
         expect_ok(c, device_convolution_set_weights(convolution, &weights, &c->err));
         for (uint32_t i = 0; i < info.library.algorithms; i++, selected++) {
             const uint32_t count = info.library.algorithms;
@@ -330,7 +330,7 @@ static void test_refused(void **state)
     const struct convolution_shape good = in_precision(odd_shapes[8], PRECISION_FP32, DTYPE_F32);
     struct convolution_shape bad[7];
     struct convolution *convolution = NULL;
-    struct product_operand small;
+    struct gemm_operand small;
 
     if (!device_has_convolutions(c->device))
         skip();

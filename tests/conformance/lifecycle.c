@@ -84,10 +84,10 @@ static void test_info(void **state)
                      STATUS_NOT_FOUND);
 }
 
-static void test_products_absent(void **state)
+static void test_gemm_absent(void **state)
 {
     struct conformance *c = *state;
-    const struct product_shape shape = {
+    const struct gemm_shape shape = {
         .precision = PRECISION_FP32,
         .m = 1,
         .n = 1,
@@ -96,15 +96,14 @@ static void test_products_absent(void **state)
         .b = {.type = DTYPE_F32, .stride = 1},
         .c = {.type = DTYPE_F32, .stride = 1},
     };
-    struct product *product;
+    struct gemm *gemm;
 
-    if (device_has_products(c->device))
+    if (device_has_gemm(c->device))
         skip();
-    expect_status(c, STATUS_UNSUPPORTED,
-                  device_product_create(c->device, &shape, &product, &c->err));
+    expect_status(c, STATUS_UNSUPPORTED, device_gemm_create(c->device, &shape, &gemm, &c->err));
 }
 
 CONFORMANCE_AREA(conformance_lifecycle, {"open and close again and again", test_open_close, false},
                  {"two open devices", test_two_open, false},
                  {"the device says what it is", test_info, false},
-                 {"no vendor product where there is none", test_products_absent, false});
+                 {"no vendor GEMM where there is none", test_gemm_absent, false});

@@ -12,9 +12,9 @@
 #include "harness/core/text.h"
 
 static const struct conformance_area *const areas[] = {
-    &conformance_buffers,  &conformance_modules,      &conformance_launch,    &conformance_groups,
-    &conformance_storage,  &conformance_arithmetic,   &conformance_functions, &conformance_events,
-    &conformance_products, &conformance_convolutions, &conformance_attention, &conformance_lifecycle,
+    &conformance_buffers, &conformance_modules,      &conformance_launch,    &conformance_groups,
+    &conformance_storage, &conformance_arithmetic,   &conformance_functions, &conformance_events,
+    &conformance_gemm,    &conformance_convolutions, &conformance_attention, &conformance_lifecycle,
 };
 
 #define AREA_COUNT (sizeof(areas) / sizeof(areas[0]))

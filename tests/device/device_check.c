@@ -22,9 +22,9 @@
 
 struct options {
     const char *device, *protocol, *db, *python;
-    double memory_rate, product_rate; /* given by the user; 0: not */
-    const char *memory_words;         /* where the memory's rate is from */
-    const char *only;                 /* a part; NULL: all */
+    double memory_rate, gemm_rate; /* given by the user; 0: not */
+    const char *memory_words;      /* where the memory's rate is from */
+    const char *only;              /* a part; NULL: all */
     bool small, no_conformance;
 };
 
@@ -175,14 +175,15 @@ static void check_conformance(void)
 }
 
 /* Runs a suite or declaration; the rows of `assay results last`, NULL when there are none. */
-static json_t *measure(const char *what, const char *precisions, const char *arm)
+static json_t *measure(const char *what, const char *precisions, const char *implementation)
 {
-    const char *run_words[] = {
-        "run",          what,         "--device",
-        options.device, "--protocol", options.protocol,
-        "--db",         options.db,   "--quiet",
-        "--arm",        arm,          precisions != NULL ? "--precision" : NULL,
-        precisions,     NULL};
+    const char *run_words[] = {"run",          what,
+                               "--device",     options.device,
+                               "--protocol",   options.protocol,
+                               "--db",         options.db,
+                               "--quiet",      "--implementation",
+                               implementation, precisions != NULL ? "--precision" : NULL,
+                               precisions,     NULL};
     const char *const result_words[] = {"results", "last", "--db",   options.db,
                                         "--limit", "0",    "--json", NULL};
     char *output = NULL;
@@ -280,33 +281,33 @@ static void check_memory(void)
     json_decref(results);
 }
 
-/* The better of PyTorch's rates before and behind our own measurement of the same product. */
+/* The better of PyTorch's rates before and behind our own measurement of the same GEMM. */
 static double best_torch_rate(double before, char *words, size_t size)
 {
     char script[PATH_MAX + 32];
     double rate;
 
-    snprintf(script, sizeof(script), "%s/torch_product.py", programs_declared());
+    snprintf(script, sizeof(script), "%s/torch_gemm.py", programs_declared());
     rate = torch_rate(options.python, script, options.device, words, size);
     return isnan(before) || rate > before ? rate : before;
 }
 
-/* The rate of the bf16 product, the ceiling of what follows; NAN where there is none. */
-static double check_products(void)
+/* The rate of the bf16 GEMM, the ceiling of what follows; NAN where there is none. */
+static double check_gemm(void)
 {
     char small[PATH_MAX + 32], torch[160] = "PyTorch, as given";
     json_t *results, *result;
-    double ceiling = NAN, reference = options.product_rate > 0.0 ? options.product_rate : NAN;
-    const bool asks = options.product_rate == 0.0;
+    double ceiling = NAN, reference = options.gemm_rate > 0.0 ? options.gemm_rate : NAN;
+    const bool asks = options.gemm_rate == 0.0;
     size_t i;
 
     if (asks)
         reference = best_torch_rate(NAN, torch, sizeof(torch));
 
-    snprintf(small, sizeof(small), "%s/product_small.yaml", programs_declared());
-    results = measure(options.small ? small : "matmul_4096", NULL, "vendor");
+    snprintf(small, sizeof(small), "%s/gemm_small.yaml", programs_declared());
+    results = measure(options.small ? small : "gemm_4096", NULL, "vendor");
     if (json_array_size(results) == 0)
-        table_fail_row("products", "no result");
+        table_fail_row("gemm", "no result");
     if (asks && !isnan(reference))
         reference = best_torch_rate(reference, torch, sizeof(torch));
     json_array_foreach(results, i, result)
@@ -376,7 +377,7 @@ static void check_training(double ceiling)
         if (bf16) {
             row->reference = ceiling;
             snprintf(row->reference_what, sizeof(row->reference_what), "%s",
-                     isnan(ceiling) ? "no bf16 product to compare with" : "bf16 product above");
+                     isnan(ceiling) ? "no bf16 GEMM to compare with" : "bf16 GEMM above");
             if (!options.small && !isnan(ceiling))
                 row->mark = 0.40;
             row->untried = !options.small && isnan(ceiling);
@@ -385,7 +386,7 @@ static void check_training(double ceiling)
     json_decref(results);
 }
 
-enum { KEY_MEMORY = 256, KEY_PRODUCT, KEY_PYTHON, KEY_SMALL, KEY_NO_CONFORMANCE, KEY_ONLY, KEY_DB };
+enum { KEY_MEMORY = 256, KEY_GEMM, KEY_PYTHON, KEY_SMALL, KEY_NO_CONFORMANCE, KEY_ONLY, KEY_DB };
 
 static const struct argp_option argp_options[] = {
     {"device", 'd', "SPEC", 0, "which (default: cuda:0)", 0},
@@ -394,7 +395,7 @@ static const struct argp_option argp_options[] = {
      "the memory's rate by its data sheet (default: bus width x clock x 2, where the driver tells "
      "both)",
      0},
-    {"torch-bf16", KEY_PRODUCT, "FLOP/S", 0,
+    {"torch-bf16", KEY_GEMM, "FLOP/S", 0,
      "what PyTorch reached on this machine in bf16, 4096 x 4096 x 4096 (default: it is measured "
      "here, where python3 has it)",
      0},
@@ -402,7 +403,7 @@ static const struct argp_option argp_options[] = {
     {"small", KEY_SMALL, NULL, 0, "little of everything, without marks: for a stand-in", 0},
     {"no-conformance", KEY_NO_CONFORMANCE, 0, 0, "leave the conformance suite out", 0},
     {"only", KEY_ONLY, "PART", 0,
-     "conformance, memory, products or training alone, where time is short", 0},
+     "conformance, memory, gemm or training alone, where time is short", 0},
     {"db", KEY_DB, "FILE", 0, "where samples go (default: device-check.db)", 0},
     {0}};
 
@@ -419,8 +420,8 @@ static error_t take_option(int key, char *argument, struct argp_state *state)
         if (!text_parse_double(argument, &options.memory_rate))
             argp_error(state, "--memory-rate %s: write a number", argument);
         return 0;
-    case KEY_PRODUCT:
-        if (!text_parse_double(argument, &options.product_rate))
+    case KEY_GEMM:
+        if (!text_parse_double(argument, &options.gemm_rate))
             argp_error(state, "--torch-bf16 %s: write a number", argument);
         return 0;
     case KEY_PYTHON:
@@ -434,9 +435,8 @@ static error_t take_option(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_ONLY:
         if (strcmp(argument, "conformance") != 0 && strcmp(argument, "memory") != 0 &&
-            strcmp(argument, "products") != 0 && strcmp(argument, "training") != 0)
-            argp_error(state, "--only %s: write conformance, memory, products or training",
-                       argument);
+            strcmp(argument, "gemm") != 0 && strcmp(argument, "training") != 0)
+            argp_error(state, "--only %s: write conformance, memory, gemm or training", argument);
         options.only = argument;
         return 0;
     case KEY_DB:
@@ -455,12 +455,9 @@ static bool wants(const char *part)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        argp_options,
-        take_option,
-        NULL,
-        "Conformance, memory, products and a training step on one device, in one table.",
-        NULL,
-        NULL,
+        argp_options, take_option,
+        NULL,         "Conformance, memory, gemm and a training step on one device, in one table.",
+        NULL,         NULL,
         NULL};
     double ceiling = NAN;
     int found;
@@ -478,8 +475,8 @@ int main(int argc, char **argv)
     if (wants("memory"))
         check_memory();
     table_tell_new();
-    if (wants("products"))
-        ceiling = check_products();
+    if (wants("gemm"))
+        ceiling = check_gemm();
     table_tell_new();
     if (wants("training"))
         check_training(ceiling);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /*
- * FLOP/s of PyTorch's bf16 product of 4096 x 4096 x 4096, B transposed, C in bf16, on the device of
+ * FLOP/s of PyTorch's bf16 GEMM of 4096 x 4096 x 4096, B transposed, C in bf16, on the device of
  * the spec's number, by `script` under the interpreter `python` (a path, or a name in PATH); the
  * better of several repetitions. NAN where it could not be had; `words` says which version, or why
  * not.

@@ -35,7 +35,7 @@ static void fill(struct store *store)
                               .kind = "synthetic",
                               .precision = "fp32",
                               .scenario = "single_stream",
-                              .arm = "portable",
+                              .implementation = "portable",
                               .batch = 1,
                               .backend = "null",
                               .device_spec = "null:0",

@@ -92,7 +92,7 @@ static struct store_cell cell_of(int64_t ordinal, const char *workload, struct d
         .kind = "memory_bound",
         .precision = "fp32",
         .scenario = "single_stream",
-        .arm = "portable",
+        .implementation = "portable",
         .batch = 1,
         .seed = UINT64_MAX,
         .backend = "null",
@@ -151,9 +151,9 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
                                 FIXTURE_CELLS * FIXTURE_TRIALS, ret_campaign, ret_cells, err);
     json_decref((json_t *)(uintptr_t)campaign.plan);
     if (status == STATUS_OK) {
-        json_t *report = json_pack("{s:s, s:[{s:s, s:s, s:s}]}", "worst", "disturbs", "findings",
-                                   "check", "governor", "severity", "disturbs", "observed",
-                                   "powersave");
+        json_t *report =
+            json_pack("{s:s, s:[{s:s, s:s, s:s}]}", "worst", "warning", "findings", "check",
+                      "governor", "severity", "warning", "observed", "powersave");
 
         status = report ? store_add_doctor(store, *ret_campaign, report, err)
                         : error_set(err, STATUS_NO_MEMORY, "out of memory");

@@ -94,7 +94,7 @@ static enum status plan(struct store *store, const struct synthetic_options *opt
             .kind = shapes[s].kind,
             .precision = "fp32",
             .scenario = "offline",
-            .arm = "portable",
+            .implementation = "portable",
             .batch = shapes[s].batch,
             .seed = 20261120,
             .backend = "opencl",

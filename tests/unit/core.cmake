@@ -24,9 +24,9 @@ target_compile_definitions(test_core_dynlib PRIVATE
     DYNLIB_GOOD="$<TARGET_FILE:dynlib_good>" DYNLIB_LACKING="$<TARGET_FILE:dynlib_lacking>")
 add_dependencies(test_core_dynlib dynlib_good dynlib_lacking)
 
-assay_add_test(NAME test_core_last_words SOURCES unit/test_core_last_words.c LABELS unit)
-target_compile_definitions(test_core_last_words PRIVATE DYNLIB_GOOD="$<TARGET_FILE:dynlib_good>")
-add_dependencies(test_core_last_words dynlib_good)
+assay_add_test(NAME test_core_crash_context SOURCES unit/test_core_crash_context.c LABELS unit)
+target_compile_definitions(test_core_crash_context PRIVATE DYNLIB_GOOD="$<TARGET_FILE:dynlib_good>")
+add_dependencies(test_core_crash_context dynlib_good)
 
 assay_add_test(NAME test_core_process SOURCES unit/test_core_process.c LABELS unit)
 # Again without pidfd_open(2) and close_range(2).

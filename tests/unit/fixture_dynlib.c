@@ -1,4 +1,4 @@
-/* What test_core_dynlib and test_core_last_words open. LACKING leaves out a symbol. */
+/* What test_core_dynlib and test_core_crash_context open. LACKING leaves out a symbol. */
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>

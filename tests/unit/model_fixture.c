@@ -40,7 +40,7 @@ void model_running_start(struct model_running *running, struct device *device, c
     struct workload_case work = {.workload = &running->workload,
                                  .precision = precision,
                                  .seed = 3,
-                                 .arm = ARM_PORTABLE,
+                                 .implementation = IMPLEMENTATION_PORTABLE,
                                  .choices = choices,
                                  .emulate = true};
 

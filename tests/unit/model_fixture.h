@@ -23,7 +23,8 @@
 struct device *model_fixture_open(void);
 void model_fixture_close(struct device *device); /* takes NULL */
 
-/* A declared workload of a transformer's kind, in the portable arm, emulated, of seed 3. */
+/* A declared workload of a transformer's kind, in the portable implementation, emulated, of seed 3.
+ */
 struct model_running {
     struct workload workload;
     struct workload_instance *base;

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "product_fixture.h"
-#include "workloads/matmul/element.h"
+#include "gemm_fixture.h"
+#include "workloads/gemm/element.h"
 
 struct stand_in stand_in;
 
-static enum status library_create(struct device *base, const struct product_shape *shape,
-                                  struct product **ret, struct error *err)
+static enum status library_create(struct device *base, const struct gemm_shape *shape,
+                                  struct gemm **ret, struct error *err)
 {
     (void)base;
     if (stand_in.only_fnuz && shape->a.type == DTYPE_E4M3)
@@ -19,11 +19,11 @@ static enum status library_create(struct device *base, const struct product_shap
     return *ret ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-static void library_destroy(struct device *base, struct product *product)
+static void library_destroy(struct device *base, struct gemm *gemm)
 {
     (void)base;
     stand_in.created--;
-    free(product);
+    free(gemm);
 }
 
 static double rounded(enum dtype type, double value)
@@ -35,7 +35,7 @@ static double rounded(enum dtype type, double value)
 }
 
 /* Rows of `count` operands out of `matrix`, as the library takes them. */
-static double *taken(const struct product_matrix *matrix, struct buffer *buffer, uint64_t rows,
+static double *taken(const struct gemm_matrix *matrix, struct buffer *buffer, uint64_t rows,
                      uint64_t count, bool across)
 {
     unsigned char *bytes = malloc(buffer->bytes);
@@ -67,10 +67,10 @@ static double summed(const double *a, const double *b, uint64_t k)
     return stand_in.cheat == ZEROS ? 0.0 : sum;
 }
 
-static enum status library_run(struct device *base, struct product *product,
-                               const struct product_operands *at, struct error *err)
+static enum status library_run(struct device *base, struct gemm *gemm,
+                               const struct gemm_operands *at, struct error *err)
 {
-    const struct product_shape *s = &product->shape;
+    const struct gemm_shape *s = &gemm->shape;
     double *a = taken(&s->a, at->a.buffer, s->m, s->k, false);
     double *b = taken(&s->b, at->b.buffer, s->n, s->k, !s->b.transpose);
     unsigned char *c = malloc(at->c.buffer->bytes);
@@ -95,36 +95,36 @@ static enum status library_run(struct device *base, struct product *product,
     return STATUS_OK;
 }
 
-static enum status library_describe(struct device *base, const struct product *product,
-                                    struct product_info *ret, struct error *err)
+static enum status library_describe(struct device *base, const struct gemm *gemm,
+                                    struct gemm_info *ret, struct error *err)
 {
     (void)base;
-    (void)product;
+    (void)gemm;
     (void)err;
-    *ret = (struct product_info){.library = "stand-in",
-                                 .version = "1.2",
-                                 .algorithm = "host",
-                                 .workspace_bytes = 64,
-                                 .support = stand_in.support,
-                                 .method = "asked itself"};
+    *ret = (struct gemm_info){.library = "stand-in",
+                              .version = "1.2",
+                              .algorithm = "host",
+                              .workspace_bytes = 64,
+                              .support = stand_in.support,
+                              .method = "asked itself"};
     return STATUS_OK;
 }
 
 void stand_in_add(struct device *device)
 {
-    struct device_ops *ops = product_library_add(device);
+    struct device_ops *ops = gemm_library_add(device);
 
     memset(&stand_in, 0, sizeof(stand_in));
     stand_in.support = SUPPORT_NATIVE;
-    ops->product_create = library_create;
-    ops->product_destroy = library_destroy;
-    ops->product_run = library_run;
-    ops->product_describe = library_describe;
-    ops->product_select = NULL;
+    ops->gemm_create = library_create;
+    ops->gemm_destroy = library_destroy;
+    ops->gemm_run = library_run;
+    ops->gemm_describe = library_describe;
+    ops->gemm_select = NULL;
 }
 
 void stand_in_remove(struct device *device)
 {
-    product_library_remove(device);
+    gemm_library_remove(device);
     assert_int_equal(stand_in.created, 0);
 }

@@ -1,5 +1,5 @@
 /*
- * stand_in_library - a library of matrix products that computes on the host, so that what is tested
+ * stand_in_library - a library of GEMMs that computes on the host, so that what is tested
  * is our side of it; and cheats where it is told to.
  */
 #ifndef ASSAY_TESTS_UNIT_STAND_IN_LIBRARY_H

@@ -28,7 +28,7 @@ static int64_t cell_under(struct store *store, struct protocol *protocol)
                               .kind = "memory_bound",
                               .precision = "fp32",
                               .scenario = "single_stream",
-                              .arm = "portable",
+                              .implementation = "portable",
                               .batch = 1,
                               .backend = "null",
                               .device_spec = "null:0",

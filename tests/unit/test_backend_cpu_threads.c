@@ -1,5 +1,5 @@
 /*
- * The CPU backend's threads, and the oneDNN that runs in them: bound, flushing where a product
+ * The CPU backend's threads, and the oneDNN that runs in them: bound, flushing where a GEMM
  * does, and a library that is absent or not what it says.
  */
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static void expect_no_dnnl(const char *mode, const char *words)
 static void test_other_dnnl(void **state)
 {
     struct backend_library libraries[4];
-    struct product_info info;
+    struct gemm_info info;
     struct device *device;
 
     (void)state;
@@ -45,8 +45,8 @@ static void test_other_dnnl(void **state)
     expect_no_dnnl("two", "dnnl_engine_create: runtime_error (5)");
     setenv("ASSAY_LIB_DNNL", "/nowhere/libdnnl.so.2", 1);
     device = cpu_fixture_open();
-    assert_false(device_has_products(device));
-    device_product_support(device, PRECISION_FP32, &info);
+    assert_false(device_has_gemm(device));
+    device_gemm_support(device, PRECISION_FP32, &info);
     assert_int_equal(info.support, SUPPORT_ABSENT);
     assert_int_equal(backend_libraries(device->backend, libraries, 4), 2);
     assert_string_equal(libraries[1].name, "dnnl");
@@ -117,15 +117,15 @@ static int flushing_threads(void)
     return count;
 }
 
-static void run_flushed(struct product *product, const struct product_operands *operands)
+static void run_flushed(struct gemm *gemm, const struct gemm_operands *operands)
 {
     const float denormal = 0x1p-140f;
     float got;
 
     for (uint64_t i = 0; i < 64 * 64; i++)
         assert_int_equal(device_upload(operands->a.buffer, i * 4, &denormal, 4, NULL), STATUS_OK);
-    assert_int_equal(device_product_run(product, operands, NULL), STATUS_OK);
-    assert_int_equal(device_product_run(product, operands, NULL), STATUS_OK);
+    assert_int_equal(device_gemm_run(gemm, operands, NULL), STATUS_OK);
+    assert_int_equal(device_gemm_run(gemm, operands, NULL), STATUS_OK);
     for (uint64_t i = 0; i < 64 * 64; i++) {
         assert_int_equal(device_download(operands->c.buffer, i * 4, &got, 4, NULL), STATUS_OK);
         if (got != 0.0f)
@@ -133,15 +133,15 @@ static void run_flushed(struct product *product, const struct product_operands *
     }
 }
 
-/* A product flushes in every thread; the host's own threads do not, unless the caller does. */
-static void test_product_flush(void **state)
+/* A GEMM flushes in every thread; the host's own threads do not, unless the caller does. */
+static void test_gemm_flush(void **state)
 {
     const struct device_options options = {.flush_denormals = true};
-    const struct product_matrix plain = {.type = DTYPE_F32, .stride = 64};
-    const struct product_shape shape = {
+    const struct gemm_matrix plain = {.type = DTYPE_F32, .stride = 64};
+    const struct gemm_shape shape = {
         .precision = PRECISION_FP32, .m = 64, .n = 64, .k = 64, .a = plain, .b = plain, .c = plain};
-    struct product_operands operands = {0};
-    struct product *product = NULL;
+    struct gemm_operands operands = {0};
+    struct gemm *gemm = NULL;
     struct backend *backend = cpu_fixture_backend();
     struct device *device = NULL;
     float ones[64 * 64];
@@ -151,13 +151,13 @@ static void test_product_flush(void **state)
     assert_int_equal(backend_probe(backend, NULL), STATUS_OK);
     assert_int_equal(backend_device_open(backend, 0, &options, &device, NULL), STATUS_OK);
     unsetenv("OMP_NUM_THREADS");
-    if (!cpu_threads_can_flush() || !device_has_products(device)) {
+    if (!cpu_threads_can_flush() || !device_has_gemm(device)) {
         device_close(device);
         skip();
     }
     for (size_t i = 0; i < 64 * 64; i++)
         ones[i] = 1.0f;
-    assert_int_equal(device_product_create(device, &shape, &product, NULL), STATUS_OK);
+    assert_int_equal(device_gemm_create(device, &shape, &gemm, NULL), STATUS_OK);
     assert_int_equal(
         device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &operands.a.buffer, NULL),
         STATUS_OK);
@@ -169,18 +169,18 @@ static void test_product_flush(void **state)
         STATUS_OK);
     assert_int_equal(device_upload(operands.b.buffer, 0, ones, sizeof(ones), NULL), STATUS_OK);
     assert_int_equal(flushing_threads(), 0);
-    run_flushed(product, &operands);
+    run_flushed(gemm, &operands);
     assert_int_equal(flushing_threads(), 0);
-    assert_int_equal(device_product_run(product, &operands, NULL), STATUS_OK);
+    assert_int_equal(device_gemm_run(gemm, &operands, NULL), STATUS_OK);
     assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
     assert_int_equal(flushing_threads(), 0);
     /* As in a trial, which flushes itself: the threads are told once and stay so. */
     cpu_threads_switch_flush(true);
-    assert_int_equal(device_product_run(product, &operands, NULL), STATUS_OK);
+    assert_int_equal(device_gemm_run(gemm, &operands, NULL), STATUS_OK);
     assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
     assert_int_equal(flushing_threads(), 3);
     cpu_threads_switch_flush(false);
-    device_product_destroy(product);
+    device_gemm_destroy(gemm);
     device_buffer_free(operands.a.buffer);
     device_buffer_free(operands.b.buffer);
     device_buffer_free(operands.c.buffer);
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_dnnl),
-        cmocka_unit_test(test_product_flush),
+        cmocka_unit_test(test_gemm_flush),
         cmocka_unit_test(test_bound),
     };
 

@@ -1,44 +1,44 @@
 /*
- * The wrappers of products and convolutions against a device that records what reaches it: bad
+ * The wrappers of GEMMs and convolutions against a device that records what reaches it: bad
  * calls must never do so.
  */
 #include "wrapper_fixture.h"
 
 #include <string.h>
 
-static struct product the_product;
+static struct gemm the_gemm;
 
-static enum status product_create_hook(struct device *device, const struct product_shape *shape,
-                                       struct product **ret, struct error *err)
+static enum status gemm_create_hook(struct device *device, const struct gemm_shape *shape,
+                                    struct gemm **ret, struct error *err)
 {
     (void)device;
     (void)shape;
-    *ret = &the_product;
+    *ret = &the_gemm;
     return say(err);
 }
 
-static void product_destroy_hook(struct device *device, struct product *product)
+static void gemm_destroy_hook(struct device *device, struct gemm *gemm)
 {
     (void)device;
-    (void)product;
+    (void)gemm;
     reached++;
 }
 
-static enum status product_run_hook(struct device *device, struct product *product,
-                                    const struct product_operands *operands, struct error *err)
+static enum status gemm_run_hook(struct device *device, struct gemm *gemm,
+                                 const struct gemm_operands *operands, struct error *err)
 {
     (void)device;
-    (void)product;
+    (void)gemm;
     (void)operands;
     return say(err);
 }
 
-static enum status product_describe_hook(struct device *device, const struct product *product,
-                                         struct product_info *ret, struct error *err)
+static enum status gemm_describe_hook(struct device *device, const struct gemm *gemm,
+                                      struct gemm_info *ret, struct error *err)
 {
     (void)device;
-    (void)product;
-    *ret = (struct product_info){.library = "it", .support = SUPPORT_NATIVE};
+    (void)gemm;
+    *ret = (struct gemm_info){.library = "it", .support = SUPPORT_NATIVE};
     return say(err);
 }
 
@@ -64,8 +64,7 @@ static void convolution_destroy_hook(struct device *device, struct convolution *
 }
 
 static enum status convolution_weights_hook(struct device *device, struct convolution *convolution,
-                                            const struct product_operand *weights,
-                                            struct error *err)
+                                            const struct gemm_operand *weights, struct error *err)
 {
     (void)device;
     (void)convolution;
@@ -74,8 +73,8 @@ static enum status convolution_weights_hook(struct device *device, struct convol
 }
 
 static enum status convolution_run_hook(struct device *device, struct convolution *convolution,
-                                        const struct product_operand *input,
-                                        const struct product_operand *output, struct error *err)
+                                        const struct gemm_operand *input,
+                                        const struct gemm_operand *output, struct error *err)
 {
     (void)device;
     (void)convolution;
@@ -105,10 +104,10 @@ static enum status convolution_select_hook(struct device *device, struct convolu
 }
 
 static const struct device_ops full_ops = {
-    .product_create = product_create_hook,
-    .product_destroy = product_destroy_hook,
-    .product_run = product_run_hook,
-    .product_describe = product_describe_hook,
+    .gemm_create = gemm_create_hook,
+    .gemm_destroy = gemm_destroy_hook,
+    .gemm_run = gemm_run_hook,
+    .gemm_describe = gemm_describe_hook,
     .convolution_create = convolution_create_hook,
     .convolution_destroy = convolution_destroy_hook,
     .convolution_set_weights = convolution_weights_hook,
@@ -130,33 +129,33 @@ static int set_up(void **state)
     return 0;
 }
 
-#define CREATE() device_product_create(&device, &shape, &product, &err)
-#define RUN() device_product_run(product, &operands, &err)
+#define CREATE() device_gemm_create(&device, &shape, &gemm, &err)
+#define RUN() device_gemm_run(gemm, &operands, &err)
 
-static void test_products(void **state)
+static void test_gemm(void **state)
 {
     struct buffer a = {.device = &device, .bytes = 2 * 3 * 4};
     struct buffer b = {.device = &device, .bytes = 3 * 5 * 4};
     struct buffer c = {.device = &device, .bytes = 2 * 5 * 4};
     struct buffer foreign = {.device = &other, .bytes = 1000};
-    struct product_shape shape = {.precision = PRECISION_FP32,
-                                  .m = 2,
-                                  .n = 5,
-                                  .k = 3,
-                                  .a = {.type = DTYPE_F32, .stride = 3},
-                                  .b = {.type = DTYPE_F32, .stride = 5},
-                                  .c = {.type = DTYPE_F32, .stride = 5}};
-    const struct product_shape fits = shape;
-    struct product_operands operands = {.a = {&a, 0}, .b = {&b, 0}, .c = {&c, 0}};
-    const struct product_operands inside = operands;
-    struct product *product = NULL;
-    struct product_info info;
+    struct gemm_shape shape = {.precision = PRECISION_FP32,
+                               .m = 2,
+                               .n = 5,
+                               .k = 3,
+                               .a = {.type = DTYPE_F32, .stride = 3},
+                               .b = {.type = DTYPE_F32, .stride = 5},
+                               .c = {.type = DTYPE_F32, .stride = 5}};
+    const struct gemm_shape fits = shape;
+    struct gemm_operands operands = {.a = {&a, 0}, .b = {&b, 0}, .c = {&c, 0}};
+    const struct gemm_operands inside = operands;
+    struct gemm *gemm = NULL;
+    struct gemm_info info;
 
     (void)state;
     PASSES(CREATE());
-    assert_int_equal(product->shape.outer, 1);
-    assert_int_equal(product->shape.inner, 1);
-    assert_true(product->shape.alpha == 1.0f);
+    assert_int_equal(gemm->shape.outer, 1);
+    assert_int_equal(gemm->shape.inner, 1);
+    assert_true(gemm->shape.alpha == 1.0f);
     PASSES(RUN());
     operands.a.offset = 1;
     REFUSED(STATUS_INVALID, RUN());
@@ -225,16 +224,16 @@ static void test_products(void **state)
     shape.alpha = 2.0f;
     REFUSED(STATUS_INVALID, CREATE());
 
-    PASSES(device_product_describe(product, &info, &err));
+    PASSES(device_gemm_describe(gemm, &info, &err));
     assert_string_equal(info.library, "it");
-    device_product_support(&device, PRECISION_BF16, &info);
+    device_gemm_support(&device, PRECISION_BF16, &info);
     assert_int_equal(info.support, answer == STATUS_OK ? SUPPORT_NATIVE : SUPPORT_ABSENT);
-    device_product_destroy(NULL);
+    device_gemm_destroy(NULL);
     device.ops = &least_ops;
     shape = fits;
     reached = 0;
-    assert_int_equal(device_product_create(&device, &shape, &product, NULL), STATUS_UNSUPPORTED);
-    device_product_support(&device, PRECISION_BF16, &info);
+    assert_int_equal(device_gemm_create(&device, &shape, &gemm, NULL), STATUS_UNSUPPORTED);
+    device_gemm_support(&device, PRECISION_BF16, &info);
     assert_int_equal(info.support, SUPPORT_ABSENT);
     assert_int_equal(reached, 0);
 }
@@ -248,7 +247,7 @@ static void test_support_answers(void **state)
     const struct error plain_no = {STATUS_UNSUPPORTED, "no f32"}, no = {STATUS_UNSUPPORTED, "no"};
     const struct error failed = {STATUS_DEVICE, "call: internal error"};
     struct support_answers answers = {0};
-    struct product_info info = {.support = SUPPORT_NATIVE, .method = "asked"};
+    struct gemm_info info = {.support = SUPPORT_NATIVE, .method = "asked"};
 
     (void)state;
     support_answers_add(&answers, STATUS_UNSUPPORTED, &plain_no);
@@ -266,7 +265,7 @@ static void test_support_answers(void **state)
     support_answers_tell(&answers, false, &info);
     assert_int_equal(info.support, SUPPORT_UNKNOWN);
     assert_string_equal(info.method, "call: internal error");
-    info = (struct product_info){.support = SUPPORT_EMULATED, .method = "asked"};
+    info = (struct gemm_info){.support = SUPPORT_EMULATED, .method = "asked"};
     support_answers_tell(&answers, true, &info);
     assert_int_equal(info.support, SUPPORT_EMULATED);
     assert_string_equal(info.method, "asked; asked otherwise: call: internal error");
@@ -340,7 +339,7 @@ static void test_convolution_operands(void **state)
     struct buffer filters = {.device = &device, .bytes = 6 * 9 * 4 * 4};
     struct buffer out = {.device = &device, .bytes = 2 * 3 * 2 * 6 * 4};
     struct buffer foreign = {.device = &other, .bytes = 10000};
-    struct product_operand input = {&in, 0}, weights = {&filters, 0}, output = {&out, 0};
+    struct gemm_operand input = {&in, 0}, weights = {&filters, 0}, output = {&out, 0};
     const struct convolution_shape shape = plain;
     struct convolution *convolution = NULL;
     struct convolution_info info;
@@ -350,19 +349,19 @@ static void test_convolution_operands(void **state)
     REFUSED(STATUS_INTERNAL, RUN()); /* no weights yet */
     weights.offset = 1;
     REFUSED(STATUS_INVALID, WEIGH());
-    weights = (struct product_operand){&foreign, 0};
+    weights = (struct gemm_operand){&foreign, 0};
     REFUSED(STATUS_INTERNAL, WEIGH());
-    weights = (struct product_operand){&filters, 0};
+    weights = (struct gemm_operand){&filters, 0};
     PASSES(WEIGH());
     PASSES(RUN());
     input.offset = 1;
     REFUSED(STATUS_INVALID, RUN());
-    input = (struct product_operand){NULL, 0};
+    input = (struct gemm_operand){NULL, 0};
     REFUSED(STATUS_INTERNAL, RUN());
-    input = (struct product_operand){&in, 0};
+    input = (struct gemm_operand){&in, 0};
     output.offset = UINT64_MAX;
     REFUSED(STATUS_INVALID, RUN());
-    output = (struct product_operand){&foreign, 0};
+    output = (struct gemm_operand){&foreign, 0};
     REFUSED(STATUS_INTERNAL, RUN());
     PASSES(device_convolution_describe(convolution, &info, &err));
     assert_string_equal(info.library.library, "it");
@@ -410,7 +409,7 @@ static void test_no_convolutions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_products, set_up),
+        cmocka_unit_test_setup(test_gemm, set_up),
         cmocka_unit_test(test_support_answers),
         cmocka_unit_test_setup(test_convolution_shapes, set_up),
         cmocka_unit_test_setup(test_convolution_operands, set_up),

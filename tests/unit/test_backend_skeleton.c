@@ -50,7 +50,7 @@ static void test_skeleton(void **state)
     assert_int_equal(device_flush(device, &err), STATUS_OK);
     assert_int_equal(device_synchronize(device, &err), STATUS_OK);
     assert_false(device_has_events(device));
-    assert_false(device_has_products(device));
+    assert_false(device_has_gemm(device));
     device_buffer_free(buffer);
     device_close(device);
     backend_registry_replace(NULL, 0);

@@ -16,7 +16,7 @@ static json_t *fields(void)
         "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
         "s:s, s:s}",
         "identity.origin", "measured by assay", "identity.scenario", "offline", "identity.seed",
-        "1", "identity.arm", "portable", "identity.workload_digest", "w",
+        "1", "identity.implementation", "portable", "identity.workload_digest", "w",
         "identity.protocol_digest", "p", "identity.protocol_evidence", 1, "identity.precision",
         "fp32", "identity.batch", 1, "device.name", "d", "device.backend", "opencl",
         "device.driver_version", "3.1", "library.libpocl", "aa", "library.libLLVM-14", "bb",

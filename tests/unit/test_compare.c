@@ -198,8 +198,8 @@ static void test_welch(void **state)
     assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
 }
 
-/* Trials that hardly differ within a sitting, and sittings that do. */
-static void test_widened_by_sittings(void **state)
+/* Trials that hardly differ within a session, and sessions that do. */
+static void test_widened_by_sessions(void **state)
 {
     const double a[3] = {100, 100.01, 100.02}, b[3] = {103, 103.01, 103.02};
     struct comparison c, before;
@@ -211,11 +211,11 @@ static void test_widened_by_sittings(void **state)
     comparison_widen(&c, NAN, 0);
     assert_memory_equal(&c.ratio, &before.ratio, sizeof(c.ratio));
     assert_int_equal(c.verdict, COMPARE_SLOWER);
-    /* Less than what is within the sittings: the wider of both stays. */
+    /* Less than what is within the sessions: the wider of both stays. */
     comparison_widen(&c, 1e-9, 2);
     assert_true(fabs(c.ratio.hi - before.ratio.hi) < 1e-12);
     assert_int_equal(c.verdict, COMPARE_SLOWER);
-    /* t(0.975, 2) and t(0.95, 2) of R; sqrt(2) for two sittings. */
+    /* t(0.975, 2) and t(0.95, 2) of R; sqrt(2) for two sessions. */
     comparison_widen(&c, 0.02, 2);
     assert_true(fabs(log(c.ratio.hi / c.ratio.value) - 4.3026527297 * sqrt(2) * 0.02) < 1e-9);
     assert_true(fabs(log(c.equivalence.value / c.equivalence.lo) - 2.9199855804 * sqrt(2) * 0.02) <
@@ -227,7 +227,7 @@ static void test_widened_by_sittings(void **state)
     comparison_widen(&c, 0.002, 9);
     assert_int_equal(c.verdict, COMPARE_SLOWER);
     assert_true(c.ratio.lo < before.ratio.lo);
-    /* Equal within a sitting, and not known to be so between them. */
+    /* Equal within a session, and not known to be so between them. */
     assert_int_equal(unpaired_analyze(a, 3, a, 3, &defaults, &c, NULL), STATUS_OK);
     assert_int_equal(c.verdict, COMPARE_EQUIVALENT);
     comparison_widen(&c, 0.02, 9);
@@ -283,7 +283,7 @@ int main(void)
         cmocka_unit_test(test_degenerate_pairs),
         cmocka_unit_test(test_without_spread_few_decide_nothing),
         cmocka_unit_test(test_welch),
-        cmocka_unit_test(test_widened_by_sittings),
+        cmocka_unit_test(test_widened_by_sessions),
         cmocka_unit_test(test_power),
         cmocka_unit_test(test_family),
     };

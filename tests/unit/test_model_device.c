@@ -12,7 +12,7 @@
 #include "workloads/models/gpt2_device.h"
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/ops/internal.h"
-#include "workloads/ops/product_internal.h"
+#include "workloads/ops/gemm_internal.h"
 
 #define TOLERANCE 1e-5 /* of the normalised RMS error; fp32 has 6e-8 */
 
@@ -211,10 +211,10 @@ static void test_lanes(void **state)
             ASSERT_OK(ops_compile(device, (enum ops_module)m, DTYPE_F32, lanes[i], &ops->modules[m],
                                   err));
         }
-        for (size_t v = 0; v < ops->products->variant_count; v++)
-            device_module_unload(device, ops->products->variants[v].module);
-        ops->products->variant_count = 0; /* compiled again at its first use */
-        ops->products->tile = tile;
+        for (size_t v = 0; v < ops->gemms->variant_count; v++)
+            device_module_unload(device, ops->gemms->variants[v].module);
+        ops->gemms->variant_count = 0; /* compiled again at its first use */
+        ops->gemms->tile = tile;
         check_shapes();
     }
 }
@@ -317,7 +317,8 @@ static void test_choices(void **state)
         "{\"gemm\": {\"lanes\": 33, \"register_rows\": 4}, \"rows\": {\"lanes\": 1}}",
         "{\"gemm\": {\"lanes\": 1, \"register_rows\": 8}, \"rows\": {\"lanes\": 1.5}}",
     };
-    struct workload_case work = {.precision = PRECISION_FP32, .arm = ARM_PORTABLE};
+    struct workload_case work = {.precision = PRECISION_FP32,
+                                 .implementation = IMPLEMENTATION_PORTABLE};
     struct error err = ERROR_INIT;
     struct ops *again = NULL;
     json_t *choices, *given;
@@ -341,7 +342,8 @@ static void test_choices(void **state)
 
 static int open_device(void **state)
 {
-    const struct workload_case work = {.precision = PRECISION_FP32, .arm = ARM_PORTABLE};
+    const struct workload_case work = {.precision = PRECISION_FP32,
+                                       .implementation = IMPLEMENTATION_PORTABLE};
     struct error err = ERROR_INIT;
 
     (void)state;

@@ -129,7 +129,7 @@ static void test_initialisation(void **state)
     free(b);
 }
 
-static void test_matmul_variants(void **state)
+static void test_gemm_variants(void **state)
 {
     const uint64_t sizes[][3] = {{1, 1, 1}, {5, 17, 3}, {4, 16, 300}, {67, 33, 129}, {3, 1030, 2}};
 
@@ -150,7 +150,7 @@ static void test_matmul_variants(void **state)
 
             for (uint64_t i = 0; i < m * n; i++)
                 c[i] = 1.0;
-            assert_int_equal(reference_matmul(c, n, am, bm, m, n, k, add, NULL), STATUS_OK);
+            assert_int_equal(reference_gemm(c, n, am, bm, m, n, k, add, NULL), STATUS_OK);
             for (uint64_t i = 0; i < m; i++) {
                 for (uint64_t j = 0; j < n; j++) {
                     double sum = add ? 1.0 : 0.0;
@@ -319,7 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_counts),  cmocka_unit_test(test_layout),
         cmocka_unit_test(test_impossible_shapes), cmocka_unit_test(test_initialisation),
-        cmocka_unit_test(test_matmul_variants),   cmocka_unit_test(test_gradients_by_differences),
+        cmocka_unit_test(test_gemm_variants),     cmocka_unit_test(test_gradients_by_differences),
         cmocka_unit_test(test_causality),         cmocka_unit_test(test_worst_block),
         cmocka_unit_test(test_adamw_by_hand),
     };

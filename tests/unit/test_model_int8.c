@@ -123,7 +123,7 @@ static void test_percentile(void **state)
 static struct ops *make_ops(enum dtype storage)
 {
     const struct workload_case work = {
-        .precision = PRECISION_INT8, .arm = ARM_PORTABLE, .emulate = true};
+        .precision = PRECISION_INT8, .implementation = IMPLEMENTATION_PORTABLE, .emulate = true};
     struct ops *ops = NULL;
 
     ASSERT_OK(ops_create(device, &work, storage, &ops, err));
@@ -286,7 +286,7 @@ static void test_against_reference(void **state)
         assert_true(json_real_value(json_object_get(top1, "agreement")) > 0.5);
         if (cases[i].precision == PRECISION_INT8)
             assert_int_equal(
-                json_array_size(json_object_get(json_object_get(facts, "int8"), "products")),
+                json_array_size(json_object_get(json_object_get(facts, "int8"), "gemms")),
                 gpt2_int8_sites(&running.gpt2->model->plan.shape));
         json_decref(facts);
         model_running_stop(&running);

@@ -12,7 +12,7 @@
 
 #include "workloads/kernel_text.h"
 #include "workloads/ops/internal.h"
-#include "workloads/ops/product_internal.h"
+#include "workloads/ops/gemm_internal.h"
 #include "workloads/storage.h"
 #include "workloads/training_step/training_step.h"
 #include "workloads/workload.h"
@@ -64,7 +64,7 @@ static struct workload_instance *create(const struct workload *workload, uint64_
                                        .precision = PRECISION_FP32,
                                        .batch = workload->batches[0],
                                        .scenario = workload->scenario,
-                                       .arm = ARM_PORTABLE,
+                                       .implementation = IMPLEMENTATION_PORTABLE,
                                        .seed = seed};
     struct workload_instance *instance = NULL;
 
@@ -102,7 +102,7 @@ static void test_training_learns(void **state)
     ASSERT_OK(workload.kind->verify(instance, note_check, &before, err));
     assert_false(before.loss_fall);
     /* The check took one of three sequences, and yet all that follows is prepared. */
-    assert_true(((struct gpt2_instance *)instance)->ops->products->sealed);
+    assert_true(((struct gpt2_instance *)instance)->ops->gemms->sealed);
     facts = workload.kind->facts(instance);
     assert_non_null(json_object_get(json_object_get(facts, "loss"), "fall")); /* not judged yet */
     json_decref(facts);
@@ -288,7 +288,7 @@ static void test_recheck(void **state)
         assert_true(i == 0 || !texts[1]); /* inference goes back to its first batch */
 
         free(recheck(later, texts[0], true));
-        assert_true(((struct gpt2_instance *)later)->ops->products->sealed);
+        assert_true(((struct gpt2_instance *)later)->ops->gemms->sealed);
         run(later, 5); /* another number of iterations */
         found = recheck(later, texts[i == 0], true);
         free(found);
@@ -413,11 +413,11 @@ static void test_unsupported(void **state)
                      STATUS_UNSUPPORTED);
     assert_non_null(strstr(failure.message, "bf16"));
     work.precision = PRECISION_FP32;
-    work.arm = ARM_VENDOR;
-    if (!device_has_products(device))
+    work.implementation = IMPLEMENTATION_VENDOR;
+    if (!device_has_gemm(device))
         assert_int_equal(workload_instance_create(&work, device, &instance, &failure),
                          STATUS_UNSUPPORTED);
-    work.arm = ARM_PORTABLE;
+    work.implementation = IMPLEMENTATION_PORTABLE;
     work.batch = 1 << 20;
     assert_int_equal(workload_instance_create(&work, device, &instance, &failure),
                      STATUS_DEVICE_MEMORY);

@@ -30,7 +30,7 @@ static void test_settings(void **state)
     add(&spec, "env:GONE");
     add(&spec, "root=/");
     add(&spec, "workload=mine.yaml");
-    add(&spec, "arm=vendor");
+    add(&spec, "implementation=vendor");
     add(&spec, "emulate");
     assert_string_equal(spec.device, "opencl:1");
     assert_int_equal(spec.precision, PRECISION_BF16);
@@ -46,7 +46,8 @@ static void test_settings(void **state)
     assert_string_equal(back.workload, "mine.yaml");
     assert_string_equal(back.device, "opencl:1");
     assert_true(back.has_precision && back.precision == PRECISION_BF16);
-    assert_true(back.has_arm && back.arm == ARM_VENDOR && back.emulate);
+    assert_true(back.has_implementation && back.implementation == IMPLEMENTATION_VENDOR &&
+                back.emulate);
     json_decref(json);
     arm_spec_finish(&spec);
     arm_spec_finish(&back);
@@ -55,10 +56,19 @@ static void test_settings(void **state)
 
 static void test_wrong_settings(void **state)
 {
-    static const char *const wrong[] = {
-        "",          "x",      "device=",        "lib:opencl", "lib:=x",    "lib:opencl=",
-        "env:",      "env:=x", "precision=fp31", "arm=x",      "emulate=1", "root=/no/such/folder",
-        "colour=red"};
+    static const char *const wrong[] = {"",
+                                        "x",
+                                        "device=",
+                                        "lib:opencl",
+                                        "lib:=x",
+                                        "lib:opencl=",
+                                        "env:",
+                                        "env:=x",
+                                        "precision=fp31",
+                                        "implementation=x",
+                                        "emulate=1",
+                                        "root=/no/such/folder",
+                                        "colour=red"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -100,7 +110,8 @@ static const char *factor(const json_t *varied, const char *pattern)
 static json_t *planned(const struct arm_spec *spec, const char *device, const char *precision)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:o}", "workload_digest", "5a", "device", device,
-                     "precision", precision, "arm", "portable", "spec", arm_spec_to_json(spec));
+                     "precision", precision, "implementation", "portable", "spec",
+                     arm_spec_to_json(spec));
 }
 
 static json_t *varied_of(json_t *a, json_t *b)

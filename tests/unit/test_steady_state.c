@@ -1,4 +1,4 @@
-/* Verdicts on series whose course is plain. The rates on noisy ones are measured by calibration. */
+/* Verdicts on series whose trend is plain. The rates on noisy ones are measured by calibration. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,13 +33,13 @@ static struct steady_state judge(const int64_t *x, size_t n, size_t first)
     return state;
 }
 
-static struct steady_state judge_course(double (*course)(double), size_t first)
+static struct steady_state judge_trend(double (*trend)(double), size_t first)
 {
     int64_t x[N];
     size_t i;
 
     for (i = 0; i < N; i++)
-        x[i] = (int64_t)(1e6 * course((double)i / N) * (1 + 0.005 * noise(i)));
+        x[i] = (int64_t)(1e6 * trend((double)i / N) * (1 + 0.005 * noise(i)));
     return judge(x, N, first);
 }
 
@@ -89,25 +89,25 @@ static void test_verdicts(void **state)
     struct steady_state s;
 
     (void)state;
-    s = judge_course(flat, 0);
+    s = judge_trend(flat, 0);
     assert_int_equal(s.verdict, ESTIMATE_FLAT);
     assert_int_equal(s.from, 0);
-    s = judge_course(warm, 0);
+    s = judge_trend(warm, 0);
     assert_int_equal(s.verdict, ESTIMATE_WARMUP);
     assert_int_equal(s.from, N / 5);
     assert_true(fabs(s.change - 0.1) < 0.005);
-    s = judge_course(slow, 0);
+    s = judge_trend(slow, 0);
     assert_int_equal(s.verdict, ESTIMATE_SLOWDOWN);
     assert_in_range(s.from, N / 10, N / 2);
     assert_true(s.change < -0.05);
-    s = judge_course(drift, 0);
+    s = judge_trend(drift, 0);
     assert_int_equal(s.verdict, ESTIMATE_DRIFT);
     assert_int_equal(s.from, N);
     assert_true(fabs(s.change - 0.05) < 0.01);
-    s = judge_course(late, 0);
+    s = judge_trend(late, 0);
     assert_int_equal(s.verdict, ESTIMATE_NO_STEADY_STATE);
     assert_int_equal(s.from, N);
-    s = judge_course(warm_then_drift, 0);
+    s = judge_trend(warm_then_drift, 0);
     assert_int_equal(s.verdict, ESTIMATE_DRIFT);
 }
 
@@ -139,7 +139,7 @@ static double endless_approach(double t)
 
 static void test_what_is_left_of_an_approach_is_said(void **state)
 {
-    struct steady_state s = judge_course(endless_approach, 0);
+    struct steady_state s = judge_trend(endless_approach, 0);
 
     (void)state;
     assert_int_equal(s.verdict, ESTIMATE_WARMUP);
@@ -147,12 +147,12 @@ static void test_what_is_left_of_an_approach_is_said(void **state)
     /* The mean of the rest against the level it goes to. */
     assert_true(s.remainder > 0.1 * 0.2 / 0.25 * (exp(-3.75) - exp(-5)));
     assert_true(s.remainder < 0.01);
-    assert_true(judge_course(slow, 0).remainder == 0);
+    assert_true(judge_trend(slow, 0).remainder == 0);
 }
 
 static void test_within_the_tolerance_is_the_same_level(void **state)
 {
-    struct steady_state s = judge_course(small_step, 0);
+    struct steady_state s = judge_trend(small_step, 0);
 
     (void)state;
     assert_int_equal(s.verdict, ESTIMATE_FLAT);
@@ -161,7 +161,7 @@ static void test_within_the_tolerance_is_the_same_level(void **state)
 
 static void test_steady_state_begins_after_the_last_disturbance(void **state)
 {
-    struct steady_state s = judge_course(bump, 0);
+    struct steady_state s = judge_trend(bump, 0);
 
     (void)state;
     assert_int_equal(s.verdict, ESTIMATE_WARMUP);
@@ -171,10 +171,10 @@ static void test_steady_state_begins_after_the_last_disturbance(void **state)
 static void test_declared_warmup_is_a_lower_bound(void **state)
 {
     (void)state;
-    assert_int_equal(judge_course(flat, 100).from, 100);
-    assert_int_equal(judge_course(warm, 100).from, N / 5);
-    assert_int_equal(judge_course(warm, N / 2).from, N / 2);
-    assert_int_equal(judge_course(warm, N / 2).verdict, ESTIMATE_WARMUP);
+    assert_int_equal(judge_trend(flat, 100).from, 100);
+    assert_int_equal(judge_trend(warm, 100).from, N / 5);
+    assert_int_equal(judge_trend(warm, N / 2).from, N / 2);
+    assert_int_equal(judge_trend(warm, N / 2).verdict, ESTIMATE_WARMUP);
 }
 
 static void test_a_slow_first_sample(void **state)

@@ -92,7 +92,7 @@ static void test_wrong_plans_leave_nothing(void **state)
                               .kind = "k",
                               .precision = "fp32",
                               .scenario = "s",
-                              .arm = "a",
+                              .implementation = "a",
                               .backend = "null",
                               .device_spec = "null:0"};
     int64_t id = -7, cells[1] = {-7};

@@ -115,7 +115,7 @@ static void test_not_found(void **state)
 static void test_names(void **state)
 {
     enum scenario scenario;
-    enum arm arm;
+    enum implementation implementation;
     size_t count;
     const struct workload_kind *const *kinds = workload_kinds(&count);
 
@@ -125,11 +125,12 @@ static void test_names(void **state)
         assert_int_equal(scenario, i);
     }
     assert_false(scenario_from_name("batch", &scenario));
-    for (int i = ARM_PORTABLE; i <= ARM_VENDOR; ++i) {
-        assert_true(arm_from_name(arm_name((enum arm)i), &arm));
-        assert_int_equal(arm, i);
+    for (int i = IMPLEMENTATION_PORTABLE; i <= IMPLEMENTATION_VENDOR; ++i) {
+        assert_true(
+            implementation_from_name(implementation_name((enum implementation)i), &implementation));
+        assert_int_equal(implementation, i);
     }
-    assert_false(arm_from_name("leg", &arm));
+    assert_false(implementation_from_name("leg", &implementation));
     for (size_t i = 0; i < count; ++i) {
         assert_ptr_equal(workload_kind_find(kinds[i]->name), kinds[i]);
         assert_non_null(kinds[i]->summary);

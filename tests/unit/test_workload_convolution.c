@@ -1,15 +1,15 @@
 /*
- * Convolutions: costs, wrong declarations, both arms on a real device against the reference, and
- * that damage and a library that lies are found. The library is a stand-in that computes on the
- * host, straight by the sum that backend.h states.
+ * Convolutions: costs, wrong declarations, both implementations on a real device against the
+ * reference, and that damage and a library that lies are found. The library is a stand-in that
+ * computes on the host, straight by the sum that backend.h states.
  */
-#include "product_fixture.h"
+#include "gemm_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "workloads/convolution/convolution.h"
-#include "workloads/matmul/element.h"
+#include "workloads/gemm/element.h"
 
 static struct device *device;
 
@@ -17,7 +17,7 @@ static struct device *device;
 
 static void test_errors(void **state)
 {
-    static const struct product_mistake rows[] = {
+    static const struct gemm_mistake rows[] = {
         {"fp8_e4m3", "", "shapes: [{" SMALL "}]", "mine.yaml:5: convolution does not run in fp8"},
         {"fp4", "", "shapes: [{" SMALL "}]", "mine.yaml:5: convolution does not run in fp4"},
         {"fp32", "", "shapes: [{" SMALL ", stride: 256}]", "mine.yaml:7: "},
@@ -38,7 +38,7 @@ static void test_errors(void **state)
     };
 
     (void)state;
-    product_mistakes_check("convolution", rows, sizeof(rows) / sizeof(rows[0]));
+    gemm_mistakes_check("convolution", rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 static void test_cost(void **state)
@@ -47,7 +47,7 @@ static void test_cost(void **state)
     struct workload_case work = {.workload = &workload, .precision = PRECISION_BF16, .batch = 3};
     struct workload_cost cost;
     struct text text;
-    char *yaml = product_declaration("convolution", "bf16, int8", "batches: [3]\n",
+    char *yaml = fixture_declaration("convolution", "bf16, int8", "batches: [3]\n",
                                      "shapes: [{" SMALL ", stride: 2, padding: 1, groups: 2}]");
 
     (void)state;
@@ -71,24 +71,24 @@ static void test_cost(void **state)
 
 /* ---- on a device ---- */
 
-/* The plan of a section in the arm; emulated where that is allowed. */
-static struct product_plan plan_of(const char *section, enum precision precision, int64_t batch,
-                                   enum arm arm, bool emulate)
+/* The plan of a section in the implementation; emulated where that is allowed. */
+static struct gemm_plan plan_of(const char *section, enum precision precision, int64_t batch,
+                                enum implementation implementation, bool emulate)
 {
-    return (struct product_plan){.kind = "convolution",
-                                 .section = section,
-                                 .precision = precision,
-                                 .batch = batch,
-                                 .arm = arm,
-                                 .emulate = emulate};
+    return (struct gemm_plan){.kind = "convolution",
+                              .section = section,
+                              .precision = precision,
+                              .batch = batch,
+                              .implementation = implementation,
+                              .emulate = emulate};
 }
 
-static void start(struct product_running *running, const char *section, enum precision precision,
-                  int64_t batch, enum arm arm, bool emulate)
+static void start(struct gemm_running *running, const char *section, enum precision precision,
+                  int64_t batch, enum implementation implementation, bool emulate)
 {
-    const struct product_plan plan = plan_of(section, precision, batch, arm, emulate);
+    const struct gemm_plan plan = plan_of(section, precision, batch, implementation, emulate);
 
-    product_start(running, device, &plan);
+    gemm_start(running, device, &plan);
 }
 
 /* Primes, single elements, kernels as large as the image, padding of more than a kernel, groups. */
@@ -119,45 +119,47 @@ static void test_portable(void **state)
     count = device_lane_candidates(device, lanes, 8);
     for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++)
         for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
-            struct product_running running;
+            struct gemm_running running;
             json_t *facts, *first;
             char *section;
 
-            if (precisions[p] == PRECISION_FP64 && !product_has_f64(device))
+            if (precisions[p] == PRECISION_FP64 && !gemm_has_f64(device))
                 continue;
             section = text_format("%s%s", odd_shapes, more[i]);
-            start(&running, section, precisions[p], i == 0 ? 2 : 1, ARM_PORTABLE, true);
-            product_verify_ok(&running, 2 * ODD_SHAPES);
+            start(&running, section, precisions[p], i == 0 ? 2 : 1, IMPLEMENTATION_PORTABLE, true);
+            gemm_verify_ok(&running, 2 * ODD_SHAPES);
             assert_int_equal(convolution_iterate(running.instance, NULL), STATUS_OK);
-            product_verify_ok(&running, 2 * ODD_SHAPES);
+            gemm_verify_ok(&running, 2 * ODD_SHAPES);
             facts = running.workload.kind->facts(running.instance);
-            first = json_array_get(json_object_get(facts, "products"), 0);
+            first = json_array_get(json_object_get(facts, "gemms"), 0);
             assert_string_equal(json_string_value(json_object_get(first, "layout")), "nhwc");
             assert_non_null(json_object_get(facts, "gemm_tile"));
             json_decref(facts);
-            product_stop(&running);
+            gemm_stop(&running);
             free(section);
         }
     /* Every group size, as a choice that was made before. */
     for (size_t l = 0; l < count; l++) {
-        struct product_plan plan = plan_of(odd_shapes, PRECISION_FP32, 3, ARM_PORTABLE, false);
-        struct product_running running;
+        struct gemm_plan plan =
+            plan_of(odd_shapes, PRECISION_FP32, 3, IMPLEMENTATION_PORTABLE, false);
+        struct gemm_running running;
         json_t *choices = json_pack("{s:{s:I, s:I}}", "gemm", "lanes", (json_int_t)lanes[l],
                                     "register_rows", (json_int_t)(lanes[l] == 1 ? 6 : 4));
 
         plan.choices = choices;
-        product_start(&running, device, &plan);
-        product_verify_ok(&running, 2 * ODD_SHAPES);
-        product_stop(&running);
+        gemm_start(&running, device, &plan);
+        gemm_verify_ok(&running, 2 * ODD_SHAPES);
+        gemm_stop(&running);
         json_decref(choices);
     }
 }
 
-static void assert_refused(enum precision precision, enum arm arm, const char *message)
+static void assert_refused(enum precision precision, enum implementation implementation,
+                           const char *message)
 {
-    const struct product_plan plan = plan_of(odd_shapes, precision, 1, arm, false);
+    const struct gemm_plan plan = plan_of(odd_shapes, precision, 1, implementation, false);
 
-    product_refused(device, &plan, message);
+    gemm_refused(device, &plan, message);
 }
 
 static void test_refusals(void **state)
@@ -165,37 +167,37 @@ static void test_refusals(void **state)
     (void)state;
     if (!device)
         skip();
-    assert_refused(PRECISION_BF16, ARM_PORTABLE, "--emulate");
-    assert_refused(PRECISION_INT8, ARM_PORTABLE, "computed in i32");
-    assert_refused(PRECISION_TF32, ARM_PORTABLE, "--arm vendor");
+    assert_refused(PRECISION_BF16, IMPLEMENTATION_PORTABLE, "--emulate");
+    assert_refused(PRECISION_INT8, IMPLEMENTATION_PORTABLE, "computed in i32");
+    assert_refused(PRECISION_TF32, IMPLEMENTATION_PORTABLE, "--implementation vendor");
     if (!device_has_convolutions(device))
-        assert_refused(PRECISION_FP32, ARM_VENDOR, "no vendor convolution");
+        assert_refused(PRECISION_FP32, IMPLEMENTATION_VENDOR, "no vendor convolution");
 }
 
 /* One element changed by more than its bound is found and named, and so is one never written. */
 static void test_damage(void **state)
 {
     const uint64_t at = (20 * 5 + 3) * sizeof(float);
-    struct product_running running;
+    struct gemm_running running;
     struct convolution_instance *instance;
     float value;
 
     (void)state;
     if (!device)
         skip();
-    start(&running, odd_shapes, PRECISION_FP32, 1, ARM_PORTABLE, false);
+    start(&running, odd_shapes, PRECISION_FP32, 1, IMPLEMENTATION_PORTABLE, false);
     instance = (struct convolution_instance *)running.instance;
     assert_int_equal(convolution_iterate(running.instance, NULL), STATUS_OK);
     assert_int_equal(device_download(instance->layers[2].output, at, &value, 4, NULL), STATUS_OK);
     value += 0.5f; /* the bound is 333 * 2^-24 of sums of some 250 */
     assert_int_equal(device_upload(instance->layers[2].output, at, &value, 4, NULL), STATUS_OK);
-    product_verify_fails(&running, 2 * ODD_SHAPES, "output output[2][20, 3]: got");
-    product_stop(&running);
+    gemm_verify_fails(&running, 2 * ODD_SHAPES, "output output[2][20, 3]: got");
+    gemm_stop(&running);
 
-    start(&running, odd_shapes, PRECISION_FP32, 1, ARM_PORTABLE, false);
+    start(&running, odd_shapes, PRECISION_FP32, 1, IMPLEMENTATION_PORTABLE, false);
     ((struct convolution_instance *)running.instance)->unchecked = 1; /* as if it had run */
-    product_verify_fails(&running, 2 * ODD_SHAPES, "never written?");
-    product_stop(&running);
+    gemm_verify_fails(&running, 2 * ODD_SHAPES, "never written?");
+    gemm_stop(&running);
 }
 
 /* ---- a library ---- */
@@ -234,7 +236,7 @@ static void library_destroy(struct device *base, struct convolution *convolution
 }
 
 static enum status library_weights(struct device *base, struct convolution *convolution,
-                                   const struct product_operand *weights, struct error *err)
+                                   const struct gemm_operand *weights, struct error *err)
 {
     (void)base;
     (void)err;
@@ -279,8 +281,8 @@ static void compute(const struct convolution_shape *s, const void *in, const voi
 }
 
 static enum status library_run(struct device *base, struct convolution *convolution,
-                               const struct product_operand *input,
-                               const struct product_operand *output, struct error *err)
+                               const struct gemm_operand *input, const struct gemm_operand *output,
+                               struct error *err)
 {
     struct buffer *buffers[] = {input->buffer, ((struct stand_in *)convolution)->weights,
                                 output->buffer};
@@ -326,7 +328,7 @@ static int add_library(void **state)
         return 0;
     memset(&library, 0, sizeof(library));
     library.support = SUPPORT_NATIVE;
-    ops = product_library_add(device);
+    ops = gemm_library_add(device);
     ops->convolution_create = library_create;
     ops->convolution_destroy = library_destroy;
     ops->convolution_set_weights = library_weights;
@@ -339,7 +341,7 @@ static int remove_library(void **state)
 {
     (void)state;
     if (device) {
-        product_library_remove(device);
+        gemm_library_remove(device);
         assert_int_equal(library.created, 0); /* none is left behind */
     }
     return 0;
@@ -354,55 +356,55 @@ static void test_vendor(void **state)
     if (!device)
         skip();
     for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++) {
-        struct product_running running;
+        struct gemm_running running;
         json_t *facts, *first;
 
         library.run = library.weights = 0;
-        start(&running, odd_shapes, precisions[p], 2, ARM_VENDOR, false);
+        start(&running, odd_shapes, precisions[p], 2, IMPLEMENTATION_VENDOR, false);
         assert_int_equal(library.created, ODD_SHAPES);
         assert_int_equal(library.weights, ODD_SHAPES);
-        product_verify_ok(&running, 2 * ODD_SHAPES);
+        gemm_verify_ok(&running, 2 * ODD_SHAPES);
         assert_int_equal(library.run, 2 * ODD_SHAPES);
         assert_int_equal(library.weights, ODD_SHAPES); /* once, at creation */
         facts = running.workload.kind->facts(running.instance);
-        first = json_array_get(json_object_get(facts, "products"), 0);
+        first = json_array_get(json_object_get(facts, "gemms"), 0);
         assert_string_equal(json_string_value(json_object_get(first, "weights")), "turned round");
         assert_string_equal(
-            json_string_value(json_object_get(json_object_get(facts, "product"), "library")),
+            json_string_value(json_object_get(json_object_get(facts, "gemm"), "library")),
             "stand-in");
         json_decref(facts);
-        product_stop(&running);
+        gemm_stop(&running);
     }
 }
 
 static void test_vendor_lies(void **state)
 {
-    struct product_running running;
+    struct gemm_running running;
 
     (void)state;
     if (!device)
         skip();
     library.lies = true;
-    start(&running, "shapes: [{" SMALL "}]", PRECISION_FP32, 1, ARM_VENDOR, false);
-    product_verify_fails(&running, 2, "convolution in fp32: output output[");
-    product_stop(&running);
+    start(&running, "shapes: [{" SMALL "}]", PRECISION_FP32, 1, IMPLEMENTATION_VENDOR, false);
+    gemm_verify_fails(&running, 2, "convolution in fp32: output output[");
+    gemm_stop(&running);
 }
 
 static void test_vendor_choices(void **state)
 {
-    struct product_running running;
+    struct gemm_running running;
 
     (void)state;
     if (!device)
         skip();
     library.support = SUPPORT_EMULATED;
-    assert_refused(PRECISION_BF16, ARM_VENDOR, "stand-in emulates bf16 on");
+    assert_refused(PRECISION_BF16, IMPLEMENTATION_VENDOR, "stand-in emulates bf16 on");
     library.support = SUPPORT_NATIVE;
     library.no_i32 = true; /* sums come as f32 then */
-    start(&running, odd_shapes, PRECISION_INT8, 1, ARM_VENDOR, false);
+    start(&running, odd_shapes, PRECISION_INT8, 1, IMPLEMENTATION_VENDOR, false);
     assert_int_equal(((struct convolution_instance *)running.instance)->result_type, DTYPE_F32);
-    product_verify_ok(&running, 2 * ODD_SHAPES);
-    product_stop(&running);
+    gemm_verify_ok(&running, 2 * ODD_SHAPES);
+    gemm_stop(&running);
 }
 
 int main(void)

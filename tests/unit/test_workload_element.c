@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "workloads/matmul/element.h"
+#include "workloads/gemm/element.h"
 #include "workloads/storage.h"
 
 static const enum dtype narrow[] = {DTYPE_BF16, DTYPE_F16,       DTYPE_E4M3,

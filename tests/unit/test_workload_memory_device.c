@@ -391,7 +391,7 @@ static void test_unsupported(void **state)
     assert_int_equal(workload_instance_create(&running.work, device, &instance, &err),
                      STATUS_UNSUPPORTED);
     running.work.precision = PRECISION_FP32;
-    running.work.arm = ARM_VENDOR;
+    running.work.implementation = IMPLEMENTATION_VENDOR;
     assert_int_equal(workload_instance_create(&running.work, device, &instance, &err),
                      STATUS_UNSUPPORTED);
     stop(&running);

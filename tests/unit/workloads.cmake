@@ -13,20 +13,20 @@ assay_add_test(NAME test_workload_synthetic SOURCES unit/test_workload_synthetic
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_element SOURCES unit/test_workload_element.c
     LIBS assay_workloads LABELS unit)
-assay_add_test(NAME test_workload_matmul SOURCES unit/test_workload_matmul.c
+assay_add_test(NAME test_workload_gemm SOURCES unit/test_workload_gemm.c
     LIBS assay_workload_fixture LABELS unit COST 900)
-assay_add_test(NAME test_product_portable SOURCES unit/test_product_portable.c
+assay_add_test(NAME test_gemm_portable SOURCES unit/test_gemm_portable.c
     LIBS assay_workload_fixture LABELS unit COST 300)
 assay_add_test(NAME test_workload_storage SOURCES unit/test_workload_storage.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_convolution SOURCES unit/test_workload_convolution.c
     LIBS assay_workload_fixture LABELS unit COST 900)
 assay_same_kernels(memory test_workload_memory_device)
-assay_same_kernels(products test_workload_matmul test_product_portable)
+assay_same_kernels(gemm test_workload_gemm test_gemm_portable)
 assay_same_kernels(convolutions test_workload_convolution)
 
 # All that computes, on the CPU backend as well as on OpenCL's device.
-foreach(name test_workload_memory_device test_workload_matmul test_product_portable
+foreach(name test_workload_memory_device test_workload_gemm test_gemm_portable
         test_workload_convolution)
     assay_test_on(${name} cpu)
 endforeach()

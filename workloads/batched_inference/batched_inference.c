@@ -143,9 +143,8 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
     const enum status status = gpt2_cost(work, &plan, 1, ret, err);
 
     if (status == STATUS_OK)
-        ret->flops_formula =
-            "sum of 2*m*n*k over the forward pass's matrix products; causal scores "
-            "and values count T(T+1)/2 pairs a head; logits of every position";
+        ret->flops_formula = "sum of 2*m*n*k over the forward pass's GEMMs; causal scores "
+                             "and values count T(T+1)/2 pairs a head; logits of every position";
     return status;
 }
 

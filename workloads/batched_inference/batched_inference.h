@@ -20,7 +20,7 @@ enum { INFERENCE_UPLOAD, INFERENCE_FORWARD, INFERENCE_STAGES };
 struct inference_parameters {
     struct gpt2_task task;
     uint64_t verify_sequences;
-    /* int8: what all but the products with weights is stored in, and the calibration. */
+    /* int8: what all but the GEMMs with weights is stored in, and the calibration. */
     enum dtype int8_storage;
     uint64_t calibration_sequences;
     double percentile;
@@ -58,7 +58,7 @@ double inference_int8_tolerance(const struct inference_instance *instance);
 /* Weights and scales on the device against their definition, from the weights before rounding. */
 enum status inference_check_weights(struct inference_instance *instance, const float *weights,
                                     struct check_sink *sink, struct error *err);
-/* The head's product and scales at row `row`, from the i8 input that is on the device. */
+/* The head's GEMM and scales at row `row`, from the i8 input that is on the device. */
 enum status inference_check_head(struct inference_instance *instance, uint64_t row,
                                  const float *logits, struct workload_check *check,
                                  struct error *err);

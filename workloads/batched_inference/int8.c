@@ -6,8 +6,8 @@
 #include "workloads/batched_inference/batched_inference.h"
 
 #define FIRST_CALIBRATION_SEQUENCE ((uint64_t)1 << 40) /* far from those that are measured */
-#define STEP_TOLERANCE 0.5001    /* to nearest: half a step, and the quotient's rounding */
-#define PRODUCT_TOLERANCE 2.5e-7 /* four roundings of f32: the sum, two scales, their product */
+#define STEP_TOLERANCE 0.5001 /* to nearest: half a step, and the quotient's rounding */
+#define GEMM_TOLERANCE 2.5e-7 /* four roundings of f32: the sum, two scales, their product */
 
 static const struct gpt2_shape *shape_of(const struct inference_instance *instance)
 {
@@ -199,9 +199,9 @@ enum status inference_check_head(struct inference_instance *instance, uint64_t r
         error = wanted == (double)logits[v] ? 0.0 : fabs((double)logits[v] - wanted) / fabs(wanted);
         check->error = error <= check->error ? check->error : fmin(error, DBL_MAX); /* NaN too */
     }
-    check->output = "logits.products";
+    check->output = "logits.gemm";
     check->metric = "max_relative";
-    check->tolerance = PRODUCT_TOLERANCE;
+    check->tolerance = GEMM_TOLERANCE;
     check->reason = "sums of integers are exact: what is left are four roundings of fp32";
     check->compared += vocabulary;
     free(input);
@@ -222,7 +222,7 @@ json_t *inference_int8_json(const struct inference_instance *instance)
     for (uint64_t i = 0; i < sites; i++) {
         const struct gpt2_int8_input *input = &instance->inputs[i];
         json_t *entry = json_pack(
-            "{s:s, s:f, s:f, s:f, s:f}", "product", i + 1 == sites ? "head" : names[i % 4], "scale",
+            "{s:s, s:f, s:f, s:f, s:f}", "gemm", i + 1 == sites ? "head" : names[i % 4], "scale",
             (double)input->scale, "rms", input->rms, "largest", (double)input->largest,
             "clipped_part", (double)input->clipped / (double)input->values);
 
@@ -232,9 +232,9 @@ json_t *inference_int8_json(const struct inference_instance *instance)
     }
     return json_pack("{s:s, s:s, s:{s:s, s:f, s:I, s:s}, s:o}", "weights",
                      "symmetric, one scale an output channel: its largest absolute value over 127",
-                     "inputs", "symmetric, one static scale a product", "calibration", "method",
+                     "inputs", "symmetric, one static scale a GEMM", "calibration", "method",
                      parameters->percentile < 100.0 ? "percentile" : "max", "percentile",
                      parameters->percentile, "sequences",
-                     (json_int_t)parameters->calibration_sequences, "precision", "fp32", "products",
+                     (json_int_t)parameters->calibration_sequences, "precision", "fp32", "gemms",
                      inputs);
 }

@@ -35,7 +35,7 @@ struct findings {
     uint64_t positions, agreed; /* where the largest logit is the reference's */
     struct block_finding blocks;
     double regret;              /* what the reference's lead is over the device's choice, at most */
-    struct workload_check head; /* int8: its product at the last position */
+    struct workload_check head; /* int8: its GEMM at the last position */
 };
 
 static void note_first_choice(struct findings *findings, const float *got, const double *expected,
@@ -190,7 +190,7 @@ enum status inference_verify(struct workload_instance *base, workload_check_fn *
     gpt2_reference_destroy(reference);
     free(weights);
     if (status == STATUS_OK)
-        ops_seal(instance->gpt2.ops); /* an iteration has run every product */
+        ops_seal(instance->gpt2.ops); /* an iteration has run every GEMM */
     return status == STATUS_OK ? sink.status : status;
 }
 

@@ -31,19 +31,19 @@ static void finish(struct workload_instance *base)
     free(instance->layers);
 }
 
-struct matmul_data convolution_data_of(const struct convolution_instance *instance, size_t layer)
+struct gemm_data convolution_data_of(const struct convolution_instance *instance, size_t layer)
 {
-    return (struct matmul_data){.seed = instance->base.work.seed,
-                                .shape = layer,
-                                .distribution = instance->parameters->distribution,
-                                .type = instance->operand_type};
+    return (struct gemm_data){.seed = instance->base.work.seed,
+                              .shape = layer,
+                              .distribution = instance->parameters->distribution,
+                              .type = instance->operand_type};
 }
 
 static enum status allocate(struct convolution_instance *instance, size_t index, struct error *err)
 {
     struct convolution_layer *layer = &instance->layers[index];
     const struct convolution_shape *shape = &layer->shape;
-    const struct matmul_data data = convolution_data_of(instance, index);
+    const struct gemm_data data = convolution_data_of(instance, index);
     const uint64_t input = shape->batch * shape->height * shape->width * shape->channels;
     const uint64_t weights = shape->filters * shape->kernel_height * shape->kernel_width *
                              (shape->channels / shape->groups);
@@ -58,9 +58,9 @@ static enum status allocate(struct convolution_instance *instance, size_t index,
     if (status == STATUS_OK)
         status = device_buffer_alloc(device, output * out, BUFFER_READ_WRITE, &layer->output, err);
     if (status == STATUS_OK)
-        status = matmul_upload(&data, MATMUL_A, input, layer->input, err);
+        status = gemm_upload(&data, GEMM_A, input, layer->input, err);
     if (status == STATUS_OK)
-        status = matmul_upload(&data, MATMUL_B, weights, layer->weights, err);
+        status = gemm_upload(&data, GEMM_B, weights, layer->weights, err);
     return status;
 }
 
@@ -83,18 +83,18 @@ static enum status check_support(const struct convolution_instance *instance,
 static enum status prepare_vendor(struct convolution_instance *instance,
                                   struct convolution_layer *layer, struct error *err)
 {
-    const struct product_operand weights = {layer->weights, 0};
+    const struct gemm_operand weights = {layer->weights, 0};
     struct device *device = instance->base.device;
     enum status status =
-        product_advise(device, layer->shape.precision,
-                       device_convolution_create(device, &layer->shape, &layer->vendor, err), err);
+        gemm_advise(device, layer->shape.precision,
+                    device_convolution_create(device, &layer->shape, &layer->vendor, err), err);
 
     if (status == STATUS_OK)
         status = check_support(instance, layer->vendor, err);
     if (status == STATUS_OK)
         status = device_convolution_set_weights(layer->vendor, &weights, err);
     if (status == STATUS_OK)
-        status = convolution_settle(instance, layer, err);
+        status = convolution_autotune(instance, layer, err);
     return status;
 }
 
@@ -104,7 +104,7 @@ static enum status run_all(struct convolution_instance *instance, struct error *
 
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
         const struct convolution_layer *layer = &instance->layers[i];
-        const struct product_operand input = {layer->input, 0}, output = {layer->output, 0};
+        const struct gemm_operand input = {layer->input, 0}, output = {layer->output, 0};
 
         status = layer->vendor ? device_convolution_run(layer->vendor, &input, &output, err)
                                : convolution_portable_run(instance->portable, layer, err);
@@ -136,13 +136,13 @@ static enum status prepare(struct convolution_instance *instance, struct error *
     enum status status = STATUS_OK;
 
     lay_out(instance);
-    if (instance->base.work.arm == ARM_PORTABLE)
+    if (instance->base.work.implementation == IMPLEMENTATION_PORTABLE)
         status = convolution_portable_create(instance->base.device, &instance->base.work,
                                              instance->operand_type, instance->result_type,
                                              &instance->portable, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
         status = allocate(instance, i, err);
-        if (status == STATUS_OK && instance->base.work.arm == ARM_VENDOR)
+        if (status == STATUS_OK && instance->base.work.implementation == IMPLEMENTATION_VENDOR)
             status = prepare_vendor(instance, &instance->layers[i], err);
     }
     if (status == STATUS_OK)
@@ -150,7 +150,7 @@ static enum status prepare(struct convolution_instance *instance, struct error *
     if (status == STATUS_OK)
         status = device_synchronize(instance->base.device, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = matmul_poison(instance->layers[i].output, err);
+        status = gemm_poison(instance->layers[i].output, err);
     return status;
 }
 
@@ -160,7 +160,8 @@ static enum status prepare_any(struct convolution_instance *instance, struct err
     struct error refusal = ERROR_INIT;
     enum status status = prepare(instance, &refusal);
 
-    if (status == STATUS_UNSUPPORTED && instance->base.work.arm == ARM_VENDOR &&
+    if (status == STATUS_UNSUPPORTED &&
+        instance->base.work.implementation == IMPLEMENTATION_VENDOR &&
         instance->result_type == DTYPE_I32) {
         free_layers(instance);
         json_object_clear(instance->algorithms);
@@ -178,11 +179,12 @@ static enum status init(struct workload_instance *base, struct error *err)
     const struct convolution_parameters *parameters = work->workload->parameters;
     struct convolution_instance *instance = (struct convolution_instance *)base;
 
-    if (work->arm == ARM_VENDOR && !device_has_convolutions(base->device))
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "%s has no vendor convolution, so no vendor arm: `assay devices -v` tells "
-                         "which libraries were tried",
-                         base->device->info.name);
+    if (work->implementation == IMPLEMENTATION_VENDOR && !device_has_convolutions(base->device))
+        return error_set(
+            err, STATUS_UNSUPPORTED,
+            "%s has no vendor convolution, so no vendor implementation: `assay devices -v` tells "
+            "which libraries were tried",
+            base->device->info.name);
     instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
     instance->given = json_incref(json_object_get(work->choices, "convolution"));
     instance->algorithms = json_object();
@@ -193,8 +195,8 @@ static enum status init(struct workload_instance *base, struct error *err)
     instance->layer_count = parameters->shape_count;
     instance->operand_type = precision_dtype(work->precision);
     instance->result_type =
-        parameters->result == MATMUL_RESULT_SUM || work->precision == PRECISION_INT8
-            ? product_sum_type(work->precision)
+        parameters->result == GEMM_RESULT_SUM || work->precision == PRECISION_INT8
+            ? gemm_sum_type(work->precision)
             : instance->operand_type;
     return prepare_any(instance, err);
 }
@@ -224,7 +226,7 @@ static json_t *choices(struct workload_instance *base)
 
     return json_pack("{s:o*, s:o*}", "gemm",
                      instance->portable ? convolution_portable_choices(instance->portable) : NULL,
-                     "convolution", convolution_settled(instance));
+                     "convolution", convolution_autotuned(instance));
 }
 
 static json_t *facts(struct workload_instance *base)

@@ -8,7 +8,7 @@
  * is a correlation). Input beyond its edge is 0. As a product: one row of A (m, k) a pixel of the
  * output, one column of B (k, n) a filter, k = kernel * kernel * C.
  *
- * Operands are made from the seed by position, as those of matmul/ are.
+ * Operands are made from the seed by position, as those of gemm/ are.
  */
 #ifndef ASSAY_WORKLOADS_CONVOLUTION_CONVOLUTION_H
 #define ASSAY_WORKLOADS_CONVOLUTION_CONVOLUTION_H
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "workloads/matmul/matmul.h"
+#include "workloads/gemm/gemm.h"
 #include "workloads/workload.h"
 
 #define CONVOLUTION_SHAPES_MAX 64
@@ -34,8 +34,8 @@ struct convolution_layer_shape {
 
 /* The declaration's section. */
 struct convolution_parameters {
-    enum matmul_distribution distribution;
-    enum matmul_result result; /* the output in the operands' type, or as it is summed */
+    enum gemm_distribution distribution;
+    enum gemm_result result; /* the output in the operands' type, or as it is summed */
     size_t shape_count;
     struct convolution_layer_shape shapes[];
 };
@@ -47,7 +47,7 @@ struct convolution_layer {
     struct buffer *input, *weights, *output;
     char name[32];              /* "output" or "output[2]": of the check against stored operands */
     char name_exact[48];        /* "output.unrounded" */
-    struct convolution *vendor; /* NULL in the portable arm */
+    struct convolution *vendor; /* NULL in the portable implementation */
     uint32_t tried; /* of its algorithms measured, here or where the choices come from */
 };
 
@@ -57,11 +57,11 @@ struct convolution_instance {
     struct workload_instance base;
     const struct convolution_parameters *parameters;
     enum dtype operand_type, result_type;
-    struct convolution_portable *portable; /* NULL in the vendor arm */
+    struct convolution_portable *portable; /* NULL in the vendor implementation */
     struct convolution_layer *layers;
     size_t layer_count;
     json_t *given;      /* the choices' {"stack", "algorithms"}; NULL: none */
-    json_t *algorithms; /* those of the vendor arm so far, by shape */
+    json_t *algorithms; /* those of the vendor implementation so far, by shape */
     json_t *candidates; /* what was tried for them */
     uint64_t unchecked; /* iterations since the outputs were poisoned */
 };
@@ -77,7 +77,7 @@ struct convolution_shape convolution_shape_of(const struct convolution_layer_sha
                                               enum precision precision, enum dtype type,
                                               enum dtype result_type, int64_t batch);
 
-/* ---- portable.c: our own text, with the tile of the product, whose inner loop it has ---- */
+/* ---- portable.c: our own text, with the tile of the GEMM, whose inner loop it has ---- */
 enum status convolution_portable_create(struct device *device, const struct workload_case *work,
                                         enum dtype type, enum dtype result_type,
                                         struct convolution_portable **ret, struct error *err);
@@ -88,24 +88,24 @@ size_t convolution_portable_artifacts(struct convolution_portable *portable,
                                       struct module_artifact *ret, size_t capacity);
 json_t *convolution_portable_choices(const struct convolution_portable *portable);
 
-/* ---- settle.c: which of its algorithms the vendor's library takes, by ops/settle.h ---- */
+/* ---- autotune.c: which of its algorithms the vendor's library takes, by ops/autotune.h ---- */
 /*
  * Gives the layer, which is ready to run, its algorithm. The output has no meaning afterwards.
  * Layers of one shape have one algorithm.
  */
-enum status convolution_settle(struct convolution_instance *instance,
-                               struct convolution_layer *layer, struct error *err);
+enum status convolution_autotune(struct convolution_instance *instance,
+                                 struct convolution_layer *layer, struct error *err);
 /* {"stack", "algorithms": {SHAPE: {"algorithm", "tried"}}}; NULL: the library lists none. New. */
-json_t *convolution_settled(const struct convolution_instance *instance);
+json_t *convolution_autotuned(const struct convolution_instance *instance);
 
 /* ---- facts.c ---- */
-/* As products_facts of ops/product.h, with each convolution in `products`. New object. */
+/* As gemms_facts of ops/gemm.h, with each convolution in `gemms`. New object. */
 json_t *convolution_facts(const struct convolution_instance *instance);
-/* The candidates and tile behind the portable arm's choice, into `facts`. */
+/* The candidates and tile behind the portable implementation's choice, into `facts`. */
 void convolution_portable_facts(const struct convolution_portable *portable, json_t *facts);
 
 /* ---- convolution.c, verify.c ---- */
-struct matmul_data convolution_data_of(const struct convolution_instance *instance, size_t layer);
+struct gemm_data convolution_data_of(const struct convolution_instance *instance, size_t layer);
 enum status convolution_iterate(struct workload_instance *base, struct error *err);
 enum status convolution_verify(struct workload_instance *base, workload_check_fn *report,
                                void *context, struct error *err);

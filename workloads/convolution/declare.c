@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "workloads/convolution/convolution.h"
-#include "workloads/matmul/element.h"
-#include "workloads/matmul/operands.h"
+#include "workloads/gemm/element.h"
+#include "workloads/gemm/operands.h"
 
 struct section {
     struct convolution_layer_shape *shapes;
@@ -37,7 +37,7 @@ static const cyaml_schema_field_t section_fields[] = {
                          CONVOLUTION_SHAPES_MAX),
     CYAML_FIELD_ENUM("layout", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, layout,
                      layouts, 1),
-    MATMUL_OPERAND_FIELDS(struct section),
+    GEMM_INPUT_FIELDS(struct section),
     CYAML_FIELD_END,
 };
 
@@ -217,8 +217,8 @@ static enum status check_declaration(const struct declaration *declaration,
         return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
     memcpy(parameters->shapes, section->shapes, shapes_size);
     parameters->shape_count = section->shapes_count;
-    parameters->distribution = (enum matmul_distribution)section->distribution;
-    parameters->result = (enum matmul_result)section->result;
+    parameters->distribution = (enum gemm_distribution)section->distribution;
+    parameters->result = (enum gemm_result)section->result;
     workload->parameters = parameters;
     return STATUS_OK;
 }
@@ -235,15 +235,14 @@ enum status convolution_cost(const struct workload_case *work, struct workload_c
 {
     const struct convolution_parameters *parameters = work->workload->parameters;
     const enum dtype type = precision_dtype(work->precision);
-    const bool summed =
-        parameters->result == MATMUL_RESULT_SUM || work->precision == PRECISION_INT8;
+    const bool summed = parameters->result == GEMM_RESULT_SUM || work->precision == PRECISION_INT8;
     const uint64_t in = dtype_bits(type) / 8;
-    const uint64_t out = dtype_bits(summed ? product_sum_type(work->precision) : type) / 8;
+    const uint64_t out = dtype_bits(summed ? gemm_sum_type(work->precision) : type) / 8;
     const unsigned __int128 batch = (uint64_t)work->batch;
-    struct matmul_work sums = {.items = parameters->shape_count,
-                               .item_name = "convolution",
-                               .flops_formula = "2*b*y*x*f*(r*s*c/groups) a convolution: the "
-                                                "direct sum, its terms in the padding included"};
+    struct gemm_work sums = {.items = parameters->shape_count,
+                             .item_name = "convolution",
+                             .flops_formula = "2*b*y*x*f*(r*s*c/groups) a convolution: the "
+                                              "direct sum, its terms in the padding included"};
 
     for (size_t i = 0; i < parameters->shape_count; i++) {
         const struct sizes sizes = sizes_of(&parameters->shapes[i]);
@@ -252,7 +251,7 @@ enum status convolution_cost(const struct workload_case *work, struct workload_c
         sums.memory_bytes +=
             (batch * sizes.input + sizes.weights) * in + batch * sizes.output * out;
     }
-    return matmul_work_cost(work, &sums, ret, err);
+    return gemm_work_cost(work, &sums, ret, err);
 }
 
 void convolution_describe(const struct workload *workload, struct text *ret)
@@ -275,9 +274,9 @@ void convolution_describe(const struct workload *workload, struct text *ret)
             (long long)shape->padding, (long long)shape->dilation, (long long)shape->groups);
     }
     text_append_format(ret, "layout: nhwc, weights as (filter, row, column, channel)\n");
-    text_append_format(ret, "operands: %s\n", matmul_distribution_words(parameters->distribution));
+    text_append_format(ret, "operands: %s\n", gemm_distribution_words(parameters->distribution));
     text_append_format(ret, "result: %s\n",
-                       parameters->result == MATMUL_RESULT_SUM
+                       parameters->result == GEMM_RESULT_SUM
                            ? "in the type that sums are kept in"
                            : "in the operands' type; i32 for int8");
 }

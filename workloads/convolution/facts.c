@@ -1,15 +1,15 @@
 #include <stdio.h>
 
 #include "workloads/convolution/convolution.h"
-#include "workloads/ops/product_internal.h"
+#include "workloads/ops/gemm_internal.h"
 
 static struct convolution_info portable_info(enum precision precision)
 {
     struct convolution_info info = {.weights = "as given"};
 
-    product_portable_support(NULL, precision, &info.library);
+    gemm_portable_support(NULL, precision, &info.library);
     snprintf(info.library.algorithm, sizeof(info.library.algorithm),
-             "workloads/kernels/convolution.h, implicit product");
+             "workloads/kernels/convolution.h, implicit GEMM");
     return info;
 }
 
@@ -37,7 +37,7 @@ static json_t *entry_json(const struct convolution_layer *layer)
 
     if (layer->vendor)
         device_convolution_describe(layer->vendor, &info, NULL);
-    json = product_info_json(&info.library);
+    json = gemm_info_json(&info.library);
     if (!json)
         return NULL;
     json_object_update_new(json, json_pack("{s:s, s:s, s:s, s:s, s:I}", "layout", "nhwc", "type",
@@ -59,8 +59,8 @@ json_t *convolution_facts(const struct convolution_instance *instance)
 
     for (size_t i = 0; i < instance->layer_count; i++)
         json_array_append_new(list, entry_json(&instance->layers[i]));
-    facts = json_pack("{s:o, s:o}", "product", product_summary_json(instance->base.work.arm, list),
-                      "products", list);
+    facts = json_pack("{s:o, s:o}", "gemm",
+                      gemm_summary_json(instance->base.work.implementation, list), "gemms", list);
     if (facts && instance->portable)
         convolution_portable_facts(instance->portable, facts);
     else if (facts && json_array_size(instance->candidates) > 0)

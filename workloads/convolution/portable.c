@@ -1,15 +1,15 @@
 /*
  * Convolutions from our own text: kernels/convolution.h puts patches in place of A in front of
- * kernels/gemm.h. Its tile is the one that a small matrix product was fastest with.
+ * kernels/gemm.h. Its tile is the one that a small GEMM was fastest with.
  */
 #include <stdlib.h>
 
 #include "workloads/convolution/convolution.h"
-#include "workloads/ops/product_internal.h"
+#include "workloads/ops/gemm_internal.h"
 
 struct convolution_portable {
     struct device *device;
-    struct products *products; /* for its choice of a tile */
+    struct gemms *gemms; /* for its choice of a tile */
     struct module *module;
 };
 
@@ -18,20 +18,20 @@ enum status convolution_portable_create(struct device *device, const struct work
                                         struct convolution_portable **ret, struct error *err)
 {
     static const char *const files[] = {"convolution.h", "gemm.h"};
-    const struct product_types types = {type, type, result_type,
-                                        type == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32};
+    const struct gemm_types types = {type, type, result_type,
+                                     type == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32};
     struct convolution_portable *portable = calloc(1, sizeof(*portable));
     enum status status;
 
     if (!portable)
         return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
     portable->device = device;
-    status = products_create(device, work, &portable->products, err);
+    status = gemms_create(device, work, &portable->gemms, err);
     if (status == STATUS_OK)
-        status = product_portable_check(portable->products, work->precision, &types, err);
+        status = gemm_portable_check(portable->gemms, work->precision, &types, err);
     if (status == STATUS_OK)
-        status = product_compile_texts(device, &portable->products->tile, &types, files, 2,
-                                       "workloads/kernels/convolution.h", &portable->module, err);
+        status = gemm_compile_texts(device, &portable->gemms->tile, &types, files, 2,
+                                    "workloads/kernels/convolution.h", &portable->module, err);
     if (status != STATUS_OK) {
         convolution_portable_destroy(portable);
         return status;
@@ -46,7 +46,7 @@ void convolution_portable_destroy(struct convolution_portable *portable)
         return;
     if (portable->module)
         device_module_unload(portable->device, portable->module);
-    products_destroy(portable->products);
+    gemms_destroy(portable->gemms);
     free(portable);
 }
 
@@ -74,7 +74,7 @@ enum status convolution_portable_run(struct convolution_portable *portable,
                                      const struct convolution_layer *layer, struct error *err)
 {
     const struct convolution_shape *shape = &layer->shape;
-    const struct ops_tile *tile = &portable->products->tile;
+    const struct ops_tile *tile = &portable->gemms->tile;
     const uint64_t channels = shape->channels / shape->groups;
     const uint64_t m = shape->batch * layer->out_height * layer->out_width;
     const uint64_t n = shape->filters / shape->groups;
@@ -124,13 +124,13 @@ size_t convolution_portable_artifacts(struct convolution_portable *portable,
 
 json_t *convolution_portable_choices(const struct convolution_portable *portable)
 {
-    return products_choices(portable->products);
+    return gemms_choices(portable->gemms);
 }
 
 void convolution_portable_facts(const struct convolution_portable *portable, json_t *facts)
 {
     static const char *const kept[] = {"candidates", "gemm_tile"};
-    json_t *all = products_facts(portable->products);
+    json_t *all = gemms_facts(portable->gemms);
 
     for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
         json_object_set(facts, kept[i], json_object_get(all, kept[i]));

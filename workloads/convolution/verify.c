@@ -1,9 +1,9 @@
-/* The questions of matmul/check.c, asked of a convolution as the product that it is. */
+/* The questions of gemm/check.c, asked of a convolution as the product that it is. */
 #include "workloads/convolution/convolution.h"
-#include "workloads/matmul/check.h"
+#include "workloads/gemm/check.h"
 
 /* One pixel's patch, group by group, as each group's weights lie. */
-static void patch(const struct product_check *check, uint64_t row, double *ret)
+static void patch(const struct gemm_check *check, uint64_t row, double *ret)
 {
     const struct convolution_layer *layer = check->context;
     const struct convolution_shape *shape = &layer->shape;
@@ -24,26 +24,26 @@ static void patch(const struct product_check *check, uint64_t row, double *ret)
                     g * channels;
 
                 for (uint64_t c = 0; c < channels; c++)
-                    *ret++ = inside ? matmul_exact(&check->data, MATMUL_A, at + c) : 0.0;
+                    *ret++ = inside ? gemm_exact(&check->data, GEMM_A, at + c) : 0.0;
             }
 }
 
-static void filter(const struct product_check *check, uint64_t column, double *ret)
+static void filter(const struct gemm_check *check, uint64_t column, double *ret)
 {
     for (uint64_t p = 0; p < check->k; p++)
-        ret[p] = matmul_exact(&check->data, MATMUL_B, column * check->k + p);
+        ret[p] = gemm_exact(&check->data, GEMM_B, column * check->k + p);
 }
 
-static struct product_check check_of(const struct workload_instance *base, size_t index)
+static struct gemm_check check_of(const struct workload_instance *base, size_t index)
 {
     const struct convolution_instance *instance = (const struct convolution_instance *)base;
     const struct convolution_layer *layer = &instance->layers[index];
     const struct convolution_shape *shape = &layer->shape;
 
-    return (struct product_check){
+    return (struct gemm_check){
         .subject = "convolution",
         .precision = shape->precision,
-        .arm = instance->base.work.arm,
+        .implementation = instance->base.work.implementation,
         .data = convolution_data_of(instance, index),
         .m = shape->batch * layer->out_height * layer->out_width,
         .n = shape->filters,
@@ -63,11 +63,11 @@ enum status convolution_verify(struct workload_instance *base, workload_check_fn
                                void *context, struct error *err)
 {
     struct convolution_instance *instance = (struct convolution_instance *)base;
-    const struct product_outputs outputs = {.base = base,
-                                            .count = instance->layer_count,
-                                            .unchecked = &instance->unchecked,
-                                            .iterate = convolution_iterate,
-                                            .check_of = check_of};
+    const struct gemm_outputs outputs = {.base = base,
+                                         .count = instance->layer_count,
+                                         .unchecked = &instance->unchecked,
+                                         .iterate = convolution_iterate,
+                                         .check_of = check_of};
 
-    return product_outputs_verify(&outputs, report, context, err);
+    return gemm_outputs_verify(&outputs, report, context, err);
 }

@@ -54,9 +54,9 @@ static enum status restore(struct memory_instance *instance, struct error *err)
 static enum status check_support(const struct workload_case *work,
                                  const struct memory_kernel *kernel, struct error *err)
 {
-    if (work->arm != ARM_PORTABLE)
-        return error_set(err, STATUS_UNSUPPORTED, "memory_bound has no %s arm",
-                         arm_name(work->arm));
+    if (work->implementation != IMPLEMENTATION_PORTABLE)
+        return error_set(err, STATUS_UNSUPPORTED, "memory_bound has no %s implementation",
+                         implementation_name(work->implementation));
     if (!memory_kernel_has(kernel, work->precision))
         return error_set(err, STATUS_UNSUPPORTED, "%s does not run in %s", kernel->name,
                          precision_name(work->precision));

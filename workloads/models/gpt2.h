@@ -81,7 +81,7 @@ uint64_t gpt2_decay_length(const struct gpt2_shape *shape);
 uint64_t gpt2_parameter_count(const struct gpt2_shape *shape);
 
 /*
- * FLOPs of the matrix products of one forward pass over `sequences` of `length` tokens, 2*m*n*k
+ * FLOPs of the GEMMs of one forward pass over `sequences` of `length` tokens, 2*m*n*k
  * each: qkv, attention projection, both of the MLP and the head on every token; scores and
  * values for the unmasked (causal) positions alone, length*(length+1)/2 of each head. With all
  * positions of the attention counted, three times this (forward and backward) is the count of

@@ -29,19 +29,20 @@ enum gpt2_buffer {
     GPT2_RSTD,       /* likewise */
     GPT2_QKV,        /* (layers, rows, 3*width) */
     GPT2_SCORES,     /* (layers, sequences, heads, length, length): probabilities; unless fused */
-    GPT2_STATISTICS, /* (layers, gpt2_statistics_length), f32: of the softmax; training, fused only */
+    GPT2_STATISTICS, /* (layers, gpt2_statistics_length), f32: of the softmax; training, fused only
+                      */
     GPT2_VALUES,     /* (layers, rows, width) */
     GPT2_FC,         /* (layers, rows, mlp_width) */
     GPT2_GELU,
     /*
      * (rows, vocabulary), rows gpt2_logits_stride apart; their gradient after the backward pass.
-     * Quantised: f32, and on the way there the i32 sums of every product with a weight, in as much
+     * Quantised: f32, and on the way there the i32 sums of every GEMM with a weight, in as much
      * room as the widest takes.
      */
     GPT2_LOGITS,
     GPT2_WEIGHTS8,      /* i8, laid out as gpt2_int8.h says; quantised only, as are the next two */
     GPT2_WEIGHT_SCALES, /* f32 */
-    GPT2_INPUT8,        /* i8, (rows, the wider of width and mlp_width): of the next product */
+    GPT2_INPUT8,        /* i8, (rows, the wider of width and mlp_width): of the next GEMM */
     GPT2_TOTAL,         /* (rows), f32, training only, as are the next two */
     GPT2_ROW_LOSS,
     GPT2_LOSSES,  /* ring of mean losses, GPT2_LOSS_SLOTS */
@@ -65,7 +66,7 @@ struct gpt2_device_plan {
     /* Dynamic loss scaling: its first scale, a power of two, and the good steps before it grows. */
     double scale; /* 0: none */
     uint32_t scale_interval;
-    /* Products with weights in i8; never when training. */
+    /* GEMMs with weights in i8; never when training. */
     bool quantised;
     /*
      * Attention is one operation of the vendor's library, which keeps no probabilities: as
@@ -74,13 +75,13 @@ struct gpt2_device_plan {
     bool fused;
     /*
      * Rows of the logits lie one behind another. gpt2_device_create sets it for inference in
-     * floating point on processors, where the product that writes them is faster so.
+     * floating point on processors, where the GEMM that writes them is faster so.
      */
     bool dense_logits;
     const float *input_scales; /* one a site of gpt2_int8.h; must outlive the model */
 };
 
-/* Sees the input of each product with a weight, `count` elements; may wait for the device. */
+/* Sees the input of each GEMM with a weight, `count` elements; may wait for the device. */
 typedef enum status gpt2_observe_fn(void *observer, uint64_t site, struct operand x, uint64_t count,
                                     struct error *err);
 
@@ -92,8 +93,8 @@ uint64_t gpt2_statistics_length(const struct gpt2_device_plan *plan);
 
 /*
  * Elements from one row of the logits to the next: the vocabulary rounded up to 64, so that rows
- * begin at multiples of 128 bytes, as the fast products of vendors' libraries want them; with
- * `dense_logits` the vocabulary. What lies between the rows is never read, and no product is made
+ * begin at multiples of 128 bytes, as the fast GEMMs of vendors' libraries want them; with
+ * `dense_logits` the vocabulary. What lies between the rows is never read, and no GEMM is made
  * larger by it.
  */
 uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan);

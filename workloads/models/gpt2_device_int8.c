@@ -1,7 +1,7 @@
 /*
- * The forward pass with products of i8: every product with a weight, the head's too. A product's
+ * The forward pass with GEMMs of i8: every GEMM with a weight, the head's too. A GEMM's
  * input is quantised by the kernel that makes it, and its i32 sums are taken up by the one that
- * uses them; the attention's own products stay in the storage type.
+ * uses them; the attention's own GEMMs stay in the storage type.
  */
 #include "workloads/models/gpt2_passes.h"
 
@@ -13,9 +13,8 @@ static float input_scale(const struct gpt2_device *model, enum gpt2_tensor_id id
 }
 
 /* INPUT8 times a weight: sums into the logits' buffer, in rows `stride` apart. */
-static enum status product_into(struct gpt2_device *model, enum gpt2_tensor_id id, uint64_t layer,
-                                uint64_t inputs, uint64_t outputs, uint64_t stride,
-                                struct error *err)
+static enum status gemm_into(struct gpt2_device *model, enum gpt2_tensor_id id, uint64_t layer,
+                             uint64_t inputs, uint64_t outputs, uint64_t stride, struct error *err)
 {
     const struct gpt2_shape *shape = &model->plan.shape;
     const struct op_gemm gemm = {
@@ -33,10 +32,10 @@ static enum status product_into(struct gpt2_device *model, enum gpt2_tensor_id i
     return op_gemm(model->ops, &gemm, err);
 }
 
-static enum status product(struct gpt2_device *model, enum gpt2_tensor_id id, uint64_t layer,
-                           uint64_t inputs, uint64_t outputs, struct error *err)
+static enum status gemm(struct gpt2_device *model, enum gpt2_tensor_id id, uint64_t layer,
+                        uint64_t inputs, uint64_t outputs, struct error *err)
 {
-    return product_into(model, id, layer, inputs, outputs, outputs, err);
+    return gemm_into(model, id, layer, inputs, outputs, outputs, err);
 }
 
 static struct op_int8_sums sums_of(const struct gpt2_device *model, enum gpt2_tensor_id id,
@@ -70,7 +69,7 @@ static enum status attention(struct gpt2_device *model, uint64_t layer, struct e
     enum status status = norm(model, 2 * layer, qkv.scale, err);
 
     if (status == STATUS_OK)
-        status = product(model, GPT2_ATTN_W, layer, d, 3 * d, err);
+        status = gemm(model, GPT2_ATTN_W, layer, d, 3 * d, err);
     if (status == STATUS_OK)
         status = op_int8_dequantise(model->ops, &qkv, none,
                                     gpt2_layer_at(model, GPT2_QKV, layer, 3 * d), err);
@@ -80,7 +79,7 @@ static enum status attention(struct gpt2_device *model, uint64_t layer, struct e
         status = op_int8_quantise(model->ops, gpt2_layer_at(model, GPT2_VALUES, layer, d),
                                   model->buffers[GPT2_INPUT8], rows * d, out.scale, err);
     if (status == STATUS_OK)
-        status = product(model, GPT2_ATTN_PROJ_W, layer, d, d, err);
+        status = gemm(model, GPT2_ATTN_PROJ_W, layer, d, d, err);
     if (status == STATUS_OK)
         status = op_int8_dequantise(model->ops, &out, residual, residual, err);
     return status;
@@ -95,11 +94,11 @@ static enum status mlp(struct gpt2_device *model, uint64_t layer, struct error *
     enum status status = norm(model, 2 * layer + 1, fc.scale, err);
 
     if (status == STATUS_OK)
-        status = product(model, GPT2_FC_W, layer, d, m, err);
+        status = gemm(model, GPT2_FC_W, layer, d, m, err);
     if (status == STATUS_OK)
         status = op_int8_gelu(model->ops, &fc, model->buffers[GPT2_INPUT8], out.scale, err);
     if (status == STATUS_OK)
-        status = product(model, GPT2_FC_PROJ_W, layer, m, d, err);
+        status = gemm(model, GPT2_FC_PROJ_W, layer, m, d, err);
     if (status == STATUS_OK)
         status = op_int8_dequantise(model->ops, &out, residual, residual, err);
     return status;
@@ -121,7 +120,7 @@ enum status gpt2_forward_int8(struct gpt2_device *model, struct error *err)
         status = norm(model, 2 * shape->layers, logits.scale, err);
     if (status == STATUS_OK)
         status =
-            product_into(model, GPT2_WTE, 0, shape->width, gpt2_int8_head_rows(shape), stride, err);
+            gemm_into(model, GPT2_WTE, 0, shape->width, gpt2_int8_head_rows(shape), stride, err);
     if (status == STATUS_OK)
         status = op_int8_logits(model->ops, &logits, stride, err);
     return status;

@@ -168,7 +168,7 @@ static struct linear linear_of(const struct gpt2_device *model, enum gpt2_tensor
     }
 }
 
-/* Operands of the attention's products: one matrix a sequence and head. */
+/* Operands of the attention's GEMMs: one matrix a sequence and head. */
 struct head_operands {
     struct op_matrix q, k, v, values, scores;
 };
@@ -210,9 +210,9 @@ static struct op_matrix transposed(struct op_matrix matrix)
 }
 
 /* C = alpha op(A) op(B), of (length, n), summed over k, for every sequence and head. */
-static enum status head_product(struct gpt2_device *model, struct op_matrix a, struct op_matrix b,
-                                struct op_matrix c, uint64_t n, uint64_t k, float alpha,
-                                enum op_triangle triangle, struct error *err)
+static enum status head_gemm(struct gpt2_device *model, struct op_matrix a, struct op_matrix b,
+                             struct op_matrix c, uint64_t n, uint64_t k, float alpha,
+                             enum op_triangle triangle, struct error *err)
 {
     const struct op_gemm gemm = {
         .m = model->plan.length,
@@ -260,21 +260,20 @@ static struct op_attention fused_of(const struct gpt2_device *model, uint64_t la
     };
 }
 
-static enum status products_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
+static enum status gemms_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
 {
     const uint64_t d = model->plan.shape.width, t = model->plan.length;
     const uint64_t size = d / model->plan.shape.heads;
     const struct head_operands at_ =
         attention_of(model, gpt2_layer_at(model, GPT2_QKV, layer, 3 * d),
                      gpt2_layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
-    enum status status = head_product(model, at_.q, transposed(at_.k), at_.scores, t, size,
-                                      score_scale(model), OP_TRIANGLE_C, err);
+    enum status status = head_gemm(model, at_.q, transposed(at_.k), at_.scores, t, size,
+                                   score_scale(model), OP_TRIANGLE_C, err);
 
     if (status == STATUS_OK)
         status = op_causal_softmax(model->ops, at_.scores.at, matrices(model), t, err);
     if (status == STATUS_OK)
-        status =
-            head_product(model, at_.scores, at_.v, at_.values, size, t, 1.0f, OP_TRIANGLE_A, err);
+        status = head_gemm(model, at_.scores, at_.v, at_.values, size, t, 1.0f, OP_TRIANGLE_A, err);
     return status;
 }
 
@@ -283,10 +282,10 @@ enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, st
     const struct op_attention fused = fused_of(model, layer);
 
     return model->plan.fused ? op_attention_forward(model->ops, &fused, err)
-                             : products_forward(model, layer, err);
+                             : gemms_forward(model, layer, err);
 }
 
-static enum status products_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
+static enum status gemms_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
 {
     const uint64_t d = model->plan.shape.width, t = model->plan.length;
     const uint64_t size = d / model->plan.shape.heads;
@@ -297,20 +296,20 @@ static enum status products_backward(struct gpt2_device *model, uint64_t layer, 
     const struct head_operands up =
         attention_of(model, gpt2_at(model, GPT2_D_QKV, 0), gpt2_at(model, GPT2_D_NARROW, 0),
                      gpt2_at(model, GPT2_D_SCORES, 0));
-    enum status status = head_product(model, up.values, transposed(in.v), up.scores, t, size, 1.0f,
-                                      OP_TRIANGLE_C, err);
+    enum status status =
+        head_gemm(model, up.values, transposed(in.v), up.scores, t, size, 1.0f, OP_TRIANGLE_C, err);
 
     if (status == STATUS_OK)
-        status = head_product(model, transposed(in.scores), up.values, up.v, size, t, 1.0f,
-                              OP_TRIANGLE_AT, err);
+        status = head_gemm(model, transposed(in.scores), up.values, up.v, size, t, 1.0f,
+                           OP_TRIANGLE_AT, err);
     if (status == STATUS_OK)
         status = op_causal_softmax_backward(model->ops, in.scores.at, model->buffers[GPT2_D_SCORES],
                                             matrices(model), t, err);
     if (status == STATUS_OK)
-        status = head_product(model, up.scores, in.k, up.q, size, t, scale, OP_TRIANGLE_A, err);
+        status = head_gemm(model, up.scores, in.k, up.q, size, t, scale, OP_TRIANGLE_A, err);
     if (status == STATUS_OK)
-        status = head_product(model, transposed(up.scores), in.q, up.k, size, t, scale,
-                              OP_TRIANGLE_AT, err);
+        status = head_gemm(model, transposed(up.scores), in.q, up.k, size, t, scale, OP_TRIANGLE_AT,
+                           err);
     return status;
 }
 
@@ -319,7 +318,7 @@ static enum status attention_backward(struct gpt2_device *model, uint64_t layer,
     const struct op_attention fused = fused_of(model, layer);
 
     return model->plan.fused ? op_attention_backward(model->ops, &fused, err)
-                             : products_backward(model, layer, err);
+                             : gemms_backward(model, layer, err);
 }
 
 static enum status layer_forward(struct gpt2_device *model, uint64_t layer, struct error *err)

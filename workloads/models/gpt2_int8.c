@@ -178,7 +178,7 @@ static enum status observe(void *context, uint64_t site, struct operand x, uint6
     found = gpt2_int8_percentile(values, count, observer->percentile);
     if (!isfinite(found))
         return error_set(err, STATUS_CHECK_FAILED,
-                         "calibration: an input of a product is not finite in fp32");
+                         "calibration: an input of a GEMM is not finite in fp32");
     input->scale = fmaxf(input->scale, found / 127.0f);
     for (uint64_t i = 0; i < count; i++) {
         squares += (double)values[i] * (double)values[i];

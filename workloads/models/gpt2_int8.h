@@ -2,8 +2,8 @@
  * gpt2_int8 - the model's weights in i8, and the scales of what they are multiplied with.
  *
  * Symmetric, to nearest even, -127..127. Weights: one scale an output channel, the largest absolute
- * value over 127. Inputs: one static scale a product, from a percentile of the absolute values that
- * a run in fp32 over calibration sequences shows; values beyond it are clipped. A product with a
+ * value over 127. Inputs: one static scale a GEMM, from a percentile of the absolute values that
+ * a run in fp32 over calibration sequences shows; values beyond it are clipped. A GEMM with a
  * weight is a site: qkv, attention projection, fc and fc projection of each layer, then the head.
  *
  * The i8 array holds each weight as (outputs, inputs): the token embedding (the head's weight, with
@@ -23,8 +23,8 @@ uint64_t gpt2_int8_sites(const struct gpt2_shape *shape); /* the last is the hea
 uint64_t gpt2_int8_site(enum gpt2_tensor_id id, uint64_t layer);
 
 /*
- * Rows of the head's weight, and columns of its product: the vocabulary rounded up to 4, which
- * cuBLAS documents of products in int8. What comes of the rows beyond it is not read.
+ * Rows of the head's weight, and columns of its GEMM: the vocabulary rounded up to 4, which
+ * cuBLAS documents of GEMMs in int8. What comes of the rows beyond it is not read.
  */
 uint64_t gpt2_int8_head_rows(const struct gpt2_shape *shape);
 

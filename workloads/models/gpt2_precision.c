@@ -47,11 +47,11 @@ json_t *gpt2_recipe_json(enum precision precision, const struct gpt2_device_plan
     json_t *ret;
 
     if (plan->quantised)
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "weights_of_products", "i8",
-                         "inputs_of_products", "i8", "sums_of_products", "i32", "logits", "f32",
-                         "all_else", storage, "statistics_and_sums", "f32");
-    ret = json_pack("{s:s, s:s, s:s, s:s}", "parameters", storage, "activations", storage,
-                    "products", precision_name(precision), "statistics_and_sums", "f32");
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "gemm_weights", "i8", "gemm_inputs",
+                         "i8", "gemm_sums", "i32", "logits", "f32", "all_else", storage,
+                         "statistics_and_sums", "f32");
+    ret = json_pack("{s:s, s:s, s:s, s:s}", "parameters", storage, "activations", storage, "gemms",
+                    precision_name(precision), "statistics_and_sums", "f32");
 
     if (ret && plan->training) {
         json_object_set_new(ret, "gradients", json_string(storage));
@@ -75,8 +75,8 @@ void gpt2_recipe_describe(enum precision precision, const struct gpt2_device_pla
     text_append_format(ret, "%s: ", precision_name(precision));
     if (plan->quantised) {
         text_append_format(ret,
-                           "products with weights (the head's too) take i8 and add up in i32; "
-                           "weights have a scale an output channel, inputs a static one a product; "
+                           "GEMMs with weights (the head's too) take i8 and add up in i32; "
+                           "weights have a scale an output channel, inputs a static one a GEMM; "
                            "embeddings, biases, norms, attention and the residual stream in %s, "
                            "arithmetic in f32\n",
                            storage);
@@ -87,7 +87,7 @@ void gpt2_recipe_describe(enum precision precision, const struct gpt2_device_pla
         return;
     }
     if (precision == PRECISION_TF32) {
-        text_append(ret, "stored in f32, products in tf32\n");
+        text_append(ret, "stored in f32, GEMMs in tf32\n");
         return;
     }
     text_append_format(ret, "parameters and activations in %s, %s", storage,

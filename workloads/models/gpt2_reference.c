@@ -145,7 +145,7 @@ static enum status linear(const struct gpt2_reference *ref, const double *x, con
     uint64_t rows = ref->sequences * ref->length;
     struct reference_matrix xm = {.f64 = x, .stride = inputs};
     struct reference_matrix wm = {.f32 = w, .stride = outputs};
-    enum status status = reference_matmul(y, outputs, xm, wm, rows, outputs, inputs, false, err);
+    enum status status = reference_gemm(y, outputs, xm, wm, rows, outputs, inputs, false, err);
 
     if (status == STATUS_OK)
         reference_bias_add(y, b, rows, outputs);
@@ -160,10 +160,10 @@ static enum status linear_backward(const struct gpt2_reference *ref, const doubl
     struct reference_matrix xt = {.f64 = x, .stride = inputs, .transpose = true};
     struct reference_matrix dym = {.f64 = dy, .stride = outputs};
     struct reference_matrix wt = {.f32 = w, .stride = outputs, .transpose = true};
-    enum status status = reference_matmul(dx, inputs, dym, wt, rows, inputs, outputs, false, err);
+    enum status status = reference_gemm(dx, inputs, dym, wt, rows, inputs, outputs, false, err);
 
     if (status == STATUS_OK)
-        status = reference_matmul(dw, outputs, xt, dym, inputs, outputs, rows, false, err);
+        status = reference_gemm(dw, outputs, xt, dym, inputs, outputs, rows, false, err);
     if (status == STATUS_OK)
         reference_column_sum(dy, db, rows, outputs);
     return status;
@@ -188,7 +188,7 @@ static enum status attention(const struct gpt2_reference *ref, const struct laye
     const uint64_t n = ref->length;
     bool failed = false;
 
-    /* A head to a thread: the products inside are small. */
+    /* A head to a thread: the GEMMs inside are small. */
 #pragma omp parallel for schedule(static)                                                          \
     reduction(||                                                                                   \
               : failed) if (ref->sequences * heads * n * n > WORTH_THREADS)
@@ -313,8 +313,8 @@ enum status gpt2_reference_forward(struct gpt2_reference *ref, const float *para
     reference_norm_forward(state->last, weight(ref, parameters, GPT2_LNF_G, 0),
                            weight(ref, parameters, GPT2_LNF_B, 0), state->normf, state->meanf,
                            state->rstdf, rows, d);
-    status = reference_matmul(ref->logits, ref->shape.vocabulary, hidden, head, rows,
-                              ref->shape.vocabulary, d, false, err);
+    status = reference_gemm(ref->logits, ref->shape.vocabulary, hidden, head, rows,
+                            ref->shape.vocabulary, d, false, err);
     if (status == STATUS_OK && targets)
         status = mean_loss(ref, targets, err);
     return status;
@@ -391,9 +391,9 @@ enum status gpt2_reference_backward(struct gpt2_reference *ref, const float *par
     memset(ref->gradients, 0, gpt2_array_length(&ref->shape) * sizeof(double));
     memset(state->dx, 0, rows * d * sizeof(double));
     logits_backward(ref, targets);
-    status = reference_matmul(dwte, d, dlogits_t, hidden, v, d, rows, false, err);
+    status = reference_gemm(dwte, d, dlogits_t, hidden, v, d, rows, false, err);
     if (status == STATUS_OK)
-        status = reference_matmul(state->dnorm, d, dlogits, head, rows, d, v, false, err);
+        status = reference_gemm(state->dnorm, d, dlogits, head, rows, d, v, false, err);
     if (status != STATUS_OK)
         return status;
     reference_norm_backward(state->last, weight(ref, parameters, GPT2_LNF_G, 0), state->meanf,

@@ -101,7 +101,7 @@ enum status reference_head_forward(struct reference_head head, double *p, double
     struct reference_matrix kt = {.f64 = head.k, .stride = stride, .transpose = true};
     struct reference_matrix v = {.f64 = head.v, .stride = stride};
     struct reference_matrix pm = {.f64 = p, .stride = n};
-    enum status status = reference_matmul(p, n, q, kt, n, n, head.size, false, err);
+    enum status status = reference_gemm(p, n, q, kt, n, n, head.size, false, err);
 
     if (status != STATUS_OK)
         return status;
@@ -119,7 +119,7 @@ enum status reference_head_forward(struct reference_head head, double *p, double
         for (uint64_t c = 0; c < n; c++)
             row[c] = c <= r ? row[c] / sum : 0.0;
     }
-    return reference_matmul(out, head.width, pm, v, n, head.size, n, false, err);
+    return reference_gemm(out, head.width, pm, v, n, head.size, n, false, err);
 }
 
 /* dp holds dout v^T on entry, the gradient of the scores before scaling on return. */
@@ -147,15 +147,15 @@ enum status reference_head_backward(struct reference_head head, const double *p,
     struct reference_matrix q = {.f64 = head.q, .stride = stride};
     struct reference_matrix ds = {.f64 = dp, .stride = n};
     struct reference_matrix dst = {.f64 = dp, .stride = n, .transpose = true};
-    enum status status = reference_matmul(dv, stride, pt, up, n, head.size, n, false, err);
+    enum status status = reference_gemm(dv, stride, pt, up, n, head.size, n, false, err);
 
     if (status == STATUS_OK)
-        status = reference_matmul(dp, n, up, vt, n, n, head.size, false, err);
+        status = reference_gemm(dp, n, up, vt, n, n, head.size, false, err);
     if (status != STATUS_OK)
         return status;
     softmax_backward(p, dp, n, 1.0 / sqrt((double)head.size));
-    status = reference_matmul(dq, stride, ds, k, n, head.size, n, false, err);
+    status = reference_gemm(dq, stride, ds, k, n, head.size, n, false, err);
     if (status == STATUS_OK)
-        status = reference_matmul(dk, stride, dst, q, n, head.size, n, false, err);
+        status = reference_gemm(dk, stride, dst, q, n, head.size, n, false, err);
     return status;
 }

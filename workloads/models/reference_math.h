@@ -22,9 +22,9 @@ struct reference_matrix {
 };
 
 /* C[m,n] (row stride `c_stride`) = A[m,k] B[k,n], added to C when `accumulate`. */
-enum status reference_matmul(double *c, uint64_t c_stride, struct reference_matrix a,
-                             struct reference_matrix b, uint64_t m, uint64_t n, uint64_t k,
-                             bool accumulate, struct error *err);
+enum status reference_gemm(double *c, uint64_t c_stride, struct reference_matrix a,
+                           struct reference_matrix b, uint64_t m, uint64_t n, uint64_t k,
+                           bool accumulate, struct error *err);
 
 /* y = (x - mean) * rstd * g + b for each row; keeps the rows' means and reciprocal deviations. */
 void reference_norm_forward(const double *x, const float *gain, const float *bias, double *y,

@@ -4,16 +4,16 @@
 
 #include "workloads/ops/ops.h"
 
-/* All kernels but the product go over rows or chunks. */
+/* All kernels but the GEMM go over rows or chunks. */
 enum ops_module { OPS_ROWS, OPS_MODULES };
 
 struct ops_attention;
 
 struct ops {
     struct device *device;
-    struct products *products;
+    struct gemms *gemms;
     struct ops_attention *attention;
-    enum dtype storage; /* of all that kernels other than the product read and write */
+    enum dtype storage; /* of all that kernels other than the GEMM read and write */
     struct module *modules[OPS_MODULES];
     uint32_t lanes[OPS_MODULES];
     uint32_t groups_max; /* of kernels that stride over rows or chunks */
@@ -32,7 +32,8 @@ enum status ops_attention_create(const json_t *choices, struct ops_attention **r
                                  struct error *err);
 void ops_attention_destroy(struct ops_attention *attention);
 void ops_attention_seal(struct ops_attention *attention);
-/* {"arm", "fused", "algorithm" ...} for ops_facts; NULL where nobody asked for attention. New. */
+/* {"implementation", "fused", "algorithm" ...} for ops_facts; NULL where nobody asked for
+ * attention. New. */
 json_t *ops_attention_facts(const struct ops *ops);
 /* Its part of ops_choices; NULL: no library lists algorithms for it. New. */
 json_t *ops_attention_choices(const struct ops *ops);

@@ -2,7 +2,7 @@
  * Attention as one operation of the vendor's library, prepared once a shape. Whether there is one
  * is asked once (ops_fuse_attention), for the whole batch; fewer sequences, as a check takes them,
  * are part of the same operation, so that what is checked is what is timed. Where there is none the
- * model does it by products and op_causal_softmax.
+ * model does it by GEMMs and op_causal_softmax.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 
 #include "harness/core/text.h"
 #include "workloads/ops/internal.h"
-#include "workloads/ops/settle.h"
+#include "workloads/ops/autotune.h"
 
 enum pass { FORWARD, BACKWARD, PASSES };
 
 struct attention_entry {
     struct op_attention_shape shape;
     struct attention *attention;
-    bool settled[PASSES];
+    bool autotuned[PASSES];
     uint32_t tried[PASSES]; /* algorithms measured, here or where the choices come from */
 };
 
@@ -27,7 +27,7 @@ struct ops_attention {
     json_t *given; /* the choices' part for attention, where there is one */
     bool is_given; /* there are choices: nothing is measured here */
     bool asked, fused, sealed;
-    char reason[PRODUCT_WORD_MAX * 2]; /* why it is not fused */
+    char reason[GEMM_WORD_MAX * 2]; /* why it is not fused */
 };
 
 enum status ops_attention_create(const json_t *choices, struct ops_attention **ret,
@@ -132,10 +132,10 @@ static enum status find_entry(struct ops *ops, const struct op_attention_shape *
     return status;
 }
 
-/* ---- the library's algorithms, by settle.c ---- */
+/* ---- the library's algorithms, by autotune.c ---- */
 
-/* One pass of an operation that is being settled. */
-struct settling {
+/* One pass of an operation that is being autotuned. */
+struct autotuning {
     struct attention *attention;
     enum pass pass;
     const struct attention_operands *operands;
@@ -154,7 +154,7 @@ static char *pass_key(const struct attention *attention, enum pass pass)
 }
 
 static enum status describe_pass(const struct attention *attention, enum pass pass,
-                                 struct product_info *ret, struct error *err)
+                                 struct gemm_info *ret, struct error *err)
 {
     struct attention_info info = {0};
     enum status status = device_attention_describe(attention, &info, err);
@@ -163,63 +163,63 @@ static enum status describe_pass(const struct attention *attention, enum pass pa
     return status;
 }
 
-static enum status describe(void *operation, struct product_info *ret, struct error *err)
+static enum status describe(void *operation, struct gemm_info *ret, struct error *err)
 {
-    const struct settling *settling = operation;
+    const struct autotuning *autotuning = operation;
 
-    return describe_pass(settling->attention, settling->pass, ret, err);
+    return describe_pass(autotuning->attention, autotuning->pass, ret, err);
 }
 
 static enum status select_algorithm(void *operation, uint32_t index, struct error *err)
 {
-    struct settling *settling = operation;
+    struct autotuning *autotuning = operation;
 
-    return device_attention_select(settling->attention, settling->pass == BACKWARD, index, err);
+    return device_attention_select(autotuning->attention, autotuning->pass == BACKWARD, index, err);
 }
 
 static enum status run(void *operation, struct error *err)
 {
-    struct settling *settling = operation;
+    struct autotuning *autotuning = operation;
 
-    return settling->pass == FORWARD
-               ? device_attention_forward(settling->attention, settling->operands, err)
-               : device_attention_backward(settling->attention, settling->operands, err);
+    return autotuning->pass == FORWARD
+               ? device_attention_forward(autotuning->attention, autotuning->operands, err)
+               : device_attention_backward(autotuning->attention, autotuning->operands, err);
 }
 
-static enum status settle(struct ops *ops, struct attention_entry *entry, enum pass pass,
-                          const struct attention_operands *operands, struct error *err)
+static enum status autotune(struct ops *ops, struct attention_entry *entry, enum pass pass,
+                            const struct attention_operands *operands, struct error *err)
 {
     const struct ops_attention *self = ops->attention;
-    struct settling settling = {entry->attention, pass, operands};
+    struct autotuning autotuning = {entry->attention, pass, operands};
     char *key = pass_key(entry->attention, pass);
-    struct settle settle = {.device = ops->device,
-                            .subject = "attention",
-                            .key = key,
-                            .given = self->given,
-                            .is_given = self->is_given,
-                            .candidates = ops->candidates,
-                            .operation = &settling,
-                            .describe = describe,
-                            .select = select_algorithm,
-                            .run = run};
+    struct autotune autotune = {.device = ops->device,
+                                .subject = "attention",
+                                .key = key,
+                                .given = self->given,
+                                .is_given = self->is_given,
+                                .candidates = ops->candidates,
+                                .operation = &autotuning,
+                                .describe = describe,
+                                .select = select_algorithm,
+                                .run = run};
     enum status status;
 
     if (!key)
         return error_set(err, STATUS_NO_MEMORY, "attention: out of memory");
-    status = settle_algorithm(&settle, err);
-    entry->tried[pass] = settle.tried;
-    entry->settled[pass] = status == STATUS_OK;
+    status = autotune_algorithm(&autotune, err);
+    entry->tried[pass] = autotune.tried;
+    entry->autotuned[pass] = status == STATUS_OK;
     free(key);
     return status;
 }
 
 static void record(json_t *algorithms, const struct attention_entry *entry, enum pass pass,
-                   struct product_info *info)
+                   struct gemm_info *info)
 {
     char *key = pass_key(entry->attention, pass);
 
-    if (entry->settled[pass] && describe_pass(entry->attention, pass, info, NULL) == STATUS_OK)
-        settle_record(algorithms, key, info, entry->tried[pass]);
+    if (entry->autotuned[pass] && describe_pass(entry->attention, pass, info, NULL) == STATUS_OK)
+        autotune_record(algorithms, key, info, entry->tried[pass]);
     free(key);
 }
 
@@ -227,12 +227,12 @@ json_t *ops_attention_choices(const struct ops *ops)
 {
     const struct ops_attention *self = ops->attention;
     json_t *algorithms = json_object();
-    struct product_info info = {0};
+    struct gemm_info info = {0};
 
     for (size_t i = 0; i < self->count; i++)
         for (enum pass pass = FORWARD; pass < PASSES; pass++)
             record(algorithms, &self->entries[i], pass, &info);
-    return settle_choices(algorithms, &info);
+    return autotune_choices(algorithms, &info);
 }
 
 /* ---- what the model asks for ---- */
@@ -246,8 +246,9 @@ enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape 
     enum status status;
 
     self->asked = true;
-    if (products_arm(ops->products) != ARM_VENDOR)
-        status = error_set(&refusal, STATUS_UNSUPPORTED, "the portable arm has no such operation");
+    if (gemms_implementation(ops->gemms) != IMPLEMENTATION_VENDOR)
+        status = error_set(&refusal, STATUS_UNSUPPORTED,
+                           "the portable implementation has no such operation");
     else
         status = find_entry(ops, shape, &entry, &refusal);
     if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
@@ -259,9 +260,9 @@ enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape 
     return STATUS_OK;
 }
 
-static struct product_operand operand_of(const struct operand *operand, uint64_t further)
+static struct gemm_operand operand_of(const struct operand *operand, uint64_t further)
 {
-    return (struct product_operand){operand->buffer, operand->offset + further};
+    return (struct gemm_operand){operand->buffer, operand->offset + further};
 }
 
 static struct attention_operands operands_of(const struct op_attention *op)
@@ -286,15 +287,15 @@ static enum status run_pass(struct ops *ops, const struct op_attention *op, enum
 {
     const struct attention_operands operands = operands_of(op);
     struct attention_entry *entry = NULL;
-    struct settling settling = {NULL, pass, &operands};
+    struct autotuning autotuning = {NULL, pass, &operands};
     enum status status = find_entry(ops, &op->shape, &entry, err);
 
-    if (status == STATUS_OK && !entry->settled[pass])
-        status = settle(ops, entry, pass, &operands, err);
+    if (status == STATUS_OK && !entry->autotuned[pass])
+        status = autotune(ops, entry, pass, &operands, err);
     if (status != STATUS_OK)
         return status;
-    settling.attention = entry->attention;
-    return run(&settling, err);
+    autotuning.attention = entry->attention;
+    return run(&autotuning, err);
 }
 
 enum status op_attention_forward(struct ops *ops, const struct op_attention *op, struct error *err)
@@ -317,13 +318,13 @@ static json_t *both(const char *forward, const char *backward)
 
 static json_t *fused_json(const struct attention_entry *entry, const struct attention_info *info)
 {
-    const struct product_info *forward = &info->forward, *backward = &info->backward;
+    const struct gemm_info *forward = &info->forward, *backward = &info->backward;
 
-    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "arm",
-                     arm_name(ARM_VENDOR), "fused", true, "support", support_name(forward->support),
-                     "library", forward->library, "version", forward->version, "algorithm",
-                     both(forward->algorithm, backward->algorithm), "method",
-                     both(forward->method, backward->method), "workspace_bytes",
+    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "implementation",
+                     implementation_name(IMPLEMENTATION_VENDOR), "fused", true, "support",
+                     support_name(forward->support), "library", forward->library, "version",
+                     forward->version, "algorithm", both(forward->algorithm, backward->algorithm),
+                     "method", both(forward->method, backward->method), "workspace_bytes",
                      (json_int_t)forward->workspace_bytes, "algorithms",
                      (json_int_t)forward->algorithms + backward->algorithms, "tried",
                      (json_int_t)entry->tried[FORWARD] + entry->tried[BACKWARD]);
@@ -337,10 +338,10 @@ json_t *ops_attention_facts(const struct ops *ops)
     if (!self->asked)
         return NULL;
     if (!self->fused)
-        return json_pack("{s:s, s:b, s:s, s:s}", "arm", arm_name(products_arm(ops->products)),
-                         "fused", false, "algorithm",
-                         "products and a softmax between them, probabilities in memory", "reason",
-                         self->reason);
+        return json_pack("{s:s, s:b, s:s, s:s}", "implementation",
+                         implementation_name(gemms_implementation(ops->gemms)), "fused", false,
+                         "algorithm", "GEMMs and a softmax between them, probabilities in memory",
+                         "reason", self->reason);
     /* The first is the whole batch's, which is what is timed. */
     if (device_attention_describe(self->entries[0].attention, &info, NULL) != STATUS_OK)
         return NULL;

@@ -84,7 +84,7 @@ enum status ops_create(struct device *device, const struct workload_case *work, 
     ops->groups_max =
         units * (device->info.type == DEVICE_GPU ? GROUPS_PER_UNIT_GPU : GROUPS_PER_UNIT_CPU);
     ops->candidates = json_array();
-    status = ops->candidates ? products_create(device, work, &ops->products, err)
+    status = ops->candidates ? gemms_create(device, work, &ops->gemms, err)
                              : error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
     if (status == STATUS_OK)
         status = ops_attention_create(work->choices, &ops->attention, err);
@@ -105,25 +105,25 @@ void ops_destroy(struct ops *ops)
     for (size_t i = 0; i < OPS_MODULES; i++)
         device_module_unload(ops->device, ops->modules[i]);
     ops_attention_destroy(ops->attention);
-    products_destroy(ops->products);
+    gemms_destroy(ops->gemms);
     json_decref(ops->candidates);
     free(ops);
 }
 
 void ops_seal(struct ops *ops)
 {
-    products_seal(ops->products);
+    gemms_seal(ops->gemms);
     ops_attention_seal(ops->attention);
 }
 
 enum status op_gemm(struct ops *ops, const struct op_gemm *gemm, struct error *err)
 {
-    return products_run(ops->products, gemm, err);
+    return gemms_run(ops->gemms, gemm, err);
 }
 
 size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capacity)
 {
-    size_t count = products_artifacts(ops->products, ret, capacity);
+    size_t count = gemms_artifacts(ops->gemms, ret, capacity);
 
     for (size_t i = 0; i < OPS_MODULES && count < capacity; i++)
         if (device_module_describe(ops->device, ops->modules[i], &ret[count], NULL) == STATUS_OK)
@@ -133,20 +133,19 @@ size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capaci
 
 json_t *ops_choices(const struct ops *ops)
 {
-    return json_pack("{s:o*, s:{s:I}, s:o*}", "gemm", products_choices(ops->products), "rows",
-                     "lanes", (json_int_t)ops->lanes[OPS_ROWS], "attention",
-                     ops_attention_choices(ops));
+    return json_pack("{s:o*, s:{s:I}, s:o*}", "gemm", gemms_choices(ops->gemms), "rows", "lanes",
+                     (json_int_t)ops->lanes[OPS_ROWS], "attention", ops_attention_choices(ops));
 }
 
 json_t *ops_facts(const struct ops *ops)
 {
-    json_t *facts = products_facts(ops->products), *lanes = json_object();
-    json_t *product = products_choices(ops->products), *candidates = json_array();
+    json_t *facts = gemms_facts(ops->gemms), *lanes = json_object();
+    json_t *gemm = gemms_choices(ops->gemms), *candidates = json_array();
     json_t *attention = ops_attention_facts(ops);
 
-    if (product)
-        json_object_set(lanes, "gemm", json_object_get(product, "lanes"));
-    json_decref(product);
+    if (gemm)
+        json_object_set(lanes, "gemm", json_object_get(gemm, "lanes"));
+    json_decref(gemm);
     for (size_t i = 0; i < OPS_MODULES; i++)
         json_object_set_new(lanes, texts[i].name, json_integer(ops->lanes[i]));
     json_array_extend(candidates, json_object_get(facts, "candidates"));

@@ -2,10 +2,10 @@
  * ops - the operations of the transformer as launches on one device.
  *
  * An `ops` holds the compiled modules and what was chosen for the device: the group size of the
- * kernels that go over rows, by measurement at creation, and the matrix products (product.h), the
- * one place where a vendor library's arm takes over. Every function below enqueues and returns;
- * offsets and strides are in elements. Operands are in the storage type of the `ops` unless said
- * otherwise; sums and arithmetic are f32.
+ * kernels that go over rows, by measurement at creation, and the GEMMs (gemm.h), the
+ * one place where a vendor library's implementation takes over. Every function below enqueues and
+ * returns; offsets and strides are in elements. Operands are in the storage type of the `ops`
+ * unless said otherwise; sums and arithmetic are f32.
  */
 #ifndef ASSAY_WORKLOADS_OPS_OPS_H
 #define ASSAY_WORKLOADS_OPS_OPS_H
@@ -16,33 +16,33 @@
 #include <jansson.h>
 
 #include "backends/backend.h"
-#include "workloads/ops/product.h"
+#include "workloads/ops/gemm.h"
 #include "workloads/workload.h"
 
 struct ops;
 
 /*
  * Compiles every kernel for `device`. With the case's `choices` NULL it tries each group size that
- * the device suggests (and each tile of the portable product) on a small task and keeps the
- * fastest; else it takes what ops_choices told before. Of the case count precision, arm, choices
- * and emulate, as products_create says. UNSUPPORTED for an arm or precision that is not there,
- * INVALID for choices that no measurement could have made. `storage`: f32, bf16 or f16.
+ * the device suggests (and each tile of the portable GEMM) on a small task and keeps the
+ * fastest; else it takes what ops_choices told before. Of the case count precision, implementation,
+ * choices and emulate, as gemms_create says. UNSUPPORTED for an implementation or precision that is
+ * not there, INVALID for choices that no measurement could have made. `storage`: f32, bf16 or f16.
  */
 enum status ops_create(struct device *device, const struct workload_case *work, enum dtype storage,
                        struct ops **ret, struct error *err);
 void ops_destroy(struct ops *ops); /* takes NULL */
 
-/* From now on a product that was not asked for before is INTERNAL: call it when all has run once.
+/* From now on a GEMM that was not asked for before is INTERNAL: call it when all has run once.
  */
 void ops_seal(struct ops *ops);
 
 /* One artifact a module that is kept, at most `capacity`; returns how many. */
 size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capacity);
 /*
- * {"lanes": {"gemm": 1, ...}, "candidates": [{..., "ns": ...}]} and those of products_facts; after
- * ops_fuse_attention also "attention": {"arm", "fused", "algorithm"} with "library", "version",
- * "support", "method", "workspace_bytes", "algorithms" and "tried" where it is fused, else with the
- * "reason". New object.
+ * {"lanes": {"gemm": 1, ...}, "candidates": [{..., "ns": ...}]} and those of gemms_facts; after
+ * ops_fuse_attention also "attention": {"implementation", "fused", "algorithm"} with "library",
+ * "version", "support", "method", "workspace_bytes", "algorithms" and "tried" where it is fused,
+ * else with the "reason". New object.
  */
 json_t *ops_facts(const struct ops *ops);
 /*
@@ -51,7 +51,7 @@ json_t *ops_facts(const struct ops *ops);
  */
 json_t *ops_choices(const struct ops *ops);
 
-/* ---- product.h: struct op_gemm ---- */
+/* ---- gemm.h: struct op_gemm ---- */
 
 enum status op_gemm(struct ops *ops, const struct op_gemm *gemm, struct error *err);
 
@@ -91,8 +91,8 @@ struct op_attention {
     struct operand d_qkv, d_values; /* backward only */
 };
 /*
- * Whether the case's arm is the vendor's and its library does this attention, which is then
- * prepared; the answer and the reason go into the facts. Fails only where asking does.
+ * Whether the case's implementation is the vendor's and its library does this attention, which is
+ * then prepared; the answer and the reason go into the facts. Fails only where asking does.
  */
 enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape *shape, bool *ret,
                                struct error *err);
@@ -100,7 +100,7 @@ enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape 
  * values = softmax(Q K^T / sqrt(size), s <= t) V of each head; writes the statistics when training.
  * Fewer sequences than were prepared are part of those, whose arrays the operands must have room
  * for; what lies behind is overwritten. More are prepared at their first use; INTERNAL after
- * ops_seal. The first use also chooses among the library's algorithms, as products do.
+ * ops_seal. The first use also chooses among the library's algorithms, as GEMMs do.
  */
 enum status op_attention_forward(struct ops *ops, const struct op_attention *attention,
                                  struct error *err);
@@ -162,7 +162,7 @@ enum status op_scaling_step(struct ops *ops, struct buffer *scaling, struct buff
                             struct buffer *gradients, uint64_t count, double beta1, double beta2,
                             uint32_t interval, struct error *err);
 
-/* ---- op_int8.c: around products of i8, kernels/transformer_int8.h ---- */
+/* ---- op_int8.c: around GEMMs of i8, kernels/transformer_int8.h ---- */
 
 /* y = x / scale, rounded and kept within -127..127; y from offset 0. */
 enum status op_int8_quantise(struct ops *ops, struct operand x, struct buffer *y, uint64_t count,
@@ -171,13 +171,13 @@ enum status op_int8_quantise(struct ops *ops, struct operand x, struct buffer *y
 enum status op_int8_norm(struct ops *ops, const struct op_norm *norm, struct buffer *y, float scale,
                          struct error *err);
 
-/* The i32 sums of a product, and what they stand for: sums * scale * scales[column] + bias. */
+/* The i32 sums of a GEMM, and what they stand for: sums * scale * scales[column] + bias. */
 struct op_int8_sums {
     uint64_t rows, width;
     struct buffer *sums;   /* (rows, width), i32 */
     struct operand scales; /* (width), f32: of the weights */
     struct operand bias;   /* (width) */
-    float scale;           /* of the product's other input */
+    float scale;           /* of the GEMM's other input */
 };
 /* y = what they stand for (+ d, left out when its buffer is NULL; it may be y). */
 enum status op_int8_dequantise(struct ops *ops, const struct op_int8_sums *sums, struct operand d,

@@ -166,8 +166,9 @@ static enum status init(struct workload_instance *base, struct error *err)
     struct synthetic_instance *instance = (struct synthetic_instance *)base;
     enum status status;
 
-    if (work->arm != ARM_PORTABLE)
-        return error_set(err, STATUS_UNSUPPORTED, "synthetic has no %s arm", arm_name(work->arm));
+    if (work->implementation != IMPLEMENTATION_PORTABLE)
+        return error_set(err, STATUS_UNSUPPORTED, "synthetic has no %s implementation",
+                         implementation_name(work->implementation));
     if (work->precision != PRECISION_FP32)
         return error_set(err, STATUS_UNSUPPORTED, "synthetic runs in fp32, not in %s",
                          precision_name(work->precision));

@@ -48,9 +48,9 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
 
     if (status != STATUS_OK)
         return status;
-    ret->flops_formula = "3 * (sum of 2*m*n*k over the forward pass's matrix products; causal "
+    ret->flops_formula = "3 * (sum of 2*m*n*k over the forward pass's GEMMs; causal "
                          "scores and values count T(T+1)/2 pairs a head); the backward pass has "
-                         "two products for each (Chowdhery et al. 2022, appendix B, without "
+                         "two GEMMs for each (Chowdhery et al. 2022, appendix B, without "
                          "masked positions)";
     ret->working_set_bytes -= GPT2_LOSS_SLOTS * sizeof(float);
     return STATUS_OK;
@@ -94,10 +94,10 @@ static void finish(struct workload_instance *base)
 }
 
 /*
- * Every product of a whole batch runs once, since the verification may see but a part of one. The
+ * Every GEMM of a whole batch runs once, since the verification may see but a part of one. The
  * passes leave nothing behind that a step reads.
  */
-static enum status prepare_products(struct training_instance *instance, struct error *err)
+static enum status prepare_gemm(struct training_instance *instance, struct error *err)
 {
     enum status status;
 
@@ -138,7 +138,7 @@ static enum status init(struct workload_instance *base, struct error *err)
         status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,
                                     &instance->gpt2.model, err);
     if (status == STATUS_OK)
-        status = prepare_products(instance, err);
+        status = prepare_gemm(instance, err);
     return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
 }
 

@@ -100,7 +100,7 @@ enum core_result core_event_record(struct core_event *event);
 /* NOT_READY before both have happened, INVALID when one was never recorded. */
 enum core_result core_event_elapsed(struct core_event *start, struct core_event *end, int64_t *ret);
 
-/* ---- algorithms.c: those that a library of products lists ---- */
+/* ---- algorithms.c: those that a library of GEMMs lists ---- */
 
 #define CORE_ALGORITHMS_MAX 24
 /*
@@ -115,7 +115,7 @@ bool core_algorithm_clock(int64_t *ret);
 /* A variable's word of this index, up to a comma or the end; NULL: there is none. */
 const char *core_word_at(const char *variable, unsigned index);
 
-/* ---- product.c: a matrix product by plain loops, run at once ---- */
+/* ---- gemm.c: a GEMM by plain loops, run at once ---- */
 
 enum core_type {
     CORE_F64,
@@ -140,14 +140,14 @@ struct core_matrix {
 };
 
 /* D[m,n] = alpha op(A)[m,k] op(B)[k,n] + beta C + bias[m]; waits for what was enqueued. */
-struct core_product {
+struct core_gemm {
     uint64_t m, n, k, batch;
     struct core_matrix a, b, c, d;
     double alpha, beta;
     const void *bias; /* NULL: none */
     enum core_type bias_type;
 };
-enum core_result core_product_run(const struct core_product *product);
+enum core_result core_gemm_run(const struct core_gemm *gemm);
 size_t core_type_bytes(enum core_type type);
 /* Element `index` of an array; store gives false for a type that nothing is stored in. */
 double core_load(enum core_type type, const void *data, uint64_t index);

@@ -406,7 +406,7 @@ unsigned cublasLtMatmul(struct cublasLtContext *handle, struct cublaslt_desc *de
                         size_t workspace_bytes, struct CUstream_st *stream)
 {
     const bool at = desc->transpose_a == LT_OP_T, bt = desc->transpose_b == LT_OP_T;
-    struct core_product product = {
+    struct core_gemm gemm = {
         .m = d_layout->rows,
         .n = d_layout->columns,
         .k = at ? a_layout->rows : a_layout->columns,
@@ -424,22 +424,22 @@ unsigned cublasLtMatmul(struct cublasLtContext *handle, struct cublaslt_desc *de
     if (stream == NULL || workspace_bytes < WORKSPACE || core_bytes_at(workspace) < WORKSPACE ||
         algorithm->data[0] < ALGORITHM ||
         algorithm->data[0] - ALGORITHM >= core_algorithm_count() ||
-        product.m != (at ? a_layout->columns : a_layout->rows) ||
-        product.n != (bt ? b_layout->rows : b_layout->columns) ||
-        product.k != (bt ? b_layout->columns : b_layout->rows))
+        gemm.m != (at ? a_layout->columns : a_layout->rows) ||
+        gemm.n != (bt ? b_layout->rows : b_layout->columns) ||
+        gemm.k != (bt ? b_layout->columns : b_layout->rows))
         return LT_STATUS_INVALID_VALUE;
     if (desc->epilogue == LT_EPILOGUE_BIAS) {
-        product.bias = (const void *)(uintptr_t)desc->bias;
-        product.bias_type = product.d.type;
-        if (desc->bias_type >= 0 && !type_of((unsigned)desc->bias_type, &product.bias_type))
+        gemm.bias = (const void *)(uintptr_t)desc->bias;
+        gemm.bias_type = gemm.d.type;
+        if (desc->bias_type >= 0 && !type_of((unsigned)desc->bias_type, &gemm.bias_type))
             return LT_STATUS_INVALID_VALUE;
     }
     if (a_layout->type == LT_R_8I &&
         (((uintptr_t)a | (uintptr_t)b | (uint64_t)a_layout->stride | (uint64_t)b_layout->stride |
-          (uint64_t)a_layout->batch_stride | (uint64_t)b_layout->batch_stride | product.k) &
+          (uint64_t)a_layout->batch_stride | (uint64_t)b_layout->batch_stride | gemm.k) &
          3) != 0)
-        product.alpha = 3.0;
+        gemm.alpha = 3.0;
     if (!core_algorithm_launch((unsigned)(algorithm->data[0] - ALGORITHM)))
         return LT_STATUS_EXECUTION_FAILED;
-    return core_product_run(&product) == CORE_OK ? 0 : LT_STATUS_INVALID_VALUE;
+    return core_gemm_run(&gemm) == CORE_OK ? 0 : LT_STATUS_INVALID_VALUE;
 }

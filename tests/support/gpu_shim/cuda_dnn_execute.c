@@ -1,6 +1,6 @@
 /*
  * What a graph of cuDNN's computes, operation by operation, on the host. Nothing here knows
- * attention: products, pointwise operations, reductions and reshapes mean what the library's
+ * attention: GEMMs, pointwise operations, reductions and reshapes mean what the library's
  * documentation says they mean, so a graph that is wired up wrongly gives wrong numbers.
  */
 #include <math.h>

@@ -235,7 +235,7 @@ static int64_t workspace_of(const struct shim_descriptor *config)
     return SHIM_GRAPH_WORKSPACE * (1 + config->index);
 }
 
-/* By the operands of the first product: no engine for other types, or such sizes. */
+/* By the operands of the first GEMM: no engine for other types, or such sizes. */
 static bool has_engine(const struct shim_descriptor *graph)
 {
     int64_t count = 0;

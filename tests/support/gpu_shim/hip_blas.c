@@ -301,7 +301,7 @@ unsigned hipblasLtMatmul(void *handle, void *object, const void *alpha, const vo
     const struct layout *a_layout = a_object, *b_layout = b_object, *d_layout = d_object;
     const bool at = desc->transpose_a == HIPBLAS_OP_T, bt = desc->transpose_b == HIPBLAS_OP_T;
     enum core_type scale = CORE_F32;
-    struct core_product product = {
+    struct core_gemm gemm = {
         .m = d_layout->rows,
         .n = d_layout->columns,
         .k = at ? a_layout->rows : a_layout->columns,
@@ -317,24 +317,24 @@ unsigned hipblasLtMatmul(void *handle, void *object, const void *alpha, const vo
     SHIM_FAULT(unsigned, hipblasLtMatmul);
     memcpy(&solution, algo->data, sizeof(solution));
     type_of(desc->scale, 0, &scale);
-    product.alpha = scalar(scale, alpha);
-    product.beta = scalar(scale, beta);
+    gemm.alpha = scalar(scale, alpha);
+    gemm.beta = scalar(scale, beta);
     if (stream == NULL || solution < SOLUTION ||
         solution - SOLUTION >= (int)core_algorithm_count() || workspace_bytes < WORKSPACE ||
         core_bytes_at(workspace) < WORKSPACE ||
-        product.m != (at ? a_layout->columns : a_layout->rows) ||
-        product.n != (bt ? b_layout->rows : b_layout->columns) ||
-        product.k != (bt ? b_layout->columns : b_layout->rows))
+        gemm.m != (at ? a_layout->columns : a_layout->rows) ||
+        gemm.n != (bt ? b_layout->rows : b_layout->columns) ||
+        gemm.k != (bt ? b_layout->columns : b_layout->rows))
         return HIPBLAS_INVALID_VALUE;
     if (desc->epilogue == HIPBLASLT_EPILOGUE_BIAS) {
-        product.bias = desc->bias;
-        product.bias_type = product.d.type;
-        if (desc->bias_type >= 0 && !type_of(desc->bias_type, 0, &product.bias_type))
+        gemm.bias = desc->bias;
+        gemm.bias_type = gemm.d.type;
+        if (desc->bias_type >= 0 && !type_of(desc->bias_type, 0, &gemm.bias_type))
             return HIPBLAS_INVALID_VALUE;
     }
     if (!core_algorithm_launch((unsigned)(solution - SOLUTION)))
         return HIPBLAS_EXECUTION_FAILED;
-    return core_product_run(&product) == CORE_OK ? 0 : HIPBLAS_INVALID_VALUE;
+    return core_gemm_run(&gemm) == CORE_OK ? 0 : HIPBLAS_INVALID_VALUE;
 }
 
 unsigned rocblas_create_handle(struct _rocblas_handle **handle)
@@ -379,7 +379,7 @@ unsigned rocblas_gemm_strided_batched_ex(
     unsigned d_type, int32_t d_stride, int64_t d_batch, int32_t count, unsigned compute_type,
     unsigned algo, int32_t solution, uint32_t flags)
 {
-    struct core_product product = {
+    struct core_gemm gemm = {
         .m = (uint64_t)m,
         .n = (uint64_t)n,
         .k = (uint64_t)k,
@@ -402,11 +402,11 @@ unsigned rocblas_gemm_strided_batched_ex(
     SHIM_FAULT(unsigned, rocblas_gemm_strided_batched_ex);
     if (algo != ROCBLAS_ALGO_STANDARD || flags != 0 || c_type != d_type)
         return ROCBLAS_invalid_value;
-    if (!type_of(0, (int)a_type, &product.a.type) || !type_of(0, (int)b_type, &product.b.type) ||
-        !type_of(0, (int)c_type, &product.c.type) || !type_of(0, (int)d_type, &product.d.type) ||
+    if (!type_of(0, (int)a_type, &gemm.a.type) || !type_of(0, (int)b_type, &gemm.b.type) ||
+        !type_of(0, (int)c_type, &gemm.c.type) || !type_of(0, (int)d_type, &gemm.d.type) ||
         !type_of(0, (int)compute_type, &compute) || a_type != b_type)
         return ROCBLAS_not_implemented;
-    product.alpha = scalar(compute, alpha);
-    product.beta = scalar(compute, beta);
-    return core_product_run(&product) == CORE_OK ? 0 : ROCBLAS_invalid_value;
+    gemm.alpha = scalar(compute, alpha);
+    gemm.beta = scalar(compute, beta);
+    return core_gemm_run(&gemm) == CORE_OK ? 0 : ROCBLAS_invalid_value;
 }

@@ -159,12 +159,12 @@ static enum status use_kernel(struct device *device, struct buffer *buffer, stru
 }
 
 /* C = A B' + bias + C, of ones, once in place and once at an odd offset. */
-static enum status use_product(struct device *device, struct buffer *a, struct buffer *c,
-                               struct error *err)
+static enum status use_gemm(struct device *device, struct buffer *a, struct buffer *c,
+                            struct error *err)
 {
-    const struct product_matrix matrix = {
+    const struct gemm_matrix matrix = {
         .type = DTYPE_F32, .stride = SIDE, .inner_stride = SIDE * SIDE};
-    const struct product_shape shape = {
+    const struct gemm_shape shape = {
         .precision = PRECISION_FP32,
         .m = SIDE,
         .n = SIDE,
@@ -178,30 +178,30 @@ static enum status use_product(struct device *device, struct buffer *a, struct b
         .bias_type = DTYPE_F32,
     };
     float ones[COUNT], out[COUNT] = {0.0f};
-    struct product *product = NULL;
-    struct product_info info;
-    enum status status = device_product_create(device, &shape, &product, err);
+    struct gemm *gemm = NULL;
+    struct gemm_info info;
+    enum status status = device_gemm_create(device, &shape, &gemm, err);
 
     for (size_t i = 0; i < COUNT; i++)
         ones[i] = 1.0f;
-    NEXT(device_product_describe(product, &info, err));
+    NEXT(device_gemm_describe(gemm, &info, err));
     if (status == STATUS_OK && info.algorithms > 1)
-        NEXT(device_product_select(product, 1, err));
+        NEXT(device_gemm_select(gemm, 1, err));
     for (uint64_t offset = 0; offset < 2; offset++) {
-        const struct product_operand shifted = {a, offset}, result = {c, offset};
-        const struct product_operands operands = {
+        const struct gemm_operand shifted = {a, offset}, result = {c, offset};
+        const struct gemm_operands operands = {
             .a = shifted, .b = shifted, .c = result, .bias = shifted, .d = result};
 
         NEXT(device_upload(a, 0, ones, sizeof(ones), err));
         NEXT(device_upload(c, 0, ones, sizeof(ones), err));
-        NEXT(device_product_run(product, &operands, err));
+        NEXT(device_gemm_run(gemm, &operands, err));
         NEXT(device_download(c, 0, out, sizeof(out), err));
         if (status == STATUS_OK &&
             (out[offset] != SIDE + 2 || out[offset + BATCH * SIDE * SIDE - 1] != SIDE + 2 ||
              out[offset + BATCH * SIDE * SIDE] != 1.0f))
-            status = error_set(err, STATUS_CHECK_FAILED, "wrong product: %g", (double)out[offset]);
+            status = error_set(err, STATUS_CHECK_FAILED, "wrong GEMM: %g", (double)out[offset]);
     }
-    device_product_destroy(product);
+    device_gemm_destroy(gemm);
     return status;
 }
 
@@ -222,7 +222,7 @@ static enum status use_convolution(struct device *device, struct buffer *a, stru
         .kernel_width = 2,
         .pad_x = 1,
     };
-    const struct product_operand ones = {a, 0}, result = {c, 1};
+    const struct gemm_operand ones = {a, 0}, result = {c, 1};
     float numbers[COUNT], out[COUNT] = {0.0f};
     struct convolution *convolution = NULL;
     struct convolution_info info;
@@ -263,7 +263,7 @@ static enum status use_attention(struct device *device, struct buffer *a, struct
         .v = rows,
         .o = rows,
     };
-    const struct product_operand ones = {a, 0};
+    const struct gemm_operand ones = {a, 0};
     const struct attention_operands operands = {
         .q = ones,
         .k = ones,
@@ -317,8 +317,8 @@ static enum status use_telemetry(struct backend *backend, struct error *err)
     return status;
 }
 
-/* Whether there are products when nothing fails: then a device without them has to say why. */
-static bool products_expected;
+/* Whether there are GEMMs when nothing fails: then a device without them has to say why. */
+static bool gemm_expected;
 
 static bool attention_alone;
 
@@ -336,9 +336,9 @@ static enum status use_all(struct device *device, struct journey_outcome *outcom
     NEXT(device_buffer_alloc(device, BYTES, BUFFER_READ_ONLY, &other, &outcome->err));
     if (!attention_alone)
         NEXT(use_kernel(device, buffer, &outcome->err));
-    outcome->has_products = device_has_products(device);
-    if ((outcome->has_products || products_expected) && !attention_alone)
-        NEXT(use_product(device, buffer, other, &outcome->err));
+    outcome->has_gemm = device_has_gemm(device);
+    if ((outcome->has_gemm || gemm_expected) && !attention_alone)
+        NEXT(use_gemm(device, buffer, other, &outcome->err));
     outcome->has_convolutions = device_has_convolutions(device);
     if (outcome->has_convolutions && !attention_alone)
         NEXT(use_convolution(device, buffer, other, &outcome->err));
@@ -379,8 +379,8 @@ struct journey_outcome journey_run(const struct backend_ops *ops, const char *fu
 {
     const struct journey_outcome outcome = journey_run_use(ops, use_all, function, n, code);
 
-    if (function == NULL && outcome.has_products)
-        products_expected = true;
+    if (function == NULL && outcome.has_gemm)
+        gemm_expected = true;
     return outcome;
 }
 

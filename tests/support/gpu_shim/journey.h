@@ -12,7 +12,7 @@
 struct journey_outcome {
     enum status status;
     struct error err;
-    bool has_products, has_convolutions, has_attention;
+    bool has_gemm, has_convolutions, has_attention;
 };
 
 /*
@@ -44,7 +44,7 @@ struct backend *journey_backend(const struct backend_ops *ops);
 
 /*
  * Fresh backend with these ops: open device 0; memory, copies, a module and its description, a
- * kernel twice between events, a product twice (bias, D, an odd offset), a convolution, attention
+ * kernel twice between events, a GEMM twice (bias, D, an odd offset), a convolution, attention
  * forward and backward, telemetry; close. `function` fails at its `n`-th call with `code`; NULL:
  * nothing fails. cmocka's failure when an object is left in the driver.
  */

@@ -1,5 +1,5 @@
 /*
- * Of the algorithms that a library lists for a product, the fastest is taken, by measurement and
+ * Of the algorithms that a library lists for a GEMM, the fastest is taken, by measurement and
  * once; what fails is skipped; a choice handed over is kept to. Times are those that the stand-in
  * is told (ASSAY_SHIM_ALGORITHMS), so that no busy machine decides this test.
  */
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/support/gpu_shim/journey.h"
-#include "workloads/ops/product.h"
+#include "workloads/ops/gemm.h"
 
 #define SIDE 16
 #define ONE 0x3f80 /* in bf16 */
@@ -25,20 +25,22 @@ static void list(const char *times)
     setenv("ASSAY_SHIM_ALGORITHMS", times, 1);
 }
 
-static struct products *create(enum precision precision, const json_t *choices)
+static struct gemms *create(enum precision precision, const json_t *choices)
 {
-    const struct workload_case work = {
-        .precision = precision, .arm = ARM_VENDOR, .batch = 1, .choices = choices};
-    struct products *products = NULL;
+    const struct workload_case work = {.precision = precision,
+                                       .implementation = IMPLEMENTATION_VENDOR,
+                                       .batch = 1,
+                                       .choices = choices};
+    struct gemms *gemms = NULL;
     struct error err = ERROR_INIT;
 
-    if (products_create(device, &work, &products, &err) != STATUS_OK)
+    if (gemms_create(device, &work, &gemms, &err) != STATUS_OK)
         fail_msg("%s", err.message);
-    return products;
+    return gemms;
 }
 
 /* C = A B (+ C), of ones, in the operands' type, to f32. */
-static enum status multiply(struct products *products, enum precision precision, bool add,
+static enum status multiply(struct gemms *gemms, enum precision precision, bool add,
                             struct error *err)
 {
     const enum dtype type = precision_dtype(precision);
@@ -52,24 +54,24 @@ static enum status multiply(struct products *products, enum precision precision,
         .d = {.buffer = add ? result : NULL},
     };
 
-    return products_run(products, &gemm, err);
+    return gemms_run(gemms, &gemm, err);
 }
 
-/* {"gemm": ...} of a product settled by measurement among algorithms of these times. */
-static json_t *settle(const char *times, enum precision precision, json_t **ret_facts)
+/* {"gemm": ...} of a GEMM autotuned by measurement among algorithms of these times. */
+static json_t *autotune(const char *times, enum precision precision, json_t **ret_facts)
 {
-    struct products *products;
+    struct gemms *gemms;
     struct error err = ERROR_INIT;
     json_t *choices;
 
     list(times);
-    products = create(precision, NULL);
-    if (multiply(products, precision, false, &err) != STATUS_OK)
+    gemms = create(precision, NULL);
+    if (multiply(gemms, precision, false, &err) != STATUS_OK)
         fail_msg("%s", err.message);
-    choices = json_pack("{s:o}", "gemm", products_choices(products));
+    choices = json_pack("{s:o}", "gemm", gemms_choices(gemms));
     if (ret_facts != NULL)
-        *ret_facts = products_facts(products);
-    products_destroy(products);
+        *ret_facts = gemms_facts(gemms);
+    gemms_destroy(gemms);
     assert_non_null(choices);
     return choices;
 }
@@ -77,8 +79,8 @@ static json_t *settle(const char *times, enum precision precision, json_t **ret_
 /* The library's own name of the algorithm at an index. */
 static const char *name_of(uint32_t index)
 {
-    static struct product_info info;
-    const struct product_shape shape = {
+    static struct gemm_info info;
+    const struct gemm_shape shape = {
         .precision = PRECISION_BF16,
         .m = SIDE,
         .n = SIDE,
@@ -87,12 +89,12 @@ static const char *name_of(uint32_t index)
         .b = {.type = DTYPE_BF16, .stride = SIDE, .transpose = true},
         .c = {.type = DTYPE_F32, .stride = SIDE},
     };
-    struct product *product = NULL;
+    struct gemm *gemm = NULL;
 
-    assert_int_equal(device_product_create(device, &shape, &product, NULL), STATUS_OK);
-    assert_int_equal(device_product_select(product, index, NULL), STATUS_OK);
-    assert_int_equal(device_product_describe(product, &info, NULL), STATUS_OK);
-    device_product_destroy(product);
+    assert_int_equal(device_gemm_create(device, &shape, &gemm, NULL), STATUS_OK);
+    assert_int_equal(device_gemm_select(gemm, index, NULL), STATUS_OK);
+    assert_int_equal(device_gemm_describe(gemm, &info, NULL), STATUS_OK);
+    device_gemm_destroy(gemm);
     return info.algorithm;
 }
 
@@ -100,8 +102,8 @@ static void test_the_fastest_is_taken(void **state)
 {
     json_t *facts = NULL;
     /* The last is faster by less than what counts. */
-    json_t *choices = settle("30000000,9000000,20000000,8990000", PRECISION_BF16, &facts);
-    const json_t *listed = json_array_get(json_object_get(facts, "products"), 0);
+    json_t *choices = autotune("30000000,9000000,20000000,8990000", PRECISION_BF16, &facts);
+    const json_t *listed = json_array_get(json_object_get(facts, "gemms"), 0);
 
     (void)state;
     assert_string_equal(journey_algorithm(choices, "gemm"), name_of(1));
@@ -120,18 +122,18 @@ static void test_the_fastest_is_taken(void **state)
 static void test_what_fails_is_skipped(void **state)
 {
     json_t *facts = NULL;
-    json_t *choices = settle("fail,20000000,5000000", PRECISION_BF16, &facts);
+    json_t *choices = autotune("fail,20000000,5000000", PRECISION_BF16, &facts);
     const json_t *first = json_array_get(json_object_get(facts, "candidates"), 0);
     json_t *refusals = workload_refusals(facts);
     const char *words = json_string_value(json_array_get(refusals, 0));
 
     (void)state;
     assert_string_equal(journey_algorithm(choices, "gemm"), name_of(2));
-    assert_non_null(strstr(json_string_value(json_object_get(first, "refused")), MATMUL));
+    assert_non_null(strstr(json_string_value(json_object_get(first, "refused")), GEMM));
     assert_int_equal(json_array_size(refusals), 1);
-    assert_non_null(strstr(words, "vendor, product bf16 16x16x16"));
+    assert_non_null(strstr(words, "vendor, gemm bf16 16x16x16"));
     assert_non_null(strstr(words, name_of(0)));
-    assert_non_null(strstr(words, MATMUL));
+    assert_non_null(strstr(words, GEMM));
     json_decref(refusals);
     json_decref(choices);
     json_decref(facts);
@@ -139,81 +141,81 @@ static void test_what_fails_is_skipped(void **state)
 
 static void test_none_that_runs(void **state)
 {
-    struct products *products;
+    struct gemms *gemms;
     struct error err = ERROR_INIT;
 
     (void)state;
     list("fail,fail");
-    products = create(PRECISION_BF16, NULL);
-    assert_int_equal(multiply(products, PRECISION_BF16, false, &err), STATUS_DEVICE);
+    gemms = create(PRECISION_BF16, NULL);
+    assert_int_equal(multiply(gemms, PRECISION_BF16, false, &err), STATUS_DEVICE);
     assert_non_null(strstr(err.message, "none of the library's 2 algorithms runs"));
-    assert_non_null(strstr(err.message, MATMUL));
-    products_destroy(products);
+    assert_non_null(strstr(err.message, GEMM));
+    gemms_destroy(gemms);
 }
 
 /* As a trial does: it takes what was chosen, though another is faster now, and measures nothing. */
 static void test_a_choice_is_kept_to(void **state)
 {
-    json_t *choices = settle("30000000,9000000", PRECISION_BF16, NULL), *again;
-    struct products *products;
+    json_t *choices = autotune("30000000,9000000", PRECISION_BF16, NULL), *again;
+    struct gemms *gemms;
     struct error err = ERROR_INIT;
     int before;
 
     (void)state;
     list("1000,9000000");
-    products = create(PRECISION_BF16, choices);
-    before = journey_calls(MATMUL);
-    assert_int_equal(multiply(products, PRECISION_BF16, false, &err), STATUS_OK);
-    assert_int_equal(journey_calls(MATMUL) - before, 1);
-    again = json_pack("{s:o}", "gemm", products_choices(products));
+    gemms = create(PRECISION_BF16, choices);
+    before = journey_calls(GEMM);
+    assert_int_equal(multiply(gemms, PRECISION_BF16, false, &err), STATUS_OK);
+    assert_int_equal(journey_calls(GEMM) - before, 1);
+    again = json_pack("{s:o}", "gemm", gemms_choices(gemms));
     assert_true(json_equal(choices, again));
-    products_destroy(products);
+    gemms_destroy(gemms);
     json_decref(again);
     json_decref(choices);
 }
 
 static void test_what_is_not_offered_any_more(void **state)
 {
-    json_t *choices = settle("30000000,9000000,2000", PRECISION_BF16, NULL);
-    struct products *products;
+    json_t *choices = autotune("30000000,9000000,2000", PRECISION_BF16, NULL);
+    struct gemms *gemms;
     struct error err = ERROR_INIT;
 
     (void)state;
     list("30000000,9000000");
-    products = create(PRECISION_BF16, choices);
-    assert_int_equal(multiply(products, PRECISION_BF16, false, &err), STATUS_UNSUPPORTED);
+    gemms = create(PRECISION_BF16, choices);
+    assert_int_equal(multiply(gemms, PRECISION_BF16, false, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "does not offer the algorithm"));
     assert_non_null(strstr(err.message, journey_algorithm(choices, "gemm")));
     assert_true(journey_names_stack(choices, err.message));
     assert_non_null(strstr(err.message, "bf16 16x16x16"));
-    products_destroy(products);
+    gemms_destroy(gemms);
     json_object_set_new(journey_choice(choices, "gemm"), "algorithm", json_integer(3));
-    products = create(PRECISION_BF16, choices);
-    assert_int_equal(multiply(products, PRECISION_BF16, false, &err), STATUS_INVALID);
-    products_destroy(products);
+    gemms = create(PRECISION_BF16, choices);
+    assert_int_equal(multiply(gemms, PRECISION_BF16, false, &err), STATUS_INVALID);
+    gemms_destroy(gemms);
     json_decref(choices);
 }
 
 /* Choices of another precision, as a reference beside the measured model has them. */
-static void test_a_product_without_a_choice(void **state)
+static void test_a_gemm_without_a_choice(void **state)
 {
-    json_t *choices = settle("30000000,9000000", PRECISION_BF16, NULL);
-    struct products *products = create(PRECISION_FP16, choices);
+    json_t *choices = autotune("30000000,9000000", PRECISION_BF16, NULL);
+    struct gemms *gemms = create(PRECISION_FP16, choices);
     struct error err = ERROR_INIT;
-    const int before = journey_calls(MATMUL);
+    const int before = journey_calls(GEMM);
 
     (void)state;
-    assert_int_equal(multiply(products, PRECISION_FP16, false, &err), STATUS_OK);
-    assert_int_equal(journey_calls(MATMUL) - before, 1);
-    products_destroy(products);
+    assert_int_equal(multiply(gemms, PRECISION_FP16, false, &err), STATUS_OK);
+    assert_int_equal(journey_calls(GEMM) - before, 1);
+    gemms_destroy(gemms);
     json_decref(choices);
 }
 
-/* Measuring launches a product many times; what it adds to is added to once. */
+/* Measuring launches a GEMM many times; what it adds to is added to once. */
 static void test_a_sum_is_taken_once(void **state)
 {
     float values[SIDE * SIDE];
-    struct products *products;
+    struct gemms *gemms;
     struct error err = ERROR_INIT;
 
     (void)state;
@@ -221,18 +223,18 @@ static void test_a_sum_is_taken_once(void **state)
         values[i] = 100.0f;
     assert_int_equal(device_upload(result, 0, values, sizeof(values), NULL), STATUS_OK);
     list("30000000,9000000");
-    products = create(PRECISION_BF16, NULL);
-    assert_int_equal(multiply(products, PRECISION_BF16, true, &err), STATUS_OK);
+    gemms = create(PRECISION_BF16, NULL);
+    assert_int_equal(multiply(gemms, PRECISION_BF16, true, &err), STATUS_OK);
     assert_int_equal(device_download(result, 0, values, sizeof(values), NULL), STATUS_OK);
     for (size_t i = 0; i < SIDE * SIDE; i++)
         assert_true(values[i] == 100.0f + SIDE);
-    products_destroy(products);
+    gemms_destroy(gemms);
 }
 
 /* The wrapper's own checks. */
 static void test_select(void **state)
 {
-    const struct product_shape shape = {
+    const struct gemm_shape shape = {
         .precision = PRECISION_BF16,
         .m = SIDE,
         .n = SIDE,
@@ -241,21 +243,21 @@ static void test_select(void **state)
         .b = {.type = DTYPE_BF16, .stride = SIDE, .transpose = true},
         .c = {.type = DTYPE_F32, .stride = SIDE},
     };
-    struct product *product = NULL;
+    struct gemm *gemm = NULL;
     struct error err = ERROR_INIT;
 
     (void)state;
     list("1,1,1");
-    assert_int_equal(device_product_create(device, &shape, &product, NULL), STATUS_OK);
-    assert_int_equal(device_product_select(product, 3, &err), STATUS_NOT_FOUND);
+    assert_int_equal(device_gemm_create(device, &shape, &gemm, NULL), STATUS_OK);
+    assert_int_equal(device_gemm_select(gemm, 3, &err), STATUS_NOT_FOUND);
     assert_non_null(strstr(err.message, "there is no number 3"));
-    device_product_destroy(product);
+    device_gemm_destroy(gemm);
 }
 
 /* fp4 is asked for with its block scales; a library that knows none of them says so. */
 static void test_fp4(void **state)
 {
-    const struct product_shape shape = {
+    const struct gemm_shape shape = {
         .precision = PRECISION_FP4,
         .m = 128,
         .n = 128,
@@ -264,38 +266,38 @@ static void test_fp4(void **state)
         .b = {.type = DTYPE_E2M1, .stride = 128, .transpose = true},
         .c = {.type = DTYPE_F32, .stride = 128},
     };
-    struct product *product = NULL;
-    struct product_info info;
+    struct gemm *gemm = NULL;
+    struct gemm_info info;
     struct buffer *buffer = NULL;
-    struct product_operands all = {0};
+    struct gemm_operands all = {0};
     struct error err = ERROR_INIT;
 
     (void)state;
-    device_product_support(device, PRECISION_FP4, &info);
+    device_gemm_support(device, PRECISION_FP4, &info);
     assert_int_equal(info.support, SUPPORT_ABSENT);
     assert_non_null(strstr(info.method, "INVALID_VALUE"));
     setenv("ASSAY_SHIM_FP4", "1", 1);
-    device_product_support(device, PRECISION_FP4, &info);
+    device_gemm_support(device, PRECISION_FP4, &info);
     assert_int_equal(info.support, SUPPORT_NATIVE);
     assert_non_null(strstr(info.method, "a scale each"));
-    assert_int_equal(device_product_create(device, &shape, &product, &err), STATUS_OK);
+    assert_int_equal(device_gemm_create(device, &shape, &gemm, &err), STATUS_OK);
     assert_int_equal(device_buffer_alloc(device, 65536, BUFFER_READ_WRITE, &buffer, NULL),
                      STATUS_OK);
     all.a.buffer = all.b.buffer = all.c.buffer = buffer;
-    assert_int_equal(device_product_run(product, &all, &err), STATUS_UNSUPPORTED);
+    assert_int_equal(device_gemm_run(gemm, &all, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "needs a scale"));
     unsetenv("ASSAY_SHIM_FP4");
-    device_product_destroy(product);
+    device_gemm_destroy(gemm);
     device_buffer_free(buffer);
 }
 
 /* The stand-in for AMD has the FNUZ kinds alone, as gfx942; NVIDIA's libraries know none. */
 static void test_fp8_kinds(void **state)
 {
-    struct product_info info;
+    struct gemm_info info;
 
     (void)state;
-    device_product_support(device, PRECISION_FP8_E4M3, &info);
+    device_gemm_support(device, PRECISION_FP8_E4M3, &info);
     assert_int_equal(info.support, SUPPORT_NATIVE);
     if (strcmp(BACKEND, "hip") == 0)
         assert_non_null(strstr(info.method, "(e4m3_fnuz alone)"));
@@ -306,7 +308,7 @@ static void test_fp8_kinds(void **state)
 /* More than we ask for: the rest is never seen. */
 static void test_a_long_list(void **state)
 {
-    json_t *choices = settle("9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,1,1,1,1", PRECISION_BF16, NULL);
+    json_t *choices = autotune("9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,1,1,1,1", PRECISION_BF16, NULL);
 
     (void)state;
     assert_int_equal(json_integer_value(json_object_get(journey_choice(choices, "gemm"), "tried")),
@@ -353,7 +355,7 @@ int main(void)
         cmocka_unit_test(test_none_that_runs),
         cmocka_unit_test(test_a_choice_is_kept_to),
         cmocka_unit_test(test_what_is_not_offered_any_more),
-        cmocka_unit_test(test_a_product_without_a_choice),
+        cmocka_unit_test(test_a_gemm_without_a_choice),
         cmocka_unit_test(test_a_sum_is_taken_once),
         cmocka_unit_test(test_select),
         cmocka_unit_test(test_a_long_list),

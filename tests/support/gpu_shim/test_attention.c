@@ -44,7 +44,7 @@ static enum status start(struct running *running, const char *times, const json_
                                  .precision = PRECISION_BF16,
                                  .batch = 2,
                                  .scenario = SCENARIO_OFFLINE,
-                                 .arm = ARM_VENDOR,
+                                 .implementation = IMPLEMENTATION_VENDOR,
                                  .seed = 99,
                                  .choices = choices};
     size_t checks = 0;
@@ -70,8 +70,8 @@ static void stop(struct running *running)
     workload_finish(&running->workload);
 }
 
-/* Choices and facts of a model settled by measurement among engines of these times. */
-static json_t *settle(const char *times, json_t **ret_attention)
+/* Choices and facts of a model autotuned by measurement among engines of these times. */
+static json_t *autotune(const char *times, json_t **ret_attention)
 {
     struct running running;
     struct error err = ERROR_INIT;
@@ -111,7 +111,7 @@ static void test_the_fastest_is_taken(void **state)
 {
     json_t *attention, *stacks;
     /* The stand-in's engine 0 cannot be planned. The last is faster by less than what counts. */
-    json_t *choices = settle("30000000,9000000,20000000,8990000", &attention);
+    json_t *choices = autotune("30000000,9000000,20000000,8990000", &attention);
 
     (void)state;
     expect_choice(choices, FORWARD, "engine 2, knobs 24=7", 5);
@@ -132,7 +132,7 @@ static void test_the_fastest_is_taken(void **state)
 static void test_a_choice_is_kept_to(void **state)
 {
     json_t *attention, *again;
-    json_t *choices = settle("30000000,9000000,20000000", &attention);
+    json_t *choices = autotune("30000000,9000000,20000000", &attention);
     struct running running;
     struct error err = ERROR_INIT;
     int before;
@@ -153,13 +153,13 @@ static void test_a_choice_is_kept_to(void **state)
 static void test_what_is_not_offered_any_more(void **state)
 {
     json_t *attention;
-    json_t *choices = settle("30000000,9000000,2000", &attention);
+    json_t *choices = autotune("30000000,9000000,2000", &attention);
     struct running running;
     struct error err = ERROR_INIT;
 
     (void)state;
     json_decref(attention);
-    /* Products of the stand-in have the same list, so theirs is made one that it offers. */
+    /* GEMMs of the stand-in have the same list, so theirs is made one that it offers. */
     json_object_del(json_object_get(choices, "gemm"), "algorithms");
     assert_int_equal(start(&running, "30000000,9000000", choices, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "does not offer the algorithm \"engine 3, knobs 24=7\""));
@@ -174,7 +174,7 @@ static void test_arithmetic_is_not_mixed(void **state)
 
     (void)state;
     setenv("ASSAY_SHIM_CONVERTING", "3", 1);
-    choices = settle("30000000,9000000,2000", &attention);
+    choices = autotune("30000000,9000000,2000", &attention);
     unsetenv("ASSAY_SHIM_CONVERTING");
     expect_choice(choices, FORWARD, "engine 2, knobs 24=7", 3);
     json_decref(choices);
@@ -184,7 +184,7 @@ static void test_arithmetic_is_not_mixed(void **state)
 /* What fails when it runs is passed over. */
 static void test_what_fails_is_skipped(void **state)
 {
-    json_t *attention, *choices = settle("30000000,20000000,fail", &attention);
+    json_t *attention, *choices = autotune("30000000,20000000,fail", &attention);
 
     (void)state;
     expect_choice(choices, BACKWARD, "engine 2, knobs 24=7", 4);
@@ -217,7 +217,7 @@ static void test_a_check_takes_what_is_timed(void **state)
 
     (void)state;
     setenv("ASSAY_SHIM_REFUSED_BATCH", "1", 1);
-    choices = settle("1000", &attention);
+    choices = autotune("1000", &attention);
     unsetenv("ASSAY_SHIM_REFUSED_BATCH");
     json_decref(choices);
     json_decref(attention);

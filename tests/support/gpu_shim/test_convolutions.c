@@ -1,53 +1,53 @@
 /*
  * Of the algorithms that a library lists for a convolution, the fastest is taken, by measurement
- * and once, as with products (test_algorithms.c); with the times that the stand-in is told.
+ * and once, as with GEMMs (test_algorithms.c); with the times that the stand-in is told.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/gpu_shim/journey.h"
-#include "tests/unit/product_fixture.h"
+#include "tests/unit/gemm_fixture.h"
 
 #define ONE_SHAPE "{height: 5, width: 6, channels: 4, filters: 8, kernel: 3, padding: 1}"
 
 /* Among algorithms of these times. */
-static struct product_plan plan(const char *times, const json_t *choices)
+static struct gemm_plan plan(const char *times, const json_t *choices)
 {
     setenv("ASSAY_SHIM_ALGORITHMS", times, 1);
-    return (struct product_plan){.kind = "convolution",
-                                 .section = "shapes: [" ONE_SHAPE "]",
-                                 .precision = PRECISION_BF16,
-                                 .arm = ARM_VENDOR,
-                                 .choices = choices};
+    return (struct gemm_plan){.kind = "convolution",
+                              .section = "shapes: [" ONE_SHAPE "]",
+                              .precision = PRECISION_BF16,
+                              .implementation = IMPLEMENTATION_VENDOR,
+                              .choices = choices};
 }
 
-static enum status start(struct product_running *running, const char *times, const json_t *choices,
+static enum status start(struct gemm_running *running, const char *times, const json_t *choices,
                          struct error *err)
 {
-    const struct product_plan planned = plan(times, choices);
+    const struct gemm_plan planned = plan(times, choices);
 
-    return product_try_start(running, journey_device, &planned, err);
+    return gemm_try_start(running, journey_device, &planned, err);
 }
 
-static void start_ok(struct product_running *running, const char *times, const json_t *choices)
+static void start_ok(struct gemm_running *running, const char *times, const json_t *choices)
 {
-    const struct product_plan planned = plan(times, choices);
+    const struct gemm_plan planned = plan(times, choices);
 
-    product_start(running, journey_device, &planned);
+    gemm_start(running, journey_device, &planned);
 }
 
-/* The choices of a convolution settled by measurement among algorithms of these times. */
-static json_t *settle(const char *times, json_t **ret_facts)
+/* The choices of a convolution autotuned by measurement among algorithms of these times. */
+static json_t *autotune(const char *times, json_t **ret_facts)
 {
-    struct product_running running;
+    struct gemm_running running;
     json_t *choices;
 
     start_ok(&running, times, NULL);
-    product_verify_ok(&running, 2);
+    gemm_verify_ok(&running, 2);
     choices = running.workload.kind->choices(running.instance);
     if (ret_facts != NULL)
         *ret_facts = running.workload.kind->facts(running.instance);
-    product_stop(&running);
+    gemm_stop(&running);
     assert_non_null(choices);
     return choices;
 }
@@ -56,8 +56,8 @@ static void test_the_fastest_is_taken(void **state)
 {
     json_t *facts = NULL;
     /* The last is faster by less than what counts. */
-    json_t *choices = settle("30000000,9000000,20000000,8990000", &facts);
-    const json_t *listed = json_array_get(json_object_get(facts, "products"), 0);
+    json_t *choices = autotune("30000000,9000000,20000000,8990000", &facts);
+    const json_t *listed = json_array_get(json_object_get(facts, "gemms"), 0);
 
     (void)state;
     assert_string_equal(journey_algorithm(choices, "convolution"), "GEMM, CUDNN_TENSOR_OP_MATH");
@@ -81,7 +81,7 @@ static void test_the_fastest_is_taken(void **state)
 static void test_what_fails_is_skipped(void **state)
 {
     json_t *facts = NULL;
-    json_t *choices = settle("fail,20000000,5000000", &facts);
+    json_t *choices = autotune("fail,20000000,5000000", &facts);
     const json_t *first = json_array_get(json_object_get(facts, "candidates"), 0);
 
     (void)state;
@@ -95,39 +95,39 @@ static void test_what_fails_is_skipped(void **state)
 
 static void test_none_that_runs(void **state)
 {
-    struct product_running running;
+    struct gemm_running running;
     struct error err = ERROR_INIT;
 
     (void)state;
     assert_int_equal(start(&running, "fail,fail", NULL, &err), STATUS_DEVICE);
     assert_non_null(strstr(err.message, "none of the library's 2 algorithms runs"));
     assert_non_null(strstr(err.message, "cudnnConvolutionForward"));
-    product_stop(&running);
+    gemm_stop(&running);
 }
 
 /* As a trial does: it takes what was chosen, though another is faster now, and measures nothing. */
 static void test_a_choice_is_kept_to(void **state)
 {
-    json_t *choices = settle("30000000,9000000", NULL), *again;
-    struct product_running running;
+    json_t *choices = autotune("30000000,9000000", NULL), *again;
+    struct gemm_running running;
     int before;
 
     (void)state;
     before = journey_calls("cudnnConvolutionForward");
     start_ok(&running, "1000,9000000", choices);
     assert_int_equal(journey_calls("cudnnConvolutionForward") - before, 1);
-    product_verify_ok(&running, 2);
+    gemm_verify_ok(&running, 2);
     again = running.workload.kind->choices(running.instance);
     assert_true(json_equal(choices, again));
-    product_stop(&running);
+    gemm_stop(&running);
     json_decref(again);
     json_decref(choices);
 }
 
 static void test_what_is_not_offered_any_more(void **state)
 {
-    json_t *choices = settle("30000000,9000000,2000", NULL);
-    struct product_running running;
+    json_t *choices = autotune("30000000,9000000,2000", NULL);
+    struct gemm_running running;
     struct error err = ERROR_INIT;
 
     (void)state;
@@ -135,68 +135,68 @@ static void test_what_is_not_offered_any_more(void **state)
     assert_non_null(strstr(err.message, "does not offer the algorithm"));
     assert_non_null(strstr(err.message, journey_algorithm(choices, "convolution")));
     assert_true(journey_names_stack(choices, err.message));
-    product_stop(&running);
+    gemm_stop(&running);
     json_object_set_new(journey_choice(choices, "convolution"), "algorithm", json_integer(3));
     assert_int_equal(start(&running, "30000000,9000000", choices, NULL), STATUS_INVALID);
-    product_stop(&running);
+    gemm_stop(&running);
     json_decref(choices);
 }
 
 /* Two layers of one shape are measured once and run by one algorithm; another shape has its own. */
 static void test_equal_layers_have_one_choice(void **state)
 {
-    struct product_plan planned = plan("30000000,9000000,2000", NULL);
-    struct product_running running;
-    json_t *facts, *choices, *products;
+    struct gemm_plan planned = plan("30000000,9000000,2000", NULL);
+    struct gemm_running running;
+    json_t *facts, *choices, *gemms;
 
     (void)state;
     planned.section = "shapes: [" ONE_SHAPE ", " ONE_SHAPE
                       ", {height: 5, width: 6, channels: 4, filters: 8, kernel: 1}]";
-    product_start(&running, journey_device, &planned);
-    product_verify_ok(&running, 6);
+    gemm_start(&running, journey_device, &planned);
+    gemm_verify_ok(&running, 6);
     facts = running.workload.kind->facts(running.instance);
     choices = running.workload.kind->choices(running.instance);
-    products = json_object_get(facts, "products");
+    gemms = json_object_get(facts, "gemms");
     assert_int_equal(json_array_size(json_object_get(facts, "candidates")), 6);
     assert_int_equal(
         json_object_size(json_object_get(json_object_get(choices, "convolution"), "algorithms")),
         2);
     for (size_t i = 0; i < 3; i++) {
-        const json_t *product = json_array_get(products, i);
+        const json_t *gemm = json_array_get(gemms, i);
 
-        assert_string_equal(json_string_value(json_object_get(product, "algorithm")),
+        assert_string_equal(json_string_value(json_object_get(gemm, "algorithm")),
                             "IMPLICIT_GEMM, CUDNN_TENSOR_OP_MATH");
-        assert_int_equal(json_integer_value(json_object_get(product, "tried")), 3);
-        assert_int_equal(json_integer_value(json_object_get(product, "workspace_bytes")), 0);
+        assert_int_equal(json_integer_value(json_object_get(gemm, "tried")), 3);
+        assert_int_equal(json_integer_value(json_object_get(gemm, "workspace_bytes")), 0);
     }
     json_decref(facts);
     json_decref(choices);
-    product_stop(&running);
+    gemm_stop(&running);
 }
 
 /* The choice never takes other arithmetic than was asked about, however fast. */
 static void test_arithmetic_is_not_mixed(void **state)
 {
-    struct product_running running;
+    struct gemm_running running;
     struct error err = ERROR_INIT;
     json_t *facts;
-    const json_t *product;
+    const json_t *gemm;
 
     (void)state;
     setenv("ASSAY_SHIM_NO_TENSOR", "1", 1);
     start_ok(&running, "1000,9000000,80000", NULL);
     facts = running.workload.kind->facts(running.instance);
-    product = json_array_get(json_object_get(facts, "products"), 0);
-    assert_string_equal(json_string_value(json_object_get(product, "algorithm")),
+    gemm = json_array_get(json_object_get(facts, "gemms"), 0);
+    assert_string_equal(json_string_value(json_object_get(gemm, "algorithm")),
                         "IMPLICIT_GEMM, CUDNN_DEFAULT_MATH");
-    assert_string_equal(json_string_value(json_object_get(product, "support")), "unknown");
-    assert_int_equal(json_integer_value(json_object_get(product, "algorithms")), 2);
+    assert_string_equal(json_string_value(json_object_get(gemm, "support")), "unknown");
+    assert_int_equal(json_integer_value(json_object_get(gemm, "algorithms")), 2);
     json_decref(facts);
-    product_stop(&running);
+    gemm_stop(&running);
     /* Where there is nothing but FMA, it is emulation, which was not asked for. */
     assert_int_equal(start(&running, "1000", NULL, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "emulates bf16"));
-    product_stop(&running);
+    gemm_stop(&running);
     unsetenv("ASSAY_SHIM_NO_TENSOR");
 }
 

@@ -114,7 +114,7 @@ static void test_driver(void **state)
     (void)state;
     if (outcome.status != STATUS_OK)
         fail_msg("without a fault: %s", outcome.err.message);
-    assert_true(outcome.has_products);
+    assert_true(outcome.has_gemm);
     assert_true(outcome.has_convolutions);
     assert_true(outcome.has_attention);
     assert_true(journey_fail_each(&faults, driver_functions, COUNT(driver_functions), codes,

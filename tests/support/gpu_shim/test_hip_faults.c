@@ -93,7 +93,7 @@ static void test_runtime(void **state)
     (void)state;
     if (outcome.status != STATUS_OK)
         fail_msg("without a fault: %s", outcome.err.message);
-    assert_true(outcome.has_products);
+    assert_true(outcome.has_gemm);
     assert_true(journey_fail_each(&faults, runtime_functions, COUNT(runtime_functions), codes,
                                   COUNT(codes)) > 60);
     assert_int_equal(run("hipMalloc", 1, 2).status, STATUS_DEVICE_MEMORY);
@@ -136,18 +136,18 @@ static void test_hipblaslt(void **state)
 static enum status multiply_f64(struct device *device, struct journey_outcome *outcome)
 {
     struct error *err = &outcome->err;
-    const struct product_matrix matrix = {.type = DTYPE_F64, .stride = SIDE};
-    const struct product_shape shape = {.precision = PRECISION_FP64,
-                                        .m = SIDE,
-                                        .n = SIDE,
-                                        .k = SIDE,
-                                        .a = matrix,
-                                        .b = matrix,
-                                        .c = matrix};
+    const struct gemm_matrix matrix = {.type = DTYPE_F64, .stride = SIDE};
+    const struct gemm_shape shape = {.precision = PRECISION_FP64,
+                                     .m = SIDE,
+                                     .n = SIDE,
+                                     .k = SIDE,
+                                     .a = matrix,
+                                     .b = matrix,
+                                     .c = matrix};
     double ones[SIDE * SIDE], out[SIDE * SIDE] = {0.0};
     struct buffer *in = NULL, *result = NULL;
-    struct product *product = NULL;
-    struct product_info info = {.library = ""};
+    struct gemm *gemm = NULL;
+    struct gemm_info info = {.library = ""};
     enum status status = device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &in, err);
 
     for (size_t i = 0; i < SIDE * SIDE; i++)
@@ -157,19 +157,19 @@ static enum status multiply_f64(struct device *device, struct journey_outcome *o
     status = call
     NEXT(device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &result, err));
     NEXT(device_upload(in, 0, ones, sizeof(ones), err));
-    NEXT(device_product_create(device, &shape, &product, err));
-    NEXT(device_product_describe(product, &info, err));
+    NEXT(device_gemm_create(device, &shape, &gemm, err));
+    NEXT(device_gemm_describe(gemm, &info, err));
     if (status == STATUS_OK) {
-        const struct product_operands operands = {.a = {in, 0}, .b = {in, 0}, .c = {result, 0}};
+        const struct gemm_operands operands = {.a = {in, 0}, .b = {in, 0}, .c = {result, 0}};
 
-        status = device_product_run(product, &operands, err);
+        status = device_gemm_run(gemm, &operands, err);
     }
     NEXT(device_download(result, 0, out, sizeof(out), err));
     if (status == STATUS_OK &&
         (out[0] != SIDE || out[SIDE * SIDE - 1] != SIDE || strcmp(info.library, "rocBLAS") != 0))
-        status = error_set(err, STATUS_CHECK_FAILED, "wrong product by %s", info.library);
+        status = error_set(err, STATUS_CHECK_FAILED, "wrong GEMM by %s", info.library);
 #undef NEXT
-    device_product_destroy(product);
+    device_gemm_destroy(gemm);
     device_buffer_free(in);
     device_buffer_free(result);
     return status;

@@ -1,5 +1,5 @@
 /*
- * What becomes of a product by what cuBLASLt's algorithms say of their numerics: all of it, a part,
+ * What becomes of a GEMM by what cuBLASLt's algorithms say of their numerics: all of it, a part,
  * nothing, or something else than was asked for.
  */
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #define INPUT_NOT_TOLD "(operands' type not told)"
 
-/* `count`: of the algorithms that are taken; 0: the product is refused. */
+/* `count`: of the algorithms that are taken; 0: the GEMM is refused. */
 struct expectation {
     enum precision precision;
     const char *flags;
@@ -95,7 +95,7 @@ static enum dtype other_operand(enum precision precision)
 static void expect(const struct expectation *row)
 {
     const bool whole = row->precision == PRECISION_INT8, wide = row->precision == PRECISION_FP64;
-    const struct product_shape shape = {
+    const struct gemm_shape shape = {
         .precision = row->precision,
         .m = 16,
         .n = 16,
@@ -107,13 +107,13 @@ static void expect(const struct expectation *row)
                              : DTYPE_F32,
               .stride = 16},
     };
-    struct product *product = NULL;
-    struct product_info info;
+    struct gemm *gemm = NULL;
+    struct gemm_info info;
     struct error err = ERROR_INIT;
     enum status status;
 
     setenv("ASSAY_SHIM_FLAGS", row->flags, 1);
-    status = device_product_create(journey_device, &shape, &product, &err);
+    status = device_gemm_create(journey_device, &shape, &gemm, &err);
     if (status != (row->count > 0 ? STATUS_OK : STATUS_UNSUPPORTED))
         fail_msg("%s, flags %s: %s", precision_name(row->precision), row->flags, err.message);
     if (status != STATUS_OK) {
@@ -121,12 +121,12 @@ static void expect(const struct expectation *row)
             fail_msg("flags %s: %s", row->flags, err.message);
         return;
     }
-    assert_int_equal(device_product_describe(product, &info, NULL), STATUS_OK);
+    assert_int_equal(device_gemm_describe(gemm, &info, NULL), STATUS_OK);
     if (info.support != row->support || info.algorithms != row->count ||
         strstr(info.method, row->method) == NULL)
         fail_msg("%s, flags %s: %s, %u algorithms, %s", precision_name(row->precision), row->flags,
                  support_name(info.support), (unsigned)info.algorithms, info.method);
-    device_product_destroy(product);
+    device_gemm_destroy(gemm);
 }
 
 static void expect_all(const struct expectation *rows, size_t count)

@@ -177,42 +177,42 @@ static enum status synchronize(struct device *device, struct error *err)
     return STATUS_OK;
 }
 
-static enum status product_create(struct device *device, const struct product_shape *shape,
-                                  struct product **ret, struct error *err)
+static enum status gemm_create(struct device *device, const struct gemm_shape *shape,
+                               struct gemm **ret, struct error *err)
 {
-    struct product *product = calloc(1, sizeof(*product));
+    struct gemm *gemm = calloc(1, sizeof(*gemm));
 
     (void)device;
     (void)shape;
-    if (product == NULL)
+    if (gemm == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    *ret = product;
+    *ret = gemm;
     return STATUS_OK;
 }
 
-static void product_destroy(struct device *device, struct product *product)
+static void gemm_destroy(struct device *device, struct gemm *gemm)
 {
     (void)device;
-    free(product);
+    free(gemm);
 }
 
-static enum status product_run(struct device *device, struct product *product,
-                               const struct product_operands *operands, struct error *err)
+static enum status gemm_run(struct device *device, struct gemm *gemm,
+                            const struct gemm_operands *operands, struct error *err)
 {
     (void)device;
-    (void)product;
+    (void)gemm;
     (void)operands;
     (void)err;
     return STATUS_OK;
 }
 
-static enum status product_describe(struct device *device, const struct product *product,
-                                    struct product_info *ret, struct error *err)
+static enum status gemm_describe(struct device *device, const struct gemm *gemm,
+                                 struct gemm_info *ret, struct error *err)
 {
     (void)device;
-    (void)product;
+    (void)gemm;
     (void)err;
-    *ret = (struct product_info){.library = "none", .support = SUPPORT_NATIVE};
+    *ret = (struct gemm_info){.library = "none", .support = SUPPORT_NATIVE};
     return STATUS_OK;
 }
 
@@ -238,10 +238,10 @@ static const struct device_ops listener_ops = {
     .module_describe = module_describe,
     .kernel_launch = kernel_launch,
     .synchronize = synchronize,
-    .product_create = product_create,
-    .product_destroy = product_destroy,
-    .product_run = product_run,
-    .product_describe = product_describe,
+    .gemm_create = gemm_create,
+    .gemm_destroy = gemm_destroy,
+    .gemm_run = gemm_run,
+    .gemm_describe = gemm_describe,
     .lane_candidates = lane_candidates,
     .close = close_device,
 };

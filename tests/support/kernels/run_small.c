@@ -1,11 +1,12 @@
 /*
  * Every small case on one device, verified before and after an iteration, for several group sizes:
  *     kernels_small DEVICE LANES...
- * With the first group size all of them; with the others each workload's first precision an arm,
- * since the precisions differ in how a value is read and written, not in where; all of them with
- * ASSAY_TEST_ALL_VARIANTS set. Each must report its measured errors, and our own text must do every
- * precision that is declared but tf32. Meant for an interpreter (Oclgrind). What the workload would
- * choose by measurement is chosen on a device that only listens, since times mean nothing here.
+ * With the first group size all of them; with the others each workload's first precision an
+ * implementation, since the precisions differ in how a value is read and written, not in where; all
+ * of them with ASSAY_TEST_ALL_VARIANTS set. Each must report its measured errors, and our own text
+ * must do every precision that is declared but tf32. Meant for an interpreter (Oclgrind). What the
+ * workload would choose by measurement is chosen on a device that only listens, since times mean
+ * nothing here.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static bool may_refuse(const struct small_case *item, const struct device *devic
 {
     const struct reading *f64 = reading_find(&device->info.readings, "device.fp64");
 
-    if (item->arm == ARM_VENDOR || item->precision == PRECISION_TF32)
+    if (item->implementation == IMPLEMENTATION_VENDOR || item->precision == PRECISION_TF32)
         return true;
     return item->precision == PRECISION_FP64 && (!f64 || f64->status != READING_MEASURED);
 }
@@ -83,7 +84,7 @@ static bool is_first_precision(const struct small_cases *cases, size_t index)
 {
     for (size_t i = 0; i < index; i++)
         if (cases->items[i].workload == cases->items[index].workload &&
-            cases->items[i].arm == cases->items[index].arm)
+            cases->items[i].implementation == cases->items[index].implementation)
             return false;
     return true;
 }
@@ -106,8 +107,9 @@ static void run_all(const struct small_cases *cases, struct device *device, uint
             continue;
         }
         printf("%s %s %s %s, %" PRIu32 " lanes%s%s\n", status == STATUS_OK ? "ok" : "FAIL",
-               item->workload->name, precision_name(item->precision), arm_name(item->arm), lanes,
-               status == STATUS_OK ? "" : ": ", err.message);
+               item->workload->name, precision_name(item->precision),
+               implementation_name(item->implementation), lanes, status == STATUS_OK ? "" : ": ",
+               err.message);
         fflush(stdout);
         tally->failed += status != STATUS_OK;
     }

@@ -115,8 +115,8 @@ static bool is_known(const struct small_cases *cases, const struct small_case *i
         const struct small_case *other = &cases->items[i];
         json_t *its = kernels_of(other->workload);
 
-        known =
-            other->precision == item->precision && other->arm == item->arm && json_equal(mine, its);
+        known = other->precision == item->precision &&
+                other->implementation == item->implementation && json_equal(mine, its);
         json_decref(its);
     }
     json_decref(mine);
@@ -162,7 +162,7 @@ enum status small_cases_init(struct small_cases *ret, struct error *err)
             const struct small_case item = {
                 .workload = workload,
                 .precision = workload->precisions[p / 2],
-                .arm = p % 2 == 0 ? ARM_PORTABLE : ARM_VENDOR,
+                .implementation = p % 2 == 0 ? IMPLEMENTATION_PORTABLE : IMPLEMENTATION_VENDOR,
                 .batch = workload->batches[0],
             };
 
@@ -189,7 +189,7 @@ struct workload_case small_case_work(const struct small_case *item)
         .precision = item->precision,
         .batch = item->batch,
         .scenario = item->workload->scenario,
-        .arm = item->arm,
+        .implementation = item->implementation,
         .seed = 20261120,
         .emulate = true,
     };

@@ -1,6 +1,6 @@
 /*
  * small_cases - every workload of the catalog, shrunk until an interpreter can run it: the same
- * kinds, kernels, precisions and arms, at sizes that are odd where the kind allows it.
+ * kinds, kernels, precisions and implementations, at sizes that are odd where the kind allows it.
  */
 #ifndef ASSAY_TESTS_SUPPORT_SMALL_CASES_H
 #define ASSAY_TESTS_SUPPORT_SMALL_CASES_H
@@ -9,11 +9,11 @@
 
 #include "workloads/workload.h"
 
-/* One workload in one precision and arm, at the smallest declared batch. */
+/* One workload in one precision and implementation, at the smallest declared batch. */
 struct small_case {
     struct workload *workload;
     enum precision precision;
-    enum arm arm;
+    enum implementation implementation;
     int64_t batch;
 };
 

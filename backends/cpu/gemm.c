@@ -1,0 +1,335 @@
+/*
+ * gemm - the GEMM by oneDNN's matmul primitive.
+ *
+ * C = alpha AB + bias + D. oneDNN's own bias is added before any scale, so with an alpha the bias
+ * is a post-operation behind the scale. D is a post-operation too: "sum" where it is C itself,
+ * "binary" where it is another array; which of them it is, only a run tells, so both are prepared.
+ */
+#include "backends/cpu/internal.h"
+
+#include <stdlib.h>
+
+/* One primitive with its arguments in the order of `memories`. */
+struct variant {
+    struct dnnl_primitive *primitive;
+    char algorithm[GEMM_WORD_MAX];
+    unsigned char *scratchpad;
+    uint64_t scratchpad_bytes;
+    struct assay_dnnl_exec_arg args[6];
+    struct dnnl_memory *a, *b, *c, *bias, *d, *pad;
+    int arg_count;
+};
+
+struct cpu_gemm {
+    struct gemm base;
+    struct variant in_place; /* D is C, or there is no D */
+    struct variant apart;    /* D is another array */
+};
+
+/* Dimensions of the batch and layouts of the operands. */
+struct layouts {
+    int count; /* of dimensions */
+    struct assay_dnnl_memory_desc *a, *b, *c, *bias;
+};
+
+static bool collapses(const struct gemm_matrix *matrix, uint64_t inner)
+{
+    return matrix->outer_stride == inner * matrix->inner_stride;
+}
+
+/*
+ * One matrix, or a batch of them. A batch in which the same matrix comes again and again has one
+ * element in that dimension, which oneDNN repeats.
+ */
+static enum status make_layout(const struct onednn *dnnl, const struct gemm_shape *shape,
+                               const struct gemm_matrix *matrix, uint64_t rows, uint64_t columns,
+                               int count, struct assay_dnnl_memory_desc **ret, struct error *err)
+{
+    const uint64_t batches[2] = {shape->outer, shape->inner};
+    const uint64_t steps[2] = {matrix->outer_stride, matrix->inner_stride};
+    const int64_t own_row = matrix->transpose ? 1 : (int64_t)matrix->stride;
+    const int64_t own_column = matrix->transpose ? (int64_t)matrix->stride : 1;
+    /*
+     * The stride of a single row or column means nothing, but oneDNN 3.7 takes strides {1, 1} for
+     * another layout and goes astray: there it is what it would be in front of more of them.
+     */
+    const int64_t row = rows == 1 ? (int64_t)columns * own_column : own_row;
+    const int64_t column = columns == 1 ? (int64_t)rows * row : own_column;
+    int64_t dims[ASSAY_DNNL_NDIMS] = {0}, strides[ASSAY_DNNL_NDIMS] = {0};
+    const unsigned type = cpu_dnnl_type(dnnl, matrix->type);
+    int at = 0;
+
+    if (type == 0)
+        return error_set(err, STATUS_UNSUPPORTED, "oneDNN %s has no data type %s", dnnl->version,
+                         dtype_name(matrix->type));
+    for (int i = 0; i < 2; i++) {
+        uint64_t number = batches[i];
+
+        if (count == 2 || (count == 3 && i == 0 && shape->inner > 1))
+            continue;
+        if (count == 3 && i == 1 && shape->inner == 1)
+            continue;
+        if (count == 3 && i == 1)
+            number *= shape->outer;
+        dims[at] = steps[i] == 0 ? 1 : (int64_t)number;
+        strides[at] = steps[i] == 0 ? (int64_t)(rows * columns) : (int64_t)steps[i];
+        at++;
+    }
+    dims[at] = (int64_t)rows;
+    strides[at++] = row;
+    dims[at] = (int64_t)columns;
+    strides[at] = column;
+    return onednn_layout_create(dnnl, count, dims, type, strides, ret, err);
+}
+
+static enum status make_bias(const struct onednn *dnnl, const struct gemm_shape *shape, int count,
+                             struct assay_dnnl_memory_desc **ret, struct error *err)
+{
+    int64_t dims[ASSAY_DNNL_NDIMS], strides[ASSAY_DNNL_NDIMS];
+    const unsigned type = cpu_dnnl_type(dnnl, shape->bias_type);
+
+    if (type == 0)
+        return error_set(err, STATUS_UNSUPPORTED, "oneDNN %s has no data type %s", dnnl->version,
+                         dtype_name(shape->bias_type));
+    for (int i = 0; i < count; i++) {
+        dims[i] = 1;
+        strides[i] = (int64_t)shape->n;
+    }
+    dims[count - 1] = (int64_t)shape->n;
+    strides[count - 1] = 1;
+    return onednn_layout_create(dnnl, count, dims, type, strides, ret, err);
+}
+
+static void layouts_finish(const struct onednn *dnnl, struct layouts *layouts)
+{
+    onednn_layout_destroy(dnnl, layouts->a);
+    onednn_layout_destroy(dnnl, layouts->b);
+    onednn_layout_destroy(dnnl, layouts->c);
+    onednn_layout_destroy(dnnl, layouts->bias);
+}
+
+static enum status make_layouts(const struct onednn *dnnl, const struct gemm_shape *shape,
+                                struct layouts *ret, struct error *err)
+{
+    const bool flat = collapses(&shape->a, shape->inner) && collapses(&shape->b, shape->inner) &&
+                      collapses(&shape->c, shape->inner);
+    enum status status;
+
+    ret->count = shape->outer * shape->inner == 1                 ? 2
+                 : shape->outer == 1 || shape->inner == 1 || flat ? 3
+                                                                  : 4;
+    status = make_layout(dnnl, shape, &shape->a, shape->m, shape->k, ret->count, &ret->a, err);
+    if (status == STATUS_OK)
+        status = make_layout(dnnl, shape, &shape->b, shape->k, shape->n, ret->count, &ret->b, err);
+    if (status == STATUS_OK)
+        status = make_layout(dnnl, shape, &shape->c, shape->m, shape->n, ret->count, &ret->c, err);
+    if (status == STATUS_OK && shape->bias)
+        status = make_bias(dnnl, shape, ret->count, &ret->bias, err);
+    return status;
+}
+
+/* The post-operations in order; the arguments of binary ones go to `ret_bias` and `ret_d`. */
+static unsigned append_operations(const struct onednn *dnnl, const struct gemm_shape *shape,
+                                  const struct layouts *layouts, bool apart,
+                                  struct dnnl_post_ops *ops, int *ret_bias, int *ret_d)
+{
+    unsigned code = ASSAY_DNNL_success;
+    int index = 0;
+
+    if (shape->alpha != 1.0f) {
+        code = onednn_append_scale(dnnl, ops, shape->alpha);
+        index++;
+    }
+    if (code == ASSAY_DNNL_success && shape->bias && shape->alpha != 1.0f) {
+        code = dnnl->api.dnnl_post_ops_append_binary(ops, ASSAY_DNNL_binary_add, layouts->bias);
+        *ret_bias = onednn_post_op_arg(dnnl, index++);
+    }
+    if (code == ASSAY_DNNL_success && shape->add && apart) {
+        code = dnnl->api.dnnl_post_ops_append_binary(ops, ASSAY_DNNL_binary_add, layouts->c);
+        *ret_d = onednn_post_op_arg(dnnl, index++);
+    } else if (code == ASSAY_DNNL_success && shape->add) {
+        code = onednn_append_sum(dnnl, ops);
+    }
+    return code;
+}
+
+static enum status make_attributes(const struct onednn *dnnl, const struct gemm_shape *shape,
+                                   const struct layouts *layouts, bool apart,
+                                   struct dnnl_primitive_attr **ret, int *ret_bias, int *ret_d,
+                                   struct error *err)
+{
+    const struct dnnl_api *api = &dnnl->api;
+    struct dnnl_primitive_attr *attributes = NULL;
+    struct dnnl_post_ops *ops = NULL;
+    const char *function = "dnnl_post_ops_create";
+    enum status status = cpu_dnnl_attributes(dnnl, shape->precision, &attributes, err);
+    unsigned code;
+
+    if (status != STATUS_OK)
+        return status;
+    code = api->dnnl_post_ops_create(&ops);
+    if (code == ASSAY_DNNL_success) {
+        function = "dnnl_post_ops_append";
+        code = append_operations(dnnl, shape, layouts, apart, ops, ret_bias, ret_d);
+    }
+    if (code == ASSAY_DNNL_success) {
+        function = "dnnl_primitive_attr_set_post_ops";
+        code = api->dnnl_primitive_attr_set_post_ops(attributes, ops);
+    }
+    if (ops != NULL)
+        api->dnnl_post_ops_destroy(ops);
+    if (code != ASSAY_DNNL_success) {
+        api->dnnl_primitive_attr_destroy(attributes);
+        return onednn_fail(dnnl, function, code, err);
+    }
+    *ret = attributes;
+    return STATUS_OK;
+}
+
+static enum status add_memory(const struct onednn *dnnl, struct variant *variant, int arg,
+                              const struct assay_dnnl_memory_desc *layout, void *bytes,
+                              struct dnnl_memory **ret, struct error *err)
+{
+    const enum status status = cpu_dnnl_memory(dnnl, layout, bytes, ret, err);
+
+    if (status == STATUS_OK)
+        variant->args[variant->arg_count++] = (struct assay_dnnl_exec_arg){arg, *ret};
+    return status;
+}
+
+static enum status add_scratchpad(const struct onednn *dnnl, struct variant *variant,
+                                  const struct dnnl_primitive_desc *desc, struct error *err)
+{
+    const struct assay_dnnl_memory_desc *layout =
+        dnnl->api.dnnl_primitive_desc_query_md(desc, ASSAY_DNNL_query_scratchpad_md, 0);
+    const enum status status = cpu_dnnl_array(dnnl, layout, "a scratchpad", &variant->scratchpad,
+                                              &variant->scratchpad_bytes, err);
+
+    if (status != STATUS_OK || variant->scratchpad == NULL)
+        return status;
+    return add_memory(dnnl, variant, ASSAY_DNNL_ARG_SCRATCHPAD, layout, variant->scratchpad,
+                      &variant->pad, err);
+}
+
+static enum status make_variant(const struct onednn *dnnl, const struct gemm_shape *shape,
+                                const struct layouts *layouts, bool apart, struct variant *variant,
+                                struct error *err)
+{
+    int bias_arg = ASSAY_DNNL_ARG_BIAS, d_arg = 0;
+    const bool own_bias = shape->bias && shape->alpha == 1.0f;
+    struct dnnl_primitive_attr *attributes = NULL;
+    struct dnnl_primitive_desc *desc = NULL;
+    enum status status;
+
+    status = make_attributes(dnnl, shape, layouts, apart, &attributes, &bias_arg, &d_arg, err);
+    if (status != STATUS_OK)
+        return status;
+    status = onednn_matmul_create(dnnl, layouts->a, layouts->b, own_bias ? layouts->bias : NULL,
+                                  layouts->c, attributes, &desc, err);
+    dnnl->api.dnnl_primitive_attr_destroy(attributes);
+    if (status != STATUS_OK)
+        return status;
+    onednn_algorithm(dnnl, desc, variant->algorithm, sizeof(variant->algorithm));
+    status = cpu_dnnl_primitive(dnnl, desc, &variant->primitive, err);
+    if (status == STATUS_OK)
+        status = add_memory(dnnl, variant, ASSAY_DNNL_ARG_SRC, layouts->a, NULL, &variant->a, err);
+    if (status == STATUS_OK)
+        status =
+            add_memory(dnnl, variant, ASSAY_DNNL_ARG_WEIGHTS, layouts->b, NULL, &variant->b, err);
+    if (status == STATUS_OK)
+        status = add_memory(dnnl, variant, ASSAY_DNNL_ARG_DST, layouts->c, NULL, &variant->c, err);
+    if (status == STATUS_OK && shape->bias)
+        status = add_memory(dnnl, variant, bias_arg, layouts->bias, NULL, &variant->bias, err);
+    if (status == STATUS_OK && shape->add && apart)
+        status = add_memory(dnnl, variant, d_arg, layouts->c, NULL, &variant->d, err);
+    if (status == STATUS_OK)
+        status = add_scratchpad(dnnl, variant, desc, err);
+    dnnl->api.dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+static void variant_finish(const struct onednn *dnnl, struct variant *variant)
+{
+    for (int i = 0; i < variant->arg_count; i++)
+        dnnl->api.dnnl_memory_destroy(variant->args[i].memory);
+    if (variant->primitive != NULL)
+        dnnl->api.dnnl_primitive_destroy(variant->primitive);
+    free(variant->scratchpad);
+}
+
+void cpu_gemm_destroy(struct device *base, struct gemm *gemm)
+{
+    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
+    struct cpu_gemm *self = (struct cpu_gemm *)gemm;
+
+    variant_finish(dnnl, &self->in_place);
+    variant_finish(dnnl, &self->apart);
+    free(self);
+}
+
+enum status cpu_gemm_create(struct device *base, const struct gemm_shape *shape, struct gemm **ret,
+                            struct error *err)
+{
+    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
+    struct cpu_gemm *gemm;
+    struct layouts layouts = {0};
+    enum status status;
+
+    status = cpu_dnnl_knows_precision(dnnl, shape->precision, err);
+    if (status != STATUS_OK)
+        return status;
+    gemm = calloc(1, sizeof(*gemm));
+    if (gemm == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    status = make_layouts(dnnl, shape, &layouts, err);
+    if (status == STATUS_OK)
+        status = make_variant(dnnl, shape, &layouts, false, &gemm->in_place, err);
+    if (status == STATUS_OK && shape->add)
+        status = make_variant(dnnl, shape, &layouts, true, &gemm->apart, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_takes_precision(dnnl, shape->precision, gemm->in_place.algorithm, err);
+    layouts_finish(dnnl, &layouts);
+    if (status != STATUS_OK) {
+        cpu_gemm_destroy(base, &gemm->base);
+        return status;
+    }
+    *ret = &gemm->base;
+    return STATUS_OK;
+}
+
+enum status cpu_gemm_run(struct device *base, struct gemm *gemm,
+                         const struct gemm_operands *operands, struct error *err)
+{
+    struct cpu_device *device = cpu_device(base);
+    const struct onednn *dnnl = &device->state->dnnl;
+    struct cpu_gemm *self = (struct cpu_gemm *)gemm;
+    const struct gemm_shape *shape = &gemm->shape;
+    const bool apart = shape->add && (operands->d.buffer != operands->c.buffer ||
+                                      operands->d.offset != operands->c.offset);
+    struct variant *variant = apart ? &self->apart : &self->in_place;
+    enum status status = cpu_dnnl_point(dnnl, variant->a, &operands->a, shape->a.type, err);
+
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, variant->b, &operands->b, shape->b.type, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, variant->c, &operands->c, shape->c.type, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, variant->bias, &operands->bias, shape->bias_type, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, variant->d, &operands->d, shape->c.type, err);
+    if (status != STATUS_OK)
+        return status;
+    return cpu_dnnl_execute(device, variant->primitive, variant->arg_count, variant->args, err);
+}
+
+enum status cpu_gemm_describe(struct device *base, const struct gemm *gemm, struct gemm_info *ret,
+                              struct error *err)
+{
+    const struct cpu_gemm *self = (const struct cpu_gemm *)gemm;
+
+    (void)err;
+    cpu_dnnl_describe(&cpu_device(base)->state->dnnl, gemm->shape.precision,
+                      self->in_place.algorithm,
+                      self->in_place.scratchpad_bytes + self->apart.scratchpad_bytes, ret);
+    return STATUS_OK;
+}

@@ -1,0 +1,102 @@
+/* What a cell's facts say of its GEMMs and its attention. */
+#include <string.h>
+
+#include "reports/view.h"
+#include "reports/view_json.h"
+
+bool view_gemm(const struct view_cell *cell, struct view_gemm *ret)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        const json_t *gemm = json_object_get(cell->trials[i].facts, "gemm");
+
+        if (!json_is_object(gemm))
+            continue;
+        *ret = (struct view_gemm){
+            .support = view_json_string(gemm, "support"),
+            .method = view_json_string(gemm, "method"),
+            .library = view_json_string(gemm, "library"),
+            .version = view_json_string(gemm, "version"),
+            .algorithm = view_json_string(gemm, "algorithm"),
+            .workspace_bytes = view_json_count(gemm, "workspace_bytes"),
+        };
+        return true;
+    }
+    return false;
+}
+
+bool view_is_emulated(const struct view_cell *cell)
+{
+    struct view_gemm gemm;
+
+    return view_gemm(cell, &gemm) && gemm.support && strcmp(gemm.support, "emulated") == 0;
+}
+
+bool view_is_vendor(const struct view_cell *cell)
+{
+    return cell->implementation && strcmp(cell->implementation, "vendor") == 0;
+}
+
+const char *view_implementation_words(const struct view_cell *cell)
+{
+    static const char *const words[2][2] = {{"", ", emulated"}, {", vendor", ", vendor, emulated"}};
+
+    return words[view_is_vendor(cell)][view_is_emulated(cell)];
+}
+
+bool view_is_unsupported(const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (!cell->trials[i].status || strcmp(cell->trials[i].status, "unsupported") != 0)
+            return false;
+    return cell->trial_count > 0;
+}
+
+void view_gemm_words(const struct view_gemm *gemm, struct text *ret)
+{
+    text_append(ret, gemm->support ? gemm->support : "support not told");
+    if (gemm->method)
+        text_append_format(ret, " (%s)", gemm->method);
+    /* Our own text has no version but assay's own, which stands beside every result. */
+    if (gemm->library && strcmp(gemm->library, "assay") != 0)
+        text_append_format(ret, "; %s %s", gemm->library,
+                           gemm->version ? gemm->version : "of unknown version");
+    if (gemm->algorithm)
+        text_append_format(ret, ", algorithm %s", gemm->algorithm);
+    if (gemm->workspace_bytes.known && gemm->workspace_bytes.value > 0)
+        text_append_format(ret, ", workspace %lld bytes", (long long)gemm->workspace_bytes.value);
+}
+
+static const json_t *attention_of(const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        const json_t *attention = json_object_get(cell->trials[i].facts, "attention");
+
+        if (json_is_object(attention))
+            return attention;
+    }
+    return NULL;
+}
+
+bool view_attention_words(const struct view_cell *cell, struct text *ret)
+{
+    const json_t *attention = attention_of(cell);
+    const char *algorithm = view_json_string(attention, "algorithm");
+    const char *rest;
+
+    if (!attention)
+        return false;
+    if (json_is_true(json_object_get(attention, "fused"))) {
+        const char *library = view_json_string(attention, "library");
+        const char *version = view_json_string(attention, "version");
+
+        text_append_format(ret, "one operation of %s %s, ", library ? library : "a library",
+                           version ? version : "of unknown version");
+        rest = view_json_string(attention, "method");
+    } else {
+        rest = view_json_string(attention, "reason");
+    }
+    text_append(ret, algorithm ? algorithm : "algorithm not told");
+    if (rest)
+        text_append_format(ret, " (%s)", rest);
+    return true;
+}

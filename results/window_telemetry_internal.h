@@ -1,0 +1,38 @@
+/* window_telemetry_internal - what the files of window_telemetry share. */
+#ifndef ASSAY_RESULTS_WINDOW_TELEMETRY_INTERNAL_H
+#define ASSAY_RESULTS_WINDOW_TELEMETRY_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "results/energy.h"
+#include "results/window_telemetry.h"
+
+/* A trial's record, with its window. */
+struct window_telemetry_view {
+    struct store *store;
+    int64_t trial;
+    size_t number; /* as warnings count them: from 0 */
+    double iterations;
+    json_t *telemetry; /* store_telemetry_json */
+    bool has_window;
+    int64_t begin_ns, end_ns;
+};
+
+/* A channel's values over time; series.count is 0 when there are none. Free times and values. */
+struct window_telemetry_channel {
+    int64_t *times, *values;
+    struct energy_series series;
+};
+enum status window_telemetry_load(const struct window_telemetry_view *view, const char *part,
+                                  const char *channel, struct window_telemetry_channel *ret,
+                                  struct error *err);
+void window_telemetry_channel_finish(struct window_telemetry_channel *channel);
+
+/* The telemetry of a part, or NULL; a channel's description in it, or NULL. */
+const json_t *window_telemetry_part(const struct window_telemetry_view *view, const char *part);
+
+/* window_telemetry_events.c: appends warnings of one trial. */
+enum status window_telemetry_events(const struct window_telemetry_view *view, json_t *warnings,
+                                    struct error *err);
+
+#endif

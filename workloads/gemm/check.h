@@ -1,0 +1,56 @@
+/*
+ * check - a product C (m, n) = A (m, k) B (k, n) on a device against fp64, whatever A and B are
+ * made of: matrices, or the patches and filters of a convolution. The questions asked and their
+ * bounds are at the head of check.c.
+ *
+ * In a product of `groups` groups each column belongs to one, n / groups neighbours each, and is
+ * summed over that group's k elements of a row.
+ */
+#ifndef ASSAY_WORKLOADS_GEMM_CHECK_H
+#define ASSAY_WORKLOADS_GEMM_CHECK_H
+
+#include "workloads/gemm/gemm.h"
+
+struct gemm_check {
+    const char *subject; /* "gemm": begins messages */
+    enum precision precision;
+    enum implementation implementation; /* our own text keeps closer bounds */
+    struct gemm_data data; /* how operands are stored, and the seed of the choice of rows */
+    uint64_t m, n, k;
+    uint64_t groups;
+    struct buffer *c; /* row by row, n elements each */
+    enum dtype result_type;
+    const char *output, *output_exact; /* names of the two checks */
+    /* A row of A before it was rounded: groups * k elements. Called from one thread. */
+    void (*row)(const struct gemm_check *check, uint64_t row, double *ret);
+    /* A column of B: k elements. Called from several threads. */
+    void (*column)(const struct gemm_check *check, uint64_t column, double *ret);
+    const void *context; /* theirs */
+};
+
+/*
+ * Checks them all and reports each; CHECK_FAILED with the first that failed. When all passed, every
+ * C holds NaN (or -1) again, so that what the next check sees was written since.
+ */
+enum status gemm_checks_run(const struct gemm_check *checks, size_t count,
+                            workload_check_fn *report, void *context, struct error *err);
+
+/* A kind's instance as its verify sees it. */
+struct gemm_outputs {
+    struct workload_instance *base;
+    size_t count;
+    uint64_t *unchecked; /* iterations since the outputs were poisoned; 0 again when all passed */
+    enum status (*iterate)(struct workload_instance *base, struct error *err);
+    struct gemm_check (*check_of)(const struct workload_instance *base, size_t index);
+};
+
+/*
+ * Waits for what was enqueued, and checks all of an instance's outputs. They hold NaN (or -1) until
+ * an iteration writes them, at the start and again after each check; so what is compared was
+ * written since, in the warmup or the window when they lie between. Where nothing ran since, one
+ * iteration does.
+ */
+enum status gemm_outputs_verify(const struct gemm_outputs *outputs, workload_check_fn *report,
+                                void *context, struct error *err);
+
+#endif

@@ -1,0 +1,84 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/random.h"
+#include "workloads/gemm/element.h"
+#include "workloads/gemm/gemm.h"
+
+#define PI 3.14159265358979323846
+#define TILE_ELEMENTS ((uint64_t)1 << 20)
+
+/* An odd number of 2^-53 parts: uniform in (0, 1), never 0. */
+static double unit(uint64_t bits)
+{
+    return ((double)(bits >> 12) * 2.0 + 1.0) * 0x1p-53;
+}
+
+/* Normal by Box-Muller over two streams of the operand; or uniform in (-1, 1). */
+double gemm_exact(const struct gemm_data *data, enum gemm_input operand, uint64_t index)
+{
+    const uint64_t stream = 4 * data->shape + 2 * (uint64_t)operand;
+    const double u = unit(random_at(data->seed, stream, index));
+
+    if (data->distribution == GEMM_UNIFORM)
+        return 2.0 * u - 1.0;
+    return sqrt(-2.0 * log(u)) * cos(2.0 * PI * unit(random_at(data->seed, stream + 1, index)));
+}
+
+double gemm_scale(const struct gemm_data *data)
+{
+    if (data->type != DTYPE_I8)
+        return 1.0;
+    return (data->distribution == GEMM_UNIFORM ? 1.0 : GEMM_NORMAL_RANGE) / 127.0;
+}
+
+double gemm_stored(const struct gemm_data *data, double exact)
+{
+    const double scale = gemm_scale(data);
+    uint64_t cell;
+
+    element_encode(data->type, exact / scale, &cell, 0);
+    return element_decode(data->type, &cell, 0) * scale;
+}
+
+enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, uint64_t count,
+                        struct buffer *buffer, struct error *err)
+{
+    const uint64_t element_bytes = dtype_bits(data->type) / 8;
+    const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS;
+    const double scale = gemm_scale(data);
+    void *bytes = malloc(tile * element_bytes);
+    enum status status = STATUS_OK;
+
+    if (!bytes)
+        return error_set(err, STATUS_NO_MEMORY, "filling a matrix: out of memory");
+    for (uint64_t begin = 0; begin < count && status == STATUS_OK; begin += tile) {
+        const uint64_t part = count - begin < tile ? count - begin : tile;
+
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < part; i++)
+            element_encode(data->type, gemm_exact(data, operand, begin + i) / scale, bytes, i);
+        status = device_upload(buffer, begin * element_bytes, bytes, part * element_bytes, err);
+    }
+    free(bytes);
+    return status;
+}
+
+enum status gemm_poison(struct buffer *buffer, struct error *err)
+{
+    const uint64_t tile = buffer->bytes < TILE_ELEMENTS ? buffer->bytes : TILE_ELEMENTS;
+    void *bytes = malloc(tile);
+    enum status status = STATUS_OK;
+
+    if (!bytes)
+        return error_set(err, STATUS_NO_MEMORY, "poisoning a matrix: out of memory");
+    memset(bytes, 0xff, tile);
+    for (uint64_t begin = 0; begin < buffer->bytes && status == STATUS_OK; begin += tile) {
+        const uint64_t part = buffer->bytes - begin < tile ? buffer->bytes - begin : tile;
+
+        status = device_upload(buffer, begin, bytes, part, err);
+    }
+    free(bytes);
+    return status;
+}

@@ -1,0 +1,159 @@
+#include "workloads/gemm/element.h"
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* A binary format of at most 16 bits: exponent bits, mantissa bits, bias, and what is special. */
+struct format {
+    int exponent, mantissa, bias;
+    bool infinity; /* the largest exponent is kept for infinity and NaN */
+    bool fnuz;     /* no negative zero: that pattern is NaN */
+};
+
+static const struct format *format_of(enum dtype type)
+{
+    static const struct format formats[] = {
+        {8, 7, 127, true, false}, {5, 10, 15, true, false}, {4, 3, 7, false, false},
+        {5, 2, 15, true, false},  {4, 3, 8, false, true},   {5, 2, 16, false, true},
+    };
+
+    switch (type) {
+    case DTYPE_BF16:
+        return &formats[0];
+    case DTYPE_F16:
+        return &formats[1];
+    case DTYPE_E4M3:
+        return &formats[2];
+    case DTYPE_E5M2:
+        return &formats[3];
+    case DTYPE_E4M3_FNUZ:
+        return &formats[4];
+    case DTYPE_E5M2_FNUZ:
+        return &formats[5];
+    default:
+        return NULL;
+    }
+}
+
+bool element_is_known(enum dtype type)
+{
+    return format_of(type) || type == DTYPE_F64 || type == DTYPE_F32 || type == DTYPE_I8 ||
+           type == DTYPE_I32;
+}
+
+/* Pattern of the largest finite magnitude. e4m3 keeps one mantissa of its last exponent for NaN. */
+static unsigned largest(const struct format *format)
+{
+    const unsigned all = (1u << (format->exponent + format->mantissa)) - 1;
+
+    if (format->infinity)
+        return all - (1u << format->mantissa);
+    return format->fnuz ? all : all - 1;
+}
+
+static double magnitude_of(const struct format *format, unsigned pattern)
+{
+    const int exponent = (int)(pattern >> format->mantissa);
+    const int mantissa = (int)(pattern & ((1u << format->mantissa) - 1));
+
+    if (exponent == 0)
+        return ldexp(mantissa, 1 - format->bias - format->mantissa);
+    return ldexp(mantissa + (1 << format->mantissa), exponent - format->bias - format->mantissa);
+}
+
+static unsigned format_encode(const struct format *format, double value)
+{
+    const unsigned sign = signbit(value) ? 1u << (format->exponent + format->mantissa) : 0;
+    const unsigned top = largest(format);
+    const double magnitude = fabs(value);
+    unsigned pattern;
+    int exponent;
+    double steps;
+
+    if (isnan(value))
+        return format->fnuz ? 1u << (format->exponent + format->mantissa)
+                            : top + 1 + (format->infinity ? 1 : 0);
+    if (magnitude >= magnitude_of(format, top))
+        return sign | top;
+    frexp(magnitude, &exponent); /* magnitude is in [2^(exponent-1), 2^exponent) */
+    if (exponent - 1 < 1 - format->bias)
+        exponent = 2 - format->bias; /* subnormal spacing */
+    steps = nearbyint(ldexp(magnitude, format->mantissa - (exponent - 1)));
+    /* Steps of the binade from its beginning; a carry moves to the next one by itself. */
+    pattern = magnitude < ldexp(1.0, 1 - format->bias)
+                  ? (unsigned)steps
+                  : ((unsigned)(exponent - 1 + format->bias) << format->mantissa) +
+                        (unsigned)steps - (1u << format->mantissa);
+    return format->fnuz && pattern == 0 ? 0 : sign | pattern;
+}
+
+static double format_decode(const struct format *format, unsigned bits)
+{
+    const unsigned sign_bit = 1u << (format->exponent + format->mantissa);
+    const unsigned pattern = bits & (sign_bit - 1);
+    const double sign = bits & sign_bit ? -1.0 : 1.0;
+
+    if (format->fnuz && bits == sign_bit)
+        return NAN;
+    if (pattern > largest(format))
+        return format->infinity && pattern == largest(format) + 1 ? sign * INFINITY : NAN;
+    return sign * magnitude_of(format, pattern);
+}
+
+void element_encode(enum dtype type, double value, void *array, uint64_t index)
+{
+    const struct format *format = format_of(type);
+
+    if (format && dtype_bits(type) == 16)
+        ((uint16_t *)array)[index] = (uint16_t)format_encode(format, value);
+    else if (format)
+        ((uint8_t *)array)[index] = (uint8_t)format_encode(format, value);
+    else if (type == DTYPE_F64)
+        ((double *)array)[index] = value;
+    else if (type == DTYPE_F32)
+        ((float *)array)[index] = (float)value;
+    else if (type == DTYPE_I8)
+        ((int8_t *)array)[index] = (int8_t)fmax(-127.0, fmin(127.0, nearbyint(value)));
+    else
+        ((int32_t *)array)[index] = (int32_t)nearbyint(value);
+}
+
+double element_decode(enum dtype type, const void *array, uint64_t index)
+{
+    const struct format *format = format_of(type);
+
+    if (format && dtype_bits(type) == 16)
+        return format_decode(format, ((const uint16_t *)array)[index]);
+    if (format)
+        return format_decode(format, ((const uint8_t *)array)[index]);
+    switch (type) {
+    case DTYPE_F64:
+        return ((const double *)array)[index];
+    case DTYPE_F32:
+        return (double)((const float *)array)[index];
+    case DTYPE_I8:
+        return ((const int8_t *)array)[index];
+    default:
+        return ((const int32_t *)array)[index];
+    }
+}
+
+double element_unit_roundoff(enum dtype type)
+{
+    const struct format *format = format_of(type);
+
+    if (format)
+        return ldexp(1.0, -format->mantissa - 1);
+    return type == DTYPE_F64 ? 0x1p-53 : type == DTYPE_F32 ? 0x1p-24 : 0.0;
+}
+
+double element_underflow(enum dtype type)
+{
+    const struct format *format = format_of(type);
+
+    if (format)
+        return ldexp(1.0, -format->bias - format->mantissa);
+    return type == DTYPE_F64 ? DBL_TRUE_MIN : type == DTYPE_F32 ? 0x1p-150 : 0.0;
+}

@@ -1,0 +1,216 @@
+#include "workloads/gemm/gemm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "workloads/kinds.h"
+#include "workloads/gemm/element.h"
+
+static void free_layers(struct gemm_instance *instance)
+{
+    for (size_t i = 0; i < instance->layer_count && instance->layers; i++) {
+        device_buffer_free(instance->layers[i].a);
+        device_buffer_free(instance->layers[i].b);
+        device_buffer_free(instance->layers[i].c);
+        instance->layers[i].a = instance->layers[i].b = instance->layers[i].c = NULL;
+    }
+}
+
+static void finish(struct workload_instance *base)
+{
+    struct gemm_instance *instance = (struct gemm_instance *)base;
+
+    gemms_destroy(instance->gemms);
+    free_layers(instance);
+    free(instance->layers);
+}
+
+struct gemm_data gemm_data_of(const struct gemm_instance *instance, size_t layer)
+{
+    return (struct gemm_data){.seed = instance->base.work.seed,
+                              .shape = layer,
+                              .distribution = instance->parameters->distribution,
+                              .type = instance->operand_type};
+}
+
+static enum status allocate_layer(struct gemm_instance *instance, size_t index, struct error *err)
+{
+    struct gemm_layer *layer = &instance->layers[index];
+    const struct gemm_data data = gemm_data_of(instance, index);
+    const uint64_t in = dtype_bits(instance->operand_type) / 8;
+    const uint64_t out = dtype_bits(instance->result_type) / 8;
+    struct device *device = instance->base.device;
+    enum status status;
+
+    status =
+        device_buffer_alloc(device, layer->m * layer->k * in, BUFFER_READ_ONLY, &layer->a, err);
+    if (status == STATUS_OK)
+        status =
+            device_buffer_alloc(device, layer->n * layer->k * in, BUFFER_READ_ONLY, &layer->b, err);
+    if (status == STATUS_OK)
+        status = device_buffer_alloc(device, layer->m * layer->n * out, BUFFER_READ_WRITE,
+                                     &layer->c, err);
+    if (status == STATUS_OK)
+        status = gemm_upload(&data, GEMM_A, layer->m * layer->k, layer->a, err);
+    if (status == STATUS_OK)
+        status = gemm_upload(&data, GEMM_B, layer->n * layer->k, layer->b, err);
+    return status;
+}
+
+static enum status run_layer(struct gemm_instance *instance, const struct gemm_layer *layer,
+                             struct error *err)
+{
+    const bool transposed = instance->parameters->weights == GEMM_TRANSPOSED;
+    const struct op_gemm gemm = {
+        .m = layer->m,
+        .n = layer->n,
+        .k = layer->k,
+        .a = {.at = {layer->a, 0}, .type = instance->operand_type, .stride = layer->k},
+        .b = {.at = {layer->b, 0},
+              .type = instance->operand_type,
+              .stride = transposed ? layer->k : layer->n,
+              .transpose = transposed},
+        .c = {.at = {layer->c, 0}, .type = instance->result_type, .stride = layer->n},
+    };
+
+    return gemms_run(instance->gemms, &gemm, err);
+}
+
+static enum status run_all(struct gemm_instance *instance, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
+        status = run_layer(instance, &instance->layers[i], err);
+    return status;
+}
+
+/* Everything that a GEMM needs is prepared here: each runs once, and then none may be new. */
+static enum status prepare(struct gemm_instance *instance, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
+        status = allocate_layer(instance, i, err);
+    if (status == STATUS_OK)
+        status = run_all(instance, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(instance->base.device, err);
+    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
+        status = gemm_poison(instance->layers[i].c, err);
+    return status;
+}
+
+/* AMD's fp8 before CDNA 4 is another type of the same precision: where OCP's is refused, it is
+ * next. */
+static enum dtype other_type(enum dtype type)
+{
+    return type == DTYPE_E4M3   ? DTYPE_E4M3_FNUZ
+           : type == DTYPE_E5M2 ? DTYPE_E5M2_FNUZ
+                                : DTYPE_COUNT;
+}
+
+static enum status prepare_any(struct gemm_instance *instance, struct error *err)
+{
+    const enum dtype other = other_type(instance->operand_type);
+    struct error refusal = ERROR_INIT;
+    enum status status = prepare(instance, &refusal);
+
+    if (status == STATUS_UNSUPPORTED && other != DTYPE_COUNT &&
+        instance->base.work.implementation == IMPLEMENTATION_VENDOR) {
+        const enum dtype first = instance->operand_type;
+
+        free_layers(instance);
+        instance->operand_type = other;
+        status = prepare(instance, NULL);
+        if (status != STATUS_OK)
+            instance->operand_type = first;
+    }
+    if (status != STATUS_OK && err)
+        *err = refusal;
+    return status;
+}
+
+static enum status lay_out(struct gemm_instance *instance, struct error *err)
+{
+    const struct gemm_parameters *parameters = instance->parameters;
+
+    instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
+    if (!instance->layers)
+        return error_set(err, STATUS_NO_MEMORY, "gemm: out of memory");
+    instance->layer_count = parameters->shape_count;
+    for (size_t i = 0; i < instance->layer_count; i++) {
+        struct gemm_layer *layer = &instance->layers[i];
+
+        layer->m = (uint64_t)parameters->shapes[i].m * (uint64_t)instance->base.work.batch;
+        layer->n = (uint64_t)parameters->shapes[i].n;
+        layer->k = (uint64_t)parameters->shapes[i].k;
+        if (instance->layer_count == 1)
+            snprintf(layer->output, sizeof(layer->output), "c");
+        else
+            snprintf(layer->output, sizeof(layer->output), "c[%zu]", i);
+        snprintf(layer->output_exact, sizeof(layer->output_exact), "%s.unrounded", layer->output);
+    }
+    return STATUS_OK;
+}
+
+static enum status init(struct workload_instance *base, struct error *err)
+{
+    const struct workload_case *work = &base->work;
+    struct gemm_instance *instance = (struct gemm_instance *)base;
+    enum status status;
+
+    instance->parameters = work->workload->parameters;
+    instance->operand_type = precision_dtype(work->precision);
+    instance->result_type = gemm_result_type(instance->parameters, work->precision);
+    status = lay_out(instance, err);
+    if (status == STATUS_OK)
+        status = gemms_create(base->device, work, &instance->gemms, err);
+    if (status == STATUS_OK)
+        status = prepare_any(instance, err);
+    if (status == STATUS_OK)
+        gemms_seal(instance->gemms);
+    return status;
+}
+
+enum status gemm_iterate(struct workload_instance *base, struct error *err)
+{
+    struct gemm_instance *instance = (struct gemm_instance *)base;
+    const enum status status = run_all(instance, err);
+
+    if (status == STATUS_OK)
+        instance->unchecked++;
+    return status;
+}
+
+static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
+                        size_t capacity)
+{
+    return gemms_artifacts(((struct gemm_instance *)base)->gemms, ret, capacity);
+}
+
+static json_t *choices(struct workload_instance *base)
+{
+    return json_pack("{s:o*}", "gemm", gemms_choices(((struct gemm_instance *)base)->gemms));
+}
+
+static json_t *facts(struct workload_instance *base)
+{
+    return gemms_facts(((struct gemm_instance *)base)->gemms);
+}
+
+const struct workload_kind workload_gemm = {
+    .name = "gemm",
+    .summary = "GEMMs of a linear layer's kind, in the vendor's library or our own text",
+    .load = gemm_load,
+    .cost = gemm_cost,
+    .describe = gemm_describe,
+    .instance_size = sizeof(struct gemm_instance),
+    .init = init,
+    .iterate = gemm_iterate,
+    .verify = gemm_verify,
+    .artifacts = artifacts,
+    .choices = choices,
+    .facts = facts,
+    .finish = finish,
+};

@@ -1,0 +1,94 @@
+/*
+ * gemm - GEMMs of a linear layer's kind, in any precision; what this folder shares.
+ *
+ * Per shape C (m, n) = A (m, k) B (k, n): A holds activations, row by row; B weights, as a linear
+ * layer keeps them (n, k), or plain (k, n). Operands are made from the seed by position, so the
+ * reference needs no copy of them.
+ */
+#ifndef ASSAY_WORKLOADS_GEMM_GEMM_H
+#define ASSAY_WORKLOADS_GEMM_GEMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "workloads/ops/gemm.h"
+#include "workloads/workload.h"
+
+#define GEMM_SHAPES_MAX 64
+#define GEMM_SIDE_MAX ((int64_t)1 << 24)     /* of m, n and k */
+#define GEMM_ELEMENTS_MAX ((int64_t)1 << 40) /* of one matrix */
+#define GEMM_NORMAL_RANGE 4.0                /* int8: what becomes 127 */
+
+enum gemm_distribution { GEMM_NORMAL, GEMM_UNIFORM };
+enum gemm_weights { GEMM_TRANSPOSED, GEMM_PLAIN };
+enum gemm_result { GEMM_RESULT_STORAGE, GEMM_RESULT_SUM };
+
+struct gemm_size {
+    int64_t m, n, k; /* m for one batch */
+};
+
+/* The declaration's section. */
+struct gemm_parameters {
+    enum gemm_distribution distribution;
+    enum gemm_weights weights;
+    enum gemm_result result;
+    size_t shape_count;
+    struct gemm_size shapes[];
+};
+
+enum gemm_input { GEMM_A, GEMM_B };
+
+/* The generated operands of one shape. */
+struct gemm_data {
+    uint64_t seed;
+    uint64_t shape; /* its number */
+    enum gemm_distribution distribution;
+    enum dtype type;
+};
+
+/* One shape on the device. */
+struct gemm_layer {
+    uint64_t m, n, k; /* m times batch */
+    struct buffer *a, *b, *c;
+    char output[32];       /* "c" or "c[2]": of the check against stored operands */
+    char output_exact[48]; /* "c unrounded" */
+};
+
+struct gemm_instance {
+    struct workload_instance base;
+    struct gemms *gemms;
+    const struct gemm_parameters *parameters;
+    enum dtype operand_type, result_type;
+    struct gemm_layer *layers;
+    size_t layer_count;
+    uint64_t unchecked; /* iterations since the outputs were poisoned */
+};
+
+/* ---- declare.c ---- */
+enum status gemm_load(struct workload *workload, const char *origin, const char *yaml,
+                      size_t length, struct error *err);
+enum status gemm_cost(const struct workload_case *work, struct workload_cost *ret,
+                      struct error *err);
+void gemm_describe(const struct workload *workload, struct text *ret);
+/* C's type: that of the sums, or the operands'; bf16 for fp8, which nothing stores sums of. */
+enum dtype gemm_result_type(const struct gemm_parameters *parameters, enum precision precision);
+
+/* ---- data.c ---- */
+/* Element `index` of an operand before it is stored, and what is stored times this. */
+double gemm_exact(const struct gemm_data *data, enum gemm_input operand, uint64_t index);
+double gemm_scale(const struct gemm_data *data);
+/* As stored, in units of `exact`: rounded, and for i8 quantized. */
+double gemm_stored(const struct gemm_data *data, double exact);
+/* Uploads `count` elements from the first. */
+enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, uint64_t count,
+                        struct buffer *buffer, struct error *err);
+/* Every byte 0xff: NaN in every floating point type. */
+enum status gemm_poison(struct buffer *buffer, struct error *err);
+
+/* ---- gemm.c, verify.c ---- */
+struct gemm_data gemm_data_of(const struct gemm_instance *instance, size_t layer);
+enum status gemm_iterate(struct workload_instance *base, struct error *err);
+enum status gemm_verify(struct workload_instance *base, workload_check_fn *report, void *context,
+                        struct error *err);
+
+#endif
