@@ -9,12 +9,18 @@
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/mean_interval.h"
+#include "protocols/stats/order.h"
 
-static const char *const verdict_names[] = {"flat",      "warmup",          "slowdown",    "drift",
-                                            "two_state", "no_steady_state", "insufficient"};
+#define VERDICT_SHARE 0.2 /* of the trials: so many may be worse than the cell's verdict */
 
-/* From the best to the worst, for the verdict of a cell. */
-static const int verdict_rank[] = {0, 1, 2, 5, 4, 6, 3};
+static const struct {
+    const char *name, *label;
+    bool steady;
+} verdicts[ESTIMATE_VERDICT_COUNT] = {
+#define VERDICT_ROW(constant, name, label, steady) {name, label, steady},
+    ESTIMATE_VERDICT_MAP(VERDICT_ROW)
+#undef VERDICT_ROW
+};
 
 const char *estimate_centre_name(enum estimate_centre centre)
 {
@@ -23,20 +29,31 @@ const char *estimate_centre_name(enum estimate_centre centre)
 
 const char *estimate_verdict_name(enum estimate_verdict verdict)
 {
-    return verdict <= ESTIMATE_INSUFFICIENT ? verdict_names[verdict] : "unknown";
+    return verdict < ESTIMATE_VERDICT_COUNT ? verdicts[verdict].name : "unknown";
+}
+
+const char *estimate_verdict_label(enum estimate_verdict verdict)
+{
+    return verdict < ESTIMATE_VERDICT_COUNT ? verdicts[verdict].label : "unknown verdict";
+}
+
+enum estimate_verdict estimate_verdict_find(const char *name)
+{
+    size_t i = 0;
+
+    while (i < ESTIMATE_VERDICT_COUNT && !(name && strcmp(verdicts[i].name, name) == 0))
+        i++;
+    return (enum estimate_verdict)i;
 }
 
 bool estimate_verdict_is_steady(enum estimate_verdict verdict)
 {
-    return verdict == ESTIMATE_FLAT || verdict == ESTIMATE_WARMUP || verdict == ESTIMATE_SLOWDOWN;
+    return verdict < ESTIMATE_VERDICT_COUNT && verdicts[verdict].steady;
 }
 
-bool estimate_verdict_named_is_steady(const char *name)
+bool estimate_is_steady(const struct estimate *estimate)
 {
-    for (int i = ESTIMATE_FLAT; name && i <= ESTIMATE_INSUFFICIENT; i++)
-        if (strcmp(verdict_names[i], name) == 0)
-            return estimate_verdict_is_steady((enum estimate_verdict)i);
-    return false;
+    return estimate_verdict_is_steady(estimate->verdict);
 }
 
 struct estimate_options estimate_options_default(void)
@@ -76,6 +93,11 @@ static enum status check_options(const struct estimate_options *o, struct error 
         if (!(o->percentiles[i] > 0 && o->percentiles[i] < 1))
             return error_set(err, STATUS_INVALID, "percentile %g is asked for; write p99 as 0.99",
                              o->percentiles[i]);
+        if (metric_of_quantile(o->percentiles[i]) == METRIC_COUNT)
+            return error_set(err, STATUS_INVALID,
+                             "percentile %g is none that assay reports: choose among 0.5, 0.9, "
+                             "0.95, 0.99 and 0.999",
+                             o->percentiles[i]);
     }
     return STATUS_OK;
 }
@@ -91,10 +113,17 @@ static double squares_of_logs(const double *logs, size_t count)
     return squares;
 }
 
-static enum status analyse_steady(struct estimate_part *part, struct estimate_trial *trial,
-                                  const struct estimate_options *options, struct error *err)
+/* Whether a trial of this verdict has an interval of its own; a bimodal one has that of the
+ * mixture. */
+static bool has_own_interval(enum estimate_verdict verdict)
 {
-    size_t n = part->steady_count, i;
+    return estimate_verdict_is_steady(verdict) || verdict == ESTIMATE_BIMODAL;
+}
+
+static enum status analyse_used(struct estimate_part *part, struct estimate_trial *trial,
+                                const struct estimate_options *options, struct error *err)
+{
+    size_t n = part->used_count, i;
     struct mean_interval mean;
     enum status status;
     double *values, *logs;
@@ -104,7 +133,7 @@ static enum status analyse_steady(struct estimate_part *part, struct estimate_tr
         return error_set(err, STATUS_NO_MEMORY, "no memory to analyse %zu samples", n);
     logs = values + n;
     for (i = 0; i < n; i++) {
-        values[i] = (double)part->steady[i];
+        values[i] = (double)part->used[i];
         logs[i] = log(values[i]);
     }
     status = mean_interval(values, n, options->confidence, &mean, err);
@@ -118,6 +147,11 @@ static enum status analyse_steady(struct estimate_part *part, struct estimate_tr
                  two_state_half_width(values, logs, n, &part->state.states, options->confidence));
     mean.half_width += part->state.remainder * mean.mean;
     part->log_squares = squares_of_logs(logs, n);
+    if (trial->verdict != ESTIMATE_BIMODAL) {
+        trial->median_ns = order_select(values, n, n / 2);
+        if (n % 2 == 0)
+            trial->median_ns = (trial->median_ns + order_select(values, n, n / 2 - 1)) / 2;
+    }
     free(values);
 
     trial->ess = mean.ess;
@@ -127,10 +161,10 @@ static enum status analyse_steady(struct estimate_part *part, struct estimate_tr
     part->log_error = mean.lrv_ar > 0 && isfinite(mean.lrv_ar)
                           ? sqrt(fmax(mean.lrv_ar, mean.lrv_geyer) / (double)n) / mean.mean
                           : 0;
-    if (trial->verdict == ESTIMATE_INSUFFICIENT)
+    if (!has_own_interval(trial->verdict))
         return STATUS_OK;
     if (mean.ess < options->min_ess || !isfinite(mean.half_width)) {
-        if (trial->verdict != ESTIMATE_TWO_STATE)
+        if (trial->verdict != ESTIMATE_BIMODAL)
             trial->verdict = ESTIMATE_INSUFFICIENT;
         return STATUS_OK;
     }
@@ -151,27 +185,33 @@ static enum status analyse_trial(const struct estimate_series *series, struct es
     if (status)
         return status;
     trial->verdict = part->state.verdict;
-    trial->steady_from = from = part->state.from;
+    trial->median_ns = NAN;
     part->log_mean = NAN;
     part->log_error = NAN;
+    from = part->state.from;
+    trial->has_steady = from < series->count && has_own_interval(trial->verdict);
+    trial->steady_from = from;
+    if (from >= series->count) /* no steady state: the whole window, marked by the verdict */
+        from = series->first;
     if (from >= series->count)
         return STATUS_OK;
-    part->steady = series->sample_ns + from;
-    part->steady_count = series->count - from;
-    return analyse_steady(part, trial, options, err);
+    part->used = series->sample_ns + from;
+    part->used_count = series->count - from;
+    return analyse_used(part, trial, options, err);
 }
 
 /*
- * Interval between trials, on the log scale; variance split; trials that would be enough. Means that
- * are alike to the last digit have no spread for t to go by: what was measured is coarser than what
- * varies, and it takes as many as the test of signs does (compare.h) to say that it varies by less.
+ * Interval between trials, on the log scale; variance split; trials that would be enough. Means
+ * that are alike to the last digit have no spread for t to go by: what was measured is coarser than
+ * what varies, and it takes as many as the sign test does (compare.h) to say that it varies by
+ * less.
  */
 static void combine_trials(struct estimate *e, const struct estimate_part *parts,
-                           const struct estimate_options *options)
+                           const struct estimate_options *options, struct estimate_interval *ret)
 {
     double sum = 0, squares = 0, noise = 0, within = 0, remainder = 0, r, sd, mean, half;
     double p = 0.5 + 0.5 * options->confidence;
-    size_t i, samples = 0, with = 0;
+    size_t i, samples = 0, with = 0, last = 0;
     uint64_t needed;
 
     for (i = 0; i < e->trial_count; i++) {
@@ -181,31 +221,33 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
         noise += parts[i].log_error * parts[i].log_error;
         within += parts[i].log_squares;
         remainder += parts[i].state.remainder;
-        samples += parts[i].steady_count - 1;
+        samples += parts[i].used_count - 1;
+        last = i;
         with++;
         e->ess += e->trials[i].ess;
     }
     e->variance_iteration = samples > 0 ? within / (double)samples : NAN;
     e->variance_process = NAN;
-    if (with < e->trial_count)
+    if (with == 0)
         return;
     if (with == 1) {
-        e->mean_ns = e->trials[0].mean_ns;
+        *ret = e->trials[last].mean_ns;
         return;
     }
     r = (double)with;
     mean = sum / r;
     for (i = 0; i < e->trial_count; i++)
-        squares += (parts[i].log_mean - mean) * (parts[i].log_mean - mean);
+        if (!isnan(parts[i].log_mean))
+            squares += (parts[i].log_mean - mean) * (parts[i].log_mean - mean);
     sd = sqrt(squares / (r - 1));
     e->variance_process = fmax(sd * sd - noise / r, 0);
-    e->mean_ns.value = exp(mean);
-    e->mean_ns.has_value = true;
+    ret->value = exp(mean);
+    ret->has_value = true;
     half = student_quantile(p, r - 1) * sd / sqrt(r) + remainder / r;
-    e->mean_ns.lo = exp(mean - half);
-    e->mean_ns.hi = exp(mean + half);
-    e->mean_ns.has_interval =
-        isfinite(e->mean_ns.hi) &&
+    ret->lo = exp(mean - half);
+    ret->hi = exp(mean + half);
+    ret->has_interval =
+        isfinite(ret->hi) &&
         !(sd < COMPARE_NO_SPREAD && comparison_chance_of_signs(r) > 1 - options->confidence);
     needed = trials_needed(sd, log1p(options->margin), options->confidence);
     e->needed_trials = needed > with ? needed : 0;
@@ -213,13 +255,40 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
 
 static void find_verdict(struct estimate *e)
 {
-    size_t i;
+    size_t counts[ESTIMATE_VERDICT_COUNT] = {0}, told, worse = 0, i;
 
-    e->verdict = ESTIMATE_FLAT;
-    for (i = 0; i < e->trial_count; i++) {
-        if (verdict_rank[e->trials[i].verdict] > verdict_rank[e->verdict])
-            e->verdict = e->trials[i].verdict;
+    for (i = 0; i < e->trial_count; i++)
+        counts[e->trials[i].verdict]++;
+    told = e->trial_count - counts[ESTIMATE_INSUFFICIENT];
+    if (2 * told < e->trial_count || told == 0) {
+        e->verdict = ESTIMATE_INSUFFICIENT;
+        return;
     }
+    for (i = ESTIMATE_VERDICT_COUNT; i-- > 0;) {
+        if (i == ESTIMATE_INSUFFICIENT)
+            continue;
+        worse += counts[i];
+        if ((double)worse > VERDICT_SHARE * (double)told)
+            break;
+    }
+    e->verdict = (enum estimate_verdict)i;
+}
+
+void estimate_set_metric(struct estimate *e, enum metric_id id,
+                         const struct estimate_interval *value, const char *item, bool integers)
+{
+    struct metric_value *v = &e->metrics[id];
+
+    v->present = true;
+    v->has_value = value->has_value && isfinite(value->value);
+    v->has_interval =
+        v->has_value && value->has_interval && isfinite(value->lo) && isfinite(value->hi);
+    v->value = value->value;
+    v->lo = value->lo;
+    v->hi = value->hi;
+    metric_unit(id, item, integers, v->unit);
+    v->grade =
+        metric_grade(v, estimate_is_steady(e), e->verdict == ESTIMATE_INSUFFICIENT, e->trial_count);
 }
 
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,
@@ -227,6 +296,7 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
                           struct error *err)
 {
     struct estimate_part *parts = NULL;
+    struct estimate_interval mean = {0};
     struct estimate *e = NULL;
     enum status status;
     size_t i;
@@ -244,21 +314,27 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
         status = error_set(err, STATUS_NO_MEMORY, "no memory to analyse %zu trials", trial_count);
         goto out;
     }
+    e->version = ESTIMATE_VERSION;
+    e->iterations_per_sample = 1;
+    e->compare_by = options->compare_by;
+    e->headline = METRIC_ITERATION_TIME;
     e->trial_count = trial_count;
     e->confidence = options->confidence;
     for (i = 0; i < trial_count; i++) {
         e->sample_count += trials[i].count;
+        e->trials[i].number = trials[i].number ? trials[i].number : (int64_t)i + 1;
         status = analyse_trial(&trials[i], &parts[i], &e->trials[i], options, err);
         if (status) {
-            error_prefix(err, "trial %zu", i);
+            error_prefix(err, "trial %lld", (long long)e->trials[i].number);
             goto out;
         }
     }
     find_verdict(e);
-    combine_trials(e, parts, options);
+    combine_trials(e, parts, options, &mean);
+    estimate_set_metric(e, METRIC_ITERATION_TIME, &mean, NULL, false);
     status = estimate_find_percentiles(parts, options, e, err);
     if (!status)
-        status = estimate_add_warnings(trials, parts, options, e, err);
+        status = estimate_add_findings(trials, parts, options, e, err);
 out:
     free(parts);
     if (status)
@@ -270,13 +346,11 @@ out:
 
 void estimate_destroy(struct estimate *e)
 {
-    size_t i;
-
     if (!e)
         return;
-    for (i = 0; i < e->warning_count; i++)
-        free(e->warnings[i]);
-    free(e->warnings);
+    finding_list_finish(&e->findings);
+    json_decref(e->energy);
+    free(e->energy_source);
     free(e->trials);
     free(e);
 }

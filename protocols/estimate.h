@@ -15,23 +15,36 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "protocols/finding.h"
+#include "protocols/metric.h"
 
 /*
- * Raised whenever any stored number could change. 2: a slow approach of many samples is no two-state
- * series, and what is left of it widens the interval. 3: percentiles of coarse clocks look at the
- * samples on both sides; no interval of few trials that are alike to the last digit; no median of two
- * states; blocks of iterations are told; a counter of energy that was set back gives none.
+ * Raised whenever any stored number could change. 4: metrics and findings as data; a value for
+ * every trial with samples, graded; between trials all of them count.
  */
-#define ESTIMATE_VERSION 3
+#define ESTIMATE_VERSION 4
+
+/*
+ * X(constant, id, label, steady): one name of a verdict everywhere; the label differs in blanks and
+ * hyphens only. In the order of rank, the best first.
+ */
+/* clang-format off */
+#define ESTIMATE_VERDICT_MAP(X)                                                                    \
+    X(STEADY, "steady", "steady", true)                         /* from the first sample */        \
+    X(WARMUP, "after_warmup", "after warmup", true)             /* steady after a slower start */  \
+    X(SLOWDOWN, "after_slowdown", "after slowdown", true)       /* steady after a faster start */  \
+    X(INSUFFICIENT, "insufficient_data", "insufficient data", false) /* too few (effective)        \
+                                                                   samples within trials to tell */\
+    X(BIMODAL, "bimodal", "bimodal", false)                     /* alternates between two levels */\
+    X(DRIFT, "drift", "drift", false)                           /* moves over the whole window */  \
+    X(NON_STATIONARY, "non_stationary", "non-stationary", false) /* the level changed near the end */
+/* clang-format on */
 
 enum estimate_verdict {
-    ESTIMATE_FLAT,            /* steady from the first sample */
-    ESTIMATE_WARMUP,          /* settled after a slower start */
-    ESTIMATE_SLOWDOWN,        /* settled after a faster start */
-    ESTIMATE_DRIFT,           /* keeps moving: no steady state */
-    ESTIMATE_TWO_STATE,       /* jumps between levels */
-    ESTIMATE_NO_STEADY_STATE, /* never settled */
-    ESTIMATE_INSUFFICIENT     /* too few (effective) samples to say */
+#define ESTIMATE_VERDICT_ENUM(constant, ...) ESTIMATE_##constant,
+    ESTIMATE_VERDICT_MAP(ESTIMATE_VERDICT_ENUM)
+#undef ESTIMATE_VERDICT_ENUM
+        ESTIMATE_VERDICT_COUNT
 };
 
 #define ESTIMATE_PERCENTILES_MAX 8
@@ -43,11 +56,11 @@ enum estimate_centre {
 };
 
 struct estimate_options {
-    double confidence;         /* of intervals, e.g. 0.95 */
-    double steady_tolerance;   /* relative change of level that still counts as the same, e.g. 0.01 */
-    double drift_tolerance;    /* relative change over the window that counts as drift, e.g. 0.02 */
-    double min_ess;            /* effective samples below which there is no interval */
-    double margin;             /* delta of equivalence, e.g. 0.01 */
+    double confidence;       /* of intervals, e.g. 0.95 */
+    double steady_tolerance; /* relative change of level that still counts as the same, e.g. 0.01 */
+    double drift_tolerance;  /* relative change over the window that counts as drift, e.g. 0.02 */
+    double min_ess;          /* effective samples below which there is no interval */
+    double margin;           /* delta of equivalence, e.g. 0.01 */
     enum estimate_centre compare_by;
     double percentiles[ESTIMATE_PERCENTILES_MAX]; /* e.g. 0.5 0.9 0.95 0.99 0.999 */
     size_t percentile_count;
@@ -64,69 +77,98 @@ struct estimate_series {
     const int64_t *sample_ns;
     size_t count;
     size_t first;
+    int64_t
+        number; /* of the trial in its cell, as people count; 0: its place in the array, from 1 */
 };
 
 struct estimate_interval {
     double value;
-    bool has_value;    /* false: refused, see the warnings */
-    double lo, hi;     /* when has_interval */
+    bool has_value;
+    double lo, hi; /* when has_interval */
     bool has_interval;
 };
 
-struct estimate_percentile {
-    double q; /* 0.99 */
-    struct estimate_interval interval;
-    uint64_t needed_n; /* when refused: samples that would carry it */
-};
-
 struct estimate_trial {
+    int64_t trial;  /* row of the store; 0: none */
+    int64_t number; /* as in estimate_series */
     enum estimate_verdict verdict;
-    size_t steady_from;               /* count when there is no steady state */
-    struct estimate_interval mean_ns; /* within the trial, autocorrelation honoured; no value under
-                                         drift and no_steady_state, a value without interval when
-                                         insufficient; under two_state it is the mean of the mix,
-                                         and no headline */
-    double ess;                       /* effective sample size of the steady part */
+    bool has_steady;    /* steady_from is known */
+    size_t steady_from; /* first sample of the part that the mean is of, where it is steady or
+                           bimodal */
+    /*
+     * Of the steady part; of all samples after the declared warmup where there is none. Its
+     * interval is within the trial and honours autocorrelation; none when the trial is not steady
+     * (bimodal has one, of the mixture) or its effective sample size is below the protocol's
+     * min_ess.
+     */
+    struct estimate_interval mean_ns;
+    double median_ns; /* of the same part; NAN: unknown, or bimodal (one of the two levels) */
+    double ess;       /* effective sample size of that part */
 };
 
 struct estimate {
-    enum estimate_verdict verdict;    /* of the cell: the worst of its trials' */
+    int64_t version;
+    enum estimate_verdict verdict; /* of the cell, see estimate_cell */
     size_t trial_count;
-    struct estimate_trial *trials;    /* heap */
-    size_t sample_count;              /* all samples of all trials */
-    struct estimate_interval mean_ns; /* one trial: within it; several: between them (log scale) */
-    double confidence;
-    double ess;
-    struct estimate_percentile percentiles[ESTIMATE_PERCENTILES_MAX];
-    size_t percentile_count;
-    double variance_iteration;        /* of log time, within processes */
-    double variance_process;          /* between processes; NAN with one trial */
-    uint64_t needed_trials;           /* trials that would bring the interval within the margin; 0:
-                                         unknown or already there */
-    char **warnings;                  /* heap strings for people, each naming its remedy */
-    size_t warning_count;
+    struct estimate_trial *trials; /* heap */
+    size_t sample_count;           /* all samples of all trials */
+    int64_t iterations_per_sample; /* of the blocks analysed */
+    double confidence;             /* of intervals; 0: unknown */
+    enum estimate_centre compare_by;
+    double ess;              /* sum over trials */
+    enum metric_id headline; /* what the cell is shown by */
+    /* iteration_time: one trial: within it; several: between them (log scale). */
+    struct metric_value metrics[METRIC_COUNT];
+    double variance_iteration; /* of log time, within processes; NAN: unknown */
+    double variance_process;   /* between processes; NAN with one trial */
+    uint64_t needed_trials;    /* trials that would bring the interval within the margin; 0: unknown
+                                  or already there */
+    struct finding_list findings;
+    char *energy_source; /* heap: "device.energy_uj"; NULL: no energy is known */
+    json_t *energy;      /* array, one entry for each counter (window telemetry); NULL: none */
 };
 
 const char *estimate_centre_name(enum estimate_centre centre);
 
+/* "after_warmup" and "after warmup". */
 const char *estimate_verdict_name(enum estimate_verdict verdict);
+const char *estimate_verdict_label(enum estimate_verdict verdict);
+/* ESTIMATE_VERDICT_COUNT for NULL and for a name that no verdict has. */
+enum estimate_verdict estimate_verdict_find(const char *name);
 
-/* True for verdicts that give a headline number (flat, warmup, slowdown). */
+/* True for verdicts whose value is a headline (steady, after warmup, after slowdown). */
 bool estimate_verdict_is_steady(enum estimate_verdict verdict);
-
-/* The same by a verdict's name; false for NULL and for a name that no verdict has. */
-bool estimate_verdict_named_is_steady(const char *name);
 
 /*
  * Analyses one cell. `trials` holds `trial_count` >= 1 series. NO_MEMORY; INVALID for a series with
  * a sample <= 0 or for options out of range. Destroy the result with estimate_destroy.
+ *
+ * Every trial with samples after its warmup counts, whatever its verdict. The cell's verdict:
+ * insufficient_data where that is the verdict of more than half of the trials; else the worst that
+ * more than a fifth of the other trials have or exceed, so that one odd trial in five or more is a
+ * finding and not the verdict.
  */
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,
                           const struct estimate_options *options, struct estimate **ret,
                           struct error *err);
 void estimate_destroy(struct estimate *estimate);
 
-/* New JSON object in the form that `assay analyze` prints (without "series"). */
+/* Whether the cell's value is a headline, and whether trials are too short to tell. */
+bool estimate_is_steady(const struct estimate *estimate);
+
+/* Sets a metric: marks it present, resolves its unit and grades it by the cell's verdict. */
+void estimate_set_metric(struct estimate *estimate, enum metric_id id,
+                         const struct estimate_interval *value, const char *item, bool integers);
+
+/* The stored form: a new object, NULL without memory. */
 json_t *estimate_to_json(const struct estimate *estimate);
+/*
+ * The inverse; members that are missing or of another type read as unknown, never as 0. CORRUPT
+ * when it is no object; NO_MEMORY.
+ */
+enum status estimate_from_json(const json_t *json, struct estimate **ret, struct error *err);
+
+/* JSON Schema of it. */
+json_t *estimate_schema(void);
 
 #endif

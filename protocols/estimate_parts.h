@@ -7,23 +7,23 @@
 #include "protocols/estimate.h"
 #include "protocols/steady_state.h"
 
-/* A trial while it is analysed; `steady` points into the caller's samples. */
+/* A trial while it is analysed; `used` points into the caller's samples. */
 struct estimate_part {
     struct steady_state state;
-    const int64_t *steady;
-    size_t steady_count;
-    double log_mean;    /* of the steady part's mean; NAN without one */
+    const int64_t *used; /* what its mean is of: the steady part, or the window; NULL: none */
+    size_t used_count;
+    double log_mean;    /* of the used samples' mean; NAN without any */
     double log_error;   /* its relative standard error; NAN when unknown */
     double log_squares; /* squares of log times about their mean */
 };
 
-/* Order statistics of the steady samples of all trials. NO_MEMORY. */
+/* Order statistics of the used samples of all trials, into the metrics. NO_MEMORY. */
 enum status estimate_find_percentiles(const struct estimate_part *parts,
                                       const struct estimate_options *options,
                                       struct estimate *estimate, struct error *err);
 
-/* Everything that a person should know, with what to do about it. NO_MEMORY. */
-enum status estimate_add_warnings(const struct estimate_series *series,
+/* What a reader must know of the trials and the cell. NO_MEMORY. */
+enum status estimate_add_findings(const struct estimate_series *series,
                                   const struct estimate_part *parts,
                                   const struct estimate_options *options, struct estimate *estimate,
                                   struct error *err);

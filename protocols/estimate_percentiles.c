@@ -48,13 +48,13 @@ static enum status measure_exceedance(const struct estimate_part *parts, size_t 
 
     ret->effective = 0;
     for (i = 0; i < trial_count; i++) {
-        size_t n = parts[i].steady_count;
+        size_t n = parts[i].used_count;
         double weight = (double)n / (double)total;
 
         if (n == 0)
             continue;
         for (t = 0; t < n; t++)
-            work[t] = parts[i].steady[t] > value || (inclusive && parts[i].steady[t] == value);
+            work[t] = parts[i].used[t] > value || (inclusive && parts[i].used[t] == value);
         status = mean_interval(work, n, confidence, &mean, err);
         if (status)
             return status;
@@ -71,9 +71,9 @@ static enum status measure_exceedance(const struct estimate_part *parts, size_t 
     if (trials < 2)
         return STATUS_OK;
     for (i = 0; i < trial_count; i++) {
-        double weight = (double)parts[i].steady_count / (double)total;
+        double weight = (double)parts[i].used_count / (double)total;
 
-        if (parts[i].steady_count > 0)
+        if (parts[i].used_count > 0)
             between += weight * weight * (shares[i] - share) * (shares[i] - share);
     }
     between *= trials / (trials - 1);
@@ -141,9 +141,16 @@ static enum status find_worth(const struct estimate_part *parts, size_t trial_co
     return status;
 }
 
+/* A percentile while it is found. */
+struct percentile {
+    double q;
+    struct estimate_interval interval;
+    uint64_t needed; /* without a value: samples that it takes */
+};
+
 static enum status find_one(const struct estimate_part *parts, size_t trial_count,
                             const int64_t *sorted, size_t total, double confidence, double *work,
-                            struct estimate_percentile *ret, struct error *err)
+                            struct percentile *ret, struct error *err)
 {
     double q = ret->q, n = (double)total, tail = fmin(q, 1 - q), wider;
     struct worth worth = {n, n};
@@ -151,10 +158,9 @@ static enum status find_one(const struct estimate_part *parts, size_t trial_coun
     enum status status;
     size_t lo, hi;
 
-    if (n < (double)needed) {
-        ret->needed_n = needed;
+    ret->needed = needed;
+    if (n < (double)needed)
         return STATUS_OK;
-    }
     status = find_worth(parts, trial_count, sorted, total, q, confidence, work, &worth, err);
     wider = fmin(EXCEEDANCES_LEAST / n, 0.5);
     if (!status && tail < wider)
@@ -163,7 +169,7 @@ static enum status find_one(const struct estimate_part *parts, size_t trial_coun
     if (status)
         return status;
     if (worth.refusal < (double)needed) {
-        ret->needed_n = (uint64_t)ceil((double)needed * n / worth.refusal);
+        ret->needed = (uint64_t)ceil((double)needed * n / worth.refusal);
         return STATUS_OK;
     }
     ret->interval.value = (double)sorted[order_quantile_index(total, q)];
@@ -180,6 +186,13 @@ static enum status find_one(const struct estimate_part *parts, size_t trial_coun
     return STATUS_OK;
 }
 
+/* Trials that drift have no common distribution: their percentiles describe, without an interval.
+ */
+static bool have_common_distribution(const struct estimate *e)
+{
+    return e->verdict != ESTIMATE_DRIFT && e->verdict != ESTIMATE_NON_STATIONARY;
+}
+
 enum status estimate_find_percentiles(const struct estimate_part *parts,
                                       const struct estimate_options *options, struct estimate *e,
                                       struct error *err)
@@ -189,31 +202,30 @@ enum status estimate_find_percentiles(const struct estimate_part *parts,
     int64_t *sorted;
     double *work;
 
-    e->percentile_count = options->percentile_count;
-    for (i = 0; i < options->percentile_count; i++) {
-        e->percentiles[i] = (struct estimate_percentile){.q = options->percentiles[i]};
-        e->percentiles[i].needed_n = order_needed(options->percentiles[i]);
-    }
-    if (!e->mean_ns.has_value)
-        return STATUS_OK; /* a trial never settled: the samples have no common distribution */
     for (i = 0; i < e->trial_count; i++)
-        total += parts[i].steady_count;
-    sorted = malloc(total * sizeof(*sorted));
-    work = malloc((total + e->trial_count) * sizeof(*work));
+        total += parts[i].used_count;
+    sorted = malloc((total + 1) * sizeof(*sorted));
+    work = malloc((total + e->trial_count + 1) * sizeof(*work));
     if (!sorted || !work) {
         status =
             error_set(err, STATUS_NO_MEMORY, "no memory for the percentiles of %zu samples", total);
         goto out;
     }
     for (i = 0; i < e->trial_count; i++) {
-        memcpy(sorted + at, parts[i].steady, parts[i].steady_count * sizeof(*sorted));
-        at += parts[i].steady_count;
+        if (parts[i].used_count > 0)
+            memcpy(sorted + at, parts[i].used, parts[i].used_count * sizeof(*sorted));
+        at += parts[i].used_count;
     }
     order_sort(sorted, total);
-    for (i = 0; i < e->percentile_count && !status; i++) {
-        e->percentiles[i].needed_n = 0;
-        status = find_one(parts, e->trial_count, sorted, total, options->confidence, work,
-                          &e->percentiles[i], err);
+    for (i = 0; i < options->percentile_count && !status; i++) {
+        struct percentile found = {.q = options->percentiles[i]};
+        enum metric_id id = metric_of_quantile(found.q);
+
+        status =
+            find_one(parts, e->trial_count, sorted, total, options->confidence, work, &found, err);
+        found.interval.has_interval = found.interval.has_interval && have_common_distribution(e);
+        estimate_set_metric(e, id, &found.interval, NULL, false);
+        e->metrics[id].needed = found.interval.has_value ? 0 : found.needed;
     }
 out:
     free(sorted);

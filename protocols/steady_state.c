@@ -163,7 +163,7 @@ static void judge_steps(const struct view *view, const struct trend *trend, size
     for (i = last; i > 0 && fabs(trend->level[i - 1] - reference) <= tolerance; i--)
         ;
     if (i == 0) {
-        ret->verdict = ESTIMATE_FLAT;
+        ret->verdict = ESTIMATE_STEADY;
         ret->from = 0;
         return;
     }
@@ -194,7 +194,7 @@ static void judge_approach(const struct trend *trend, size_t blocks, size_t offs
     size_t at = 0, good;
 
     if (excess <= tolerance) {
-        ret->verdict = ESTIMATE_FLAT;
+        ret->verdict = ESTIMATE_STEADY;
         return;
     }
     ret->change = expm1(trend->amplitude);
@@ -299,14 +299,14 @@ static enum status find(const struct view *view, double *work, size_t first,
         return status;
     ret->from = start;
     if (ret->states.found) {
-        ret->verdict = ESTIMATE_TWO_STATE;
+        ret->verdict = ESTIMATE_BIMODAL;
         ret->change = expm1(ret->states.high - ret->states.low);
         return STATUS_OK;
     }
     status = judge(view, start, options, ret, err);
     if (status)
         return status;
-    if (ret->verdict == ESTIMATE_FLAT && start > 0) {
+    if (ret->verdict == ESTIMATE_STEADY && start > 0) {
         ret->verdict = start_level > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
         ret->change = expm1(start_level);
         ret->from = start;
@@ -315,7 +315,7 @@ static enum status find(const struct view *view, double *work, size_t first,
         ret->from = first;
     if (estimate_verdict_is_steady(ret->verdict) &&
         (double)ret->from > (1 - STEADY_SHARE) * (double)view->count && ret->from > first) {
-        ret->verdict = ESTIMATE_NO_STEADY_STATE;
+        ret->verdict = ESTIMATE_NON_STATIONARY;
         ret->from = view->count;
     }
     if (estimate_verdict_is_steady(ret->verdict) && ret->from > 0)
@@ -327,7 +327,7 @@ enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t fir
                               const struct estimate_options *options, struct steady_state *ret,
                               struct error *err)
 {
-    struct steady_state r = {.verdict = ESTIMATE_FLAT};
+    struct steady_state r = {.verdict = ESTIMATE_STEADY};
     struct view view = {.count = count};
     enum status status = STATUS_OK;
     double *memory;

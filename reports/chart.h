@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "harness/core/text.h"
-#include "reports/number.h"
+#include "harness/core/number.h"
 #include "reports/reduce.h"
 
 #define CHART_WIDTH 340

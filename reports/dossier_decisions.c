@@ -10,7 +10,7 @@
 
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
-#include "reports/number.h"
+#include "harness/core/number.h"
 
 static double number_of(const json_t *object, const char *key)
 {

@@ -44,55 +44,13 @@ static void append_deviation(struct text *out, const struct deviation *deviation
     escape_html_words(out, deviation->text);
 }
 
-/* Those that differ only in result and figures stand behind the first of them, none left out. */
-static void append_kind(struct text *out, const struct deviations *list, size_t first)
-{
-    size_t more = 0;
-
-    text_append(out, "<li>");
-    append_deviation(out, &list->items[first]);
-    for (size_t i = first + 1; i < list->count; i++)
-        more += remarks_alike(list->items[first].text, list->items[i].text);
-    if (more > 0) {
-        text_append_format(out, "\n<details><summary>and %zu more like it</summary><ul>\n", more);
-        for (size_t i = first + 1; i < list->count; i++) {
-            if (!remarks_alike(list->items[first].text, list->items[i].text))
-                continue;
-            text_append(out, "<li>");
-            append_deviation(out, &list->items[i]);
-            text_append(out, "</li>\n");
-        }
-        text_append(out, "</ul></details>");
-    }
-    text_append(out, "</li>\n");
-}
-
 static void append_deviations(struct text *out, const struct deviations *list)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        bool told = false;
-
-        for (size_t k = 0; k < i && !told; k++)
-            told = remarks_alike(list->items[k].text, list->items[i].text);
-        if (!told)
-            append_kind(out, list, i);
-    }
-}
-
-/* Of percentiles that the samples do not carry there are many, and each says the same. */
-static void append_percentiles(struct text *out, const struct deviations *list)
-{
-    text_append_format(
-        out,
-        "<li>%zu percentile%s not given, or without an interval: too few samples lie "
-        "beyond\n<details><summary>all of them</summary><ul>\n",
-        list->count, list->count == 1 ? " is" : "s are");
     for (size_t i = 0; i < list->count; i++) {
         text_append(out, "<li>");
         append_deviation(out, &list->items[i]);
         text_append(out, "</li>\n");
     }
-    text_append(out, "</ul></details></li>\n");
 }
 
 static void finish_deviations(struct text *out, struct deviations *list)
@@ -108,10 +66,11 @@ struct deviations_of {
     const struct view_cell *cell;
 };
 
-static void add_remark(void *context, const char *text)
+static void add_choice(void *context, enum finding_severity severity, const char *text)
 {
     const struct deviations_of *of = context;
 
+    (void)severity;
     add_deviation(of->list, of->cell, strdup(text));
 }
 
@@ -119,7 +78,7 @@ static void add_trial_deviations(struct deviations *list, const struct view_cell
 {
     struct deviations_of of = {list, cell};
 
-    remarks_of_choice(cell, add_remark, &of);
+    remarks_of_choice(cell, add_choice, &of);
     for (size_t i = 0; i < cell->trial_count; i++) {
         const struct view_trial *trial = &cell->trials[i];
 
@@ -136,28 +95,17 @@ static void add_trial_deviations(struct deviations *list, const struct view_cell
     }
     if (cell->planned.known && (int64_t)cell->ok_count < cell->planned.value)
         add_deviation(list, cell,
-                      text_format("%zu of %lld planned trials ended well", cell->ok_count,
+                      text_format("%zu of %lld planned trials completed", cell->ok_count,
                                   (long long)cell->planned.value));
     if (cell->imported.present)
         add_deviation(list, cell,
                       strdup("another program measured it, without a plan of ours, so it is no "
                              "evidence and compares with none"));
     else if (!cell->evidence)
-        add_deviation(list, cell,
-                      strdup("its protocol declares itself a first look, so this result is no "
-                             "evidence and compares with none"));
-}
-
-static bool is_of_percentile(const char *warning)
-{
-    return warning[0] == 'p' && warning[1] >= '0' && warning[1] <= '9';
-}
-
-static void add_warnings(struct deviations *list, const struct view_cell *cell, bool percentiles)
-{
-    for (size_t i = 0; i < cell->estimate.warning_count; i++)
-        if (is_of_percentile(cell->estimate.warnings[i]) == percentiles)
-            add_deviation(list, cell, strdup(cell->estimate.warnings[i]));
+        add_deviation(
+            list, cell,
+            strdup("its protocol declares a first look, so this result is no evidence and "
+                   "compares with other first looks on the same machine alone"));
 }
 
 static void append_finding(struct text *out, sqlite3_stmt *row)
@@ -257,7 +205,7 @@ static enum status append_plan_part(struct text *out, struct store *store, const
                                   " WHERE ?1 = ?1 GROUP BY 2 ORDER BY 2",
                                   0, append_withheld, &rows, err);
     append_part(out, "From the plan", &items,
-                "None: every planned trial ended well, no file changed while it was measured, and "
+                "None: every planned trial completed, no file changed while it was measured, and "
                 "nothing was withheld.");
     out->failed = out->failed || items.failed;
     finish_deviations(out, &deviations);
@@ -288,23 +236,99 @@ static enum status append_machine_part(struct text *out, struct store *store,
     return status;
 }
 
+/* The findings of all results, and whose they are. */
+struct seen {
+    const struct view_cell **cells;
+    const struct finding **findings, **group;
+    size_t count;
+};
+
+static bool gather(const struct view *view, struct seen *ret)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < view->cell_count; i++)
+        total += view->cells[i].estimate ? view->cells[i].estimate->findings.count : 0;
+    *ret = (struct seen){calloc(total + 1, sizeof(*ret->cells)),
+                         calloc(total + 1, sizeof(*ret->findings)),
+                         calloc(total + 1, sizeof(*ret->group)), 0};
+    for (size_t i = 0; ret->cells && ret->findings && i < view->cell_count; i++) {
+        const struct estimate *estimate = view->cells[i].estimate;
+
+        for (size_t k = 0; estimate && k < estimate->findings.count; k++) {
+            ret->cells[ret->count] = &view->cells[i];
+            ret->findings[ret->count++] = &estimate->findings.items[k];
+        }
+    }
+    return ret->cells && ret->findings && ret->group;
+}
+
+/* Findings of the kind of `first`, of one cell or (NULL) of all; how many. */
+static size_t select_kind(const struct seen *seen, size_t first, const struct view_cell *cell)
+{
+    size_t count = 0;
+
+    for (size_t i = first; i < seen->count; i++)
+        if (finding_same_kind(seen->findings[i], seen->findings[first]) &&
+            (!cell || seen->cells[i] == cell))
+            seen->group[count++] = seen->findings[i];
+    return count;
+}
+
+/* What holds for all of them, and each result's own words below it. */
+static void append_kind(struct text *out, const struct seen *seen, size_t first)
+{
+    const struct view_cell *last = NULL;
+    struct text words;
+    size_t count = select_kind(seen, first, NULL);
+
+    text_init(&words);
+    finding_render_words(seen->group, count, &words);
+    text_append(&words, "; ");
+    finding_render_remedy(seen->group, count, &words);
+    text_append_format(out, "<li><b>%s</b>: ",
+                       finding_severity_name(finding_kinds[seen->findings[first]->code].severity));
+    escape_html_words(out, words.data);
+    text_append(out, "\n<details><summary>by result</summary><ul>\n");
+    for (size_t i = first; i < seen->count; i++) {
+        const struct view_cell *cell = seen->cells[i];
+
+        if (cell == last || !finding_same_kind(seen->findings[i], seen->findings[first]))
+            continue;
+        last = cell;
+        text_clear(&words);
+        count = select_kind(seen, first, cell);
+        finding_render(seen->group, count, cell->estimate->trial_count, &words);
+        text_append(out, "<li><code>");
+        escape_html(out, cell->result);
+        text_append(out, "</code>: ");
+        escape_html_words(out, words.data);
+        text_append(out, "</li>\n");
+    }
+    text_append(out, "</ul></details></li>\n");
+    text_finish(&words);
+}
+
 static void append_samples_part(struct text *out, const struct view *view)
 {
-    struct deviations warnings = {0}, percentiles = {0};
     struct text items;
+    struct seen seen;
 
     text_init(&items);
-    for (size_t i = 0; i < view->cell_count; i++) {
-        add_warnings(&warnings, &view->cells[i], false);
-        add_warnings(&percentiles, &view->cells[i], true);
+    items.failed = !gather(view, &seen);
+    for (size_t i = 0; !items.failed && i < seen.count; i++) {
+        bool first = true;
+
+        for (size_t k = 0; k < i && first; k++)
+            first = !finding_same_kind(seen.findings[k], seen.findings[i]);
+        if (first)
+            append_kind(&items, &seen, i);
     }
-    append_deviations(&items, &warnings);
-    if (percentiles.count > 0)
-        append_percentiles(&items, &percentiles);
-    append_part(out, "What the samples and telemetry say against the figures", &items, "Nothing.");
+    append_part(out, "Findings of samples and telemetry", &items, "None.");
     out->failed = out->failed || items.failed;
-    finish_deviations(out, &warnings);
-    finish_deviations(out, &percentiles);
+    free(seen.cells);
+    free(seen.findings);
+    free(seen.group);
     text_finish(&items);
 }
 

@@ -132,9 +132,9 @@ void dossier_method(struct text *out, const struct view *view)
                                cell->workload_json);
     }
     for (size_t i = 0; i < view->cell_count; i++)
-        if (view->cells[i].estimate.version.known) {
+        if (view->cells[i].estimate && view->cells[i].estimate->version > 0) {
             text_append_format(out, "<p>Analysis version %lld.</p>\n",
-                               (long long)view->cells[i].estimate.version.value);
+                               (long long)view->cells[i].estimate->version);
             break;
         }
 }

@@ -9,28 +9,11 @@
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
 
-/* "6.1 to 10.1 GB/s", as the report and the terminal have it */
-static void append_interval(struct text *out, const struct view_cell *cell)
-{
-    char base_buffer[VIEW_UNIT_SIZE], ends[NUMBER_SIZE];
-    const char *base;
-    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
-    struct number_unit unit;
-
-    if (!headline || !headline->has_interval) {
-        text_append(out, cell->imported.present ? "as told, without an interval" : "none");
-        return;
-    }
-    unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-    text_append_format(
-        out, "%s ",
-        number_format_ends(headline->lo, headline->hi, &unit, view_digits(headline), ends));
-    escape_html(out, unit.name);
-}
-
 static void append_row(struct text *out, const struct view_cell *cell)
 {
-    char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE];
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+    struct view_figure figure;
 
     text_append(out, "<tr><th scope=\"row\" class=\"wrap\"><a href=\"#");
     html_result_id(out, cell);
@@ -47,21 +30,25 @@ static void append_row(struct text *out, const struct view_cell *cell)
     text_append(out, ", <code>");
     escape_html(out, cell->result);
     text_append(out, "</code></span></th><td class=\"value\">");
-    if (html_headline(cell, value, unit, spread)) {
-        text_append_format(out, "%s ", value);
-        escape_html(out, unit);
-        text_append(out, "</td><td class=\"when\">");
-        append_interval(out, cell);
+    if (view_figure_of(id, value, &figure)) {
+        escape_html(out, figure.marked ? "(" : "");
+        escape_html(out, figure.value);
+        text_append(out, figure.marked ? ")</td><td class=\"when\">" : "</td><td class=\"when\">");
+        escape_html(out, figure.ends[0]           ? figure.ends
+                         : cell->imported.present ? "as its file says, without an interval"
+                                                  : "none");
     } else {
         text_append_format(out, "<span class=\"care\">%s</span></td><td>",
                            view_is_unsupported(cell) ? "unsupported" : "no result");
-        escape_html(out, view_no_headline_reason(cell));
+        escape_html(out, view_no_value_reason(cell));
     }
     text_append(out, "</td><td>");
     if (view_is_unsupported(cell))
         text_append(out, "\u2013");
     else
-        escape_html(out, view_verdict_words(cell));
+        text_append_format(out, "%s%s", figure.grade, *figure.grade ? ", " : "");
+    if (!view_is_unsupported(cell))
+        escape_html(out, view_verdict_label(cell));
     text_append_format(out, "</td><td class=\"num%s\">",
                        view_is_unsupported(cell) ? ""
                        : cell->planned.known && (int64_t)cell->ok_count < cell->planned.value
@@ -80,7 +67,8 @@ static double confidence_of(const struct view *view)
     double confidence = 0;
 
     for (size_t i = 0; i < view->cell_count; i++) {
-        double own = view->cells[i].estimate.confidence;
+        const struct estimate *estimate = view->cells[i].estimate;
+        double own = estimate && estimate->confidence > 0 ? estimate->confidence : 0;
 
         if (own > 0 && confidence > 0 && own != confidence)
             return 0;
@@ -100,7 +88,7 @@ static void append_figures(struct text *out, const struct view *view)
         text_append_format(out, "%.4g %% interval", 100 * confidence);
     else
         text_append(out, "Interval");
-    text_append(out, "</th><th scope=\"col\">Steady state</th>"
+    text_append(out, "</th><th scope=\"col\">Grade, verdict</th>"
                      "<th scope=\"col\" class=\"num\">Trials</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < view->cell_count; i++)
         append_row(out, &view->cells[i]);
@@ -124,12 +112,12 @@ static void append_attempts(struct text *out, const struct view *view)
         text_append(out, "none of assay's own: another program measured");
     } else {
         text_append_format(
-            out, "%lld planned beforehand, %zu begun, <span class=\"%s\">%zu ended well</span>",
+            out, "%lld planned beforehand, %zu started, <span class=\"%s\">%zu completed</span>",
             planned, attempts, (long long)(ok + unsupported) < planned ? "bad" : "good", ok);
         if (unsupported > 0)
             text_append_format(out, ", %zu asked for what their device does not support",
                                unsupported);
-        text_append(out, "; <a href=\"#attempts\">every one is told</a>");
+        text_append(out, "; <a href=\"#attempts\">all of them</a>");
     }
     html_fact_end(out);
 }

@@ -220,12 +220,12 @@ void html_attempts(struct text *out, const struct view_cell *cell)
                              : "<span class=\"soft\">\u2013</span>");
         text_append_format(out, "</td><td class=\"wrap %s\">", trial->ok ? "good" : "bad");
         escape_html(out, trial->status ? trial->status : "no end recorded");
-        if (trial->verdict) {
+        if (trial->estimate) {
             text_append(out, ", <span class=\"soft\">");
-            escape_html(out, view_verdict_translate(trial->verdict));
+            escape_html(out, estimate_verdict_label(trial->estimate->verdict));
             text_append(out, "</span>");
         }
-        if (trial->ok && !trial->counted)
+        if (trial->ok && !trial->estimate)
             text_append(out, " <span class=\"soft\">(a later attempt counts)</span>");
         if (trial->message && *trial->message) {
             text_append(out, "<br><span class=\"soft\">");

@@ -35,38 +35,36 @@ static void append_heading(struct text *out, const struct view_cell *cell)
 
 static void append_headline(struct text *out, const struct view_cell *cell)
 {
-    char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE], ends[NUMBER_SIZE];
-    char base_buffer[VIEW_UNIT_SIZE];
-    const char *base;
-    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
-    struct number_unit scaled;
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+    struct view_figure figure;
 
     text_append(out, "<div class=\"lead\">");
-    if (!html_headline(cell, value, unit, spread)) {
+    if (!view_figure_of(id, value, &figure)) {
         text_append_format(out, "<p class=\"big none\">%s</p><p class=\"spread\">",
                            view_is_unsupported(cell) ? "Unsupported" : "No result");
-        escape_html(out, view_no_headline_reason(cell));
+        escape_html(out, view_no_value_reason(cell));
         text_append(out, "</p></div>\n");
         return;
     }
-    text_append_format(out, "<p class=\"big\">%s<span class=\"unit\">", value);
-    escape_html(out, unit);
-    text_append(out, "</span></p><p class=\"spread\">");
-    if (headline->has_interval) {
-        scaled =
-            base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-        text_append_format(
-            out, "%s \u00b7 %s ", spread,
-            number_format_ends(headline->lo, headline->hi, &scaled, view_digits(headline), ends));
-        escape_html(out, unit);
-        if (cell->estimate.confidence > 0)
-            text_append_format(out, " \u00b7 %g %% interval", cell->estimate.confidence * 100);
-        text_append(out,
-                    cell->estimate.trial_count > 1 ? ", between trials" : ", within one trial");
+    text_append_format(out, "<p class=\"big%s\">%s%s<span class=\"unit\">",
+                       figure.marked ? " marked" : "", figure.marked ? "(" : "", figure.number);
+    escape_html(out, figure.unit);
+    text_append_format(out, "</span>%s</p><p class=\"spread\">", figure.marked ? ")" : "");
+    if (figure.ends[0]) {
+        text_append_format(out, "%s \u00b7 ", figure.spread);
+        escape_html(out, figure.ends);
+        text_append_format(out, " \u00b7 %g %% interval%s", cell->estimate->confidence * 100,
+                           cell->estimate->trial_count > 1 ? ", between trials"
+                                                           : ", within one trial");
     } else {
-        text_append(out, cell->imported.present ? "as told by another program"
-                                                : "no interval can be given; see the remarks");
+        text_append(out, cell->imported.present
+                             ? "as its file says"
+                             : "without a confidence interval; see the findings");
     }
+    if (figure.grade[0])
+        text_append_format(out, " \u00b7 grade %s (%s)", figure.grade,
+                           metric_grade_label(value->grade));
     text_append(out, "</p></div>\n");
 }
 
@@ -102,12 +100,12 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
         return;
     }
     text_append(out, "<p class=\"verdict\">");
-    if (cell->estimate.present || cell->ok_count > 0) {
+    if (cell->estimate || cell->ok_count > 0) {
         text_append_format(out, "<b class=\"%s\">",
-                           !cell->estimate.present ? "soft"
-                           : cell->estimate.steady ? "good"
-                                                   : "care");
-        escape_html(out, view_verdict_words(cell));
+                           !cell->estimate        ? "soft"
+                           : view_is_steady(cell) ? "good"
+                                                  : "care");
+        escape_html(out, view_verdict_label(cell));
         text_append(out, "</b> \u00b7 ");
     }
     text_append_format(out, "<span class=\"soft\">%zu of ", cell->ok_count);
@@ -115,9 +113,10 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
         text_append_format(out, "%lld", (long long)cell->planned.value);
     else
         text_append_char(out, '?');
-    text_append(out, " planned trials ended well");
+    text_append(out, " planned trials completed");
     if (!cell->evidence)
-        text_append(out, " \u00b7 a first look, which never compares with other results");
+        text_append(out, " \u00b7 a first look: compares with other first looks on this machine, "
+                         "and is no evidence");
     text_append(out, "</span></p>\n");
     if (cell->device.simulated)
         text_append(
@@ -158,112 +157,66 @@ static void append_figure(struct text *out, const char *label, const char *value
     text_append(out, "</dd></div>\n");
 }
 
-static void append_rate(struct text *out, const char *label, const struct view_interval *rate,
-                        const char *base, const char *formula)
+/* Where a metric comes from, below its value. */
+static const char *note_of(const struct view_cell *cell, enum metric_id id)
 {
-    char value[NUMBER_SIZE];
-    struct number_unit unit;
+    const char *note = id == METRIC_BYTE_RATE ? cell->bytes_formula
+                       : id == METRIC_OP_RATE ? cell->flops_formula
+                       : id == METRIC_POWER   ? cell->estimate->energy_source
+                                              : NULL;
 
-    if (!rate->has_value)
-        return;
-    unit = number_unit_rate(rate->value, base);
-    append_figure(out, label,
-                  number_format_unit_digits(rate->value, &unit, view_digits(rate), value), formula);
+    return note ? note : "";
 }
 
-static void append_percentile(struct text *out, const struct view_percentile *percentile)
+static void append_metric(struct text *out, const struct view_cell *cell, enum metric_id id)
 {
-    char value[NUMBER_SIZE], small[NUMBER_SIZE] = "";
-    struct number_unit unit;
+    const struct metric_value *value = view_metric(cell, id);
+    char small[2 * NUMBER_SIZE + 200], count[NUMBER_SIZE];
+    struct view_figure figure;
 
-    if (!percentile->ns.has_value) {
-        if (percentile->needed.known)
-            snprintf(small, sizeof(small), "needs %.30s samples",
-                     number_format_count(percentile->needed.value, value));
-        append_figure(out, percentile->label, "refused", small);
+    if (!view_figure_of(id, value, &figure)) {
+        snprintf(small, sizeof(small), value->needed ? "needs %.30s samples" : "%.0s",
+                 number_format_count((int64_t)value->needed, count));
+        append_figure(out, metrics[id].label, "not reported", small);
         return;
     }
-    unit = number_unit_duration(percentile->ns.value);
-    if (percentile->ns.has_interval)
-        number_format_ends(percentile->ns.lo, percentile->ns.hi, &unit,
-                           view_percentile_digits(percentile), small);
-    else
-        snprintf(small, sizeof(small), "no interval");
-    append_figure(out, percentile->label,
-                  number_format_unit_digits(percentile->ns.value, &unit,
-                                            view_percentile_digits(percentile), value),
-                  small);
-}
-
-static void append_energy(struct text *out, const char *label, const struct view_interval *energy,
-                          const char *per, const char *small)
-{
-    char value[NUMBER_SIZE];
-    struct number_unit unit;
-
-    if (!energy->has_value)
-        return;
-    unit = number_unit_energy(energy->value, per);
-    append_figure(out, label,
-                  number_format_unit_digits(energy->value, &unit, view_digits(energy), value),
-                  small);
+    snprintf(small, sizeof(small), "%s%s%.180s", figure.ends[0] ? figure.ends : "no interval",
+             *note_of(cell, id) ? "; " : "", note_of(cell, id));
+    append_figure(out, metrics[id].label, figure.value, small);
 }
 
 static void append_figures(struct text *out, const struct view_cell *cell)
 {
-    const struct view_estimate *estimate = &cell->estimate;
-    char value[NUMBER_SIZE], small[3 * NUMBER_SIZE] = "", unit[NUMBER_SIZE];
-    struct number_unit scaled;
+    const struct estimate *estimate = cell->estimate;
+    char value[NUMBER_SIZE], small[3 * NUMBER_SIZE] = "", percent[NUMBER_SIZE];
 
-    if (!estimate->present)
+    if (!estimate || cell->imported.present)
         return;
     text_append(out, "<dl class=\"figures\">\n");
-    if (estimate->iteration_ns.has_value && estimate->steady) {
-        scaled = number_unit_duration(estimate->iteration_ns.value);
-        append_figure(out, "Time per iteration",
-                      number_format_unit_digits(estimate->iteration_ns.value, &scaled,
-                                                view_digits(&estimate->iteration_ns), value),
-                      "");
-    }
-    if (estimate->steady) {
-        snprintf(unit, sizeof(unit), "%.40ss/s", cell->item_name ? cell->item_name : "item");
-        append_rate(out, "Bytes", &estimate->bytes_per_s, "B/s", cell->bytes_formula);
-        append_rate(out, "Arithmetic", &estimate->flops_per_s, view_operations_rate(cell),
-                    cell->flops_formula);
-        append_rate(out, "Work", &estimate->items_per_s, unit, "");
-    }
-    append_energy(out, "Energy", &estimate->iteration_j, "iteration", estimate->energy_source);
-    append_energy(out, "Energy of work", &estimate->item_j,
-                  cell->item_name ? cell->item_name : "item", "");
-    append_energy(out, "Energy of arithmetic", &estimate->flop_j, view_operation(cell), "");
-    if (isfinite(estimate->mean_power_w)) {
-        snprintf(small, sizeof(small), "%s W", number_format(estimate->mean_power_w, value));
-        append_figure(out, "Mean power", small, estimate->energy_source);
-        small[0] = '\0';
-    }
-    for (size_t i = 0; i < estimate->percentile_count; ++i)
-        append_percentile(out, &estimate->percentiles[i]);
+    for (int i = 0; i < METRIC_COUNT; ++i)
+        if (view_metric(cell, (enum metric_id)i))
+            append_metric(out, cell, (enum metric_id)i);
     if (isfinite(estimate->variance_iteration) || isfinite(estimate->variance_process)) {
         number_format_percent(sqrt(fmax(estimate->variance_iteration, 0)), value);
         if (isfinite(estimate->variance_process))
             snprintf(small, sizeof(small), "between trials %s",
-                     number_format_percent(sqrt(fmax(estimate->variance_process, 0)), unit));
+                     number_format_percent(sqrt(fmax(estimate->variance_process, 0)), percent));
         else
             snprintf(small, sizeof(small), "between trials: needs several");
-        append_figure(out, "Spread within a trial (sd)",
-                      isfinite(estimate->variance_iteration) ? value : "not known", small);
+        append_figure(out, "sd within a trial",
+                      isfinite(estimate->variance_iteration) ? value : "unknown", small);
     }
     if (isfinite(estimate->ess))
-        append_figure(out, "Effective samples", number_format_count((int64_t)estimate->ess, value),
-                      "as many independent ones would tell as much");
+        append_figure(out, "effective samples", number_format_count((int64_t)estimate->ess, value),
+                      "independent samples that carry as much");
     text_append(out, "</dl>\n");
 }
 
-static void append_warning(void *context, const char *warning)
+static void append_warning(void *context, enum finding_severity severity, const char *warning)
 {
     struct text *out = context;
 
-    text_append(out, "<li class=\"wrap\">");
+    text_append_format(out, "<li class=\"wrap %s\">", finding_severity_name(severity));
     escape_html_words(out, warning);
     text_append(out, "</li>\n");
 }
@@ -272,7 +225,7 @@ static void append_warnings(struct text *out, const struct view_cell *cell)
 {
     if (!remarks_has_any(cell))
         return;
-    text_append(out, "<h4>Remarks</h4><ul class=\"remarks\">\n");
+    text_append(out, "<h4>Findings</h4><ul class=\"remarks\">\n");
     remarks_of_cell(cell, append_warning, out);
     text_append(out, "</ul>\n");
 }
@@ -281,7 +234,7 @@ static void append_warnings(struct text *out, const struct view_cell *cell)
 static void append_facts(struct text *out, const struct view_cell *cell)
 {
     for (size_t i = 0; i < cell->trial_count; ++i)
-        if (cell->trials[i].counted && json_object_size(cell->trials[i].facts)) {
+        if (cell->trials[i].estimate && json_object_size(cell->trials[i].facts)) {
             char summary[64];
 
             snprintf(summary, sizeof(summary), "Choices made while running (trial %lld)",

@@ -29,11 +29,12 @@ static enum status load_trial(struct store *store, const struct view_trial *tria
     ret->series.has_window = trial->window_first.known && trial->window_first.value >= 0 &&
                              (uint64_t)trial->window_first.value < ret->series.count;
     ret->series.window_from = ret->series.has_window ? (size_t)trial->window_first.value : 0;
-    ret->series.has_steady = trial->has_steady && trial->steady_from < ret->series.count;
-    ret->series.steady_from = trial->steady_from;
+    ret->series.has_steady = trial->estimate && trial->estimate->has_steady &&
+                             trial->estimate->steady_from < ret->series.count;
+    ret->series.steady_from = ret->series.has_steady ? trial->estimate->steady_from : 0;
     ret->series.failed = !trial->ok;
-    ret->from = ret->series.has_steady ? trial->steady_from : ret->series.window_from;
-    ret->used = trial->counted && ret->series.count > ret->from && ret->series.has_window;
+    ret->from = ret->series.has_steady ? ret->series.steady_from : ret->series.window_from;
+    ret->used = trial->estimate && ret->series.count > ret->from && ret->series.has_window;
     return STATUS_OK;
 }
 
@@ -64,7 +65,8 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
 {
     struct chart_series *parts = calloc(count ? count : 1, sizeof(*parts));
     struct reduce_histogram histogram;
-    struct chart_mark marks[VIEW_PERCENTILES_MAX];
+    struct chart_mark marks[METRIC_COUNT];
+    const struct metric_value *mean = view_metric(cell, METRIC_ITERATION_TIME);
     struct chart_distribution distribution = {.histogram = &histogram, .marks = marks};
     struct chart_range range;
     char heading[HTML_HEADING_SIZE];
@@ -89,15 +91,21 @@ static void append_distribution(struct text *out, const struct view_cell *cell,
                                          : (size_t)sqrt((double)total));
     for (size_t i = 0; i < used; ++i)
         reduce_histogram_add(&histogram, parts[i].sample_ns, parts[i].count, parts[i].iterations);
-    for (size_t i = 0; i < cell->estimate.percentile_count; ++i)
-        if (cell->estimate.percentiles[i].ns.has_value)
-            marks[distribution.mark_count++] = (struct chart_mark){
-                cell->estimate.percentiles[i].label, cell->estimate.percentiles[i].ns.value};
-    distribution.has_mean = cell->estimate.iteration_ns.has_value && cell->estimate.steady;
-    distribution.mean = cell->estimate.iteration_ns.value;
-    distribution.has_interval = cell->estimate.iteration_ns.has_interval;
-    distribution.mean_lo = cell->estimate.iteration_ns.lo;
-    distribution.mean_hi = cell->estimate.iteration_ns.hi;
+    for (int i = 0; i < METRIC_COUNT; ++i) {
+        const struct metric_value *percentile =
+            metrics[i].q > 0 ? view_metric(cell, (enum metric_id)i) : NULL;
+
+        if (percentile && percentile->has_value)
+            marks[distribution.mark_count++] =
+                (struct chart_mark){metrics[i].label, percentile->value};
+    }
+    if (mean) {
+        distribution.has_mean = mean->has_value;
+        distribution.mean = mean->value;
+        distribution.has_interval = mean->has_interval;
+        distribution.mean_lo = mean->lo;
+        distribution.mean_hi = mean->hi;
+    }
     text_init(&id);
     html_figure_id(&id, cell, "d", 0);
     html_figure_heading(cell, "Distribution", heading);
@@ -113,7 +121,7 @@ static void append_trials(struct text *out, const struct view_cell *cell,
 {
     struct chart_trial *trials = calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*trials));
     char(*labels)[40] = calloc(cell->trial_count ? cell->trial_count : 1, sizeof(*labels));
-    const struct view_interval *mean = &cell->estimate.iteration_ns;
+    const struct metric_value *mean = view_metric(cell, METRIC_ITERATION_TIME);
     char heading[HTML_HEADING_SIZE];
     struct text id;
     bool any = false;
@@ -140,8 +148,8 @@ static void append_trials(struct text *out, const struct view_cell *cell,
         html_figure_id(&id, cell, "m", 0);
         text_append(out, "<figure>");
         html_figure_heading(cell, "Mean of each trial", heading);
-        chart_trials(out, id.data, heading, trials, cell->trial_count,
-                     mean->has_interval && cell->estimate.steady, mean->lo, mean->hi, unit);
+        chart_trials(out, id.data, heading, trials, cell->trial_count, mean && mean->has_interval,
+                     mean ? mean->lo : 0, mean ? mean->hi : 0, unit);
         text_append(out, "</figure>\n");
     } else {
         out->failed = true;
@@ -155,7 +163,7 @@ static void append_trials(struct text *out, const struct view_cell *cell,
 static void append_body_caption(struct text *out, const struct view_cell *cell,
                                 const struct html_loaded *loaded)
 {
-    const struct view_interval *mean = &cell->estimate.iteration_ns;
+    const struct metric_value *mean = view_metric(cell, METRIC_ITERATION_TIME);
     bool any = false;
 
     for (size_t i = 0; i < cell->trial_count; ++i)
@@ -164,13 +172,13 @@ static void append_body_caption(struct text *out, const struct view_cell *cell,
         return;
     text_append(out, "<p class=\"soft\"><small>Distribution: how many samples took how long; "
                      "upright lines are percentiles (p99: 99 of 100 samples took no longer)");
-    if (mean->has_value && cell->estimate.steady)
+    if (mean && mean->has_value)
         text_append_format(out, ", the dot below is the mean%s",
                            mean->has_interval ? " with its interval" : "");
     text_append(out, ". Mean of each trial: a dot a trial, on a scale that need not begin at 0");
-    if (mean->has_interval && cell->estimate.steady)
+    if (mean && mean->has_interval)
         text_append_format(out, "; the band is the %.4g %% interval of the mean",
-                           100 * cell->estimate.confidence);
+                           100 * cell->estimate->confidence);
     text_append(out, ".</small></p>\n");
 }
 
@@ -256,7 +264,7 @@ enum status html_charts(struct text *out, struct store *store, const struct view
         range = (struct chart_range){0, 1};
     unit = number_unit_duration((range.lo + range.hi) / 2);
     text_append_format(out, "<h4>%s of all trials</h4><div class=\"charts\">\n",
-                       cell->estimate.steady ? "Steady samples" : "Windows");
+                       view_is_steady(cell) ? "Steady samples" : "Windows");
     append_distribution(out, cell, loaded, count, scratch, &unit);
     append_trials(out, cell, loaded, &unit);
     text_append(out, "</div>\n");

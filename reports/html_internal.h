@@ -4,7 +4,7 @@
 
 #include "reports/chart.h"
 #include "reports/html.h"
-#include "reports/number.h"
+#include "harness/core/number.h"
 #include "reports/view.h"
 
 /* ---- html.c ---- */
@@ -79,10 +79,6 @@ void html_appendix_write(struct text *out, const struct html_appendix *appendix)
 /* ---- html_table.c ---- */
 
 void html_results(struct text *out, const struct view *view);
-/* Value and unit of a cell's headline and its relative half-width; false when there is none. */
-bool html_headline(const struct view_cell *cell, char value[NUMBER_SIZE], char unit[NUMBER_SIZE],
-                   char spread[NUMBER_SIZE]);
-
 /* ---- html_charts.c ---- */
 
 /* What is loaded of one attempt. */

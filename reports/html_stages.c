@@ -147,7 +147,7 @@ void html_stages(struct text *out, struct store *store, const struct view_cell *
     chart_parts(out, id.data, "Stages of a step", parts, count, &unit);
     append_stage_table(out, parts, count, wall_ns);
     text_append_format(out, "<figcaption>Means over the %s; the step takes %s by the wall clock.",
-                       cell->estimate.steady ? "steady samples" : "windows",
+                       view_is_steady(cell) ? "steady samples" : "windows",
                        number_format_unit(wall_ns, &unit, number));
     if (sum > wall_ns * 1.005)
         text_append_format(out,

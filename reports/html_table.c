@@ -7,28 +7,9 @@
 #include "reports/escape.h"
 #include "reports/remarks.h"
 
-bool html_headline(const struct view_cell *cell, char value[NUMBER_SIZE], char unit[NUMBER_SIZE],
-                   char spread[NUMBER_SIZE])
-{
-    char base_buffer[VIEW_UNIT_SIZE];
-    const char *base;
-    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
-    struct number_unit scaled;
-
-    if (!headline)
-        return false;
-    scaled = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-    number_format_rounded(headline->value / scaled.factor, view_digits(headline), value);
-    memcpy(unit, scaled.name, NUMBER_SIZE);
-    spread[0] = '\0';
-    if (headline->has_interval)
-        number_format_half_width(headline->value, headline->lo, headline->hi, spread);
-    return true;
-}
-
 static void append_group(struct text *out, const struct view *view, const struct view_cell *cell)
 {
-    text_append(out, "<tr class=\"group\"><th colspan=\"8\" scope=\"rowgroup\">");
+    text_append(out, "<tr class=\"group\"><th colspan=\"10\" scope=\"rowgroup\">");
     escape_html_short(out, cell->device.name ? cell->device.name : "device not recorded", 120);
     text_append(out, " <span class=\"soft\">");
     escape_html(out, cell->device_spec);
@@ -56,11 +37,22 @@ static void append_refs(struct text *out, const struct remarks *remarks, size_t 
     text_append(out, "</sup>");
 }
 
+static void append_metric(struct text *out, const struct view_cell *cell, enum metric_id id)
+{
+    struct view_figure figure;
+
+    text_append_format(out, "</td><td class=\"num\">%s",
+                       view_figure_of(id, view_metric(cell, id), &figure)
+                           ? figure.value
+                           : "<span class=\"soft\">\u2013</span>");
+}
+
 static void append_row(struct text *out, const struct view_cell *cell,
                        const struct remarks *remarks, size_t index)
 {
-    char value[NUMBER_SIZE], unit[NUMBER_SIZE], spread[NUMBER_SIZE], time[NUMBER_SIZE];
-    const struct view_interval *iteration = &cell->estimate.iteration_ns;
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+    struct view_figure figure;
     long long planned = cell->planned.known ? cell->planned.value : 0;
 
     text_append(out, "<tr><th scope=\"row\" class=\"wrap\"><a href=\"#");
@@ -77,36 +69,27 @@ static void append_row(struct text *out, const struct view_cell *cell,
         text_append_format(out, "%lld", (long long)cell->batch.value);
     else
         html_known(out, NULL);
-    if (html_headline(cell, value, unit, spread)) {
-        text_append_format(out, "</td><td class=\"value\">%s ", value);
-        escape_html(out, unit);
-        text_append_format(out, "</td><td class=\"spread\">%s",
-                           *spread                  ? spread
-                           : cell->imported.present ? "as told"
+    if (view_figure_of(id, value, &figure)) {
+        text_append_format(out, "</td><td class=\"value%s\">%s%s ", figure.marked ? " marked" : "",
+                           figure.marked ? "(" : "", figure.number);
+        escape_html(out, figure.unit);
+        text_append_format(out, "%s</td><td class=\"spread\">%s", figure.marked ? ")" : "",
+                           *figure.spread           ? figure.spread
+                           : cell->imported.present ? "as its file says"
                                                     : "no interval");
     } else {
         text_append_format(out, "</td><td class=\"value care\">%s</td><td class=\"spread\">",
                            view_is_unsupported(cell) ? "unsupported" : "no result");
-        escape_html(out, view_no_headline_reason(cell));
+        escape_html(out, view_no_value_reason(cell));
     }
     append_refs(out, remarks, index);
-    text_append(out, "</td><td class=\"num\">");
-    if (iteration->has_value && cell->estimate.steady) {
-        struct number_unit scaled = number_unit_duration(iteration->value);
-
-        text_append(out, number_format_unit_digits(iteration->value, &scaled,
-                                                   view_digits(iteration), time));
-    } else {
-        text_append(out, "<span class=\"soft\">\u2013</span>");
-    }
-    text_append_format(out, "</td><td class=\"%s\">",
-                       !cell->estimate.present ? "soft"
-                       : cell->estimate.steady ? "good"
-                                               : "care");
-    if (!cell->estimate.present && !cell->imported.present && cell->ok_count == 0)
-        text_append(out, "\u2013");
-    else
-        escape_html(out, view_verdict_words(cell));
+    append_metric(out, cell, METRIC_REFERENCE_RATIO);
+    append_metric(out, cell, METRIC_ITERATION_TIME);
+    text_append_format(out, "</td><td class=\"num\">%s</td><td class=\"%s\">", figure.grade,
+                       !cell->estimate        ? "soft"
+                       : view_is_steady(cell) ? "good"
+                                              : "care");
+    escape_html(out, view_verdict_label(cell));
     if (cell->imported.present)
         text_append(out, "</td><td class=\"num soft\">\u2013</td></tr>\n");
     else
@@ -134,7 +117,8 @@ static void append_interval_heading(struct text *out, const struct view *view)
     double confidence = 0;
 
     for (size_t i = 0; i < view->cell_count; ++i) {
-        double own = view->cells[i].estimate.confidence;
+        const struct estimate *estimate = view->cells[i].estimate;
+        double own = estimate && estimate->confidence > 0 ? estimate->confidence : 0;
 
         if (own > 0 && confidence > 0 && own != confidence)
             confidence = -1;
@@ -159,20 +143,24 @@ void html_results(struct text *out, const struct view *view)
     remarks_init(&remarks);
     for (size_t i = 0; i < view->cell_count; ++i)
         remarks_add_cell(&remarks, i, &view->cells[i]);
+    remarks_render(&remarks);
     text_append(
         out,
         "<div class=\"scroll\"><table class=\"results\"><caption>One row per result. An interval "
-        "is relative to its result; ± is its larger side. Results of different workloads, "
+        "is relative to its result; ± is its larger side. Grades: A within 1 %, B within 5 %, C "
+        "within "
+        "20 %, D an indication only, in parentheses. Results of different workloads, "
         "precisions or protocols are not to be compared, and none are averaged.</caption>"
         "<thead><tr>"
         "<th scope=\"col\">Workload</th><th scope=\"col\">Precision</th>"
         "<th scope=\"col\" class=\"num\">Batch</th><th scope=\"col\" class=\"num\">Result</th>"
         "<th scope=\"col\">");
     append_interval_heading(out, view);
-    text_append(out,
-                "</th><th scope=\"col\" class=\"num\">Per iteration</th>"
-                "<th scope=\"col\">Steady state</th><th scope=\"col\" class=\"num\">Trials</th>"
-                "</tr></thead><tbody>\n");
+    text_append(out, "</th><th scope=\"col\" class=\"num\">/ reference loop</th>"
+                     "<th scope=\"col\" class=\"num\">Per iteration</th>"
+                     "<th scope=\"col\" class=\"num\">Grade</th>"
+                     "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Trials</th>"
+                     "</tr></thead><tbody>\n");
     for (size_t i = 0; i < view->cell_count; ++i) {
         if (done[i])
             continue;

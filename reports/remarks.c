@@ -1,5 +1,6 @@
 #include "reports/remarks.h"
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,30 +19,36 @@ void remarks_finish(struct remarks *remarks)
         return;
     for (size_t i = 0; i < remarks->count; ++i) {
         free(remarks->items[i].text);
-        free(remarks->items[i].warning);
+        free(remarks->items[i].findings);
         free(remarks->items[i].cells);
     }
     free(remarks->items);
     remarks_init(remarks);
 }
 
-static struct remark *find_or_create(struct remarks *remarks, const char *text)
+/* Takes the heap text. */
+static struct remark *append_remark(struct remarks *remarks, char *text)
 {
-    struct remark *items;
-    char *copy;
+    struct remark *items = realloc(remarks->items, (remarks->count + 1) * sizeof(*items));
 
-    for (size_t i = 0; i < remarks->count; ++i)
-        if (strcmp(remarks->items[i].text, text) == 0)
-            return &remarks->items[i];
-    copy = strdup(text);
-    items = copy ? realloc(remarks->items, (remarks->count + 1) * sizeof(*items)) : NULL;
     if (!items) {
-        free(copy);
+        free(text);
         return NULL;
     }
     remarks->items = items;
-    items[remarks->count] = (struct remark){.text = copy};
+    items[remarks->count] = (struct remark){.text = text};
     return &items[remarks->count++];
+}
+
+static struct remark *find_or_create(struct remarks *remarks, const char *text)
+{
+    char *copy;
+
+    for (size_t i = 0; i < remarks->count; ++i)
+        if (remarks->items[i].text && strcmp(remarks->items[i].text, text) == 0)
+            return &remarks->items[i];
+    copy = strdup(text);
+    return copy ? append_remark(remarks, copy) : NULL;
 }
 
 static void add_cell(struct remarks *remarks, struct remark *remark, size_t index)
@@ -59,7 +66,7 @@ static void add_cell(struct remarks *remarks, struct remark *remark, size_t inde
     cells[remark->cell_count++] = index;
 }
 
-void remarks_add(struct remarks *remarks, size_t index, const char *text)
+static void add_text(struct remarks *remarks, size_t index, const char *text)
 {
     struct remark *remark = find_or_create(remarks, text);
 
@@ -104,7 +111,7 @@ static void add_failure(struct remarks *remarks, size_t index, const struct view
         text_append(&text, trial->message);
     }
     if (text_ok(&text) && text_ok(&numbers))
-        remarks_add(remarks, index, text.data);
+        add_text(remarks, index, text.data);
     else
         remarks->failed = true;
     text_finish(&numbers);
@@ -125,137 +132,144 @@ static void add_failures(struct remarks *remarks, size_t index, const struct vie
     }
 }
 
-static const char *skip_figure(const char *at)
-{
-    return at + strspn(at, "0123456789.+-e");
-}
-
-bool remarks_alike(const char *a, const char *b)
-{
-    while (*a && *b) {
-        bool figure_a = (*a >= '0' && *a <= '9') || *a == '+' || *a == '-';
-        bool figure_b = (*b >= '0' && *b <= '9') || *b == '+' || *b == '-';
-
-        if (figure_a && figure_b) {
-            a = skip_figure(a);
-            b = skip_figure(b);
-        } else if (*a++ != *b++) {
-            return false;
-        }
-    }
-    return *a == *b;
-}
-
-/* One text for each kind: those alike are told by the first of them, and their number. */
-static void say_kinds(const char *before, const char *const *warnings, size_t count,
-                      remarks_say_fn *say, void *context)
-{
-    for (size_t i = 0; i < count; ++i) {
-        size_t others = 0;
-        bool said = false;
-        struct text text;
-
-        for (size_t k = 0; k < count && !said; ++k) {
-            bool same = k != i && remarks_alike(warnings[i], warnings[k]);
-
-            said = same && k < i;
-            others += same;
-        }
-        if (said)
-            continue;
-        text_init(&text);
-        text_append(&text, before);
-        text_append(&text, warnings[i]);
-        if (others)
-            text_append_format(&text, " (and %zu more like it)", others);
-        if (text_ok(&text))
-            say(context, text.data);
-        text_finish(&text);
-    }
-}
-
-void remarks_of_estimate(const struct view_estimate *estimate, remarks_say_fn *say, void *context)
-{
-    say_kinds("", (const char *const *)estimate->warnings, estimate->warning_count, say, context);
-}
-
-/* Of strings that a record holds. */
-static void say_refusals(const json_t *refusals, remarks_say_fn *say, void *context)
-{
-    const char **texts = calloc(json_array_size(refusals) + 1, sizeof(*texts));
-    size_t i, count = 0;
-    json_t *entry;
-
-    json_array_foreach(refusals, i, entry)
-    {
-        if (texts && json_is_string(entry))
-            texts[count++] = json_string_value(entry);
-    }
-    say_kinds("Left out of what was chosen among, since it failed: ", texts, count, say, context);
-    free(texts);
-}
-
-void remarks_of_choice(const struct view_cell *cell, remarks_say_fn *say, void *context)
-{
-    const json_t *choices = json_object_get(cell->root, "choices");
-    const char *failed = view_json_string(choices, "failed");
-
-    if (failed)
-        say_kinds("Nothing could be chosen for all trials, so each chose for itself, and they may "
-                  "differ by that: ",
-                  &failed, 1, say, context);
-    say_refusals(json_object_get(choices, "refused"), say, context);
-    for (size_t i = 0; i < cell->trial_count; ++i)
-        if (cell->trials[i].ok)
-            say_refusals(json_object_get(cell->trials[i].facts, "refused"), say, context);
-}
-
+/* Findings of one kind, of all cells that have them. */
 struct target {
     struct remarks *remarks;
     size_t index;
 };
 
-/* Says that the remark stands for others that differ in their figures. */
-static void make_similar(struct remarks *remarks, struct remark *remark)
-{
-    static const char more[] = " more like it)";
-    size_t length = strlen(remark->warning), tail = sizeof(more) - 1;
-    bool counted = length > tail && strcmp(remark->warning + length - tail, more) == 0;
-    char *text = text_format("%.*s%ssimilarly for the others marked so)", (int)(length - counted),
-                             remark->warning, counted ? "; " : " (");
-
-    if (!text) {
-        remarks->failed = true;
-        return;
-    }
-    free(remark->text);
-    remark->text = text;
-    remark->similar = true;
-}
-
-static void add_warning(void *context, const char *text)
+static void add_findings(void *context, const struct finding *const *items, size_t count)
 {
     const struct target *target = context;
     struct remarks *remarks = target->remarks;
-    struct remark *remark;
+    struct remark *remark = NULL;
+    const struct finding **grown;
 
-    if (text[0] == 'p' && text[1] >= '0' && text[1] <= '9')
-        return; /* of a percentile, which a table does not show */
-    for (size_t i = 0; i < remarks->count; ++i) {
-        remark = &remarks->items[i];
-        if (!remark->warning || !remarks_alike(remark->warning, text))
-            continue;
-        if (!remark->similar && strcmp(remark->warning, text) != 0)
-            make_similar(remarks, remark);
-        add_cell(remarks, remark, target->index);
+    if (finding_kinds[items[0]->code].severity == FINDING_INFO)
         return;
-    }
-    remark = find_or_create(remarks, text);
-    if (!remark || !(remark->warning = strdup(text))) {
+    for (size_t i = 0; i < remarks->count && !remark; ++i)
+        if (remarks->items[i].findings &&
+            finding_same_kind(remarks->items[i].findings[0], items[0]))
+            remark = &remarks->items[i];
+    if (!remark)
+        remark = append_remark(remarks, NULL);
+    grown =
+        remark ? realloc(remark->findings, (remark->finding_count + count) * sizeof(*grown)) : NULL;
+    if (!grown) {
         remarks->failed = true;
         return;
     }
+    remark->findings = grown;
+    memcpy(grown + remark->finding_count, items, count * sizeof(*items));
+    remark->finding_count += count;
     add_cell(remarks, remark, target->index);
+}
+
+void remarks_render(struct remarks *remarks)
+{
+    for (size_t i = 0; i < remarks->count; ++i) {
+        struct remark *remark = &remarks->items[i];
+        struct text text;
+
+        if (!remark->findings)
+            continue;
+        text_init(&text);
+        if (remark->cell_count == 1) {
+            finding_render(remark->findings, remark->finding_count, 0, &text);
+        } else {
+            finding_render_words(remark->findings, remark->finding_count, &text);
+            text_append(&text, "; ");
+            finding_render_remedy(remark->findings, remark->finding_count, &text);
+        }
+        free(remark->text);
+        remark->text = text_steal(&text);
+        remarks->failed = remarks->failed || !remark->text;
+    }
+}
+
+/* ---- what the stored choices and the origin of a result say ---- */
+
+struct sayer {
+    remarks_say_fn *say;
+    void *context;
+    size_t trial_count;
+};
+
+__attribute__((format(printf, 3, 4))) static void
+say_text(const struct sayer *sayer, enum finding_severity severity, const char *format, ...)
+{
+    struct text text;
+    va_list args;
+
+    text_init(&text);
+    va_start(args, format);
+    text_append_formatv(&text, format, args);
+    va_end(args);
+    if (text_ok(&text))
+        sayer->say(sayer->context, severity, text.data);
+    text_finish(&text);
+}
+
+/* Of strings that a record holds; equal ones once. */
+static void say_refusals(const json_t *refusals, const struct sayer *sayer)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach(refusals, i, entry)
+    {
+        bool said = false;
+
+        for (size_t k = 0; k < i && !said; ++k)
+            said = json_equal(json_array_get(refusals, k), entry);
+        if (json_is_string(entry) && !said)
+            say_text(sayer, FINDING_INFO,
+                     "Candidate left out of the autotuning, since it failed: %s",
+                     json_string_value(entry));
+    }
+}
+
+static void say_choice(const struct view_cell *cell, const struct sayer *sayer)
+{
+    const json_t *choices = json_object_get(cell->root, "choices");
+    const char *failed = view_json_string(choices, "failed");
+
+    if (failed)
+        say_text(sayer, FINDING_WARNING,
+                 "Autotuning before the trials failed, so each trial tuned for itself and they may "
+                 "differ by that: %s",
+                 failed);
+    say_refusals(json_object_get(choices, "refused"), sayer);
+    for (size_t i = 0; i < cell->trial_count; ++i)
+        if (cell->trials[i].ok)
+            say_refusals(json_object_get(cell->trials[i].facts, "refused"), sayer);
+}
+
+void remarks_of_choice(const struct view_cell *cell, remarks_say_fn *say, void *context)
+{
+    say_choice(cell, &(struct sayer){say, context, 0});
+}
+
+static void say_origin(const struct view_cell *cell, const struct sayer *sayer)
+{
+    if (cell->origin.worker)
+        say_text(
+            sayer, FINDING_WARNING,
+            "Measured by another program than assay's own worker (ASSAY_WORKER=%s): device, times "
+            "and checks are as that program reports them.",
+            cell->origin.worker);
+    if (cell->origin.host_root)
+        say_text(
+            sayer, FINDING_WARNING,
+            "The host's readings, energy among them, come from the folder %s (ASSAY_HOST_ROOT), "
+            "not from the machine that measured.",
+            cell->origin.host_root);
+    if (cell->origin.libraries)
+        say_text(
+            sayer, FINDING_INFO,
+            "Libraries chosen by hand (--lib, ASSAY_LIB_...): %s; the stack has their paths and "
+            "digests.",
+            cell->origin.libraries);
 }
 
 static void add_amendments(struct remarks *remarks, size_t index, const struct view_cell *cell)
@@ -269,7 +283,7 @@ static void add_amendments(struct remarks *remarks, size_t index, const struct v
         char *text = words ? text_format("%s: %s", cell->result, words) : NULL;
 
         if (text)
-            remarks_add(remarks, index, text);
+            add_text(remarks, index, text);
         else
             remarks->failed = true;
         free(text);
@@ -285,61 +299,47 @@ static void add_unfinished(struct remarks *remarks, size_t index, const struct v
                              cell->result);
 
     if (text)
-        remarks_add(remarks, index, text);
+        add_text(remarks, index, text);
     else
         remarks->failed = true;
     free(text);
 }
 
-static void say_origin(const struct view_cell *cell, remarks_say_fn *say, void *context)
-{
-    static const struct {
-        size_t member;
-        const char *format;
-    } rows[] = {
-        {offsetof(struct view_origin, worker),
-         "Measured by another program than assay's own worker (ASSAY_WORKER=%s): what it says of "
-         "the device, its times and its checks are its word alone."},
-        {offsetof(struct view_origin, host_root),
-         "The host's readings, energy among them, were taken from the folder %s "
-         "(ASSAY_HOST_ROOT), not from the machine that measured."},
-        {offsetof(struct view_origin, libraries),
-         "Files were chosen for libraries (--lib, ASSAY_LIB_...): %s; the stack has their paths "
-         "and digests."},
-    };
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *value = *(char *const *)((const char *)&cell->origin + rows[i].member);
-        struct text text;
-
-        if (!value)
-            continue;
-        text_init(&text);
-        text_append_format(&text, rows[i].format, value);
-        if (text_ok(&text))
-            say(context, text.data);
-        text_finish(&text);
-    }
-}
-
-static void add_plain(void *context, const char *text)
+static void add_severe(void *context, enum finding_severity severity, const char *text)
 {
     const struct target *target = context;
 
-    remarks_add(target->remarks, target->index, text);
+    if (severity != FINDING_INFO)
+        add_text(target->remarks, target->index, text);
 }
 
-static void count_remark(void *context, const char *text)
+static void say_findings(void *context, const struct finding *const *items, size_t count)
 {
-    (void)text;
-    ++*(size_t *)context;
+    const struct sayer *sayer = context;
+    struct text text;
+
+    text_init(&text);
+    finding_render(items, count, sayer->trial_count, &text);
+    if (text_ok(&text))
+        sayer->say(sayer->context, finding_kinds[items[0]->code].severity, text.data);
+    text_finish(&text);
 }
 
 void remarks_of_cell(const struct view_cell *cell, remarks_say_fn *say, void *context)
 {
-    say_origin(cell, say, context);
-    remarks_of_choice(cell, say, context);
-    remarks_of_estimate(&cell->estimate, say, context);
+    struct sayer sayer = {say, context, cell->estimate ? cell->estimate->trial_count : 0};
+
+    say_origin(cell, &sayer);
+    say_choice(cell, &sayer);
+    if (cell->estimate)
+        finding_each_group(&cell->estimate->findings, say_findings, &sayer);
+}
+
+static void count_remark(void *context, enum finding_severity severity, const char *text)
+{
+    (void)severity;
+    (void)text;
+    ++*(size_t *)context;
 }
 
 bool remarks_has_any(const struct view_cell *cell)
@@ -353,21 +353,23 @@ bool remarks_has_any(const struct view_cell *cell)
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
     struct target target = {remarks, index};
+    const struct sayer sayer = {add_severe, &target, 0};
 
-    remarks_of_estimate(&cell->estimate, add_warning, &target);
+    if (cell->estimate && !finding_each_group(&cell->estimate->findings, add_findings, &target))
+        remarks->failed = true;
     if (cell->device.simulated)
-        remarks_add(remarks, index,
-                    "The device is simulated: a test of the tool, not a measurement of hardware.");
-    say_origin(cell, add_plain, &target);
-    remarks_of_choice(cell, add_warning, &target);
+        add_text(remarks, index,
+                 "The device is simulated: a test of the tool, not a measurement of hardware.");
+    say_origin(cell, &sayer);
+    say_choice(cell, &sayer);
     add_amendments(remarks, index, cell);
     add_failures(remarks, index, cell);
-    if (!cell->estimate.present && cell->ok_count > 0 && !cell->imported.present)
+    if (!cell->estimate && cell->ok_count > 0 && !cell->imported.present)
         add_unfinished(remarks, index, cell);
     if (cell->imported.present) {
         char *words = view_imported_words(cell);
 
-        remarks_add(remarks, index, words ? words : "Imported: not measured by assay.");
+        add_text(remarks, index, words ? words : "Imported: not measured by assay.");
         free(words);
     }
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
-#include "reports/number.h"
+#include "harness/core/number.h"
 #include "reports/remarks.h"
 #include "reports/terminal_internal.h"
 
@@ -17,6 +17,7 @@ enum column {
     BATCH,
     RESULT,
     SPREAD,
+    RATIO,
     TIME,
     STEADY,
     NOTES,
@@ -35,8 +36,9 @@ static const struct {
     [BATCH] = {"batch", true, 1},
     [RESULT] = {"result", true, 2},
     [SPREAD] = {"", false, 1},
+    [RATIO] = {"/reference", true, 2},
     [TIME] = {"per iteration", true, 2},
-    [STEADY] = {"steady state", false, 2},
+    [STEADY] = {"grade, verdict", false, 2},
     [NOTES] = {"", false, 0}, /* printed at the end of STEADY */
     [TRIALS] = {"trials", true, 1},
 };
@@ -55,22 +57,37 @@ static void set_field(struct row *row, enum column column, char *heap, struct te
     row->fields[column] = heap;
 }
 
+/* The value, in parentheses where it is only an indication. */
 static char *result_of(const struct view_cell *cell, char **ret_spread)
 {
-    char base_buffer[VIEW_UNIT_SIZE], value[NUMBER_SIZE], spread[NUMBER_SIZE] = "";
-    const char *base;
-    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
-    struct number_unit unit;
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+    struct view_figure figure;
 
-    if (!headline) {
+    if (!view_figure_of(id, value, &figure)) {
         *ret_spread = strdup("");
         return strdup(view_is_unsupported(cell) ? "unsupported" : "no result");
     }
-    unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-    if (headline->has_interval)
-        number_format_half_width(headline->value, headline->lo, headline->hi, spread);
-    *ret_spread = strdup(*spread ? spread : cell->imported.present ? "" : "±?");
-    return strdup(number_format_unit_digits(headline->value, &unit, view_digits(headline), value));
+    *ret_spread = strdup(figure.spread[0]         ? figure.spread
+                         : cell->imported.present ? ""
+                                                  : "no interval");
+    return text_format(figure.marked ? "(%s)" : "%s", figure.value);
+}
+
+static char *metric_field(const struct view_cell *cell, enum metric_id id)
+{
+    struct view_figure figure;
+
+    return strdup(view_figure_of(id, view_metric(cell, id), &figure) ? figure.value : "-");
+}
+
+static char *verdict_field(const struct view_cell *cell)
+{
+    enum metric_id id;
+    const struct metric_value *value = view_headline(cell, &id);
+    const char *grade = value ? metric_grade_name(value->grade) : "";
+
+    return text_format("%s%s%s", grade, *grade ? " " : "", view_verdict_label(cell));
 }
 
 /* "[1,3-5]" */
@@ -89,9 +106,8 @@ static void append_refs(struct text *out, const size_t *refs, size_t count)
 static void fill_row(struct row *row, const struct view_cell *cell, bool short_id,
                      const size_t *refs, size_t ref_count, struct text *out)
 {
-    const struct view_interval *time = &cell->estimate.iteration_ns;
     struct text notes;
-    char *spread, value[NUMBER_SIZE];
+    char *spread;
 
     set_field(row, RESULT, result_of(cell, &spread), out);
     set_field(row, SPREAD, spread, out);
@@ -106,20 +122,9 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
     set_field(row, BATCH,
               cell->batch.known ? text_format("%lld", (long long)cell->batch.value) : strdup("?"),
               out);
-    if (time->has_value && cell->estimate.steady) {
-        struct number_unit unit = number_unit_duration(time->value);
-
-        set_field(row, TIME,
-                  strdup(number_format_unit_digits(time->value, &unit, view_digits(time), value)),
-                  out);
-    } else {
-        set_field(row, TIME, strdup("-"), out);
-    }
-    set_field(row, STEADY,
-              strdup(cell->estimate.present || cell->imported.present ? view_verdict_words(cell)
-                     : cell->ok_count > 0                             ? "not analysed"
-                                                                      : "-"),
-              out);
+    set_field(row, RATIO, metric_field(cell, METRIC_REFERENCE_RATIO), out);
+    set_field(row, TIME, metric_field(cell, METRIC_ITERATION_TIME), out);
+    set_field(row, STEADY, verdict_field(cell), out);
     text_init(&notes);
     append_refs(&notes, refs, ref_count);
     set_field(row, NOTES, text_steal(&notes), out);
@@ -129,6 +134,14 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
                   : text_format("%zu/%lld", cell->ok_count,
                                 cell->planned.known ? (long long)cell->planned.value : 0),
               out);
+}
+
+static bool has_ratio(const struct row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; ++i)
+        if (rows[i].fields[RATIO] && strcmp(rows[i].fields[RATIO], "-"))
+            return true;
+    return false;
 }
 
 /* Widths from the content; what does not fit is taken from the elastic columns, in their order. */
@@ -155,7 +168,7 @@ static void fit_widths(const struct row *heading, const struct row *rows, size_t
                 width += 1 + text_columns(rows[i].fields[NOTES]);
             widths[c] = width > widths[c] ? width : widths[c];
         }
-        if (c == NOTES || (!wide && c == TIME))
+        if (c == NOTES || (!wide && c == TIME) || (c == RATIO && !has_ratio(rows, count)))
             widths[c] = 0;
         if (widths[c])
             total += widths[c] + columns_of[c].gap;
@@ -181,13 +194,14 @@ static enum terminal_tone tone_of(const struct view_cell *cell, enum column colu
 
     switch (column) {
     case RESULT:
-        return cell->estimate.present && cell->estimate.steady ? TONE_BOLD : TONE_CARE;
+        return view_is_steady(cell) ? TONE_BOLD : TONE_CARE;
     case STEADY:
-        return !cell->estimate.present ? TONE_SOFT : cell->estimate.steady ? TONE_GOOD : TONE_CARE;
+        return !cell->estimate ? TONE_SOFT : view_is_steady(cell) ? TONE_GOOD : TONE_CARE;
     case TRIALS:
         return all ? TONE_PLAIN : view_is_unsupported(cell) ? TONE_SOFT : TONE_BAD;
     case ID:
     case SPREAD:
+    case RATIO:
     case TIME:
     case NOTES:
         return TONE_SOFT;
@@ -345,7 +359,7 @@ static void append_group(const struct terminal *terminal, const struct view_cell
 static void append_notes(const struct terminal *terminal, const struct view *view,
                          const struct remarks *remarks)
 {
-    bool first_look = false;
+    struct text closing;
 
     for (size_t i = 0; i < remarks->count; ++i) {
         char lead[32];
@@ -353,14 +367,12 @@ static void append_notes(const struct terminal *terminal, const struct view *vie
         snprintf(lead, sizeof(lead), "%s[%zu] ", i < 9 ? " " : "", i + 1);
         terminal_wrap(terminal, TONE_SOFT, lead, remarks->items[i].text);
     }
-    for (size_t i = 0; i < view->cell_count; ++i)
-        first_look = first_look || (!view->cells[i].evidence && !view->cells[i].imported.present);
-    if (first_look) {
+    text_init(&closing);
+    if (view_closing_words(view, &closing)) {
         text_append(terminal->out, remarks->count ? "\n" : "");
-        terminal_wrap(terminal, TONE_CARE, "",
-                      "A first look: results under this protocol never compare with others. "
-                      "For evidence: assay run --protocol standard");
+        terminal_wrap(terminal, TONE_CARE, "", closing.data);
     }
+    text_finish(&closing);
 }
 
 void report_terminal_table(struct text *out, const struct view *view, size_t columns, bool colour)
@@ -379,6 +391,7 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
     }
     for (size_t i = 0; i < view->cell_count; ++i)
         remarks_add_cell(&remarks, i, &view->cells[i]);
+    remarks_render(&remarks);
     for (size_t i = 0; i < view->cell_count; ++i) {
         size_t refs[64], count = remarks_of(&remarks, i, refs, 64);
 

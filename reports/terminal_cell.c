@@ -6,41 +6,39 @@
 
 #include "harness/core/clock.h"
 #include "reports/citation.h"
-#include "reports/number.h"
+#include "harness/core/number.h"
 #include "reports/remarks.h"
 #include "reports/terminal_internal.h"
 
 static void append_headline(const struct terminal *terminal, const struct view_cell *cell)
 {
-    char base_buffer[VIEW_UNIT_SIZE], value[NUMBER_SIZE], spread[NUMBER_SIZE], ends[NUMBER_SIZE];
-    const char *base;
-    const struct view_interval *headline = view_headline(cell, base_buffer, &base);
-    struct number_unit unit;
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+    struct view_figure figure;
+    char shown[NUMBER_SIZE + 4];
 
     text_append(terminal->out, "  ");
-    if (!headline) {
-        const char *reason = view_no_headline_reason(cell);
+    if (!view_figure_of(id, value, &figure)) {
+        const char *reason = view_no_value_reason(cell);
 
         terminal_tone(terminal, TONE_CARE, view_is_unsupported(cell) ? "unsupported" : "no result");
-        text_append_format(terminal->out, ": %s\n", reason ? reason : "not told");
+        text_append_format(terminal->out, ": %s\n", reason ? reason : "unknown");
         return;
     }
-    unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-    terminal_tone(terminal, TONE_BOLD,
-                  number_format_unit_digits(headline->value, &unit, view_digits(headline), value));
-    if (headline->has_interval) {
-        text_append_format(
-            terminal->out, "  %s\n",
-            number_format_half_width(headline->value, headline->lo, headline->hi, spread));
-        text_append_format(
-            terminal->out, "  %s %s, %g %% interval %s\n",
-            number_format_ends(headline->lo, headline->hi, &unit, view_digits(headline), ends),
-            unit.name, cell->estimate.confidence * 100,
-            cell->estimate.trial_count > 1 ? "between trials" : "within one trial");
-    } else {
-        text_append(terminal->out,
-                    cell->imported.present ? "  as told\n" : "  no interval can be given\n");
-    }
+    snprintf(shown, sizeof(shown), figure.marked ? "(%s)" : "%s", figure.value);
+    terminal_tone(terminal, figure.marked ? TONE_CARE : TONE_BOLD, shown);
+    if (figure.spread[0])
+        text_append_format(terminal->out, "  %s", figure.spread);
+    if (figure.grade[0])
+        text_append_format(terminal->out, "  grade %s (%s)", figure.grade,
+                           metric_grade_label(value->grade));
+    if (figure.ends[0])
+        text_append_format(terminal->out, "\n  %s, %g %% interval %s\n", figure.ends,
+                           cell->estimate->confidence * 100,
+                           cell->estimate->trial_count > 1 ? "between trials" : "within one trial");
+    else
+        text_append(terminal->out, cell->imported.present ? "  as its file says\n"
+                                                          : "  without a confidence interval\n");
 }
 
 static void append_verdict(const struct terminal *terminal, const struct view_cell *cell)
@@ -58,13 +56,13 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
         return;
     }
     text_append(terminal->out, "  ");
-    terminal_tone(terminal, cell->estimate.steady ? TONE_GOOD : TONE_CARE,
-                  view_verdict_words(cell));
-    text_append_format(terminal->out, ", %zu of %lld planned trials ended well\n", cell->ok_count,
+    terminal_tone(terminal, view_is_steady(cell) ? TONE_GOOD : TONE_CARE, view_verdict_label(cell));
+    text_append_format(terminal->out, ", %zu of %lld planned trials completed\n", cell->ok_count,
                        cell->planned.known ? (long long)cell->planned.value : 0);
     if (!cell->evidence)
         terminal_wrap(terminal, TONE_CARE, "  ",
-                      "A first look: this result never compares with others.");
+                      "A first look: it compares with other first looks on this machine, and is no "
+                      "evidence.");
     if (cell->device.simulated)
         terminal_wrap(terminal, TONE_CARE, "  ",
                       "Simulated device: a test of the tool, not a measurement of hardware.");
@@ -94,110 +92,56 @@ static void append_amendments(const struct terminal *terminal, const struct view
     }
 }
 
-static void fact_interval(const struct terminal *terminal, const char *label,
-                          const struct view_interval *interval, int digits,
-                          const struct number_unit *unit)
+static void append_energy_source(const struct terminal *terminal, const struct estimate *estimate)
 {
-    char value[NUMBER_SIZE], ends[NUMBER_SIZE], line[3 * NUMBER_SIZE];
-
-    if (!interval->has_value)
-        return;
-    number_format_unit_digits(interval->value, unit, digits, value);
-    if (interval->has_interval)
-        snprintf(line, sizeof(line), "%s  (%s)", value,
-                 number_format_ends(interval->lo, interval->hi, unit, digits, ends));
-    else
-        snprintf(line, sizeof(line), "%s  (no interval)", value);
-    terminal_fact(terminal, label, line);
-}
-
-static void append_energy(const struct terminal *terminal, const struct view_cell *cell)
-{
-    const struct view_estimate *estimate = &cell->estimate;
-    char value[NUMBER_SIZE], line[3 * NUMBER_SIZE];
-    struct number_unit unit;
-    size_t i;
-    json_t *counter;
+    const char *reason =
+        json_string_value(json_object_get(json_array_get(estimate->energy, 0), "reason"));
+    char line[160];
 
     if (estimate->energy_source) {
-        unit = number_unit_energy(estimate->iteration_j.value, "iteration");
-        fact_interval(terminal, "energy", &estimate->iteration_j,
-                      view_digits(&estimate->iteration_j), &unit);
-        unit = number_unit_energy(estimate->item_j.value, cell->item_name);
-        fact_interval(terminal, "energy of work", &estimate->item_j, view_digits(&estimate->item_j),
-                      &unit);
-        unit = number_unit_energy(estimate->flop_j.value, view_operation(cell));
-        fact_interval(terminal, "of arithmetic", &estimate->flop_j, view_digits(&estimate->flop_j),
-                      &unit);
-        if (isfinite(estimate->mean_power_w)) {
-            snprintf(line, sizeof(line), "%s W, from %s",
-                     number_format(estimate->mean_power_w, value), estimate->energy_source);
-            terminal_fact(terminal, "mean power", line);
-        }
-        return;
-    }
-    json_array_foreach((json_t *)estimate->energy, i, counter)
-    {
-        const char *reason = json_string_value(json_object_get(counter, "reason"));
-
-        snprintf(line, sizeof(line), "unavailable: %.100s", reason ? reason : "not told");
+        terminal_fact(terminal, "energy from", estimate->energy_source);
+    } else if (json_array_size(estimate->energy) > 0) {
+        snprintf(line, sizeof(line), "unavailable: %.100s", reason ? reason : "unknown");
         terminal_fact(terminal, "energy", line);
-        break;
     }
 }
 
 static void append_numbers(const struct terminal *terminal, const struct view_cell *cell)
 {
-    const struct view_estimate *estimate = &cell->estimate;
-    char base[VIEW_UNIT_SIZE], value[NUMBER_SIZE], line[3 * NUMBER_SIZE];
-    struct number_unit unit = number_unit_duration(estimate->iteration_ns.value);
+    const struct estimate *estimate = cell->estimate;
+    char value[NUMBER_SIZE];
+    struct text line;
 
-    if (!estimate->present)
+    if (!estimate || cell->imported.present)
         return;
-    terminal_heading(terminal, "Numbers");
-    if (estimate->steady) {
-        fact_interval(terminal, "time per iteration", &estimate->iteration_ns,
-                      view_digits(&estimate->iteration_ns), &unit);
-        unit = number_unit_rate(estimate->bytes_per_s.value, "B/s");
-        fact_interval(terminal, "bytes", &estimate->bytes_per_s,
-                      view_digits(&estimate->bytes_per_s), &unit);
-        unit = number_unit_rate(estimate->flops_per_s.value, view_operations_rate(cell));
-        fact_interval(terminal, "arithmetic", &estimate->flops_per_s,
-                      view_digits(&estimate->flops_per_s), &unit);
-        snprintf(base, sizeof(base), "%.40ss/s", cell->item_name ? cell->item_name : "item");
-        unit = number_unit_rate(estimate->items_per_s.value, base);
-        fact_interval(terminal, "work", &estimate->items_per_s, view_digits(&estimate->items_per_s),
-                      &unit);
-    }
-    append_energy(terminal, cell);
-    for (size_t i = 0; i < estimate->percentile_count; ++i) {
-        const struct view_percentile *percentile = &estimate->percentiles[i];
+    terminal_heading(terminal, "Metrics");
+    text_init(&line);
+    for (int i = 0; i < METRIC_COUNT; ++i) {
+        const enum metric_id id = (enum metric_id)i;
 
-        unit = number_unit_duration(percentile->ns.value);
-        fact_interval(terminal, percentile->label, &percentile->ns,
-                      view_percentile_digits(percentile), &unit);
-        if (percentile->ns.has_value)
+        if (!view_metric(cell, id))
             continue;
-        snprintf(line, sizeof(line), "refused%s%s%s", percentile->needed.known ? ", needs " : "",
-                 percentile->needed.known ? number_format_count(percentile->needed.value, value)
-                                          : "",
-                 percentile->needed.known ? " samples" : "");
-        terminal_fact(terminal, percentile->label, line);
+        text_clear(&line);
+        view_metric_words(id, view_metric(cell, id), &line);
+        terminal_fact(terminal, metrics[i].label, line.data);
     }
+    text_finish(&line);
+    append_energy_source(terminal, estimate);
     if (isfinite(estimate->variance_iteration) && estimate->variance_iteration >= 0)
-        terminal_fact(terminal, "spread in a trial",
+        terminal_fact(terminal, "sd within a trial",
                       number_format_percent(sqrt(estimate->variance_iteration), value));
     if (isfinite(estimate->variance_process) && estimate->variance_process >= 0)
-        terminal_fact(terminal, "between trials",
+        terminal_fact(terminal, "sd between trials",
                       number_format_percent(sqrt(estimate->variance_process), value));
     if (isfinite(estimate->ess))
         terminal_fact(terminal, "effective samples",
                       number_format_count((int64_t)fmin(estimate->ess, 9e18), value));
 }
 
-static void say_remark(void *context, const char *text)
+static void say_remark(void *context, enum finding_severity severity, const char *text)
 {
-    terminal_wrap(context, TONE_PLAIN, "  - ", text);
+    terminal_wrap(context, severity == FINDING_INFO ? TONE_PLAIN : TONE_CARE,
+                  severity == FINDING_INFO ? "  - " : "  ! ", text);
 }
 
 static void append_attempts(struct terminal *terminal, const struct view_cell *cell)
@@ -215,10 +159,10 @@ static void append_attempts(struct terminal *terminal, const struct view_cell *c
             snprintf(label, sizeof(label), "trial %lld", (long long)trial->number);
         text_init(&line);
         text_append(&line, trial->status ? trial->status : "no end recorded");
-        if (trial->verdict)
-            text_append_format(&line, ", %s", view_verdict_translate(trial->verdict));
-        if (trial->has_steady)
-            text_append_format(&line, " from sample %zu", trial->steady_from);
+        if (trial->estimate)
+            text_append_format(&line, ", %s", estimate_verdict_label(trial->estimate->verdict));
+        if (trial->estimate && trial->estimate->has_steady)
+            text_append_format(&line, " from sample %zu", trial->estimate->steady_from);
         if (trial->samples.known)
             text_append_format(&line, ", %s samples",
                                number_format_count(trial->samples.value, number));
@@ -239,7 +183,8 @@ static void append_checks(const struct terminal *terminal, const struct view_cel
     const struct view_trial *shown = terminal_shown_trial(cell);
 
     for (size_t i = 0; i < cell->trial_count; ++i)
-        if (cell->trials[i].check_count && (!shown || (!shown->counted && cell->trials[i].counted)))
+        if (cell->trials[i].check_count &&
+            (!shown || (!shown->estimate && cell->trials[i].estimate)))
             shown = &cell->trials[i];
     if (!shown)
         return;
@@ -400,7 +345,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     append_amendments(&terminal, cell);
     append_numbers(&terminal, cell);
     if (remarks_has_any(cell))
-        terminal_heading(&terminal, "Remarks");
+        terminal_heading(&terminal, "Findings");
     remarks_of_cell(cell, say_remark, &terminal);
     if (!cell->imported.present)
         append_attempts(&terminal, cell);

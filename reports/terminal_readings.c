@@ -1,7 +1,7 @@
 /* Readings as text: what each says, and, where it is asked for, how that is known. */
 #include <string.h>
 
-#include "reports/number.h"
+#include "harness/core/number.h"
 #include "reports/terminal_internal.h"
 
 #define VULNERABILITIES "host.cpu.vulnerabilities."
@@ -80,7 +80,8 @@ const struct view_trial *terminal_shown_trial(const struct view_cell *cell)
     const struct view_trial *shown = NULL;
 
     for (size_t i = 0; i < cell->trial_count; ++i)
-        if (cell->trials[i].host.count && (!shown || (!shown->counted && cell->trials[i].counted)))
+        if (cell->trials[i].host.count &&
+            (!shown || (!shown->estimate && cell->trials[i].estimate)))
             shown = &cell->trials[i];
     return shown;
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "reports/number.h"
+#include "harness/core/number.h"
 #include "reports/terminal_internal.h"
 #include "reports/view.h"
 #include "reports/view_json.h"

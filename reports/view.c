@@ -4,26 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocols/estimate.h"
 #include "reports/view_json.h"
 #include "results/ledger.h"
 
-/* True when the estimate stands on this trial; gives the index where its steady state begins. */
-static void find_in_estimate(struct view_trial *trial, const struct view_estimate *estimate)
+static const struct estimate_trial *find_in_estimate(const struct estimate *estimate, int64_t row)
 {
-    for (size_t i = 0; i < estimate->trial_count; ++i) {
-        const json_t *from = json_array_get(estimate->steady_from, i);
-
-        if (estimate->trials[i] != trial->id)
-            continue;
-        trial->counted = true;
-        trial->verdict = json_string_value(json_array_get(estimate->trial_verdicts, i));
-        if (json_is_integer(from) && json_integer_value(from) >= 0 &&
-            (!trial->verdict || estimate_verdict_named_is_steady(trial->verdict))) {
-            trial->has_steady = true;
-            trial->steady_from = (size_t)json_integer_value(from);
-        }
-    }
+    for (size_t i = 0; estimate && i < estimate->trial_count; ++i)
+        if (estimate->trials[i].trial == row)
+            return &estimate->trials[i];
+    return NULL;
 }
 
 static bool read_trials(json_t *trials, enum view_depth depth, struct view_cell *ret)
@@ -48,7 +37,7 @@ static bool read_trials(json_t *trials, enum view_depth depth, struct view_cell 
             planned_ok = true;
             ++ret->ok_count;
         }
-        find_in_estimate(trial, &ret->estimate);
+        trial->estimate = find_in_estimate(ret->estimate, trial->id);
     }
     return true;
 }
@@ -76,7 +65,6 @@ static void read_identity(const json_t *root, struct view_cell *ret)
     ret->flops_formula = view_json_string(cost, "flops_formula");
     ret->bytes_formula = view_json_string(cost, "bytes_formula");
     ret->item_name = view_json_string(cost, "item_name");
-    ret->headline = view_json_string(cost, "headline");
 }
 
 static void read_declarations(const json_t *root, struct view_cell *ret)
@@ -116,7 +104,6 @@ static void read_imported(const json_t *root, struct view_cell *ret)
     const json_t *imported = json_object_get(root, "imported");
     const json_t *origin = json_object_get(imported, "origin");
     const json_t *claim = json_object_get(imported, "claim");
-    double rate = view_json_real(claim, "rate"), mean = view_json_real(claim, "mean_ns");
 
     if (!json_is_object(imported))
         return;
@@ -127,12 +114,20 @@ static void read_imported(const json_t *root, struct view_cell *ret)
         .file = view_json_string(origin, "file"),
         .sha256 = view_json_string(origin, "sha256"),
         .measured = view_json_string(claim, "measured"),
-        .rate = {.has_value = rate > 0, .value = rate},
-        .iteration_ns = {.has_value = mean > 0, .value = mean},
     };
     ret->device.name = view_json_string(claim, "device");
     reading_list_finish(&ret->device.readings);
     view_json_readings(imported, "readings", &ret->device.readings);
+}
+
+/* The estimate, or what an imported file claims: both have "metrics" and "headline". */
+static bool read_estimate(const json_t *root, struct view_cell *ret)
+{
+    const json_t *json = json_object_get(root, "estimate");
+
+    if (ret->imported.present)
+        json = json_object_get(json_object_get(root, "imported"), "claim");
+    return !json_is_object(json) || estimate_from_json(json, &ret->estimate, NULL) == STATUS_OK;
 }
 
 enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view_cell *ret,
@@ -153,10 +148,9 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
     read_declarations(root, &cell);
     read_device(root, &cell);
     read_imported(root, &cell);
-    if (!view_estimate_read(json_object_get(root, "estimate"), &cell.estimate) ||
+    if (!read_estimate(root, &cell) ||
         !view_origin_read(json_object_get(root, "trials"), &cell.origin) ||
-        !read_trials(json_object_get(root, "trials"), depth, &cell) ||
-        !view_estimate_renumber(&cell)) {
+        !read_trials(json_object_get(root, "trials"), depth, &cell)) {
         view_cell_finish(&cell);
         return error_set(err, STATUS_NO_MEMORY, "report: out of memory while reading a result");
     }
@@ -193,7 +187,7 @@ void view_cell_finish(struct view_cell *cell)
     for (size_t i = 0; i < cell->trial_count; ++i)
         view_trial_finish(&cell->trials[i]);
     free(cell->trials);
-    view_estimate_finish(&cell->estimate);
+    estimate_destroy(cell->estimate);
     view_origin_finish(&cell->origin);
     reading_list_finish(&cell->device.readings);
     json_decref(cell->amendments);

@@ -15,51 +15,16 @@
 
 #include <jansson.h>
 
+#include "harness/core/number.h"
 #include "harness/core/reading.h"
 #include "harness/core/status.h"
 #include "harness/core/text.h"
+#include "protocols/estimate.h"
 #include "results/store.h"
-
-/* A number that may be missing, with its interval where there is one. */
-struct view_interval {
-    bool has_value, has_interval;
-    double value, lo, hi;
-};
 
 struct view_count {
     bool known;
     int64_t value;
-};
-
-struct view_percentile {
-    char label[16]; /* "p99.9" */
-    struct view_interval ns;
-    struct view_count needed; /* when refused: samples that would carry it */
-};
-#define VIEW_PERCENTILES_MAX 8
-
-struct view_estimate {
-    bool present;
-    struct view_count version;
-    const char *verdict; /* "flat", ...; NULL: not told */
-    bool steady;         /* the verdict gives a headline */
-    double confidence;   /* 0.95; 0: not told */
-    struct view_interval iteration_ns;
-    struct view_interval items_per_s, bytes_per_s, flops_per_s;
-    const char *energy_source; /* "device.energy_uj"; NULL: no energy is known */
-    struct view_interval iteration_j, item_j, flop_j;
-    double mean_power_w;  /* NAN: not told */
-    const json_t *energy; /* array: one for each counter, or NULL */
-    struct view_percentile percentiles[VIEW_PERCENTILES_MAX];
-    size_t percentile_count;
-    double ess;                                  /* NAN: not told */
-    double variance_iteration, variance_process; /* of log time; NAN: not told */
-    struct view_count needed_trials;
-    char **warnings; /* heap; "trial N" is numbered as the cell's attempts are */
-    size_t warning_count;
-    int64_t *trials; /* heap: row ids of the trials used */
-    size_t trial_count;
-    const json_t *steady_from, *trial_verdicts; /* arrays in the order of `trials`, or NULL */
 };
 
 struct view_check {
@@ -98,13 +63,11 @@ struct view_trial {
     int64_t number;     /* 1.. of the cell's planned trials, in the campaign's order */
     const char *status; /* "ok", "timeout" ...; NULL: it has no end */
     const char *message;
-    bool ok, counted; /* counted: the estimate stands on it */
+    bool ok;
     struct view_count started_utc_ns, ended_utc_ns;
     struct view_count iterations_per_sample, window_first, samples, exit_code, signal,
         max_rss_bytes;
-    bool has_steady;
-    size_t steady_from;
-    const char *verdict; /* of this trial alone; NULL: not told */
+    const struct estimate_trial *estimate; /* what the analysis says of it; NULL: not counted */
     struct view_phase *phases;
     size_t phase_count;
     struct view_check *checks;
@@ -132,7 +95,6 @@ struct view_device {
 struct view_imported {
     bool present;
     const char *program, *program_version, *file, *sha256, *measured;
-    struct view_interval rate, iteration_ns; /* without intervals */
 };
 
 /* What did not come from assay and this machine; NULL where all did. Heap. */
@@ -155,12 +117,12 @@ struct view_cell {
     const json_t *workload_json, *protocol_json;
     struct view_count batch, device_index, planned;
     struct view_count flops, bytes, items, device_memory_bytes, working_set_bytes;
-    const char *flops_formula, *bytes_formula, *item_name, *headline;
+    const char *flops_formula, *bytes_formula, *item_name;
     struct view_device device;
     struct view_trial *trials;
     size_t trial_count;
-    size_t ok_count; /* planned trials that ended well */
-    struct view_estimate estimate;
+    size_t ok_count;           /* planned trials that ended well */
+    struct estimate *estimate; /* heap; NULL: none. An imported cell's has metrics alone */
     struct view_imported imported;
     struct view_origin origin;
     json_t *amendments; /* array, oldest first (view_amendment_words); NULL or empty: none */
@@ -221,24 +183,31 @@ enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret
 /* "amended 2026-11-20 16:02 UTC by somebody: reason", untrusted; free() it. NULL: no memory. */
 char *view_amendment_words(const json_t *amendment);
 
-/* Significant digits that the interval of a value leaves it; four where there is none. */
-int view_digits(const struct view_interval *interval);
-/* Of a percentile: two where it has no interval, since nothing says how sure it is. */
-int view_percentile_digits(const struct view_percentile *percentile);
+/* A metric as people read it; each string may be empty. */
+struct view_figure {
+    char value[NUMBER_SIZE];  /* "28.0 GB/s"; "" without a value */
+    char number[NUMBER_SIZE]; /* "28.0" */
+    char unit[NUMBER_SIZE];   /* "GB/s" */
+    char spread[NUMBER_SIZE]; /* "±3.1 %" */
+    char ends[NUMBER_SIZE];   /* "27.1 to 28.9 GB/s" */
+    const char *grade;        /* "B" */
+    bool marked;              /* grade D: an indication, which tables put in parentheses */
+};
+/* False, with empty strings, where there is no value. */
+bool view_figure_of(enum metric_id id, const struct metric_value *value, struct view_figure *ret);
 
-/* What its arithmetic is counted in: "FLOP", or "OP" where products are of integers. Static. */
-const char *view_operation(const struct view_cell *cell);
-/* "FLOP/s" or "OP/s". */
-const char *view_operations_rate(const struct view_cell *cell);
+/* The cell's metric, NULL where it has none; the one that it is shown by, NULL without a value. */
+const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id);
+const struct metric_value *view_headline(const struct view_cell *cell, enum metric_id *ret_id);
 
-/*
- * The number a cell is shown by: the rate that its workload names, else time per iteration.
- * `ret_base` is the unit ("B/s", "FLOP/s", "OP/s", "tokens/s" in `base_buffer`), or NULL for a time
- * in ns.
- */
-#define VIEW_UNIT_SIZE 48
-const struct view_interval *view_headline(const struct view_cell *cell,
-                                          char base_buffer[VIEW_UNIT_SIZE], const char **ret_base);
+/* The unit in which a value reads best: ns, B/s and J are scaled. */
+struct number_unit view_metric_unit(enum metric_id id, const struct metric_value *value);
+
+/* "1.20 ms (1.18 to 1.22 ms)", "1.20 ms (no interval)", "not reported: needs 299 samples". */
+void view_metric_words(enum metric_id id, const struct metric_value *value, struct text *ret);
+
+/* True when the cell's verdict makes its value a headline. */
+bool view_is_steady(const struct view_cell *cell);
 
 /* True when another program measured all of the campaign's results: assay only took them in. */
 bool view_is_import(const struct view *view, size_t campaign);
@@ -246,15 +215,17 @@ bool view_is_import(const struct view *view, size_t campaign);
 /* What an imported result is, in a sentence; heap. */
 char *view_imported_words(const struct view_cell *cell);
 
-/* Why a cell has no headline, in a phrase; NULL when it has one. */
-const char *view_no_headline_reason(const struct view_cell *cell);
+/* Why a cell has no value, in a phrase; NULL when it has one. */
+const char *view_no_value_reason(const struct view_cell *cell);
 
-/* The estimate's verdict in words: "steady", "after warmup", "drifts" ... */
-const char *view_verdict_words(const struct view_cell *cell);
-/* The same of a verdict's name; NULL for NULL. */
-const char *view_verdict_translate(const char *verdict);
-/* Whether there are words for it. */
-bool view_verdict_known(const char *verdict);
+/* The verdict's label: "steady", "drift", "imported", "not analysed", "not run" ... */
+const char *view_verdict_label(const struct view_cell *cell);
+
+/*
+ * What a table of first looks is good for and what to do next, in one or two sentences. False: none
+ * of the view's results is a first look.
+ */
+bool view_closing_words(const struct view *view, struct text *ret);
 
 /*
  * The entry of `series_rows` for a channel of a trial's telemetry ("device", "power_mw"); NULL: it

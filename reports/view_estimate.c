@@ -1,296 +1,162 @@
-/* The stored estimate of a cell, and what a report says in words of it. */
-#include "reports/view_json.h"
+/* What a cell's metrics and verdict are for people. */
+#include "reports/view.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/text.h"
-#include "protocols/estimate.h"
-#include "reports/number.h"
+#include "reports/view_json.h"
 
-static void read_percentiles(const json_t *percentiles, struct view_estimate *ret)
+const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id)
 {
-    const char *name;
-    json_t *value;
-
-    json_object_foreach((json_t *)percentiles, name, value)
-    {
-        struct view_percentile *percentile;
-        size_t at = ret->percentile_count;
-        double q = name[0] == 'p' ? strtod(name + 1, NULL) : NAN;
-
-        if (!(q >= 0 && q <= 100) || at == VIEW_PERCENTILES_MAX)
-            continue;
-        /* JSON objects have no order; people want the median first. */
-        while (at > 0 && strtod(ret->percentiles[at - 1].label + 1, NULL) > q) {
-            ret->percentiles[at] = ret->percentiles[at - 1];
-            --at;
-        }
-        percentile = &ret->percentiles[at];
-        *percentile = (struct view_percentile){0};
-        snprintf(percentile->label, sizeof(percentile->label), "%.15s", name);
-        percentile->ns = view_json_interval(percentiles, name);
-        percentile->needed = view_json_count(value, "needed_n");
-        ++ret->percentile_count;
-    }
+    return cell->estimate && cell->estimate->metrics[id].present ? &cell->estimate->metrics[id]
+                                                                 : NULL;
 }
 
-/* A warning as people read it: "+-5 %" as ±, "3.961e+06 ns" and "12345 ns" in the unit that fits.
- */
-static char *polish(const char *warning)
+const struct metric_value *view_headline(const struct view_cell *cell, enum metric_id *ret_id)
 {
-    struct text out;
+    const struct metric_value *value;
 
-    text_init(&out);
-    while (*warning) {
-        bool figure = *warning >= '0' && *warning <= '9';
-        size_t length = figure ? strspn(warning, "0123456789.e+") : 1;
-        char *end = NULL;
-        double value = figure ? strtod(warning, &end) : 0;
-
-        if (figure && end == warning + length && value >= 1000 && strncmp(end, " ns", 3) == 0 &&
-            (end[3] < 'a' || end[3] > 'z')) {
-            struct number_unit unit = number_unit_duration(value);
-            char number[NUMBER_SIZE];
-
-            text_append(&out, number_format_unit(value, &unit, number));
-            length += 3;
-        } else if (strncmp(warning, "+-", 2) == 0) {
-            text_append(&out, "±");
-            length = 2;
-        } else {
-            text_append_bytes(&out, warning, length);
-        }
-        warning += length;
-    }
-    return text_steal(&out);
-}
-
-static bool read_lists(const json_t *json, struct view_estimate *ret)
-{
-    const json_t *warnings = json_object_get(json, "warnings"), *item;
-    const json_t *trials = json_object_get(json, "trial_ids");
-    size_t i;
-
-    ret->warnings = calloc(json_array_size(warnings) + 1, sizeof(*ret->warnings));
-    ret->trials = calloc(json_array_size(trials) + 1, sizeof(*ret->trials));
-    if (!ret->warnings || !ret->trials)
-        return false;
-    json_array_foreach(warnings, i, item)
-    {
-        if (!json_is_string(item))
-            continue;
-        ret->warnings[ret->warning_count] = polish(json_string_value(item));
-        if (!ret->warnings[ret->warning_count++])
-            return false;
-    }
-    json_array_foreach(trials, i, item) ret->trials[ret->trial_count++] =
-        json_is_integer(item) ? json_integer_value(item) : -1;
-    ret->steady_from = json_object_get(json, "steady_from");
-    ret->trial_verdicts = json_object_get(json, "trial_verdicts");
-    return true;
-}
-
-bool view_estimate_read(const json_t *json, struct view_estimate *ret)
-{
-    const json_t *variance = json_object_get(json, "variance");
-
-    *ret = (struct view_estimate){
-        .ess = NAN, .variance_iteration = NAN, .variance_process = NAN, .mean_power_w = NAN};
-    if (!json_is_object(json))
-        return true;
-    ret->present = true;
-    ret->version = view_json_count(json, "version");
-    ret->verdict = view_json_string(json, "verdict");
-    ret->steady = estimate_verdict_named_is_steady(ret->verdict);
-    ret->confidence = view_json_real(json_object_get(json, "mean_ns"), "confidence");
-    if (!isfinite(ret->confidence))
-        ret->confidence = 0;
-    ret->iteration_ns = view_json_interval(json, "iteration_ns");
-    if (!ret->iteration_ns.has_value)
-        ret->iteration_ns = view_json_interval(json, "mean_ns");
-    ret->items_per_s = view_json_interval(json, "items_per_s");
-    ret->bytes_per_s = view_json_interval(json, "bytes_per_s");
-    ret->flops_per_s = view_json_interval(json, "flops_per_s");
-    ret->energy_source = view_json_string(json, "energy_source");
-    ret->iteration_j = view_json_interval(json, "energy_per_iteration_j");
-    ret->item_j = view_json_interval(json, "energy_per_item_j");
-    ret->flop_j = view_json_interval(json, "energy_per_flop_j");
-    ret->mean_power_w = view_json_real(json, "mean_power_w");
-    ret->energy = json_object_get(json, "energy");
-    ret->ess = view_json_real(json, "ess");
-    ret->variance_iteration = view_json_real(variance, "iteration");
-    ret->variance_process = view_json_real(variance, "process");
-    ret->needed_trials = view_json_count(json, "needed_trials");
-    read_percentiles(json_object_get(json, "percentiles"), ret);
-    return read_lists(json, ret);
-}
-
-/* Number of the attempt with this row id; 0: there is none. */
-static int64_t number_of(const struct view_cell *cell, int64_t id)
-{
-    for (size_t i = 0; i < cell->trial_count; ++i)
-        if (cell->trials[i].id == id)
-            return cell->trials[i].number;
-    return 0;
-}
-
-bool view_estimate_renumber(struct view_cell *cell)
-{
-    struct view_estimate *estimate = &cell->estimate;
-
-    for (size_t i = 0; i < estimate->warning_count; ++i) {
-        const char *warning = estimate->warnings[i];
-        unsigned long index;
-        int64_t number;
-        char *end, *text;
-
-        if (strncmp(warning, "trial ", 6) != 0 || warning[6] < '0' || warning[6] > '9')
-            continue;
-        index = strtoul(warning + 6, &end, 10);
-        number = index < estimate->trial_count ? number_of(cell, estimate->trials[index]) : 0;
-        if (number == 0)
-            continue;
-        text = text_format("trial %lld%s", (long long)number, end);
-        if (!text)
-            return false;
-        free(estimate->warnings[i]);
-        estimate->warnings[i] = text;
-    }
-    return true;
-}
-
-int view_digits(const struct view_interval *interval)
-{
-    return interval->has_interval ? number_digits(interval->value, interval->lo, interval->hi) : 4;
-}
-
-int view_percentile_digits(const struct view_percentile *percentile)
-{
-    return percentile->ns.has_interval ? view_digits(&percentile->ns) : 2;
-}
-
-void view_estimate_finish(struct view_estimate *estimate)
-{
-    for (size_t i = 0; i < estimate->warning_count; ++i)
-        free(estimate->warnings[i]);
-    free(estimate->warnings);
-    estimate->warning_count = 0;
-    free(estimate->trials);
-    estimate->warnings = NULL;
-    estimate->trials = NULL;
-}
-
-const char *view_operation(const struct view_cell *cell)
-{
-    return cell->precision && strcmp(cell->precision, "int8") == 0 ? "OP" : "FLOP";
-}
-
-const char *view_operations_rate(const struct view_cell *cell)
-{
-    return cell->precision && strcmp(cell->precision, "int8") == 0 ? "OP/s" : "FLOP/s";
-}
-
-const struct view_interval *view_headline(const struct view_cell *cell,
-                                          char base_buffer[VIEW_UNIT_SIZE], const char **ret_base)
-{
-    const struct view_estimate *estimate = &cell->estimate;
-    const struct view_interval *rate = NULL;
-    const char *headline = cell->headline ? cell->headline : "";
-
-    *ret_base = NULL;
-    if (cell->imported.present) {
-        snprintf(base_buffer, VIEW_UNIT_SIZE, "%.40ss/s",
-                 cell->item_name ? cell->item_name : "item");
-        *ret_base = cell->imported.rate.has_value ? base_buffer : NULL;
-        return cell->imported.rate.has_value           ? &cell->imported.rate
-               : cell->imported.iteration_ns.has_value ? &cell->imported.iteration_ns
-                                                       : NULL;
-    }
-    if (!estimate->present || !estimate->steady)
+    if (!cell->estimate)
         return NULL;
-    if (strcmp(headline, "bytes") == 0) {
-        rate = &estimate->bytes_per_s;
-        *ret_base = "B/s";
-    } else if (strcmp(headline, "flops") == 0) {
-        rate = &estimate->flops_per_s;
-        *ret_base = view_operations_rate(cell);
-    } else if (strcmp(headline, "items") == 0) {
-        rate = &estimate->items_per_s;
-        snprintf(base_buffer, VIEW_UNIT_SIZE, "%.40ss/s",
-                 cell->item_name ? cell->item_name : "item");
-        *ret_base = base_buffer;
-    }
-    if (rate && rate->has_value)
-        return rate;
-    *ret_base = NULL;
-    return estimate->iteration_ns.has_value ? &estimate->iteration_ns : NULL;
+    *ret_id = cell->estimate->headline;
+    value = view_metric(cell, *ret_id);
+    return value && value->has_value ? value : NULL;
 }
 
-const char *view_no_headline_reason(const struct view_cell *cell)
+bool view_is_steady(const struct view_cell *cell)
 {
-    char base[VIEW_UNIT_SIZE];
-    const char *unit;
-    const struct view_estimate *estimate = &cell->estimate;
+    return cell->estimate && estimate_is_steady(cell->estimate);
+}
 
+struct number_unit view_metric_unit(enum metric_id id, const struct metric_value *value)
+{
+    struct number_unit unit = {.factor = 1};
+    const char *per = strchr(value->unit, '/');
+
+    switch (metrics[id].kind) {
+    case METRIC_KIND_TIME:
+        return number_unit_duration(value->value);
+    case METRIC_KIND_RATE:
+        return number_unit_rate(value->value, value->unit);
+    case METRIC_KIND_ENERGY:
+        return number_unit_energy(value->value, per ? per + 1 : NULL);
+    case METRIC_KIND_RATIO:
+        return unit;
+    default:
+        snprintf(unit.name, sizeof(unit.name), "%s", value->unit);
+        return unit;
+    }
+}
+
+/* As many digits as the interval leaves; a percentile without one has two, a mean four. */
+static int digits_of(enum metric_id id, const struct metric_value *value)
+{
+    if (value->has_interval)
+        return number_digits(value->value, value->lo, value->hi);
+    return metrics[id].q > 0 ? 2 : 4;
+}
+
+bool view_figure_of(enum metric_id id, const struct metric_value *value, struct view_figure *ret)
+{
+    char ends[NUMBER_SIZE];
+    struct number_unit unit;
+
+    *ret = (struct view_figure){.grade = ""};
+    if (!value || !value->has_value)
+        return false;
+    unit = view_metric_unit(id, value);
+    number_format_rounded(value->value / unit.factor, digits_of(id, value), ret->number);
+    memcpy(ret->unit, unit.name, sizeof(ret->unit));
+    snprintf(ret->value, sizeof(ret->value), "%.24s%s%.22s", ret->number, unit.name[0] ? " " : "",
+             unit.name);
+    ret->grade = metric_grade_name(value->grade);
+    ret->marked = value->grade == METRIC_GRADE_D;
+    if (!value->has_interval)
+        return true;
+    number_format_half_width(value->value, value->lo, value->hi, ret->spread);
+    number_format_ends(value->lo, value->hi, &unit, digits_of(id, value), ends);
+    snprintf(ret->ends, sizeof(ret->ends), "%.30s%s%.14s", ends, unit.name[0] ? " " : "",
+             unit.name);
+    return true;
+}
+
+void view_metric_words(enum metric_id id, const struct metric_value *value, struct text *ret)
+{
+    struct view_figure figure;
+    char count[NUMBER_SIZE];
+
+    if (view_figure_of(id, value, &figure))
+        text_append_format(ret, "%s  (%s)", figure.value,
+                           figure.ends[0] ? figure.ends : "no interval");
+    else if (value && value->needed)
+        text_append_format(ret, "not reported: needs %s samples",
+                           number_format_count((int64_t)value->needed, count));
+    else
+        text_append(ret, "not reported");
+}
+
+const char *view_no_value_reason(const struct view_cell *cell)
+{
+    enum metric_id id;
+
+    if (view_headline(cell, &id))
+        return NULL;
     if (cell->imported.present)
-        return view_headline(cell, base, &unit) ? NULL : "the imported file gives no number";
+        return "the imported file gives no number";
     if (cell->ok_count == 0)
         return view_is_unsupported(cell) ? "not supported here"
-               : cell->trial_count       ? "no trial ended well"
+               : cell->trial_count       ? "no trial completed"
                                          : "no trial was run";
-    if (!estimate->present)
-        return "not analysed yet";
-    if (!estimate->verdict)
-        return "the estimate has no verdict";
-    if (strcmp(estimate->verdict, "insufficient") == 0)
-        return "too few independent samples";
-    if (!estimate->steady)
-        return "no steady state";
-    return estimate->iteration_ns.has_value ? NULL : "the estimate gives no value";
+    return cell->estimate ? "no samples after the warmup" : "not analysed yet";
 }
 
-static const char *words_of(const char *verdict)
+const char *view_verdict_label(const struct view_cell *cell)
 {
-    static const struct {
-        const char *verdict, *words;
-    } words[] = {
-        {"flat", "steady"},
-        {"warmup", "after warmup"},
-        {"slowdown", "after slowdown"},
-        {"drift", "drifts"},
-        {"two_state", "two states"},
-        {"no_steady_state", "never settled"},
-        {"insufficient", "too few samples"},
-    };
-
-    for (size_t i = 0; verdict && i < sizeof(words) / sizeof(words[0]); ++i)
-        if (strcmp(words[i].verdict, verdict) == 0)
-            return words[i].words;
-    return NULL;
-}
-
-bool view_verdict_known(const char *verdict)
-{
-    return words_of(verdict) != NULL;
-}
-
-const char *view_verdict_translate(const char *verdict)
-{
-    const char *words = words_of(verdict);
-
-    return words || !verdict ? words : "unknown verdict";
-}
-
-const char *view_verdict_words(const struct view_cell *cell)
-{
-    const char *words = view_verdict_translate(cell->estimate.verdict);
-
     if (cell->imported.present)
         return "imported";
-    return words ? words : "not analysed";
+    if (cell->estimate)
+        return estimate_verdict_label(cell->estimate->verdict);
+    if (cell->ok_count > 0)
+        return "not analysed";
+    return view_is_unsupported(cell) ? "unsupported" : cell->trial_count ? "failed" : "not run";
+}
+
+bool view_closing_words(const struct view *view, struct text *ret)
+{
+    size_t looks = 0, precise = 0, rough = 0, indicative = 0;
+
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        const struct view_cell *cell = &view->cells[i];
+        enum metric_id id;
+        const struct metric_value *value = view_headline(cell, &id);
+
+        if (cell->evidence || cell->imported.present)
+            continue;
+        ++looks;
+        precise += value && (value->grade == METRIC_GRADE_A || value->grade == METRIC_GRADE_B);
+        rough += value && value->grade == METRIC_GRADE_C;
+        indicative += value && value->grade == METRIC_GRADE_D;
+    }
+    if (looks == 0)
+        return false;
+    text_append(ret, "First look: ");
+    if (precise)
+        text_append_format(ret, "%zu of %zu values are known within 5 %% (grades A, B)", precise,
+                           looks);
+    if (rough)
+        text_append_format(ret, "%s%zu within 20 %% (C)", precise ? ", " : "", rough);
+    if (indicative)
+        text_append_format(ret, "%s%zu only as an indication (D, in parentheses)",
+                           precise + rough ? ", " : "", indicative);
+    if (precise + rough + indicative == 0)
+        text_append(ret, "no value was measured");
+    text_append(ret,
+                ". Good for choosing what to measure and for comparing with another first look "
+                "on this machine; never evidence. Next: `assay run --protocol standard` on an "
+                "idle machine (`assay doctor` names what disturbs it).");
+    return true;
 }
 
 /* What the other program says of its own run: that it broke its rules, or erred. */
@@ -325,7 +191,7 @@ char *view_imported_words(const struct view_cell *cell)
     text_init(&words);
     text_append_format(&words,
                        "Imported: measured by %s%s%s, not by assay; the number is what its file "
-                       "says. `assay show` names the file and what it does not tell.",
+                       "says. `assay show` names the file and what it leaves out.",
                        imported->program ? imported->program : "another program",
                        imported->program_version ? " " : "",
                        imported->program_version ? imported->program_version : "");

@@ -28,19 +28,6 @@ double view_json_real(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-struct view_interval view_json_interval(const json_t *object, const char *key)
-{
-    const json_t *json = json_object_get(object, key);
-    struct view_interval interval = {.value = view_json_real(json, "value"),
-                                     .lo = view_json_real(json, "lo"),
-                                     .hi = view_json_real(json, "hi")};
-
-    interval.has_value = isfinite(interval.value);
-    interval.has_interval = interval.has_value && isfinite(interval.lo) && isfinite(interval.hi) &&
-                            interval.lo <= interval.hi;
-    return interval;
-}
-
 void view_json_readings(const json_t *object, const char *key, struct reading_list *ret)
 {
     const json_t *json = json_object_get(object, key);

@@ -11,23 +11,12 @@ const char *view_json_text(const json_t *object, const char *key);
 struct view_count view_json_count(const json_t *object, const char *key);
 /* NAN when it is missing or no number. */
 double view_json_real(const json_t *object, const char *key);
-/* {"value", "lo", "hi"}; lo and hi count only together and around finite values. */
-struct view_interval view_json_interval(const json_t *object, const char *key);
 /* A list that is always initialised; what cannot be read becomes one reading that says so. */
 void view_json_readings(const json_t *object, const char *key, struct reading_list *ret);
 
 /* view_origin.c: fills a zeroed one from the array of trials; false: out of memory. */
 bool view_origin_read(const json_t *trials, struct view_origin *ret);
 void view_origin_finish(struct view_origin *origin);
-
-/* view_estimate.c */
-bool view_estimate_read(const json_t *json, struct view_estimate *ret);
-/*
- * The analysis counts the trials it stands on from 0; people count a cell's planned trials from 1,
- * failed ones included. Brings the warnings to the second count. False when out of memory.
- */
-bool view_estimate_renumber(struct view_cell *cell);
-void view_estimate_finish(struct view_estimate *estimate);
 
 /* view_trial.c: fills `ret` (zeroed); false when out of memory, finish it all the same. */
 bool view_trial_read(json_t *json, enum view_depth depth, struct view_trial *ret);

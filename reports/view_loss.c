@@ -7,7 +7,7 @@ static const json_t *loss_of(const struct view_cell *cell)
     for (size_t i = 0; i < cell->trial_count; ++i) {
         const json_t *loss = json_object_get(cell->trials[i].facts, "loss");
 
-        if (cell->trials[i].counted && json_is_number(json_object_get(loss, "first_nats")) &&
+        if (cell->trials[i].estimate && json_is_number(json_object_get(loss, "first_nats")) &&
             json_is_number(json_object_get(loss, "last_nats")))
             return loss;
     }
@@ -43,7 +43,7 @@ static const json_t *fact_of(const struct view_cell *cell, const char *name)
     for (size_t i = 0; i < cell->trial_count; ++i) {
         const json_t *fact = json_object_get(cell->trials[i].facts, name);
 
-        if (cell->trials[i].counted && json_is_object(fact))
+        if (cell->trials[i].estimate && json_is_object(fact))
             return fact;
     }
     return NULL;

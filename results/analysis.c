@@ -2,19 +2,19 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <sqlite3.h>
 
-#include "harness/core/text.h"
-#include "protocols/estimate.h"
 #include "protocols/protocol.h"
-#include "protocols/stats/order.h"
 #include "results/window_telemetry.h"
 
 /* One trial that counts; `samples` is heap. */
 struct part {
     int64_t trial;
+    int64_t number;     /* among the cell's planned trials, from 1 */
     int64_t iterations; /* per sample */
     int64_t window_first;
     int64_t *samples;
@@ -26,9 +26,12 @@ struct parts {
     size_t count;
 };
 
-/* Per iteration; 0: not counted. */
+/* Of one iteration; 0: not counted. */
 struct work {
-    int64_t flops, bytes, items;
+    int64_t ops, bytes, items;
+    char item[40]; /* "token"; "": no such unit */
+    bool integers; /* its arithmetic is of integers */
+    enum metric_id headline;
 };
 
 static void finish_parts(struct parts *parts)
@@ -59,14 +62,27 @@ static enum status select_cell(struct store *store, const char *sql, int64_t cel
     return STATUS_OK;
 }
 
+/* The rate that the workload names, where it is counted; else the time. */
+static enum metric_id headline_of(const struct work *work, const char *name)
+{
+    if (!strcmp(name, "bytes") && work->bytes > 0)
+        return METRIC_BYTE_RATE;
+    if (!strcmp(name, "flops") && work->ops > 0)
+        return METRIC_OP_RATE;
+    if (!strcmp(name, "items") && work->items > 0)
+        return METRIC_ITEM_RATE;
+    return METRIC_ITERATION_TIME;
+}
+
 static enum status read_cell(struct store *store, int64_t cell, struct work *ret_work,
                              struct digest *ret_protocol, struct error *err)
 {
     sqlite3_stmt *select = NULL;
     enum status status = select_cell(store,
                                      "SELECT coalesce(flops, 0), coalesce(bytes, 0),"
-                                     " coalesce(items, 0), lower(hex(protocol)) FROM cell"
-                                     " WHERE id = ?1",
+                                     " coalesce(items, 0), lower(hex(protocol)),"
+                                     " coalesce(item_name, ''), precision = 'int8',"
+                                     " coalesce(headline, '') FROM cell WHERE id = ?1",
                                      cell, &select, err);
     const char *hex;
     int rc;
@@ -75,8 +91,13 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
         return status;
     rc = sqlite3_step(select);
     if (rc == SQLITE_ROW) {
-        *ret_work = (struct work){sqlite3_column_int64(select, 0), sqlite3_column_int64(select, 1),
-                                  sqlite3_column_int64(select, 2)};
+        *ret_work = (struct work){.ops = sqlite3_column_int64(select, 0),
+                                  .bytes = sqlite3_column_int64(select, 1),
+                                  .items = sqlite3_column_int64(select, 2),
+                                  .integers = sqlite3_column_int(select, 5) != 0};
+        snprintf(ret_work->item, sizeof(ret_work->item), "%.39s",
+                 (const char *)sqlite3_column_text(select, 4));
+        ret_work->headline = headline_of(ret_work, (const char *)sqlite3_column_text(select, 6));
         hex = (const char *)sqlite3_column_text(select, 3);
         if (!hex || !digest_from_hex(hex, ret_protocol))
             status = failed(store, err);
@@ -96,7 +117,9 @@ static enum status list_parts(struct store *store, int64_t cell, int64_t last_tr
     sqlite3_stmt *select = NULL;
     enum status status =
         select_cell(store,
-                    "SELECT t.id, e.iterations_per_sample, e.window_first FROM trial t"
+                    "SELECT t.id, e.iterations_per_sample, e.window_first,"
+                    " (SELECT count(*) FROM planned_trial p WHERE p.campaign = t.campaign"
+                    " AND p.cell = t.cell AND p.sequence <= t.sequence) FROM trial t"
                     " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
                     " AND t.id <= ?2 AND t.attempt = (SELECT max(l.attempt) FROM trial l"
                     " WHERE l.campaign = t.campaign AND l.sequence = t.sequence AND l.id <= ?2)"
@@ -110,7 +133,8 @@ static enum status list_parts(struct store *store, int64_t cell, int64_t last_tr
     while ((rc = sqlite3_step(select)) == SQLITE_ROW) {
         struct part part = {.trial = sqlite3_column_int64(select, 0),
                             .iterations = sqlite3_column_int64(select, 1),
-                            .window_first = sqlite3_column_int64(select, 2)};
+                            .window_first = sqlite3_column_int64(select, 2),
+                            .number = sqlite3_column_int64(select, 3)};
         struct part *grown;
 
         if (part.iterations < 1 || sqlite3_column_type(select, 2) == SQLITE_NULL ||
@@ -180,131 +204,56 @@ static int64_t level_blocks(struct parts *parts)
     return longest;
 }
 
-static void divide_interval(struct estimate_interval *interval, double by)
-{
-    interval->value /= by;
-    interval->lo /= by;
-    interval->hi /= by;
-}
-
 /* From times of blocks to times of iterations. */
-static void divide_times(struct estimate *estimate, int64_t iterations)
+static void divide_times(struct estimate *e, int64_t iterations)
 {
-    if (iterations == 1)
-        return;
-    divide_interval(&estimate->mean_ns, (double)iterations);
-    for (size_t i = 0; i < estimate->trial_count; i++)
-        divide_interval(&estimate->trials[i].mean_ns, (double)iterations);
-    for (size_t i = 0; i < estimate->percentile_count; i++)
-        divide_interval(&estimate->percentiles[i].interval, (double)iterations);
-}
+    const double by = (double)iterations;
 
-/* A bound that lies beyond the numbers is not told; there is no JSON for it. */
-static json_t *real_or_null(bool known, double value)
-{
-    return known && isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *interval_json(bool has_value, double value, bool has_interval, double lo, double hi)
-{
-    return json_pack("{s:o, s:o, s:o}", "value", real_or_null(has_value, value), "lo",
-                     real_or_null(has_interval, lo), "hi", real_or_null(has_interval, hi));
-}
-
-static json_t *rate_json(const struct estimate_interval *time, int64_t work)
-{
-    double per_s = (double)work * 1e9;
-
-    return interval_json(time->has_value, per_s / time->value, time->has_interval, per_s / time->hi,
-                         per_s / time->lo);
-}
-
-/*
- * Median of the steady part per iteration; null where the trial has no mean either, and of two
- * states, where it is one of the two or the other.
- */
-static json_t *median_json(const struct part *part, const struct estimate_trial *trial,
-                           int64_t iterations)
-{
-    size_t count = part->count - trial->steady_from, i;
-    double *x, median;
-
-    if (!trial->mean_ns.has_value || trial->verdict == ESTIMATE_TWO_STATE ||
-        trial->steady_from >= part->count)
-        return json_null();
-    x = malloc(count * sizeof(*x));
-    if (!x)
-        return NULL;
-    for (i = 0; i < count; i++)
-        x[i] = (double)part->samples[trial->steady_from + i];
-    median = order_select(x, count, count / 2);
-    if (count % 2 == 0)
-        median = (median + order_select(x, count, count / 2 - 1)) / 2;
-    free(x);
-    return json_real(median / (double)iterations);
-}
-
-/*
- * A percentile of blocks is none of iterations: what is rare among these is averaged away. 0, or -1 out
- * of memory.
- */
-static int warn_of_blocks(const struct estimate *estimate, int64_t iterations, json_t *object)
-{
-    bool given = false;
-    char *words;
-    int failed;
-
-    for (size_t i = 0; i < estimate->percentile_count; i++)
-        given = given || estimate->percentiles[i].interval.has_value;
-    if (iterations == 1 || !given)
-        return 0;
-    words = text_format("a sample is %" PRId64 " iterations long: percentiles and the spread within a "
-                        "trial are of means over so many, and single iterations lie further apart",
-                        iterations);
-    failed = json_array_append_new(json_object_get(object, "warnings"),
-                                   words ? json_string(words) : NULL);
-    free(words);
-    return failed;
-}
-
-static json_t *result_json(const struct estimate *estimate, const struct parts *parts,
-                           const struct work *work, int64_t iterations,
-                           enum estimate_centre compare_by)
-{
-    const struct estimate_interval *time = &estimate->mean_ns;
-    json_t *object = estimate_to_json(estimate), *ids = json_array(), *means = json_array();
-    json_t *medians = compare_by == ESTIMATE_MEDIAN ? json_array() : NULL;
-    int failures = 0;
-
-    for (size_t i = 0; i < parts->count; i++) {
-        const struct estimate_interval *mean = &estimate->trials[i].mean_ns;
-
-        failures += json_array_append_new(ids, json_integer(parts->items[i].trial)) != 0;
-        failures += json_array_append_new(means, real_or_null(mean->has_value, mean->value)) != 0;
-        if (medians)
-            failures +=
-                json_array_append_new(medians, median_json(&parts->items[i], &estimate->trials[i],
-                                                           iterations)) != 0;
+    e->iterations_per_sample = iterations;
+    for (size_t i = 0; i < e->trial_count; i++) {
+        e->trials[i].mean_ns.value /= by;
+        e->trials[i].mean_ns.lo /= by;
+        e->trials[i].mean_ns.hi /= by;
+        e->trials[i].median_ns /= by;
     }
-    if (medians)
-        failures += json_object_set_new(object, "trial_median_ns", medians) != 0;
-    failures += warn_of_blocks(estimate, iterations, object) != 0;
-    failures += json_object_set_new(object, "trial_mean_ns", means) != 0;
-    failures += json_object_set_new(object, "trial_ids", ids) != 0;
-    failures += json_object_set_new(object, "iterations_per_sample", json_integer(iterations)) != 0;
-    failures += json_object_set_new(object, "iteration_ns",
-                                    interval_json(time->has_value, time->value, time->has_interval,
-                                                  time->lo, time->hi)) != 0;
-    if (work->items > 0)
-        failures += json_object_set_new(object, "items_per_s", rate_json(time, work->items)) != 0;
-    if (work->bytes > 0)
-        failures += json_object_set_new(object, "bytes_per_s", rate_json(time, work->bytes)) != 0;
-    if (work->flops > 0)
-        failures += json_object_set_new(object, "flops_per_s", rate_json(time, work->flops)) != 0;
-    if (failures == 0)
-        return object;
-    json_decref(object);
-    return NULL;
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        e->metrics[i].value /= by;
+        e->metrics[i].lo /= by;
+        e->metrics[i].hi /= by;
+    }
+}
+
+static void set_rate(struct estimate *e, enum metric_id id, const struct work *work, int64_t amount)
+{
+    const struct metric_value *time = &e->metrics[METRIC_ITERATION_TIME];
+    const double per_s = (double)amount * 1e9;
+    const struct estimate_interval rate = {.has_value = time->has_value,
+                                           .value = per_s / time->value,
+                                           .has_interval = time->has_interval,
+                                           .lo = per_s / time->hi,
+                                           .hi = per_s / time->lo};
+
+    if (amount > 0)
+        estimate_set_metric(e, id, &rate, work->item[0] ? work->item : NULL, work->integers);
+}
+
+/* What follows from the work of an iteration, and what of the blocks must be known. */
+static void add_work(struct estimate *e, const struct parts *parts, const struct work *work,
+                     int64_t iterations)
+{
+    bool percentiles = false;
+
+    divide_times(e, iterations);
+    for (size_t i = 0; i < parts->count; i++)
+        e->trials[i].trial = parts->items[i].trial;
+    set_rate(e, METRIC_BYTE_RATE, work, work->bytes);
+    set_rate(e, METRIC_OP_RATE, work, work->ops);
+    set_rate(e, METRIC_ITEM_RATE, work, work->items);
+    e->headline = work->headline;
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        percentiles = percentiles || (metrics[i].q > 0 && e->metrics[i].has_value);
+    if (iterations > 1 && percentiles)
+        finding_add(&e->findings, FINDING_BLOCKS, 0, NULL, (double[]){(double)iterations});
 }
 
 static enum status estimate_parts(const struct parts *parts, const struct estimate_options *options,
@@ -316,8 +265,9 @@ static enum status estimate_parts(const struct parts *parts, const struct estima
     if (!series)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < parts->count; i++)
-        series[i] = (struct estimate_series){parts->items[i].samples, parts->items[i].count,
-                                             (size_t)parts->items[i].window_first};
+        series[i] =
+            (struct estimate_series){parts->items[i].samples, parts->items[i].count,
+                                     (size_t)parts->items[i].window_first, parts->items[i].number};
     status = estimate_cell(series, parts->count, options, ret, err);
     free(series);
     return status;
@@ -343,33 +293,27 @@ static enum status read_options(struct store *store, const struct digest *digest
 /* What was sampled beside the trials: energy, and what happened in the windows. */
 static enum status add_window_telemetry(struct store *store, int64_t cell,
                                         const struct parts *parts, const struct work *work,
-                                        double confidence, json_t *json, struct error *err)
+                                        struct estimate *estimate, struct error *err)
 {
     struct window_telemetry_trial *trials = calloc(parts->count + 1, sizeof(*trials));
-    const struct window_telemetry_work counted = {work->flops, work->bytes, work->items};
+    const struct window_telemetry_work counted = {
+        work->ops, work->bytes, work->items, work->item[0] ? work->item : NULL, work->integers};
     enum status status;
 
     if (!trials)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
     for (size_t i = 0; i < parts->count; i++)
         trials[i] = (struct window_telemetry_trial){
-            parts->items[i].trial,
+            parts->items[i].trial, parts->items[i].number,
             (double)(parts->items[i].count - (size_t)parts->items[i].window_first) *
                 (double)parts->items[i].iterations};
-    status =
-        window_telemetry_add(store, cell, trials, parts->count, &counted, confidence, json, err);
+    status = window_telemetry_add(store, cell, trials, parts->count, &counted, estimate, err);
     free(trials);
     return status;
 }
 
-enum status analysis_estimate_cell(struct store *store, int64_t cell, json_t **ret,
-                                   struct error *err)
-{
-    return analysis_estimate_until(store, cell, INT64_MAX, ret, err);
-}
-
-enum status analysis_estimate_until(struct store *store, int64_t cell, int64_t last_trial,
-                                    json_t **ret, struct error *err)
+enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
+                              struct estimate **ret, struct error *err)
 {
     struct parts parts = {0};
     struct estimate_options options = {0};
@@ -377,7 +321,6 @@ enum status analysis_estimate_until(struct store *store, int64_t cell, int64_t l
     struct digest protocol = {0};
     struct work work = {0};
     int64_t iterations;
-    json_t *json;
     enum status status = read_cell(store, cell, &work, &protocol, err);
 
     if (status == STATUS_OK)
@@ -392,16 +335,33 @@ enum status analysis_estimate_until(struct store *store, int64_t cell, int64_t l
     status = estimate_parts(&parts, &options, &estimate, err);
     if (status != STATUS_OK)
         goto done;
-    divide_times(estimate, iterations);
-    json = result_json(estimate, &parts, &work, iterations, options.compare_by);
-    status = json ? add_window_telemetry(store, cell, &parts, &work, options.confidence, json, err)
-                  : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
-    if (status == STATUS_OK)
-        *ret = json;
-    else
-        json_decref(json);
+    add_work(estimate, &parts, &work, iterations);
+    status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
+    if (status == STATUS_OK && estimate->findings.failed)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    if (status == STATUS_OK) {
+        *ret = estimate;
+        estimate = NULL;
+    }
 done:
     estimate_destroy(estimate);
     finish_parts(&parts);
     return status;
+}
+
+enum status analysis_estimate_json(struct store *store, int64_t cell, int64_t last_trial,
+                                   json_t **ret, struct error *err)
+{
+    struct estimate *estimate = NULL;
+    json_t *json = NULL;
+    enum status status = analysis_estimate(store, cell, last_trial, &estimate, err);
+
+    if (status != STATUS_OK)
+        return status;
+    json = estimate_to_json(estimate);
+    estimate_destroy(estimate);
+    if (!json)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    *ret = json;
+    return STATUS_OK;
 }

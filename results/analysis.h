@@ -9,37 +9,26 @@
 
 #include <jansson.h>
 
+#include "protocols/estimate.h"
 #include "results/store.h"
 
 /*
- * Estimate of a cell from the last attempt of each planned trial, where that ended "ok". Times are
- * per iteration: wall_ns samples are analysed as they were taken (blocks of iterations_per_sample,
- * brought to one length where the trials' blocks differ) and every time in the result is divided by
- * the block's iterations afterwards, so that nothing is lost to whole nanoseconds. Steady state may
- * begin at the trial's window; options come from the stored protocol. The object is
- * estimate_to_json's, with these added:
- *
- *     "trial_mean_ns"          of each trial, null where it drifts or never settles; of both states
- *                              together under two_state
- *     "trial_median_ns"        medians of the steady parts, only where the protocol says
- *                              analysis.compare_by: median; null under two_state, too
- *     "trial_ids"              row ids of the trials used, in the order of "steady_from"
- *     "iterations_per_sample"  of the blocks analysed
- *     "iteration_ns"           {value, lo, hi}: "mean_ns" under the name that rates are made from
- *     "items_per_s", "bytes_per_s", "flops_per_s"
- *                              {value, lo, hi}: work / time, the bounds exchanged; only those that
- *                              the cell counts
- *     "energy" and more        window_telemetry.h: from the telemetry beside the trials, where
- * there is some
+ * Estimate of a cell from the last attempt of each planned trial, where that ended "ok", among the
+ * trials up to row `last_trial` (INT64_MAX: all). Times are per iteration: wall_ns samples are
+ * analysed as they were taken (blocks of iterations_per_sample, brought to one length where the
+ * trials' blocks differ) and every time in the result is divided by the block's iterations
+ * afterwards, so that nothing is lost to whole nanoseconds. Steady state may begin at the trial's
+ * window; options come from the stored protocol. Rates are work / time, by the cell's own formulas;
+ * energy, and findings of what happened in the windows, come from the telemetry (watched.h).
  *
  * NOT_FOUND when no trial is ok; CORRUPT when stored samples are damaged. The same rows give the
- * same bytes.
+ * same estimate.
  */
-enum status analysis_estimate_cell(struct store *store, int64_t cell, json_t **ret,
-                                   struct error *err);
+enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
+                              struct estimate **ret, struct error *err);
 
-/* The same as it was when trial row `last_trial` was the newest. */
-enum status analysis_estimate_until(struct store *store, int64_t cell, int64_t last_trial,
-                                    json_t **ret, struct error *err);
+/* The same as estimate_to_json gives it: what is stored. The same rows give the same bytes. */
+enum status analysis_estimate_json(struct store *store, int64_t cell, int64_t last_trial,
+                                   json_t **ret, struct error *err);
 
 #endif

@@ -95,7 +95,7 @@ enum status bundle_bind_value(struct bundle_importer *importer, const struct bun
     return bind_blob(statement, number, json_object_get(row->blobs, column->name));
 }
 
-/* Row numbers of trials in an estimate: members "trial", and the arrays "trial_ids". */
+/* Rows of trials in an estimate: members "trial". */
 static void renumber(struct bundle_importer *importer, json_t *json)
 {
     const char *key;
@@ -108,19 +108,10 @@ static void renumber(struct bundle_importer *importer, json_t *json)
     {
         int64_t id;
 
-        if (strcmp(key, "trial") == 0 && json_is_integer(member)) {
-            if (bundle_recall(importer, "trial", json_integer_value(member), &id))
-                json_object_set_new(json, key, json_integer(id));
-            continue;
-        }
-        if (strcmp(key, "trial_ids") != 0) {
+        if (strcmp(key, "trial") != 0 || !json_is_integer(member))
             renumber(importer, member);
-            continue;
-        }
-        for (i = 0; i < json_array_size(member); i++)
-            if (bundle_recall(importer, "trial", json_integer_value(json_array_get(member, i)),
-                              &id))
-                json_array_set_new(member, i, json_integer(id));
+        else if (bundle_recall(importer, "trial", json_integer_value(member), &id))
+            json_object_set_new(json, key, json_integer(id));
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/text.h"
+#include "protocols/metric.h"
 #include "results/store_internal.h"
 
 static const char *const result_keys[] = {
@@ -32,18 +33,13 @@ static const char *const result_keys[] = {
     "trials_ended",
     "trials_planned",
     "verdict",
-    "mean_ns",
-    "mean_ns_lo",
-    "mean_ns_hi",
-    "headline",
-    "rate_unit",
-    "rate",
-    "rate_lo",
-    "rate_hi",
+    "grade",
+    "metric",
+    "value",
+    "lo",
+    "hi",
+    "unit",
     "energy_source",
-    "energy_per_iteration_j",
-    "energy_per_item_j",
-    "mean_power_w",
     "created_utc_ns",
     "created",
     "workload_digest",
@@ -115,6 +111,18 @@ static void write_json(FILE *file, const json_t *value)
         fputc(json_is_true(value) ? '1' : '0', file);
 }
 
+/* Value and interval of every metric, each in its base unit. */
+static void write_metrics(FILE *file, const json_t *values)
+{
+    static const char *const members[] = {"value", "lo", "hi"};
+
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        for (size_t k = 0; k < 3; k++) {
+            fputc(',', file);
+            write_json(file, json_object_get(json_object_get(values, metrics[i].id), members[k]));
+        }
+}
+
 enum status csv_export_results(const json_t *rows, FILE *file, struct error *err)
 {
     const size_t count = sizeof(result_keys) / sizeof(result_keys[0]);
@@ -123,6 +131,8 @@ enum status csv_export_results(const json_t *rows, FILE *file, struct error *err
 
     for (size_t k = 0; k < count; k++)
         fprintf(file, "%s%s", k ? "," : "", result_keys[k]);
+    for (size_t k = 0; k < METRIC_COUNT; k++)
+        fprintf(file, ",%s,%s_lo,%s_hi", metrics[k].id, metrics[k].id, metrics[k].id);
     fputc('\n', file);
     json_array_foreach(rows, i, row)
     {
@@ -131,6 +141,7 @@ enum status csv_export_results(const json_t *rows, FILE *file, struct error *err
                 fputc(',', file);
             write_json(file, json_object_get(row, result_keys[k]));
         }
+        write_metrics(file, json_object_get(row, "metrics"));
         fputc('\n', file);
     }
     return finish_file(file, err);

@@ -14,7 +14,7 @@
 struct arm {
     bool is_b, present;
     double time_ns;     /* mean or median; NAN: none */
-    const char *reason;  /* why there is none; borrowed */
+    const char *reason; /* why there is none; borrowed */
 };
 
 static enum status no_memory(struct error *err)
@@ -23,9 +23,10 @@ static enum status no_memory(struct error *err)
 }
 
 /* Estimate of a cell; a cell without a good trial gives NULL. */
-static enum status estimate_of(struct store *store, int64_t cell, json_t **ret, struct error *err)
+static enum status estimate_of(struct store *store, int64_t cell, struct estimate **ret,
+                               struct error *err)
 {
-    enum status status = analysis_estimate_cell(store, cell, ret, err);
+    enum status status = analysis_estimate(store, cell, INT64_MAX, ret, err);
 
     if (status != STATUS_NOT_FOUND)
         return status;
@@ -35,39 +36,35 @@ static enum status estimate_of(struct store *store, int64_t cell, json_t **ret, 
     return STATUS_OK;
 }
 
-/* What a comparison takes of each trial: null where it is not steady. */
-static const json_t *trial_times(const json_t *estimate, enum estimate_centre *ret)
+double pairs_trial_time(const struct estimate *estimate, size_t index)
 {
-    const json_t *medians = json_object_get(estimate, "trial_median_ns");
+    const struct estimate_trial *trial = &estimate->trials[index];
 
-    *ret = medians ? ESTIMATE_MEDIAN : ESTIMATE_MEAN;
-    return medians ? medians : json_object_get(estimate, "trial_mean_ns");
+    if (trial->verdict == ESTIMATE_DRIFT || trial->verdict == ESTIMATE_NON_STATIONARY)
+        return NAN;
+    if (estimate->compare_by == ESTIMATE_MEDIAN)
+        return trial->median_ns;
+    return trial->mean_ns.has_value ? trial->mean_ns.value : NAN;
 }
 
 /* Time of the trial with this row, or NAN and the reason. */
-static double time_of_trial(const json_t *estimate, int64_t trial, const char **ret_reason)
+static double time_of_trial(const struct estimate *estimate, int64_t trial, const char **ret_reason)
 {
-    const json_t *ids = json_object_get(estimate, "trial_ids");
-    enum estimate_centre centre;
-    const json_t *times = trial_times(estimate, &centre);
+    for (size_t i = 0; estimate && i < estimate->trial_count; i++) {
+        double time = pairs_trial_time(estimate, i);
 
-    for (size_t i = 0; i < json_array_size(ids); i++) {
-        const json_t *time = json_array_get(times, i);
-
-        if (json_integer_value(json_array_get(ids, i)) != trial)
+        if (estimate->trials[i].trial != trial)
             continue;
-        if (json_is_number(time))
-            return json_number_value(time);
-        *ret_reason = json_string_value(
-            json_array_get(json_object_get(estimate, "trial_verdicts"), i));
-        return NAN;
+        if (isnan(time))
+            *ret_reason = estimate_verdict_label(estimate->trials[i].verdict);
+        return time;
     }
     return NAN;
 }
 
-/* Fills the arms that this cell's trials are. The record and estimate outlive the arms' reasons. */
-static void fill_arms(const json_t *record, const json_t *estimate, bool is_b, struct arm *arms,
-                      size_t count)
+/* Fills the arms that this cell's trials are. The record outlives the arms' reasons. */
+static void fill_arms(const json_t *record, const struct estimate *estimate, bool is_b,
+                      struct arm *arms, size_t count)
 {
     size_t i;
     json_t *trial;
@@ -140,7 +137,8 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pair
 {
     struct pairs pairs = {0};
     struct arm *arms = NULL;
-    json_t *record = NULL, *cells[2] = {NULL, NULL}, *estimates[2] = {NULL, NULL};
+    struct estimate *estimates[2] = {NULL, NULL};
+    json_t *record = NULL, *cells[2] = {NULL, NULL};
     size_t count;
     enum status status = store_campaign_json(store, campaign, &record, err);
 
@@ -161,14 +159,14 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pair
             fill_arms(cells[i], estimates[i], i == 1, arms, count);
     }
     if (estimates[0])
-        trial_times(estimates[0], &pairs.centre);
+        pairs.centre = estimates[0]->compare_by;
     if (status == STATUS_OK)
         status = join(arms, count, &pairs, err);
     free(arms);
     json_decref(record);
     for (size_t i = 0; i < 2; i++) {
         json_decref(cells[i]);
-        json_decref(estimates[i]);
+        estimate_destroy(estimates[i]);
     }
     if (status != STATUS_OK) {
         pairs_finish(&pairs);
@@ -191,23 +189,20 @@ void pairs_finish(struct pairs *pairs)
 enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
                                 enum estimate_centre *ret_centre, struct error *err)
 {
-    json_t *estimate, *time;
-    const json_t *list;
-    enum estimate_centre centre;
+    struct estimate *estimate;
     double *times;
-    size_t count = 0, i;
-    enum status status = analysis_estimate_cell(store, cell, &estimate, err);
+    size_t count = 0;
+    enum status status = analysis_estimate(store, cell, INT64_MAX, &estimate, err);
 
     if (status != STATUS_OK)
         return status;
-    list = trial_times(estimate, &centre);
-    times = calloc(json_array_size(list) + 1, sizeof(*times));
-    json_array_foreach(list, i, time)
-    {
-        if (times && json_is_number(time))
-            times[count++] = json_number_value(time);
+    times = calloc(estimate->trial_count + 1, sizeof(*times));
+    for (size_t i = 0; times && i < estimate->trial_count; i++) {
+        times[count] = pairs_trial_time(estimate, i);
+        count += !isnan(times[count]);
     }
-    json_decref(estimate);
+    *ret_centre = estimate->compare_by;
+    estimate_destroy(estimate);
     if (!times)
         return no_memory(err);
     if (count == 0) {
@@ -216,6 +211,5 @@ enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret,
     }
     *ret = times;
     *ret_count = count;
-    *ret_centre = centre;
     return STATUS_OK;
 }

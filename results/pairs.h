@@ -2,8 +2,8 @@
  * pairs - the two arms of a paired campaign, side by side.
  *
  * A paired campaign has two cells; trials 2k-1 and 2k of its order are the arms of pair k. A pair
- * counts when both trials ended "ok" and gave a time: none that drifts or never settles, and no median
- * of two states.
+ * counts when both trials ended "ok" and gave a time: none that drifts or never settles, and no
+ * median of two states.
  */
 #ifndef ASSAY_RESULTS_PAIRS_H
 #define ASSAY_RESULTS_PAIRS_H
@@ -16,22 +16,29 @@
 #include "results/store.h"
 
 struct pairs {
-    int64_t cells[2];  /* rows: a, b */
-    double *a, *b;     /* heap: time per iteration in ns, pair by pair in the order of running */
+    int64_t cells[2]; /* rows: a, b */
+    double *a, *b;    /* heap: time per iteration in ns, pair by pair in the order of running */
     enum estimate_centre centre; /* mean or median of a trial's steady part: the protocol's clause
                                     analysis.compare_by */
     size_t count;
-    size_t planned;    /* pairs planned; those that do not count are planned - count */
-    char *dropped;     /* heap: why, "pair 3: a drift; pair 7: b crashed", "" when none is */
+    size_t planned; /* pairs planned; those that do not count are planned - count */
+    char *dropped;  /* heap: why, "pair 3: a drift; pair 7: b crashed", "" when none is */
 };
 
 /*
- * Pairs of the campaign, from its stored samples (analysis_estimate_cell). INVALID when it is not a
+ * Pairs of the campaign, from its stored samples (analysis_estimate). INVALID when it is not a
  * paired one. Finish with pairs_finish.
  */
 enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pairs *ret,
                               struct error *err);
 void pairs_finish(struct pairs *pairs);
+
+/*
+ * What a comparison takes of a trial: its mean, or its median where the protocol says so, in ns.
+ * NAN where the trial drifts or has a change point near its end, and for the median of a bimodal
+ * one.
+ */
+double pairs_trial_time(const struct estimate *estimate, size_t index);
 
 /*
  * Means (or medians, as the protocol says) of the trials of one result that gave one, for comparing

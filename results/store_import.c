@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "protocols/metric.h"
 #include "harness/core/clock.h"
 #include "harness/core/random.h"
 #include "results/store_internal.h"
@@ -86,15 +87,32 @@ static enum status insert_cell(struct store *store, int64_t campaign, int64_t or
     return statement_run(&statement, ret, err);
 }
 
+/* In the form that estimates have, without intervals and grades: nothing is known of them. */
+static json_t *metrics_of(const struct store_claim *claim)
+{
+    struct metric_value values[METRIC_COUNT] = {0};
+    struct metric_value *rate = &values[METRIC_ITEM_RATE], *time = &values[METRIC_ITERATION_TIME];
+
+    rate->present = rate->has_value = claim->rate > 0;
+    rate->value = claim->rate;
+    metric_unit(METRIC_ITEM_RATE, claim->item_name, false, rate->unit);
+    time->present = time->has_value = claim->mean_ns > 0;
+    time->value = claim->mean_ns;
+    metric_unit(METRIC_ITERATION_TIME, NULL, false, time->unit);
+    return metrics_to_json(values);
+}
+
 static enum status body_of(const struct store_claim *claim, char **ret, struct error *err)
 {
     json_t *body = json_pack("{s:s*, s:s*, s:s*, s:O}", "device", claim->device, "backend",
                              claim->backend, "measured", claim->measured, "fields", claim->fields);
     enum status status = STATUS_OK;
 
-    if (!body ||
-        (claim->rate > 0 && json_object_set_new(body, "rate", json_real(claim->rate)) < 0) ||
-        (claim->mean_ns > 0 && json_object_set_new(body, "mean_ns", json_real(claim->mean_ns)) < 0))
+    if (!body || json_object_set_new(body, "metrics", metrics_of(claim)) < 0 ||
+        json_object_set_new(
+            body, "headline",
+            json_string(metrics[claim->rate > 0 ? METRIC_ITEM_RATE : METRIC_ITERATION_TIME].id)) <
+            0)
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     if (status == STATUS_OK)
         status = canonical_dump(body, ret, err);

@@ -6,6 +6,12 @@
  */
 #define FEW 1000
 
+/* What the cell's estimate says, or what an import claims: both have "headline" and "metrics". */
+#define BODY "coalesce(e.body, k.body)"
+#define HEADLINE(member)                                                                           \
+    "json_extract(" BODY ", '$.metrics.' || json_extract(" BODY ", '$.headline') || '." member "'" \
+    ")"
+
 #define COLUMNS                                                                                    \
     "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS id, c.id AS cell, c.campaign,"              \
     " c.workload_name AS workload, c.kind, c.precision, c.batch, c.scenario, c.implementation,"    \
@@ -21,23 +27,22 @@
     " WHERE t.cell = c.id) AS trials_ended,"                                                       \
     " c.trials AS trials_planned,"                                                                 \
     " coalesce(e.verdict, CASE WHEN k.cell IS NOT NULL THEN 'imported' END) AS verdict,"           \
-    " coalesce(json_extract(e.body, '$.mean_ns.value'), json_extract(k.body, '$.mean_ns'))"        \
-    " AS mean_ns,"                                                                                 \
-    " json_extract(e.body, '$.mean_ns.lo') AS mean_ns_lo,"                                         \
-    " json_extract(e.body, '$.mean_ns.hi') AS mean_ns_hi, c.headline,"                             \
-    " CASE c.headline WHEN 'items' THEN c.item_name ELSE c.headline END || '/s' AS rate_unit,"     \
-    " coalesce(json_extract(e.body, '$.' || c.headline || '_per_s.value'),"                        \
-    " json_extract(k.body, '$.rate')) AS rate,"                                                    \
-    " json_extract(e.body, '$.' || c.headline || '_per_s.lo') AS rate_lo,"                         \
-    " json_extract(e.body, '$.' || c.headline || '_per_s.hi') AS rate_hi,"                         \
-    " json_extract(e.body, '$.energy_source') AS energy_source,"                                   \
-    " json_extract(e.body, '$.energy_per_iteration_j.value') AS energy_per_iteration_j,"           \
-    " json_extract(e.body, '$.energy_per_item_j.value') AS energy_per_item_j,"                     \
-    " json_extract(e.body, '$.mean_power_w') AS mean_power_w,"                                     \
-    " g.created_utc_ns, g.created_utc_ns AS 'created:iso',"                                        \
-    " lower(hex(c.workload)) AS workload_digest, lower(hex(c.protocol)) AS protocol_digest,"       \
-    " " CONTEXT_DRIVER_VERSION " AS driver_version, " CONTEXT_HOST(                                \
-        "(SELECT max(t.id) FROM trial t WHERE t.cell = c.id)") " AS host,"                         \
+    " " HEADLINE("grade") " AS grade, json_extract(" BODY ", '$.headline') AS metric,"             \
+                          " " HEADLINE("value") " AS value, " HEADLINE("lo") " AS lo, " HEADLINE(  \
+                              "hi") " AS hi,"                                                      \
+                                    " " HEADLINE(                                                  \
+                                        "unit") " AS unit, json_extract(" BODY                     \
+                                                ", '$.metrics') AS 'metrics:json',"                \
+                                                " json_extract(" BODY                              \
+                                                ", '$.energy_source') AS energy_source,"           \
+                                                " g.created_utc_ns, g.created_utc_ns AS "          \
+                                                "'created:iso',"                                   \
+                                                " lower(hex(c.workload)) AS workload_digest, "     \
+                                                "lower(hex(c.protocol)) AS protocol_digest,"       \
+                                                " " CONTEXT_DRIVER_VERSION                         \
+                                                " AS driver_version, " CONTEXT_HOST(               \
+                                                    "(SELECT max(t.id) FROM trial t WHERE t.cell " \
+                                                    "= c.id)") " AS host,"                         \
                                                                " g.tool_version, i.program AS "    \
                                                                "imported"
 

@@ -128,17 +128,21 @@ static const char *text_at(sqlite3_stmt *select, int column)
 
 /* ---- estimates ---- */
 
-/* The largest of "trial_ids": the estimate knew of the trials up to there. */
+/* The largest row of a trial in it: the estimate knew of the trials up to there. */
 static int64_t last_trial(const char *body, size_t length)
 {
-    json_t *json = NULL, *id;
+    json_t *json = NULL, *trial;
     int64_t last = 0;
     size_t i;
 
     if (canonical_parse(body, length, "estimate", &json, NULL) != STATUS_OK)
         return 0;
-    json_array_foreach(json_object_get(json, "trial_ids"), i, id) if (json_integer_value(id) > last)
-        last = json_integer_value(id);
+    json_array_foreach(json_object_get(json, "trials"), i, trial)
+    {
+        int64_t row = json_integer_value(json_object_get(trial, "trial"));
+
+        last = row > last ? row : last;
+    }
     json_decref(json);
     return last;
 }
@@ -160,7 +164,9 @@ static bool verdict_fits(sqlite3_stmt *row)
 
 static double mean_of(const json_t *estimate)
 {
-    return json_number_value(json_object_get(json_object_get(estimate, "mean_ns"), "value"));
+    return json_number_value(json_object_get(
+        json_object_get(json_object_get(estimate, "metrics"), metrics[METRIC_ITERATION_TIME].id),
+        "value"));
 }
 
 /* Another analysis may come to another estimate; a number that was made up hides as easily. */
@@ -198,13 +204,14 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
     if (!verdict_fits(row))
         verify_findings_add(findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", key,
                             "its verdict is not the one in its body");
-    if (all && (status = analysis_estimate_cell(worker->store, cell, &again, &err)) == STATUS_OK)
+    if (all && (status = analysis_estimate_json(worker->store, cell, INT64_MAX, &again, &err)) ==
+                   STATUS_OK)
         likeness = compare(body, length, again, &err);
     if (likeness == DIFFERENT && (!all || !sqlite3_column_int(row, 6))) {
         json_decref(again);
         again = NULL;
         status =
-            analysis_estimate_until(worker->store, cell, last_trial(body, length), &again, &err);
+            analysis_estimate_json(worker->store, cell, last_trial(body, length), &again, &err);
         if (status == STATUS_OK)
             likeness = compare(body, length, again, &err);
     }

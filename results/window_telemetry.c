@@ -10,7 +10,7 @@
 #include "harness/core/text.h"
 #include "protocols/stats/distribution.h"
 
-#define WINDOW_LEAST_S 10    /* counters move in steps of up to 100 ms */
+#define WINDOW_LEAST_NS 10e9 /* counters move in steps of up to 100 ms */
 #define POWER_TOLERANCE 0.05 /* of the integral of power against the counter */
 
 static const char *member(const json_t *object, const char *key)
@@ -93,8 +93,8 @@ static enum status power_beside(const struct window_telemetry_view *view, const 
 }
 
 static enum status add_trial(const struct window_telemetry_view *view, const char *part,
-                             const json_t *described, struct account *account, json_t *warnings,
-                             struct error *err)
+                             const json_t *described, struct account *account,
+                             struct finding_list *findings, struct error *err)
 {
     const char *name = member(described, "name"), *reason = "it had no value in this trial";
     double joules = 0, by_power = 0, seconds = (double)(view->end_ns - view->begin_ns) / 1e9;
@@ -126,12 +126,11 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
         return status;
     }
     if (has_power && joules > 0 && fabs(by_power - joules) > POWER_TOLERANCE * joules) {
-        char *words = text_format("trial %zu: %s.%s counts %.4g J over the window, the integral of "
-                                  "its power is %.4g J: one of the two misses something",
-                                  view->number, part, name, joules, by_power);
+        char *counter = text_format("%s.%s", part, name);
 
-        json_array_append_new(warnings, words ? json_string(words) : NULL);
-        free(words);
+        finding_add(findings, FINDING_ENERGY_DISAGREES, view->number, counter,
+                    (double[]){joules, by_power});
+        free(counter);
     }
     account->joules += joules;
     account->seconds += seconds;
@@ -141,31 +140,34 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
 }
 
 /* Mean on the log scale over trials, with t on R - 1. */
-static json_t *interval(const double *logs, size_t count, double confidence, double by)
+static struct estimate_interval interval(const struct account *account, double confidence,
+                                         double by)
 {
+    const double n = (double)account->known;
+    struct estimate_interval ret = {0};
     double mean = 0, squares = 0, half;
 
-    for (size_t i = 0; i < count; i++)
-        mean += logs[i] / (double)count;
-    for (size_t i = 0; i < count; i++)
-        squares += (logs[i] - mean) * (logs[i] - mean);
-    if (count == 0)
-        return json_pack("{s:n, s:n, s:n}", "value", "lo", "hi");
-    if (count == 1)
-        return json_pack("{s:f, s:n, s:n}", "value", exp(mean) / by, "lo", "hi");
-    half = student_quantile(0.5 + confidence / 2, (double)count - 1) *
-           sqrt(squares / (double)(count - 1) / (double)count);
-    if (!isfinite(exp(mean + half)))
-        return json_pack("{s:f, s:n, s:n}", "value", exp(mean) / by, "lo", "hi");
-    return json_pack("{s:f, s:f, s:f}", "value", exp(mean) / by, "lo", exp(mean - half) / by, "hi",
-                     exp(mean + half) / by);
+    for (size_t i = 0; i < account->known; i++)
+        mean += account->logs[i] / n;
+    for (size_t i = 0; i < account->known; i++)
+        squares += (account->logs[i] - mean) * (account->logs[i] - mean);
+    ret.has_value = account->known > 0;
+    ret.value = exp(mean) / by;
+    if (account->known < 2)
+        return ret;
+    half = student_quantile(0.5 + confidence / 2, n - 1) * sqrt(squares / (n - 1) / n);
+    ret.lo = exp(mean - half) / by;
+    ret.hi = exp(mean + half) / by;
+    ret.has_interval = isfinite(ret.hi);
+    return ret;
 }
 
-static void set_per(json_t *estimate, const char *key, const struct account *account,
-                    double confidence, double by)
+static json_t *interval_json(const struct estimate_interval *interval)
 {
-    if (by > 0)
-        json_object_set_new(estimate, key, interval(account->logs, account->known, confidence, by));
+    return json_pack("{s:o, s:o, s:o}", "value",
+                     interval->has_value ? json_real(interval->value) : json_null(), "lo",
+                     interval->has_interval ? json_real(interval->lo) : json_null(), "hi",
+                     interval->has_interval ? json_real(interval->hi) : json_null());
 }
 
 /* Packages together: the logs of sums, where every package was known in every trial. */
@@ -190,17 +192,32 @@ static bool sum_packages(const struct account *accounts, size_t count, size_t tr
     return any;
 }
 
-static void set_headline(json_t *estimate, const char *source, const struct account *account,
-                         const struct window_telemetry_work *work, double confidence)
+static enum status set_metrics(struct estimate *estimate, const char *source,
+                               const struct account *account,
+                               const struct window_telemetry_work *work, struct error *err)
 {
-    json_object_set_new(estimate, "energy_source", json_string(source));
-    set_per(estimate, "energy_per_iteration_j", account, confidence, 1);
-    set_per(estimate, "energy_per_item_j", account, confidence, (double)work->items);
-    set_per(estimate, "energy_per_flop_j", account, confidence, (double)work->flops);
-    set_per(estimate, "energy_per_byte_j", account, confidence, (double)work->bytes);
-    if (account->seconds > 0)
-        json_object_set_new(estimate, "mean_power_w",
-                            json_real(account->joules / account->seconds));
+    const struct {
+        enum metric_id id;
+        int64_t amount;
+    } rows[] = {{METRIC_ENERGY_ITERATION, 1},
+                {METRIC_ENERGY_ITEM, work->items},
+                {METRIC_ENERGY_OP, work->ops},
+                {METRIC_ENERGY_BYTE, work->bytes}};
+    const struct estimate_interval power = {.has_value = account->seconds > 0,
+                                            .value = account->joules / account->seconds};
+
+    estimate->energy_source = strdup(source);
+    if (!estimate->energy_source)
+        return no_memory(err);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct estimate_interval per =
+            interval(account, estimate->confidence, (double)rows[i].amount);
+
+        if (rows[i].amount > 0)
+            estimate_set_metric(estimate, rows[i].id, &per, work->item, work->integers);
+    }
+    estimate_set_metric(estimate, METRIC_POWER, &power, NULL, false);
+    return STATUS_OK;
 }
 
 static bool is_energy(const char *name)
@@ -235,62 +252,73 @@ static json_t *counters_of(const struct window_telemetry_view *views, size_t cou
     return counters;
 }
 
-static enum status add_energy(const struct window_telemetry_view *views, size_t count,
-                              bool device_is_cpu, const struct window_telemetry_work *work,
-                              double confidence, json_t *estimate, struct error *err)
+/* Every counter over all trials; the one that the metrics come from. */
+static enum status read_counters(const struct window_telemetry_view *views, size_t count,
+                                 json_t *counters, struct account *accounts,
+                                 struct estimate *estimate, const struct account **ret_device,
+                                 struct error *err)
 {
-    json_t *counters = counters_of(views, count), *list = json_array(), *described;
-    json_t *warnings = json_object_get(estimate, "warnings");
-    size_t counter_count = json_object_size(counters), n = 0;
-    struct account *accounts = calloc(counter_count + 1, sizeof(*accounts));
-    struct account packages = {.logs = calloc(count + 1, sizeof(double))};
-    const struct account *device = NULL;
+    enum status status = STATUS_OK;
+    json_t *described;
     const char *key;
-    enum status status = accounts && packages.logs ? STATUS_OK : no_memory(err);
+    size_t n = 0;
 
     json_object_foreach(counters, key, described)
     {
         const char *name = strchr(key, '\n') + 1;
         struct account *account = &accounts[n++];
+        struct estimate_interval per;
         char part[16];
 
-        if (status != STATUS_OK)
-            break;
         snprintf(part, sizeof(part), "%.*s", (int)(name - 1 - key), key);
         account->logs = calloc(count + 1, sizeof(double));
         account->json = json_pack("{s:s, s:s, s:s, s:n, s:[]}", "part", part, "channel", name,
                                   "source", member(described, "source"), "reason", "trials");
-        if (!account->logs || !account->json) {
-            status = no_memory(err);
-            break;
-        }
+        if (!account->logs || !account->json)
+            return no_memory(err);
         for (size_t i = 0; i < count && status == STATUS_OK; i++)
-            status = add_trial(&views[i], part, described, account, warnings, err);
-        json_object_set_new(account->json, "joules_per_iteration",
-                            interval(account->logs, account->known, confidence, 1));
-        json_array_append(list, account->json);
-        if (!strcmp(part, "device") && account->known > 0 && !device)
-            device = account;
+            status = add_trial(&views[i], part, described, account, &estimate->findings, err);
+        if (status != STATUS_OK)
+            return status;
+        per = interval(account, estimate->confidence, 1);
+        json_object_set_new(account->json, "joules_per_iteration", interval_json(&per));
+        json_array_append(estimate->energy, account->json);
+        if (!strcmp(part, "device") && account->known > 0 && !*ret_device)
+            *ret_device = account;
     }
-    if (status == STATUS_OK && counter_count > 0)
-        json_object_set(estimate, "energy", list);
+    return STATUS_OK;
+}
+
+static enum status add_energy(const struct window_telemetry_view *views, size_t count,
+                              bool device_is_cpu, const struct window_telemetry_work *work,
+                              struct estimate *estimate, struct error *err)
+{
+    json_t *counters = counters_of(views, count);
+    size_t counter_count = json_object_size(counters);
+    struct account *accounts = calloc(counter_count + 1, sizeof(*accounts));
+    struct account packages = {.logs = calloc(count + 1, sizeof(double))};
+    const struct account *device = NULL;
+    enum status status = accounts && packages.logs ? STATUS_OK : no_memory(err);
+
+    if (status == STATUS_OK && counter_count > 0) {
+        estimate->energy = json_array();
+        status = read_counters(views, count, counters, accounts, estimate, &device, err);
+    }
     if (status == STATUS_OK && device)
-        set_headline(estimate, "device.energy_uj", device, work, confidence);
+        status = set_metrics(estimate, "device.energy_uj", device, work, err);
     else if (status == STATUS_OK && device_is_cpu &&
              sum_packages(accounts, counter_count, count, &packages))
-        set_headline(estimate, "host packages", &packages, work, confidence);
-    if (status == STATUS_OK && json_object_get(estimate, "energy_source") && views[0].has_window &&
-        (double)(views[0].end_ns - views[0].begin_ns) < 0.99e9 * WINDOW_LEAST_S)
-        json_array_append_new(warnings,
-                              json_string("energy comes from windows shorter than 10 s, over which "
-                                          "a counter's steps show: use protocol standard"));
+        status = set_metrics(estimate, "host packages", &packages, work, err);
+    if (status == STATUS_OK && estimate->energy_source && views[0].has_window &&
+        (double)(views[0].end_ns - views[0].begin_ns) < 0.99 * WINDOW_LEAST_NS)
+        finding_add(&estimate->findings, FINDING_ENERGY_SHORT, 0, NULL,
+                    (double[]){WINDOW_LEAST_NS});
     for (size_t i = 0; accounts && i < counter_count; i++) {
         json_decref(accounts[i].json);
         free(accounts[i].logs);
     }
     free(accounts);
     free(packages.logs);
-    json_decref(list);
     json_decref(counters);
     return status;
 }
@@ -312,7 +340,7 @@ static bool has_one_stack(sqlite3 *db, int64_t cell)
     return one;
 }
 
-static enum status add_changes(struct store *store, int64_t cell, json_t *warnings,
+static enum status add_changes(struct store *store, int64_t cell, struct finding_list *findings,
                                struct error *err)
 {
     sqlite3_stmt *select = NULL;
@@ -331,15 +359,9 @@ static enum status add_changes(struct store *store, int64_t cell, json_t *warnin
 
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_int64(select, 1, cell);
-    while (rc == SQLITE_OK && sqlite3_step(select) == SQLITE_ROW) {
-        char *words = text_format("%s changed while the campaign ran: its trials stand on %d "
-                                  "different files; run it again on one",
-                                  (const char *)sqlite3_column_text(select, 0),
-                                  sqlite3_column_int(select, 1));
-
-        json_array_append_new(warnings, words ? json_string(words) : NULL);
-        free(words);
-    }
+    while (rc == SQLITE_OK && sqlite3_step(select) == SQLITE_ROW)
+        finding_add(findings, FINDING_FILE_CHANGED, 0, (const char *)sqlite3_column_text(select, 0),
+                    (double[]){(double)sqlite3_column_int(select, 1)});
     rc = sqlite3_finalize(select);
     return rc == SQLITE_OK ? STATUS_OK
                            : error_set(err, STATUS_IO, "%s: reading a result: %s",
@@ -396,12 +418,11 @@ static bool is_cpu(struct store *store, int64_t trial)
 
 enum status window_telemetry_add(struct store *store, int64_t cell,
                                  const struct window_telemetry_trial *trials, size_t count,
-                                 const struct window_telemetry_work *work, double confidence,
-                                 json_t *estimate, struct error *err)
+                                 const struct window_telemetry_work *work,
+                                 struct estimate *estimate, struct error *err)
 {
-    json_t *warnings = json_object_get(estimate, "warnings");
     struct window_telemetry_view *views = NULL;
-    enum status status = add_changes(store, cell, warnings, err);
+    enum status status = add_changes(store, cell, &estimate->findings, err);
 
     if (status != STATUS_OK || count == 0 || !has_telemetry(store, cell))
         return status;
@@ -411,16 +432,15 @@ enum status window_telemetry_add(struct store *store, int64_t cell,
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         views[i] = (struct window_telemetry_view){.store = store,
                                                   .trial = trials[i].trial,
-                                                  .number = i,
+                                                  .number = trials[i].number,
                                                   .iterations = trials[i].iterations};
         views[i].has_window = ask_window(store, &views[i]);
         status = store_telemetry_json(store, trials[i].trial, &views[i].telemetry, err);
         if (status == STATUS_OK)
-            status = window_telemetry_events(&views[i], warnings, err);
+            status = window_telemetry_events(&views[i], &estimate->findings, err);
     }
     if (status == STATUS_OK)
-        status = add_energy(views, count, is_cpu(store, trials[0].trial), work, confidence,
-                            estimate, err);
+        status = add_energy(views, count, is_cpu(store, trials[0].trial), work, estimate, err);
     for (size_t i = 0; i < count; i++)
         json_decref(views[i].telemetry);
     free(views);

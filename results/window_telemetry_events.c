@@ -1,8 +1,6 @@
 /* What happened beside a trial's window that a reader of its number should know. */
 #include "results/window_telemetry_internal.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +12,7 @@
 
 struct events {
     const struct window_telemetry_view *view;
-    json_t *warnings;
+    struct finding_list *findings;
     struct error *err;
 };
 
@@ -25,19 +23,10 @@ static const char *member(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-__attribute__((format(printf, 2, 3))) static void say(const struct events *events,
-                                                      const char *format, ...)
+static void found(const struct events *events, enum finding_code code, const char *subject,
+                  const double *numbers)
 {
-    struct text words;
-    va_list args;
-
-    text_init(&words);
-    text_append_format(&words, "trial %zu: ", events->view->number);
-    va_start(args, format);
-    text_append_formatv(&words, format, args);
-    va_end(args);
-    json_array_append_new(events->warnings, text_ok(&words) ? json_string(words.data) : NULL);
-    text_finish(&words);
+    finding_add(events->findings, code, events->view->number, subject, numbers);
 }
 
 /* Growth of a host's counter over the window; -1: not known, 0 when it stood still. */
@@ -75,20 +64,12 @@ static enum status host_events(const struct events *events)
         return status;
     /* Counters of processor time move in ticks of 10 ms: a few of them are nothing. */
     if (steal > STEAL_SHARE * window_ms && steal >= 30)
-        say(events,
-            "the hypervisor took %.0f ms of processor time from this machine during its "
-            "window of %.0f ms; use dedicated cores or another time",
-            steal, window_ms);
+        found(events, FINDING_STEAL, NULL, (double[]){steal / window_ms});
     if (busy >= 0 && own >= 0 && busy - own > OTHERS_SHARE * window_ms && busy - own >= 100)
-        say(events,
-            "other processes used %.0f ms of processor time during its window of %.0f ms; "
-            "`assay doctor` names them",
-            busy - own, window_ms);
+        found(events, FINDING_CONTENTION, NULL, (double[]){(busy - own) / window_ms});
     if (periods >= 1)
-        say(events,
-            "the cgroup's quota stopped it %.0f times during its window (%.0f ms); give it "
-            "whole processors instead",
-            periods, throttled > 0 ? throttled / 1000 : 0);
+        found(events, FINDING_CGROUP_THROTTLED, NULL,
+              (double[]){periods, throttled > 0 ? throttled * 1e3 : 0});
     return STATUS_OK;
 }
 
@@ -132,10 +113,7 @@ static void mask_event(const struct events *events, const json_t *described,
 
             text_append_format(&names, "%s%s", names.length ? ", " : "", name ? name : "not named");
         }
-    say(events,
-        "the device throttled at %zu of %zu moments of its window (%s); look at its cooling "
-        "and power limit",
-        set, moments, text_ok(&names) ? names.data : "?");
+    found(events, FINDING_DEVICE_THROTTLED, names.data, (double[]){(double)set / (double)moments});
     text_finish(&names);
 }
 
@@ -158,10 +136,8 @@ static void clock_event(const struct events *events, const char *name,
     if (count > 1) {
         qsort(sorted, count, sizeof(*sorted), ascending);
         if ((double)sorted[0] < CLOCK_DROP * (double)sorted[count - 1])
-            say(events,
-                "the device's clock moved between %.0f and %.0f MHz during its window (%s); "
-                "fix it, or warm up longer",
-                (double)sorted[0] / 1000, (double)sorted[count - 1] / 1000, name);
+            found(events, FINDING_CLOCK_MOVED, name,
+                  (double[]){(double)sorted[0] * 1e3, (double)sorted[count - 1] * 1e3});
     }
     free(sorted);
 }
@@ -214,13 +190,11 @@ static void device_edges(const struct events *events, const json_t *device)
     const json_t *before = value_of(begin, errors), *after = value_of(end, errors);
 
     if (strangers && strcmp(strangers, "none"))
-        say(events, "somebody else was on the device: %s", strangers);
+        found(events, FINDING_DEVICE_SHARED, strangers, NULL);
     if (json_is_integer(before) && json_is_integer(after) &&
         json_integer_value(after) > json_integer_value(before))
-        say(events,
-            "%" JSON_INTEGER_FORMAT " uncorrected memory errors came while it ran; the "
-            "device needs a look",
-            json_integer_value(after) - json_integer_value(before));
+        found(events, FINDING_MEMORY_ERRORS, NULL,
+              (double[]){(double)(json_integer_value(after) - json_integer_value(before))});
 }
 
 static void lost_parts(const struct events *events)
@@ -232,16 +206,19 @@ static void lost_parts(const struct events *events)
     {
         const char *status = member(part, "status");
 
-        if (strcmp(status, "ok") && strcmp(status, "unavailable"))
-            say(events, "telemetry of the %s is not whole: %s", member(part, "part"),
-                member(part, "message"));
+        if (strcmp(status, "ok") && strcmp(status, "unavailable")) {
+            char *subject = text_format("%s: %s", member(part, "part"), member(part, "message"));
+
+            found(events, FINDING_TELEMETRY_GAP, subject, NULL);
+            free(subject);
+        }
     }
 }
 
-enum status window_telemetry_events(const struct window_telemetry_view *view, json_t *warnings,
-                                    struct error *err)
+enum status window_telemetry_events(const struct window_telemetry_view *view,
+                                    struct finding_list *findings, struct error *err)
 {
-    const struct events events = {view, warnings, err};
+    const struct events events = {view, findings, err};
     const json_t *device = window_telemetry_part(view, "device");
     enum status status = STATUS_OK;
 

@@ -11,7 +11,7 @@
 struct window_telemetry_view {
     struct store *store;
     int64_t trial;
-    size_t number; /* as warnings count them: from 0 */
+    int64_t number; /* as findings count them: from 1 */
     double iterations;
     json_t *telemetry; /* store_telemetry_json */
     bool has_window;
@@ -31,8 +31,8 @@ void window_telemetry_channel_finish(struct window_telemetry_channel *channel);
 /* The telemetry of a part, or NULL; a channel's description in it, or NULL. */
 const json_t *window_telemetry_part(const struct window_telemetry_view *view, const char *part);
 
-/* window_telemetry_events.c: appends warnings of one trial. */
-enum status window_telemetry_events(const struct window_telemetry_view *view, json_t *warnings,
-                                    struct error *err);
+/* window_telemetry_events.c: findings of one trial. */
+enum status window_telemetry_events(const struct window_telemetry_view *view,
+                                    struct finding_list *findings, struct error *err);
 
 #endif

@@ -9,7 +9,7 @@
 #include "harness/core/log.h"
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
-#include "reports/number.h"
+#include "reports/view.h"
 #include "results/csv_import.h"
 
 enum { KEY_PAIRED = 0x100, KEY_MARGIN, KEY_CONFIDENCE, KEY_PROTOCOL = 'p', KEY_WARMUP = 'w' };
@@ -45,43 +45,35 @@ static enum status read_fraction(const struct command_line *line, int key, const
 
 /* ---- samples ---- */
 
-static void append_interval(struct text *out, const struct estimate_interval *interval)
+static void append_finding(void *context, const struct finding *const *items, size_t count)
 {
-    struct number_unit unit = number_unit_duration(interval->value);
-    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
+    struct text *out = context;
 
-    if (!interval->has_value) {
-        text_append(out, "refused");
-        return;
-    }
-    text_append(out, number_format_digits(interval->value / unit.factor, 5, value));
-    if (interval->has_interval)
-        text_append_format(out, " [%s, %s]",
-                           number_format_digits(interval->lo / unit.factor, 5, lo),
-                           number_format_digits(interval->hi / unit.factor, 5, hi));
-    text_append_format(out, " %s", unit.name);
+    text_append(out, finding_kinds[items[0]->code].severity == FINDING_INFO ? "  - " : "  ! ");
+    finding_render(items, count, 0, out);
+    text_append_char(out, '\n');
 }
 
 static void append_estimate(struct text *out, const char *name, const struct estimate *estimate)
 {
-    text_append_printable(out, name, strlen(name));
-    text_append_format(out, ": %s, mean ", estimate_verdict_name(estimate->verdict));
-    append_interval(out, &estimate->mean_ns);
-    text_append_format(out, "\n  %zu samples in %zu trial%s, ESS %.1f\n", estimate->sample_count,
-                       estimate->trial_count, estimate->trial_count == 1 ? "" : "s",
-                       estimate->ess);
-    for (size_t i = 0; i < estimate->percentile_count; i++) {
-        const struct estimate_percentile *percentile = &estimate->percentiles[i];
+    const struct metric_value *mean = &estimate->metrics[METRIC_ITERATION_TIME];
 
-        text_append_format(out, "  p%-5g ", percentile->q * 100);
-        append_interval(out, &percentile->interval);
-        if (!percentile->interval.has_value)
-            text_append_format(out, ": needs %llu samples",
-                               (unsigned long long)percentile->needed_n);
+    text_append_printable(out, name, strlen(name));
+    text_append_format(out, ": %s, grade %s\n  %zu samples in %zu trial%s, ESS %.1f\n",
+                       estimate_verdict_label(estimate->verdict),
+                       mean->has_value ? metric_grade_name(mean->grade) : "none",
+                       estimate->sample_count, estimate->trial_count,
+                       estimate->trial_count == 1 ? "" : "s", estimate->ess);
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        const enum metric_id id = (enum metric_id)i;
+
+        if (!estimate->metrics[i].present)
+            continue;
+        text_append_format(out, "  %-6s ", id == METRIC_ITERATION_TIME ? "mean" : metrics[i].label);
+        view_metric_words(id, &estimate->metrics[i], out);
         text_append_char(out, '\n');
     }
-    for (size_t i = 0; i < estimate->warning_count; i++)
-        text_append_format(out, "  ! %s\n", estimate->warnings[i]);
+    finding_each_group(&estimate->findings, append_finding, out);
 }
 
 static enum status analyze_series(const struct csv_series *series, size_t first,
@@ -95,8 +87,9 @@ static enum status analyze_series(const struct csv_series *series, size_t first,
         return error_set(err, STATUS_NO_MEMORY, "no memory for the trials");
     for (size_t i = 0; i < series->trial_count; i++)
         trials[i] = (struct estimate_series){
-            series->trials[i].sample_ns, series->trials[i].count,
-            first < series->trials[i].count ? first : series->trials[i].count};
+            .sample_ns = series->trials[i].sample_ns,
+            .count = series->trials[i].count,
+            .first = first < series->trials[i].count ? first : series->trials[i].count};
     status = estimate_cell(trials, series->trial_count, options, ret, err);
     free(trials);
     return status;
@@ -156,8 +149,9 @@ static void append_comparison(struct text *out, const char *name,
         text_append_format(out, " [%.5f, %.5f]", comparison->ratio.lo, comparison->ratio.hi);
     text_append_format(out, ", %zu pairs\n", comparison->count_a);
     if (comparison->no_spread)
-        text_append(out, "  all are alike to the last digit: judged by how many agree, since there is "
-                         "no spread\n");
+        text_append(out,
+                    "  all are alike to the last digit: judged by how many agree, since there is "
+                    "no spread\n");
     if (comparison->needed_pairs > 0)
         text_append_format(out, "  about %llu pairs would settle it\n",
                            (unsigned long long)comparison->needed_pairs);
@@ -212,8 +206,9 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
     text_init(&out);
     comparisons = calloc(pairs.series_count + 1, sizeof(*comparisons));
     adjusted = calloc(pairs.series_count + 1, sizeof(*adjusted));
-    status = comparisons && adjusted ? compare_series(&pairs, options, comparisons, adjusted, err)
-                                     : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
+    status = comparisons && adjusted
+                 ? compare_series(&pairs, options, comparisons, adjusted, err)
+                 : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
     for (size_t i = 0; i < pairs.series_count && status == STATUS_OK; i++) {
         const char *name = pairs.series[i].name;
 
@@ -287,13 +282,14 @@ const struct command command_analyze = {
     .name = "analyze",
     .arguments = "FILE.csv",
     .summary = "Analyse anybody's samples or pairs from a CSV file (`-`: standard input)",
-    .text = "Samples have the header series,trial,sample_ns, rows in time order. Each series gets a "
-            "verdict (flat, warmup, slowdown, drift, two_state, no_steady_state, insufficient), an "
-            "interval of the mean that honours autocorrelation, and percentiles, or the number of "
-            "samples that they need.\n"
-            "\n"
-            "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
-            "time. --json writes one object a line.",
+    .text =
+        "Samples have the header series,trial,sample_ns, rows in time order. Each series gets a "
+        "verdict (flat, warmup, slowdown, drift, two_state, no_steady_state, insufficient), an "
+        "interval of the mean that honours autocorrelation, and percentiles, or the number of "
+        "samples that they need.\n"
+        "\n"
+        "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
+        "time. --json writes one object a line.",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,

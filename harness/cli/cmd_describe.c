@@ -5,7 +5,7 @@
 #include "harness/cli/output.h"
 #include "harness/core/canonical.h"
 #include "protocols/protocol.h"
-#include "reports/number.h"
+#include "harness/core/number.h"
 #include "workloads/workload.h"
 
 static json_t *cost_json(const struct workload_case *work, const struct workload_cost *cost)

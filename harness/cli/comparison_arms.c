@@ -1,11 +1,13 @@
 #include "harness/cli/comparison_arms.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/text.h"
-#include "reports/number.h"
+#include "harness/core/number.h"
 #include "reports/view.h"
+#include "results/pairs.h"
 
 static void append_word(struct text *out, const char *word)
 {
@@ -19,53 +21,30 @@ static json_t *number_or_null(bool known, double value)
 
 static json_t *result_json(const struct view_cell *cell)
 {
-    char buffer[VIEW_UNIT_SIZE];
-    const char *base;
-    const struct view_interval *headline = view_headline(cell, buffer, &base);
+    enum metric_id id;
+    const struct metric_value *value = view_headline(cell, &id);
 
-    if (!headline)
+    if (!value)
         return json_null();
-    return json_pack("{s:f, s:o, s:o, s:s}", "value", headline->value, "lo",
-                     number_or_null(headline->has_interval, headline->lo), "hi",
-                     number_or_null(headline->has_interval, headline->hi), "unit",
-                     base ? base : "ns");
+    return json_pack("{s:s, s:f, s:o, s:o, s:s, s:s?}", "metric", metrics[id].id, "value",
+                     value->value, "lo", number_or_null(value->has_interval, value->lo), "hi",
+                     number_or_null(value->has_interval, value->hi), "unit", value->unit, "grade",
+                     value->grade ? metric_grade_name(value->grade) : NULL);
 }
 
 static void append_result(struct text *out, const struct view_cell *cell)
 {
-    char buffer[VIEW_UNIT_SIZE], value[NUMBER_SIZE], spread[NUMBER_SIZE];
-    const char *base;
-    const struct view_interval *headline = view_headline(cell, buffer, &base);
-    struct number_unit unit;
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+    struct view_figure figure;
 
-    if (!headline) {
-        text_append_format(out, "no result (%s)", view_verdict_words(cell));
+    if (!view_figure_of(id, value, &figure)) {
+        text_append_format(out, "no result (%s)", view_verdict_label(cell));
         return;
     }
-    unit = base ? number_unit_rate(headline->value, base) : number_unit_duration(headline->value);
-    text_append(out,
-                number_format_unit_digits(headline->value, &unit, view_digits(headline), value));
-    if (headline->has_interval)
-        text_append_format(
-            out, " %s",
-            number_format_half_width(headline->value, headline->lo, headline->hi, spread));
-}
-
-static bool has_time(const struct view_cell *cell, int64_t trial)
-{
-    const json_t *estimate = json_object_get(cell->root, "estimate");
-    const json_t *ids = json_object_get(estimate, "trial_ids");
-    const json_t *medians = json_object_get(estimate, "trial_median_ns");
-    const json_t *times = medians ? medians : json_object_get(estimate, "trial_mean_ns");
-    json_t *id;
-    size_t i;
-
-    json_array_foreach(ids, i, id)
-    {
-        if (json_integer_value(id) == trial)
-            return json_is_number(json_array_get(times, i));
-    }
-    return false;
+    text_append_format(out, figure.marked ? "(%s)" : "%s", figure.value);
+    text_append_format(out, "%s%s, %s", figure.spread[0] ? " " : "", figure.spread,
+                       view_verdict_label(cell));
 }
 
 /* Why a comparison has no time of this planned trial's last attempt; NULL: it has. */
@@ -77,9 +56,12 @@ static const char *why_left_out(const struct view_cell *cell, size_t i)
         return NULL; /* repeated by a resume */
     if (!trial->ok)
         return trial->status ? trial->status : "no end";
-    if (has_time(cell, trial->id))
-        return NULL;
-    return trial->verdict ? trial->verdict : "no mean";
+    if (!trial->estimate)
+        return "no mean";
+    return isnan(
+               pairs_trial_time(cell->estimate, (size_t)(trial->estimate - cell->estimate->trials)))
+               ? estimate_verdict_name(trial->estimate->verdict)
+               : NULL;
 }
 
 static json_t *left_out_json(const struct view_cell *cell)
@@ -96,34 +78,17 @@ static json_t *left_out_json(const struct view_cell *cell)
     return list;
 }
 
-void comparison_reason_append(struct text *out, const char *reason)
+/* "check_failed" as "check failed". */
+static void append_reason(struct text *out, const char *reason)
 {
-    if (view_verdict_known(reason)) {
-        text_append(out, view_verdict_translate(reason));
+    enum estimate_verdict verdict = estimate_verdict_find(reason);
+
+    if (verdict != ESTIMATE_VERDICT_COUNT) {
+        text_append(out, estimate_verdict_label(verdict));
         return;
     }
     for (const char *c = reason ? reason : "?"; *c; c++)
         text_append_printable(out, *c == '_' ? " " : c, 1);
-}
-
-void comparison_dropped_append(struct text *out, const char *dropped)
-{
-    while (*dropped) {
-        const char *arm = strstr(dropped, ": "), *end;
-        char *reason;
-
-        if (arm && (arm[2] == 'a' || arm[2] == 'b') && arm[3] == ' ') {
-            end = arm + 4 + strcspn(arm + 4, ";");
-            reason = strndup(arm + 4, (size_t)(end - arm - 4));
-            text_append_bytes(out, dropped, (size_t)(arm + 4 - dropped));
-            comparison_reason_append(out, reason);
-            free(reason);
-        } else {
-            end = arm ? arm + 2 : dropped + strlen(dropped);
-            text_append_printable(out, dropped, (size_t)(end - dropped));
-        }
-        dropped = end;
-    }
 }
 
 static void append_left_out(struct text *out, const struct view_cell *cell, size_t count)
@@ -142,7 +107,7 @@ static void append_left_out(struct text *out, const struct view_cell *cell, size
         if (!why)
             continue;
         text_append_format(out, "%s trial %lld (", before, (long long)trial->number);
-        comparison_reason_append(out, why);
+        append_reason(out, why);
         text_append_char(out, ')');
         before = ",";
     }
@@ -189,9 +154,11 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
                   text_or_null(cell->workload), "precision", text_or_null(cell->precision), "batch",
                   cell->batch.known ? json_integer(cell->batch.value) : json_null(), "device_spec",
                   text_or_null(cell->device_spec), "device", text_or_null(cell->device.name),
-                  "verdict", text_or_null(cell->estimate.verdict), "result", result_json(cell),
-                  "planned", cell->planned.known ? json_integer(cell->planned.value) : json_null(),
-                  "counted",
+                  "verdict",
+                  cell->estimate ? json_string(estimate_verdict_name(cell->estimate->verdict))
+                                 : json_null(),
+                  "result", result_json(cell), "planned",
+                  cell->planned.known ? json_integer(cell->planned.value) : json_null(), "counted",
                   cell->planned.known
                       ? json_integer(cell->planned.value - (json_int_t)json_array_size(left_out))
                       : json_null(),

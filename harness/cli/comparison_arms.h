@@ -19,14 +19,6 @@ struct comparison_arms {
     json_t *json;
 };
 
-/*
- * A reason for which a trial does not count ("no_steady_state", "check_failed"), in words; and a
- * list of pairs that do not, as struct pairs has it ("pair 3: a no_steady_state; pair 7: b
- * crashed").
- */
-void comparison_reason_append(struct text *out, const char *reason);
-void comparison_dropped_append(struct text *out, const char *dropped);
-
 /* Of these rows of `cell`. Finish with comparison_arms_finish. */
 enum status comparison_arms_load(struct store *store, const int64_t cells[2],
                                  struct comparison_arms *ret, struct error *err);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "harness/cli/output.h"
+#include "harness/core/number.h"
 #include "protocols/comparability.h"
-#include "reports/number.h"
 
 /* More runs than these are named by families; --json has each. */
 #define RUNS_LISTED 5
@@ -354,7 +354,7 @@ static void append_fields(struct text *out, const json_t *judgement)
 static void append_told(struct text *out, const char *lead, const char *told)
 {
     text_append(out, lead);
-    comparison_dropped_append(out, told);
+    text_append_printable(out, told, strlen(told));
     text_append_char(out, '\n');
 }
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "harness/cli/output.h"
+#include "harness/core/number.h"
 #include "protocols/comparability.h"
-#include "reports/number.h"
 
 const char *reproduction_verdict_name(enum reproduction_verdict verdict)
 {

@@ -165,9 +165,8 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         if (outcome.status == STATUS_UNSUPPORTED && !cell->refused)
             note = text_format("%s: unsupported: %s", cell->label, outcome.error.message);
         else if (outcome.status != STATUS_OK && outcome.status != STATUS_UNSUPPORTED)
-            note =
-                text_format("%s: trial %lld: %s: %s", cell->label, (long long)trials[i].sequence,
-                            status_name(outcome.status), outcome.error.message);
+            note = text_format("%s: trial %lld: %s: %s", cell->label, (long long)trials[i].sequence,
+                               status_name(outcome.status), outcome.error.message);
         cell->refused |= outcome.status == STATUS_UNSUPPORTED;
         left_ns -= cell->expected_ns;
         progress_expect(request->progress, left_ns);
@@ -185,8 +184,8 @@ static enum status estimate_cells(struct campaign *campaign, struct error *err)
         struct error analysis_error = ERROR_INIT;
         json_t *estimate = NULL;
 
-        status = analysis_estimate_cell(campaign->store, campaign->cells[i].row, &estimate,
-                                        &analysis_error);
+        status = analysis_estimate_json(campaign->store, campaign->cells[i].row, INT64_MAX,
+                                        &estimate, &analysis_error);
         if (status == STATUS_NOT_FOUND) {
             status = STATUS_OK; /* no trial of it is ok: there is nothing to estimate */
             continue;
@@ -235,8 +234,8 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
                                     .progress = &progress,
                                     .wake_fd = options->wake_fd};
     struct pending pending = {0};
-    enum status status = store_pending_trials(campaign->store, campaign->row, &pending.trials,
-                                              &pending.count, err);
+    enum status status =
+        store_pending_trials(campaign->store, campaign->row, &pending.trials, &pending.count, err);
 
     if (status == STATUS_OK)
         status = expect(campaign, options, &pending, &summary, err);

@@ -103,9 +103,8 @@ static void put_trials(struct log *log)
 
 static void put_row(struct log *log, const json_t *row, int64_t utc_ns)
 {
-    static const char *const names[] = {"rate",       "rate_lo",   "rate_hi",
-                                        "rate_unit",  "mean_ns",   "mean_ns_lo",
-                                        "mean_ns_hi", "trials_ok", "trials_planned"};
+    static const char *const names[] = {
+        "metric", "value", "lo", "hi", "unit", "grade", "trials_ok", "trials_planned", "metrics"};
     json_t *stats = json_object();
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

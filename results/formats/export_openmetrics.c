@@ -1,8 +1,8 @@
 /*
  * Results as OpenMetrics 1.0 text, for a Prometheus that reads files (promtool tsdb
- * create-blocks-from openmetrics, node_exporter's textfile collector). A family a quantity, a
- * series a result; the time stamp of a sample is when its campaign was planned. What has no value
- * has no sample: missing is never 0.
+ * create-blocks-from openmetrics, node_exporter's textfile collector). One family per metric of
+ * protocols/metric.h and bound of its interval, one series per result; the time stamp of a sample
+ * is when its campaign was planned. What has no value has no sample: missing is never 0.
  */
 #include "results/formats/export.h"
 
@@ -12,35 +12,26 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
-#include "protocols/estimate.h"
+#include "protocols/metric.h"
 
+/* A family: a member of a metric's value, or, where `metric` is NULL, a count of the row. */
 struct family {
-    const char *name, *unit, *help;
-    const char *key;      /* of the row */
-    const char *headline; /* only rows with this headline; NULL: all */
-    double scale;
+    const struct metric *metric;
+    const char *key; /* "value", "lo", "hi"; "trials_ok" */
+    const char *name, *help;
 };
 
-static const struct family families[] = {
-    {"assay_iteration_seconds", "seconds", "Mean time of an iteration in steady state", "mean_ns",
-     NULL, 1e-9},
-    {"assay_iteration_low_seconds", "seconds", "Lower end of its interval", "mean_ns_lo", NULL,
-     1e-9},
-    {"assay_iteration_high_seconds", "seconds", "Upper end of its interval", "mean_ns_hi", NULL,
-     1e-9},
-    {"assay_bytes_per_second", NULL, "Bytes moved a second", "rate", "bytes", 1},
-    {"assay_bytes_per_second_low", NULL, "Lower end of its interval", "rate_lo", "bytes", 1},
-    {"assay_bytes_per_second_high", NULL, "Upper end of its interval", "rate_hi", "bytes", 1},
-    {"assay_flops_per_second", NULL, "Floating-point operations a second", "rate", "flops", 1},
-    {"assay_flops_per_second_low", NULL, "Lower end of its interval", "rate_lo", "flops", 1},
-    {"assay_flops_per_second_high", NULL, "Upper end of its interval", "rate_hi", "flops", 1},
-    {"assay_items_per_second", NULL, "Units of work (label unit) a second", "rate", "items", 1},
-    {"assay_items_per_second_low", NULL, "Lower end of its interval", "rate_lo", "items", 1},
-    {"assay_items_per_second_high", NULL, "Upper end of its interval", "rate_hi", "items", 1},
-    {"assay_trials_planned", NULL, "Trials planned", "trials_planned", NULL, 1},
-    {"assay_trials_ended", NULL, "Trials that have ended", "trials_ended", NULL, 1},
-    {"assay_trials_ok", NULL, "Trials that ended well", "trials_ok", NULL, 1},
+static const struct family counts[] = {
+    {NULL, "trials_planned", "trials_planned", "Trials planned"},
+    {NULL, "trials_ended", "trials_ended", "Trials that have ended"},
+    {NULL, "trials_ok", "trials_ok", "Trials that ended without error"},
 };
+
+static const struct {
+    const char *key, *suffix, *help;
+} bounds[] = {{"value", "", ""},
+              {"lo", "_low", " (lower end of the interval)"},
+              {"hi", "_high", " (upper end of the interval)"}};
 
 static const char *const labels[] = {"workload", "precision", "scenario",    "implementation",
                                      "protocol", "backend",   "device_spec", "device"};
@@ -68,7 +59,7 @@ static void put_label(FILE *file, const char *name, const char *value)
 }
 
 /* {result="...",...}; a label that is not known is left out, which is the same as an empty one. */
-static void put_labels(FILE *file, const json_t *row, bool unit)
+static void put_labels(FILE *file, const json_t *row)
 {
     const json_t *batch = json_object_get(row, "batch");
     const char *result = export_string(row, "id");
@@ -81,8 +72,6 @@ static void put_labels(FILE *file, const json_t *row, bool unit)
         fprintf(file, ",batch=\"%" JSON_INTEGER_FORMAT "\"", json_integer_value(batch));
     put_label(file, "simulated", json_is_true(json_object_get(row, "simulated")) ? "true" : NULL);
     put_label(file, "imported", export_string(row, "imported"));
-    if (unit)
-        put_label(file, "unit", export_string(row, "rate_unit"));
 }
 
 static void put_time(FILE *file, const json_t *row, const struct export_request *request)
@@ -95,42 +84,80 @@ static void put_time(FILE *file, const json_t *row, const struct export_request 
     fputc('\n', file);
 }
 
-/* False for a mean over two levels and the like, which reports do not give as a result either. */
-static bool is_settled(const json_t *row)
+/* Whether the base unit ends the name, as OpenMetrics wants where it is declared. */
+static const char *unit_of(const struct family *family)
 {
-    return export_string(row, "imported") ||
-           estimate_verdict_named_is_steady(export_string(row, "verdict"));
+    static const char *const units[] = {"seconds", "joules", "watts"};
+    const char *last = strrchr(family->name, '_');
+
+    for (size_t i = 0; last && i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(last + 1, units[i]) == 0)
+            return units[i];
+    return NULL;
+}
+
+static const json_t *value_of(const json_t *row, const struct family *family)
+{
+    if (!family->metric)
+        return json_object_get(row, family->key);
+    return json_object_get(json_object_get(json_object_get(row, "metrics"), family->metric->id),
+                           family->key);
+}
+
+/* The unit, where the workload decides it, and how far to trust the value. */
+static void put_metric_labels(FILE *file, const json_t *row, const struct metric *metric)
+{
+    const json_t *value = json_object_get(json_object_get(row, "metrics"), metric->id);
+    const char *verdict = export_string(row, "verdict");
+
+    if (strchr(metric->unit, '{'))
+        put_label(file, "unit", export_string(value, "unit"));
+    put_label(file, "grade", export_string(value, "grade"));
+    put_label(file, "verdict", verdict ? verdict : "none");
 }
 
 static void put_family(FILE *file, const json_t *rows, const struct family *family,
                        const struct export_request *request)
 {
+    const double scale = family->metric && family->metric->kind == METRIC_KIND_TIME ? 1e-9 : 1;
+    const char *unit = unit_of(family);
     bool headed = false;
     json_t *row;
     size_t i;
 
     json_array_foreach(rows, i, row)
     {
-        const json_t *value = json_object_get(row, family->key);
-        const char *headline = export_string(row, "headline");
+        const json_t *value = value_of(row, family);
         char text[CANONICAL_REAL_SIZE];
 
-        /* What never settled has no speed; trials are counted whatever came of them. */
-        if (!json_is_number(value) || !isfinite(json_number_value(value)) ||
-            (json_is_real(value) && !is_settled(row)) ||
-            (family->headline && (!headline || strcmp(headline, family->headline))))
+        if (!json_is_number(value) || !isfinite(json_number_value(value)))
             continue;
         if (!headed) {
-            fprintf(file, "# HELP %s %s\n# TYPE %s gauge\n", family->name, family->help,
+            fprintf(file, "# HELP assay_%s %s\n# TYPE assay_%s gauge\n", family->name, family->help,
                     family->name);
-            if (family->unit)
-                fprintf(file, "# UNIT %s %s\n", family->name, family->unit);
+            if (unit)
+                fprintf(file, "# UNIT assay_%s %s\n", family->name, unit);
         }
         headed = true;
-        fputs(family->name, file);
-        put_labels(file, row, family->headline && !strcmp(family->headline, "items"));
-        fprintf(file, "} %s", canonical_real(json_number_value(value) * family->scale, text));
+        fprintf(file, "assay_%s", family->name);
+        put_labels(file, row);
+        if (family->metric)
+            put_metric_labels(file, row, family->metric);
+        fprintf(file, "} %s", canonical_real(json_number_value(value) * scale, text));
         put_time(file, row, request);
+    }
+}
+
+static void put_metric(FILE *file, const json_t *rows, const struct metric *metric,
+                       const struct export_request *request)
+{
+    for (size_t k = 0; k < sizeof(bounds) / sizeof(bounds[0]); k++) {
+        char name[80], help[200];
+        const struct family family = {metric, bounds[k].key, name, help};
+
+        snprintf(name, sizeof(name), "%s%s", metric->exported, bounds[k].suffix);
+        snprintf(help, sizeof(help), "%s%s", metric->help, bounds[k].help);
+        put_family(file, rows, &family, request);
     }
 }
 
@@ -148,7 +175,7 @@ static void put_verdicts(FILE *file, const json_t *rows, const struct export_req
         const char *verdict = export_string(row, "verdict");
 
         fputs("assay_verdict", file);
-        put_labels(file, row, false);
+        put_labels(file, row);
         put_label(file, "verdict", verdict ? verdict : "none");
         fputs("} 1", file);
         put_time(file, row, request);
@@ -163,8 +190,10 @@ enum status export_openmetrics(struct store *store, const struct export_request 
 
     if (status != STATUS_OK)
         return status;
-    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-        put_family(file, rows, &families[i], request);
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        put_metric(file, rows, &metrics[i], request);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        put_family(file, rows, &counts[i], request);
     if (json_array_size(rows))
         put_verdicts(file, rows, request);
     fputs("# EOF\n", file);

@@ -215,7 +215,7 @@ static enum status add_estimate(struct maker *maker, int64_t number, int64_t cel
     enum status status;
 
     if (!*known)
-        TRY(analysis_estimate_cell(maker->store, row, known, err));
+        TRY(analysis_estimate_json(maker->store, row, INT64_MAX, known, err));
     json = json_copy(*known);
     ids = json_array();
     for (int64_t i = 0; i < maker->trials; i++)

@@ -41,7 +41,7 @@ static double noise_next(struct noise *noise, struct random *random)
 
 static struct truth truth_of(const struct generator *g)
 {
-    struct truth truth = {ESTIMATE_FLAT, GENERATOR_LEVEL_NS, 0};
+    struct truth truth = {ESTIMATE_STEADY, GENERATOR_LEVEL_NS, 0};
     double n = (double)g->count;
 
     switch (g->kind) {
@@ -60,12 +60,12 @@ static struct truth truth_of(const struct generator *g)
         truth.mean_ns = NAN;
         break;
     case GENERATOR_LATE_SHIFT:
-        truth.verdict = ESTIMATE_NO_STEADY_STATE;
+        truth.verdict = ESTIMATE_NON_STATIONARY;
         truth.mean_ns = NAN;
         truth.steady_from = (size_t)(g->where * n);
         break;
     case GENERATOR_TWO_STATE:
-        truth.verdict = ESTIMATE_TWO_STATE;
+        truth.verdict = ESTIMATE_BIMODAL;
         truth.mean_ns = GENERATOR_LEVEL_NS * (1 + 0.5 * g->size);
         break;
     case GENERATOR_STATIONARY:

@@ -42,7 +42,8 @@ static void look_at(const struct generator *g, uint64_t seed, uint64_t index, in
 {
     struct estimate_options options = estimate_options_default();
     struct truth truth = generator_make(g, seed, index, samples);
-    struct estimate_series series = {samples, g->count, 0};
+    struct estimate_series series = {samples, g->count, 0, 0};
+    const struct metric_value *mean;
     struct estimate *e;
     struct error err;
     size_t i;
@@ -56,13 +57,14 @@ static void look_at(const struct generator *g, uint64_t seed, uint64_t index, in
         fprintf(stderr, "calibration: %s\n", err.message);
         exit(2);
     }
+    mean = &e->metrics[METRIC_ITERATION_TIME];
     ret->verdict = e->verdict;
     ret->from = e->trials[0].steady_from;
-    ret->given = e->mean_ns.has_interval;
-    ret->covered = ret->given && truth.mean_ns >= e->mean_ns.lo && truth.mean_ns <= e->mean_ns.hi;
-    ret->width = e->mean_ns.hi - e->mean_ns.value;
+    ret->given = mean->has_interval;
+    ret->covered = ret->given && truth.mean_ns >= mean->lo && truth.mean_ns <= mean->hi;
+    ret->width = mean->hi - mean->value;
     for (i = 0; i < options.percentile_count; i++) {
-        const struct estimate_interval *p = &e->percentiles[i].interval;
+        const struct metric_value *p = &e->metrics[metric_of_quantile(options.percentiles[i])];
         double quantile = generator_quantile(g, options.percentiles[i]);
 
         ret->percentile_given[i] = p->has_interval;
@@ -317,7 +319,7 @@ static void measure_states(const struct settings *settings, struct table *table)
                                .series = settings->series};
 
         run(settings, &x, false);
-        add_verdict(&x, "sticky two-state: flagged", ESTIMATE_TWO_STATE, false,
+        add_verdict(&x, "sticky two-state: flagged", ESTIMATE_BIMODAL, false,
                     counts[i] == 5000 ? 0.95 : NAN, NAN, table);
         add_coverage(&x, "sticky two-state: interval covers", counts[i] == 5000 ? 0.95 : NAN, NAN,
                      table);
@@ -340,7 +342,7 @@ static void measure_flat(const struct settings *settings, struct table *table)
                                    .series = settings->series};
 
             run(settings, &x, false);
-            add_verdict(&x, "flat series called anything else", ESTIMATE_FLAT, true, NAN, 0.01,
+            add_verdict(&x, "flat series called anything else", ESTIMATE_STEADY, true, NAN, 0.01,
                         table);
             free(x.outcomes);
         }
@@ -397,18 +399,18 @@ static void measure_shapes(const struct settings *settings, struct table *table)
          ESTIMATE_SLOWDOWN},
         {"late shift of 3 % at 85 %: called no_steady_state",
          {.kind = GENERATOR_LATE_SHIFT, .size = 0.03, .where = 0.85},
-         ESTIMATE_NO_STEADY_STATE},
+         ESTIMATE_NON_STATIONARY},
         {"periodic, 2 %, every 50: called flat",
          {.kind = GENERATOR_PERIODIC, .size = 0.02, .where = 50},
-         ESTIMATE_FLAT},
+         ESTIMATE_STEADY},
         {"quantised to 2 % of a sample: called flat",
          {.kind = GENERATOR_STATIONARY, .quantum_ns = 2e4},
-         ESTIMATE_FLAT},
-        {"wandering clock: called flat", {.kind = GENERATOR_CLOCK}, ESTIMATE_FLAT},
+         ESTIMATE_STEADY},
+        {"wandering clock: called flat", {.kind = GENERATOR_CLOCK}, ESTIMATE_STEADY},
         {"lognormal, sd 50 %: called flat",
          {.kind = GENERATOR_LOGNORMAL, .sd = 0.5},
-         ESTIMATE_FLAT},
-        {"AR(2): called flat", {.kind = GENERATOR_STATIONARY, .phi2 = 0.3}, ESTIMATE_FLAT},
+         ESTIMATE_STEADY},
+        {"AR(2): called flat", {.kind = GENERATOR_STATIONARY, .phi2 = 0.3}, ESTIMATE_STEADY},
     };
     size_t i;
 
@@ -452,6 +454,7 @@ static void measure_trials(const struct settings *settings, struct table *table)
     for (i = 0; i < series; i++) {
         int64_t samples[TRIALS][COUNT];
         struct estimate_series trials[TRIALS];
+        const struct metric_value *mean;
         struct estimate *e = NULL;
         struct random random;
         size_t t, k;
@@ -463,12 +466,13 @@ static void measure_trials(const struct settings *settings, struct table *table)
             generator_make(&g, settings->seed, ((uint64_t)(t + 1) << 56) + (uint64_t)i, samples[t]);
             for (k = 0; k < COUNT; k++)
                 samples[t][k] = (int64_t)((double)samples[t][k] * level);
-            trials[t] = (struct estimate_series){samples[t], COUNT, 0};
+            trials[t] = (struct estimate_series){samples[t], COUNT, 0, 0};
         }
         if (estimate_cell(trials, TRIALS, &options, &e, NULL))
             continue;
-        hits += e->mean_ns.has_interval && e->mean_ns.lo <= GENERATOR_LEVEL_NS &&
-                e->mean_ns.hi >= GENERATOR_LEVEL_NS;
+        mean = &e->metrics[METRIC_ITERATION_TIME];
+        hits +=
+            mean->has_interval && mean->lo <= GENERATOR_LEVEL_NS && mean->hi >= GENERATOR_LEVEL_NS;
         estimate_destroy(e);
     }
     if (series > 0)

@@ -400,7 +400,7 @@ class Bundle(CliTest):
                  for db in (here, self.db)]
         for part in ("identity", "cost", "workload", "protocol"):
             self.assertEqual(shown[0][part], shown[1][part])
-        self.assertEqual(shown[0]["estimate"]["mean_ns"], shown[1]["estimate"]["mean_ns"])
+        self.assertEqual(shown[0]["estimate"]["metrics"], shown[1]["estimate"]["metrics"])
         # A changed one leaves no trace.
         lines = read(self.file).decode().splitlines()
         row = json.loads(lines[5])

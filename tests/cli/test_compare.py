@@ -38,19 +38,19 @@ class Analyze(CliTest):
         self.assertEqual(call.status, 0, call.err)
         rows = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
         self.assertEqual(list(rows), ["steady", "warm", "one"])
-        self.assertEqual(rows["steady"]["verdict"], "flat")
-        self.assertEqual(rows["warm"]["verdict"], "warmup")
-        self.assertTrue(all(start > 20 for start in rows["warm"]["steady_from"]))
+        self.assertEqual(rows["steady"]["verdict"], "steady")
+        self.assertEqual(rows["warm"]["verdict"], "after_warmup")
+        self.assertTrue(all(trial["steady_from"] > 20 for trial in rows["warm"]["trials"]))
         for name in ("steady", "warm"):
-            mean = rows[name]["mean_ns"]
+            mean = rows[name]["metrics"]["iteration_time"]
             self.assertLess(mean["lo"], 1e6 * 1.002)
             self.assertGreater(mean["hi"], 1e6 * 0.998)
-            self.assertEqual(rows[name]["trials"], 5)
-            self.assertEqual(rows[name]["n"], 2000)
+            self.assertEqual(len(rows[name]["trials"]), 5)
+            self.assertEqual(rows[name]["samples"], 2000)
             self.assertIn("process", rows[name]["variance"])
-        self.assertEqual(rows["steady"]["percentiles"]["p99.9"]["needed_n"], 2995)
-        self.assertIsNone(rows["one"]["mean_ns"]["lo"])
-        self.assertTrue(rows["one"]["warnings"])
+        self.assertEqual(rows["steady"]["metrics"]["p99.9"]["needed"], 2995)
+        self.assertIsNone(rows["one"]["metrics"]["iteration_time"]["lo"])
+        self.assertTrue(rows["one"]["findings"])
         # The same input gives the same bytes.
         self.assertEqual(call.out, self.assay("analyze", path, "--json").out)
 

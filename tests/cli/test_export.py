@@ -96,7 +96,7 @@ class Export(CliTest):
         self.assertEqual(len(rows), 1)
         for name in CONTEXT + ["id", "verdict", "created"]:
             self.assertTrue(rows[0][name], name)
-        self.assertEqual(float(rows[0]["rate"]), self.row["rate"])
+        self.assertEqual(float(rows[0]["value"]), self.row["value"])
         with forge.Forgery(self.db) as forgery:  # a driver's word, or a stranger's
             forgery.db.execute("UPDATE device SET name = '=HYPERLINK(\"x\")\u001b[31m\u202e'")
         for words in (("csv",), ("csv-samples", self.id)):
@@ -206,7 +206,7 @@ class Export(CliTest):
              "digest": {"sha256": hashlib.sha256(line.encode()).hexdigest()}}])
         (result,) = statement["predicate"]["results"]
         self.assertEqual(result["urn"], statement["subject"][0]["name"])
-        self.assertEqual(result["row"]["rate"], self.row["rate"])
+        self.assertEqual(result["row"]["value"], self.row["value"])
         self.assertEqual([attempt["status"] for attempt in result["attempts"]], ["ok", "ok"])
         for name in ("workload", "precision", "batch", "scenario", "implementation", "protocol", "seed"):
             self.assertIn(name, result["identity"])
@@ -253,7 +253,8 @@ class Export(CliTest):
     def test_openmetrics(self):
         rows = parse_openmetrics(self.export("openmetrics"))
         values = {name: value for name, _, value, _ in rows}
-        self.assertAlmostEqual(values["assay_iteration_seconds"], self.row["mean_ns"] / 1e9)
+        self.assertAlmostEqual(values["assay_iteration_seconds"], 
+                               self.row["metrics"]["iteration_time"]["value"] / 1e9)
         self.assertEqual(values["assay_trials_ok"], 2)
         for name, labels, _, time in rows:
             self.assertEqual(labels["result"], self.id)
@@ -292,7 +293,7 @@ class Export(CliTest):
             self.assertEqual(entry["metadata"]["result"], self.id)
         by_key = {entry["key"]: entry for entry in entries}
         self.assertEqual(by_key["submission_benchmark"]["value"], "synthetic")
-        self.assertEqual(by_key["tracked_stats"]["value"]["rate"], self.row["rate"])
+        self.assertEqual(by_key["tracked_stats"]["value"]["value"], self.row["value"])
         self.assertEqual([entry["metadata"]["status"] for entry in entries
                           if entry["key"] == "run_stop"], ["success", "success"])
 

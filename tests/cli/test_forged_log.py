@@ -124,7 +124,7 @@ class ForgedLog(TamperTest):
         path = self.copy()
         with forge.Forgery(path) as forgery:
             body = json.loads(forgery.db.execute("SELECT body FROM estimate").fetchone()[0])
-            body["mean_ns"]["value"] *= 0.99
+            body["metrics"]["iteration_time"]["value"] *= 0.99
             forgery.db.execute("UPDATE estimate SET body = ?",
                                (json.dumps(body, sort_keys=True, separators=(",", ":")),))
             forgery.db.execute("DELETE FROM signature")

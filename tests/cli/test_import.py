@@ -123,13 +123,13 @@ class Import(CliTest):
             self.assertEqual((outcome["results"], outcome["program"], outcome["known"]),
                              (2, "llama-bench", False))
             first, second = self.rows()
-            self.assertEqual((first["rate"], second["rate"]), (7100.25, 118.875), form)
-            self.assertEqual((first["mean_ns"], second["mean_ns"]), (72135640, 1076767880))
+            self.assertEqual((first["value"], second["value"]), (7100.25, 118.875), form)
+            self.assertEqual(tuple(row["metrics"]["iteration_time"]["value"] for row in (first, second)), (72135640, 1076767880))
             self.assertEqual(first["workload"], "llama-bench:pp512 example 7B Q4_K - Medium")
             for row in (first, second):
                 self.assertEqual(row["verdict"], "imported")
                 self.assertEqual(row["imported"], "llama-bench")
-                self.assertEqual(row["rate_unit"], "token/s")
+                self.assertEqual(row["unit"], "tokens/s")
                 self.assertEqual(row["device"], "Example GPU")
                 self.assertEqual(row["batch"], 2048)
                 self.assertEqual((row["trials_planned"], row["trials_ok"]), (0, 0))
@@ -142,7 +142,7 @@ class Import(CliTest):
             self.assert_sound()
         self.new_db()
         self.take(newer)
-        self.assertEqual([row["rate"] for row in self.rows()], [118.875])
+        self.assertEqual([row["value"] for row in self.rows()], [118.875])
 
     def test_what_it_lacks_is_on_record(self):
         self.take(self.write("a.csv", as_csv([ROW])), self.write("a.json", json.dumps([ROW])))
@@ -168,8 +168,8 @@ class Import(CliTest):
     def test_mlperf(self):
         self.take(self.write("s.txt", OFFLINE))
         (row,) = self.rows()
-        self.assertEqual((row["rate"], row["rate_unit"], row["scenario"], row["batch"],
-                          row["imported"]), (33.75, "sample/s", "offline", None, "mlperf-loadgen"))
+        self.assertEqual((row["value"], row["unit"], row["scenario"], row["batch"],
+                          row["imported"]), (33.75, "samples/s", "offline", None, "mlperf-loadgen"))
         self.new_db()
         server = SUMMARY.format(scenario="Server", headline="Scheduled samples per second : 20.5")
         server = server.replace("Additional Stats\n" + "=" * 48, "Additional Stats\n" + "=" * 48 +
@@ -178,9 +178,9 @@ class Import(CliTest):
                                 headline="90th percentile latency (ns) : 2500000")
         self.take(self.write("two.txt", server + single))
         first, second = self.rows()
-        self.assertEqual((first["rate"], first["scenario"]), (20.25, "server"))
-        self.assertEqual((second["rate"], second["mean_ns"], second["scenario"]),
-                         (None, 2000000, "single_stream"))
+        self.assertEqual((first["value"], first["scenario"]), (20.25, "server"))
+        self.assertEqual((second["metric"], second["value"], second["scenario"]),
+                         ("iteration_time", 2000000, "single_stream"))
         record = self.assay("show", second["id"], "--json", "--db", self.db).json()
         self.assertEqual(
             record["imported"]["claim"]["fields"]["results"]["90th percentile latency (ns)"],
@@ -202,9 +202,9 @@ class Import(CliTest):
         self.take(self.write("s.txt", server), self.write("o.txt", offline),
                   self.write("m.txt", many))
         rows = {row["scenario"]: row for row in self.rows()}
-        self.assertEqual([(rows[name]["rate"], rows[name]["rate_unit"], rows[name]["batch"])
+        self.assertEqual([(rows[name]["value"], rows[name]["unit"], rows[name]["batch"])
                           for name in ("server", "offline", "multi_stream")],
-                         [(9897.52, "token/s", None), (23456.5, "token/s", None), (None, None, 4)])
+                         [(9897.52, "tokens/s", None), (23456.5, "tokens/s", None), (2500000, "ns", 4)])
         record = self.assay("show", rows["server"]["id"], "--json", "--db", self.db).json()
         claim, readings = record["imported"]["claim"], record["imported"]["readings"]
         self.assertEqual(claim["fields"]["results"]["Completed samples per second"], "15.73")
@@ -237,7 +237,7 @@ class Import(CliTest):
                 self.new_db()
                 path = self.write(name, "\ufeff" + text.replace("\r\n", "\n").replace("\n", "\r\n"))
                 self.take(path)
-                self.assertEqual([row["rate"] for row in self.rows()],
+                self.assertEqual([row["value"] for row in self.rows()],
                                  [33.75 if name == "a.txt" else 7100.25])
         self.new_db()
         with open(self.write("b.json", ""), "wb") as file:
@@ -248,7 +248,7 @@ class Import(CliTest):
     def test_newer_llama_bench(self):
         self.take(self.write("a.json", json.dumps([NEWER], indent=4)))
         (row,) = self.rows()
-        self.assertEqual((row["rate"], row["device"]), (7100.25, "Example GPU"))
+        self.assertEqual((row["value"], row["device"]), (7100.25, "Example GPU"))
 
     def test_forms_that_are_not_read_have_a_remedy(self):
         table = "| model | size | test | t/s |\n| --- | --: | --: | --: |\n| x | 1 | pp512 | 9 |\n"

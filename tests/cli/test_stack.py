@@ -58,9 +58,9 @@ class Stack(CliTest):
         digests = {file["sha256"] for trial in record["trials"] for file in trial["components"]
                    if file["path"] == path}
         self.assertEqual(len(digests), 2)
-        named = [words for words in record["estimate"]["warnings"] if words.startswith(path)]
-        self.assertEqual(len(named), 1, record["estimate"]["warnings"])
-        self.assertIn("changed while the campaign ran", named[0])
+        named = [f for f in record["estimate"]["findings"] if f["code"] == "file_changed" and f["subject"] == path]
+        self.assertEqual(len(named), 1, record["estimate"]["findings"])
+        self.assertEqual(named[0]["numbers"]["versions"], 2)
         self.assertEqual(self.assay("verify", self.db).status, 0)
 
     def test_a_library_that_changes_between_trials(self):

@@ -150,19 +150,20 @@ class Telemetry(CliTest):
         for trial in device["trials"]:  # 150 W, whatever the window's length
             self.assertAlmostEqual(trial["joules"] / trial["seconds"], 150, delta=3)
             self.assertAlmostEqual(trial["joules_by_power"] / trial["seconds"], 150, delta=0.01)
-        self.assertAlmostEqual(estimate["mean_power_w"], 150, delta=3)
-        value = estimate["energy_per_iteration_j"]
+        self.assertAlmostEqual(estimate["metrics"]["mean_power"]["value"], 150, delta=3)
+        value = estimate["metrics"]["energy_per_iteration"]
         self.assertLess(value["lo"], value["value"])
         self.assertLess(value["value"], value["hi"])
-        self.assertIn("shorter than 10 s", " ".join(estimate["warnings"]))
-        self.assertNotIn("one of the two", " ".join(estimate["warnings"]))
+        codes = [finding["code"] for finding in estimate["findings"]]
+        self.assertIn("energy_short_window", codes)
+        self.assertNotIn("energy_disagrees", codes)
         self.assertEqual(self.assay("verify", self.db).status, 0)
 
     def test_a_counter_that_stands_still_is_unavailable(self):
         call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_stuck=1")
         self.assertEqual(call.status, 0, call.err)
         estimate = self.estimate()
-        self.assertNotIn("energy_per_iteration_j", estimate)
+        self.assertNotIn("energy_per_iteration", estimate["metrics"])
         device = [e for e in estimate["energy"] if e["part"] == "device"][0]
         self.assertIsNone(device["joules_per_iteration"]["value"])
         self.assertEqual(device["reason"], "the counter stood still")
@@ -177,10 +178,11 @@ class Telemetry(CliTest):
             self.assertEqual(call.status, 0, call.err)
             if any(len(set(self.in_window("device.clock_core_khz", trial))) == 2 for trial in (1, 2)):
                 break
-        said = " ".join(self.estimate()["warnings"])
-        for words in ("throttled at", "(thermal)", "between 900 and 1500 MHz",
-                      "somebody else was on the device: pid 1, a declared stranger"):
-            self.assertIn(words, said)
+        found = {finding["code"]: finding for finding in self.estimate()["findings"]}
+        self.assertEqual(found["device_throttled"]["subject"], "thermal")
+        self.assertGreater(found["device_throttled"]["numbers"]["share"], 0)
+        self.assertEqual(found["clock_moved"]["numbers"], {"low": 900e6, "high": 1500e6})
+        self.assertEqual(found["device_shared"]["subject"], "pid 1, a declared stranger")
         call = self.assay("show", "last/1", "--db", self.db)
         self.assertIn("thermal", call.out)
         self.assertIn("Beside trial 1", call.out)

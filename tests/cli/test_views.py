@@ -54,8 +54,8 @@ class Views(CliTest):
 
     def test_grafana(self):
         rows = self.ask("grafana: rate_over_time")
-        expected = sorted((row["created_utc_ns"], row["rate"]) for row in self.rows
-                          if row["rate"] is not None and row["verdict"] in SETTLED)
+        expected = sorted((row["created_utc_ns"], row["value"]) for row in self.rows
+                          if row["value"] is not None and row["verdict"] in SETTLED)
         self.assertTrue(expected)
         self.assertEqual([row["value"] for row in rows], [rate for _, rate in expected])
         for row, (created, _) in zip(rows, expected):
@@ -133,8 +133,8 @@ class Views(CliTest):
         self.check_stack(connection.execute(blocks()["duckdb: stack_of_result"]).fetchall())
 
     def check_rates(self, rows):
-        expected = sorted((row["id"], row["workload"], row["device"], row["rate"],
-                           row["rate_unit"]) for row in self.rows if row["rate"] is not None and row["verdict"] in SETTLED)
+        expected = sorted((row["id"], row["workload"], row["device"], row["value"],
+                           row["unit"]) for row in self.rows if row["value"] is not None and row["verdict"] in SETTLED)
         self.assertTrue(expected)
         self.assertEqual([row[:3] + row[4:] for row in rows],
                          [row[:3] + row[4:] for row in expected])
@@ -161,8 +161,10 @@ class Views(CliTest):
             with self.subTest(view=view):
                 rows = connection.execute(f"SELECT * FROM {view}").fetchall()
                 self.assertEqual(len(rows), self.query(f"SELECT count(*) FROM {view}")[0][0])
-        for view, columns in {"results": "mean_ns, rate, rate_lo, trials_ok, workload, device",
-                              "estimates": "estimate, mean_ns, mean_ns_lo, verdict",
+        for view, columns in {"results": "value, lo, metric, grade, trials_ok, workload, device",
+                              "estimates": "estimate, iteration_ns, iteration_ns_lo, verdict",
+                              "metrics": "result, metric, value, lo, unit, grade",
+                              "result_findings": "result, code, trial_number, subject",
                               "sensors": "trial, channel, series, samples",
                               "findings": 'campaign, "at", "check", severity'}.items():
             sql = f"SELECT {columns} FROM {view} ORDER BY 1, 2, 3"

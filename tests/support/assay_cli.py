@@ -18,7 +18,7 @@ import threading
 import time
 import unittest
 
-SETTLED = ("flat", "warmup", "slowdown")  # verdicts that give a result
+SETTLED = ("steady", "after_warmup", "after_slowdown")  # verdicts whose value is a headline
 ASSAY = os.path.abspath(os.environ["ASSAY"])  # the executable, set by ctest; tests have folders of their own
 PATIENCE = 1500  # seconds for what only a defect makes hang; ctest's are a little more
 
@@ -241,6 +241,6 @@ required: [host.kernel.release, device.name]
             call = self.run_synthetic(*words, **environment)
             self.assertEqual(call.status, 0, call.err)
             (row,) = self.assay("results", "--json", "--db", self.db).json()
-            if row["rate"] is not None and row["verdict"] in SETTLED:
+            if row["value"] is not None and row["verdict"] in SETTLED:
                 return row
         return self.fail("no trial settles here")

@@ -302,56 +302,87 @@ static enum status run_attempt(struct store *store, const struct synthetic_optio
     return STATUS_OK;
 }
 
-static json_t *around(double value, double half)
+static struct estimate_interval around(double value, double half)
 {
-    return json_pack("{s:f, s:f, s:f}", "value", value, "lo", value * (1 - half), "hi",
-                     value * (1 + half));
+    return (struct estimate_interval){value, true, value * (1 - half), value * (1 + half), true};
 }
 
-/* The form of analysis_estimate_cell. */
-static json_t *declared_estimate(struct store *store, enum synthetic_shape shape, int64_t cell)
+/* The trials that ended ok, as an estimate has them. */
+static void declare_trials(const json_t *record, enum synthetic_shape shape,
+                           enum estimate_verdict verdict, struct estimate *e)
 {
-    static const char *const verdicts[] = {"warmup", "flat", "warmup", "drift", NULL};
-    double ns = shapes[shape].level_ns, per_s = 1e9 / ns;
-    json_t *root = NULL, *ids = json_array(), *from = json_array(), *trial, *json;
     size_t i;
+    json_t *trial;
 
-    if (!verdicts[shape] || store_cell_json(store, cell, &root, NULL) != STATUS_OK) {
-        json_decref(ids);
-        json_decref(from);
-        return NULL;
-    }
-    json_array_foreach(json_object_get(root, "trials"), i, trial)
+    json_array_foreach(json_object_get(record, "trials"), i, trial)
     {
+        struct estimate_trial *entry = &e->trials[e->trial_count];
+
         if (strcmp(json_string_value(json_object_get(trial, "status")), "ok") != 0)
             continue;
-        json_array_append(ids, json_object_get(trial, "id"));
-        json_array_append_new(from, shape == SYNTHETIC_DRIFT ? json_null() : json_integer(75));
+        *entry = (struct estimate_trial){
+            .trial = json_integer_value(json_object_get(trial, "id")),
+            .number = (int64_t)e->trial_count + 1,
+            .verdict = verdict,
+            .has_steady = verdict != ESTIMATE_DRIFT,
+            .steady_from = 75,
+            .mean_ns = around(shapes[shape].level_ns, 0.001),
+            .median_ns = shapes[shape].level_ns,
+            .ess = 300,
+        };
+        e->trial_count++;
     }
-    json_decref(root);
-    json =
-        json_pack("{s:s, s:i, s:i, s:o, s:o, s:f, s:{s:f, s:f}, s:{s:{s:s, s:i}}, s:[]}", "verdict",
-                  verdicts[shape], "n", 3000, "version", 1, "trial_ids", ids, "steady_from", from,
-                  "ess", 1234.5, "variance", "iteration", 1.6e-5, "process", 4e-6, "percentiles",
-                  "p99.9", "refused", "too few independent samples", "needed_n", 2995, "warnings");
+}
+
+static void declare_metrics(enum synthetic_shape shape, struct estimate *e)
+{
+    const double ns = shapes[shape].level_ns, per_s = 1e9 / ns;
+    const struct estimate_interval time = around(ns, 0.0042), p50 = around(ns * 0.998, 0.001),
+                                   p90 = around(ns * 1.02, 0.002), none = {0},
+                                   items = around(per_s * (double)shapes[shape].items, 0.0042),
+                                   bytes = around(per_s * (double)shapes[shape].bytes, 0.0042);
+
+    estimate_set_metric(e, METRIC_ITERATION_TIME, &time, NULL, false);
+    estimate_set_metric(e, METRIC_ITEM_RATE, &items, "token", false);
+    e->headline = METRIC_ITEM_RATE;
+    if (shapes[shape].bytes) {
+        estimate_set_metric(e, METRIC_BYTE_RATE, &bytes, NULL, false);
+        e->headline = METRIC_BYTE_RATE;
+    }
+    estimate_set_metric(e, METRIC_P50, &p50, NULL, false);
+    estimate_set_metric(e, METRIC_P90, &p90, NULL, false);
+    estimate_set_metric(e, METRIC_P999, &none, NULL, false);
+    e->metrics[METRIC_P999].needed = 2995;
+}
+
+/* Figures that are declared and not computed, in the form of analysis_estimate. */
+static json_t *declared_estimate(struct store *store, enum synthetic_shape shape, int64_t cell)
+{
+    static const enum estimate_verdict verdicts[] = {
+        ESTIMATE_WARMUP, ESTIMATE_STEADY, ESTIMATE_WARMUP, ESTIMATE_DRIFT, ESTIMATE_VERDICT_COUNT};
+    struct estimate e = {.version = ESTIMATE_VERSION, .verdict = verdicts[shape]};
+    json_t *record = NULL, *json;
+
+    if (verdicts[shape] == ESTIMATE_VERDICT_COUNT ||
+        store_cell_json(store, cell, &record, NULL) != STATUS_OK)
+        return NULL;
+    e.trials = calloc(json_array_size(json_object_get(record, "trials")) + 1, sizeof(*e.trials));
+    declare_trials(record, shape, verdicts[shape], &e);
+    e.sample_count = 3000;
+    e.iterations_per_sample = 1;
+    e.confidence = 0.95;
+    e.ess = 1234.5;
+    e.variance_iteration = 1.6e-5;
+    e.variance_process = 4e-6;
+    declare_metrics(shape, &e);
     if (shape == SYNTHETIC_DRIFT) {
-        json_array_append_new(
-            json_object_get(json, "warnings"),
-            json_string("trial 1: drifts by +11 % over its window and never settles"));
-        json_array_append_new(
-            json_object_get(json, "warnings"),
-            json_string("trial 0: drifts by +9.5 % over its window and never settles"));
-        return json;
+        finding_add(&e.findings, FINDING_DRIFT, 1, NULL, (double[]){0.095});
+        finding_add(&e.findings, FINDING_DRIFT, 2, NULL, (double[]){0.11});
     }
-    json_object_set_new(json, "mean_ns", around(ns, 0.0042));
-    json_object_set_new(json_object_get(json, "mean_ns"), "confidence", json_real(0.95));
-    json_object_set_new(json, "iteration_ns", around(ns, 0.0042));
-    json_object_set_new(json_object_get(json, "percentiles"), "p50", around(ns * 0.998, 0.001));
-    json_object_set_new(json_object_get(json, "percentiles"), "p90", around(ns * 1.02, 0.002));
-    json_object_set_new(json, "items_per_s", around(per_s * (double)shapes[shape].items, 0.0042));
-    if (shapes[shape].bytes)
-        json_object_set_new(json, "bytes_per_s",
-                            around(per_s * (double)shapes[shape].bytes, 0.0042));
+    json = estimate_to_json(&e);
+    finding_list_finish(&e.findings);
+    free(e.trials);
+    json_decref(record);
     return json;
 }
 
@@ -365,11 +396,11 @@ static enum status add_estimate(struct store *store, const struct synthetic_opti
     if (options->estimates == SYNTHETIC_DECLARED)
         json = declared_estimate(store, shape, cell);
     else if (analysed)
-        status = analysis_estimate_cell(store, cell, &json, err);
+        status = analysis_estimate_json(store, cell, INT64_MAX, &json, err);
     if (status == STATUS_NOT_FOUND) /* no trial ended well */
         status = STATUS_OK;
     else if (status == STATUS_OK && json)
-        status = store_add_estimate(store, cell, analysed ? ESTIMATE_VERSION : 1, json, err);
+        status = store_add_estimate(store, cell, ESTIMATE_VERSION, json, err);
     json_decref(json);
     return status;
 }

@@ -120,9 +120,10 @@ static int64_t run_trial(struct store *store, int64_t sequence, int64_t iteratio
     return run_samples(store, sequence, iterations, values, how);
 }
 
-static double number(const json_t *json, const char *object, const char *key)
+static double number(const json_t *json, const char *metric, const char *key)
 {
-    json_t *value = json_object_get(json_object_get(json, object), key);
+    const json_t *value =
+        json_object_get(json_object_get(json_object_get(json, "metrics"), metric), key);
 
     assert_true(json_is_number(value));
     return json_number_value(value);
@@ -135,46 +136,41 @@ static void test_it_is_the_engines_estimate(void **state)
     int64_t cell = cell_of(fixture->store), values[TRIALS][SAMPLES];
     struct estimate_series series[TRIALS];
     struct protocol protocol;
-    struct estimate *estimate;
-    json_t *stored = NULL, *direct, *warnings;
-    const char *key;
-    json_t *value;
+    struct estimate *estimate, *stored = NULL;
+    const struct metric_value *engine, *time, *rate;
 
     for (int64_t i = 0; i < TRIALS; i++) {
         run_trial(fixture->store, i + 1, 1000, "ok");
         make_samples(i + 1, 1000, values[i]);
-        series[i] = (struct estimate_series){values[i], SAMPLES, 20};
+        series[i] = (struct estimate_series){values[i], SAMPLES, 20, 0};
     }
-    assert_ok(analysis_estimate_cell(fixture->store, cell, &stored, &err), err);
     assert_ok(protocol_find("quick", &protocol, &err), err);
     assert_ok(estimate_cell(series, TRIALS, &protocol.estimate, &estimate, &err), err);
-    direct = estimate_to_json(estimate);
+    assert_ok(analysis_estimate(fixture->store, cell, INT64_MAX, &stored, &err), err);
     /* All that has no unit of time is the same; times are divided by the iterations. */
-    json_object_foreach(direct, key, value)
-    {
-        if (strcmp(key, "mean_ns") != 0 && strcmp(key, "percentiles") != 0 &&
-            strcmp(key, "warnings") != 0 && !json_equal(value, json_object_get(stored, key)))
-            fail_msg("%s differs", key);
-    }
-    /* And that percentiles are of blocks, not of iterations, is said last. */
-    warnings = json_object_get(stored, "warnings");
-    assert_int_equal(json_array_size(warnings), estimate->warning_count + 1);
-    assert_non_null(strstr(json_string_value(json_array_get(warnings, estimate->warning_count)),
-                           "a sample is 1000 iterations long"));
-    assert_true(number(stored, "mean_ns", "value") == estimate->mean_ns.value / 1000);
-    assert_true(number(stored, "mean_ns", "lo") == estimate->mean_ns.lo / 1000);
-    assert_true(number(stored, "iteration_ns", "hi") == estimate->mean_ns.hi / 1000);
-    assert_true(fabs(number(stored, "mean_ns", "value") - 10.25) < 0.05);
+    assert_int_equal(stored->verdict, estimate->verdict);
+    assert_true(stored->ess == estimate->ess);
+    assert_true(stored->variance_process == estimate->variance_process);
+    /* And that percentiles are of blocks, not of iterations, is found last. */
+    assert_int_equal(stored->findings.count, estimate->findings.count + 1);
+    assert_int_equal(stored->findings.items[estimate->findings.count].code, FINDING_BLOCKS);
+    assert_true(stored->findings.items[estimate->findings.count].numbers[0] == 1000);
+    engine = &estimate->metrics[METRIC_ITERATION_TIME];
+    time = &stored->metrics[METRIC_ITERATION_TIME];
+    assert_true(time->value == engine->value / 1000);
+    assert_true(time->lo == engine->lo / 1000);
+    assert_true(time->hi == engine->hi / 1000);
+    assert_true(fabs(time->value - 10.25) < 0.05);
     /* The bounds of a rate are those of the time, exchanged. */
-    assert_true(number(stored, "bytes_per_s", "lo") ==
-                BYTES * 1e9 / number(stored, "iteration_ns", "hi"));
-    assert_true(number(stored, "bytes_per_s", "hi") ==
-                BYTES * 1e9 / number(stored, "iteration_ns", "lo"));
-    assert_null(json_object_get(stored, "flops_per_s"));
-    assert_null(json_object_get(stored, "items_per_s"));
-    assert_int_equal(json_array_size(json_object_get(stored, "trial_ids")), TRIALS);
-    json_decref(stored);
-    json_decref(direct);
+    rate = &stored->metrics[METRIC_BYTE_RATE];
+    assert_true(rate->lo == BYTES * 1e9 / time->hi && rate->hi == BYTES * 1e9 / time->lo);
+    assert_string_equal(rate->unit, "B/s");
+    assert_int_equal(stored->headline, METRIC_BYTE_RATE);
+    assert_false(stored->metrics[METRIC_OP_RATE].present);
+    assert_false(stored->metrics[METRIC_ITEM_RATE].present);
+    assert_int_equal(stored->trial_count, TRIALS);
+    assert_int_equal(stored->trials[TRIALS - 1].number, TRIALS);
+    estimate_destroy(stored);
     estimate_destroy(estimate);
     protocol_finish(&protocol);
 }
@@ -186,17 +182,19 @@ static void test_same_rows_same_bytes(void **state)
 
     for (int i = 0; i < 3; i++) {
         struct fixture *fixture;
-        json_t *json = NULL;
+        json_t *json = NULL, *trial;
         int64_t cell;
+        size_t k;
 
         assert_int_equal(fixture_open(state), 0);
         fixture = *state;
         cell = cell_of(fixture->store);
         /* Not in the order of the plan. */
-        for (int64_t k = TRIALS; k >= 1; k--)
-            run_trial(fixture->store, i == 2 ? TRIALS + 1 - k : k, 7, "ok");
-        assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
-        json_object_del(json, "trial_ids");
+        for (int64_t n = TRIALS; n >= 1; n--)
+            run_trial(fixture->store, i == 2 ? TRIALS + 1 - n : n, 7, "ok");
+        assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
+        json_array_foreach(json_object_get(json, "trials"), k, trial)
+            json_object_del(trial, "trial");
         assert_ok(canonical_dump(json, &dumps[i], &err), err);
         json_decref(json);
         fixture_remove(state);
@@ -217,8 +215,8 @@ static void test_blocks_of_different_length(void **state)
     run_trial(fixture->store, 1, 1000, "ok");
     run_trial(fixture->store, 2, 200, "ok");
     run_trial(fixture->store, 3, 5000, "ok");
-    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
-    assert_true(fabs(number(json, "mean_ns", "value") - 10.25) < 0.05);
+    assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
+    assert_true(fabs(number(json, "iteration_time", "value") - 10.25) < 0.05);
     assert_int_equal(json_integer_value(json_object_get(json, "iterations_per_sample")), 5000);
     json_decref(json);
 }
@@ -230,21 +228,22 @@ static void test_medians_of_two_states(void **state)
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
     int64_t cell = cell_by_medians(fixture->store), values[SAMPLES];
-    json_t *json = NULL, *medians, *means;
+    json_t *json = NULL, *trials, *first, *second;
 
     run_trial(fixture->store, 1, 1000, "ok");
     make_samples(2, 1000, values);
     for (size_t i = 0; i < SAMPLES; i++)
         values[i] += i / 20 % 2 ? values[i] / 5 : 0;
     run_samples(fixture->store, 2, 1000, values, "ok");
-    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
-    assert_string_equal(json_string_value(json_object_get(json, "verdict")), "two_state");
-    medians = json_object_get(json, "trial_median_ns");
-    means = json_object_get(json, "trial_mean_ns");
-    assert_int_equal(json_array_size(medians), 2);
-    assert_true(fabs(json_number_value(json_array_get(medians, 0)) - 10.25) < 0.05);
-    assert_true(json_is_null(json_array_get(medians, 1)));
-    assert_true(fabs(json_number_value(json_array_get(means, 1)) - 10.25 * 1.1) < 0.1);
+    assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
+    assert_string_equal(json_string_value(json_object_get(json, "verdict")), "bimodal");
+    trials = json_object_get(json, "trials");
+    assert_int_equal(json_array_size(trials), 2);
+    first = json_array_get(trials, 0);
+    second = json_array_get(trials, 1);
+    assert_true(fabs(json_number_value(json_object_get(first, "median_ns")) - 10.25) < 0.05);
+    assert_true(json_is_null(json_object_get(second, "median_ns")));
+    assert_true(fabs(json_number_value(json_object_get(second, "mean_ns")) - 10.25 * 1.1) < 0.1);
     json_decref(json);
 }
 
@@ -253,23 +252,26 @@ static void test_last_good_attempts_count(void **state)
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
     int64_t cell = cell_of(fixture->store), good, trial;
-    json_t *json = NULL, *ids;
+    json_t *json = NULL, *trials;
 
-    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_NOT_FOUND, err);
+    assert_status(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err),
+                  STATUS_NOT_FOUND, err);
     run_trial(fixture->store, 1, 1, "check_failed");
-    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_NOT_FOUND, err);
+    assert_status(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err),
+                  STATUS_NOT_FOUND, err);
     run_trial(fixture->store, 2, 1000, "interrupted");
     good = run_trial(fixture->store, 2, 1000, "ok");
     /* An ok attempt that was followed by another one is not the last word. */
     run_trial(fixture->store, 3, 1000, "ok");
     assert_ok(store_begin_trial(fixture->store, 1, 3, 0, &trial, &err), err);
-    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
-    ids = json_object_get(json, "trial_ids");
-    assert_int_equal(json_array_size(ids), 1);
-    assert_int_equal(json_integer_value(json_array_get(ids, 0)), good);
+    assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
+    trials = json_object_get(json, "trials");
+    assert_int_equal(json_array_size(trials), 1);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(trials, 0), "trial")), good);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(trials, 0), "number")), 2);
     json_decref(json);
-    assert_status(analysis_estimate_cell(fixture->store, cell + 1, &json, &err), STATUS_NOT_FOUND,
-                  err);
+    assert_status(analysis_estimate_json(fixture->store, cell + 1, INT64_MAX, &json, &err),
+                  STATUS_NOT_FOUND, err);
 }
 
 /* A time whose interval reaches down to 0 gives a rate without an upper bound, not no estimate. */
@@ -285,10 +287,10 @@ static void test_a_time_that_may_be_nothing(void **state)
     assert_ok(store_begin_trial(fixture->store, 1, 1, 0, &trial, &err), err);
     assert_ok(store_add_samples(fixture->store, trial, "wall_ns", 0, values, SAMPLES, &err), err);
     end_trial(fixture->store, trial, "ok", 1000, 20);
-    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
-    assert_true(number(json, "mean_ns", "lo") == 0);
-    rate = json_object_get(json, "bytes_per_s");
-    assert_true(number(json, "bytes_per_s", "value") > 0);
+    assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
+    assert_true(number(json, "iteration_time", "lo") == 0);
+    rate = json_object_get(json_object_get(json, "metrics"), "byte_rate");
+    assert_true(number(json, "byte_rate", "value") > 0);
     assert_true(json_is_null(json_object_get(rate, "hi")));
     json_decref(json);
 }
@@ -303,19 +305,24 @@ static void test_damage_is_refused(void **state)
     run_trial(fixture->store, 1, 1000, "ok");
     trial = run_trial(fixture->store, 2, 1000, "ok");
     fixture_tamper(fixture->path, "UPDATE trial_end SET window_first = 400 WHERE trial = 2");
-    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+    assert_status(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err),
+                  STATUS_CORRUPT, err);
     fixture_tamper(fixture->path, "UPDATE trial_end SET window_first = NULL WHERE trial = 2");
-    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+    assert_status(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err),
+                  STATUS_CORRUPT, err);
     fixture_tamper(fixture->path, "UPDATE trial_end SET window_first = 0 WHERE trial = 2");
-    assert_ok(analysis_estimate_cell(fixture->store, cell, &json, &err), err);
+    assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
     json_decref(json);
     fixture_tamper(fixture->path, "UPDATE series SET maximum = maximum + 1 WHERE trial = 2");
-    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+    assert_status(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err),
+                  STATUS_CORRUPT, err);
     fixture_tamper(fixture->path, "DELETE FROM series WHERE trial = 2");
-    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+    assert_status(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err),
+                  STATUS_CORRUPT, err);
     assert_int_equal(trial, 2);
     fixture_tamper(fixture->path, "UPDATE content SET body = '{}'");
-    assert_status(analysis_estimate_cell(fixture->store, cell, &json, &err), STATUS_CORRUPT, err);
+    assert_status(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err),
+                  STATUS_CORRUPT, err);
 }
 
 int main(void)

@@ -34,39 +34,43 @@ static struct estimate *estimate(const struct estimate_series *trials, size_t co
     return e;
 }
 
-static bool warns(const struct estimate *e, const char *words)
+/* The first finding of this code; NULL: none. */
+static const struct finding *found(const struct estimate *e, enum finding_code code)
 {
-    size_t i;
+    for (size_t i = 0; i < e->findings.count; i++)
+        if (e->findings.items[i].code == code)
+            return &e->findings.items[i];
+    return NULL;
+}
 
-    for (i = 0; i < e->warning_count; i++) {
-        if (strstr(e->warnings[i], words))
-            return true;
-    }
-    return false;
+static const struct metric_value *mean_of(const struct estimate *e)
+{
+    return &e->metrics[METRIC_ITERATION_TIME];
 }
 
 static void test_one_trial(void **state)
 {
     int64_t x[N];
-    struct estimate_series series = {x, N, 20};
+    struct estimate_series series = {x, N, 20, 0};
     struct estimate *e;
 
     (void)state;
     fill(x, N, 1e6, 0.01, 1);
     e = estimate(&series, 1);
-    assert_int_equal(e->verdict, ESTIMATE_FLAT);
+    assert_int_equal(e->verdict, ESTIMATE_STEADY);
     assert_int_equal(e->trials[0].steady_from, 20);
     assert_int_equal(e->sample_count, N);
-    assert_true(e->mean_ns.has_interval && e->mean_ns.lo < 1e6 && e->mean_ns.hi > 1e6);
-    assert_true(e->mean_ns.hi - e->mean_ns.lo < 4000);
+    assert_true(mean_of(e)->has_interval && mean_of(e)->lo < 1e6 && mean_of(e)->hi > 1e6);
+    assert_true(mean_of(e)->hi - mean_of(e)->lo < 4000);
     assert_true(isnan(e->variance_process));
     assert_true(fabs(e->variance_iteration - 1e-4) < 2e-5);
-    assert_true(warns(e, "one trial"));
+    assert_non_null(found(e, FINDING_ONE_TRIAL));
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_C);
     /* p99.9 takes 2995 samples, p99 299. */
-    assert_true(e->percentiles[3].interval.has_interval);
-    assert_false(e->percentiles[4].interval.has_value);
-    assert_int_equal(e->percentiles[4].needed_n, 2995);
-    assert_true(warns(e, "p99.9 is refused"));
+    assert_true(e->metrics[METRIC_P99].has_interval);
+    assert_false(e->metrics[METRIC_P999].has_value);
+    assert_int_equal(e->metrics[METRIC_P999].needed, 2995);
+    assert_string_equal(found(e, FINDING_PERCENTILE_NEEDS)->subject, "p99.9");
     estimate_destroy(e);
 }
 
@@ -82,50 +86,113 @@ static void test_interval_lies_between_trials(void **state)
     (void)state;
     for (i = 0; i < 5; i++) {
         fill(x[i], N, 1e6 * (1 + 0.01 * (double)i), 1e-4, 50 + i);
-        series[i] = (struct estimate_series){x[i], N, 0};
+        series[i] = (struct estimate_series){x[i], N, 0, 0};
         mean += log1p(0.01 * (double)i) / 5;
     }
     for (i = 0; i < 5; i++)
         squares += (log1p(0.01 * (double)i) - mean) * (log1p(0.01 * (double)i) - mean);
     half = 2.7764451 * sqrt(squares / 4 / 5);
     e = estimate(series, 5);
-    assert_true(fabs(log(e->mean_ns.value / 1e6) - mean) < 1e-4);
-    assert_true(fabs(log(e->mean_ns.hi / e->mean_ns.value) - half) < 2e-4);
+    assert_true(fabs(log(mean_of(e)->value / 1e6) - mean) < 1e-4);
+    assert_true(fabs(log(mean_of(e)->hi / mean_of(e)->value) - half) < 2e-4);
     assert_true(fabs(e->variance_process - squares / 4) < 1e-6);
     assert_true(fabs(e->variance_iteration - 1e-8) < 2e-9);
     /* t(R-1) s / sqrt(R) <= log(1.01) : R = 11 gives 1.04 %, R = 12 gives 0.99 %. */
     assert_int_equal(e->needed_trials, 12);
-    assert_true(warns(e, "about 12 trials"));
+    assert_true(found(e, FINDING_IMPRECISE)->numbers[1] == 12);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_B);
     estimate_destroy(e);
 }
 
-static void test_a_trial_without_steady_state_gives_no_number(void **state)
+static void add_ramp(int64_t *x)
+{
+    for (size_t i = 0; i < N; i++)
+        x[i] += (int64_t)(100000 * i / N);
+}
+
+/* Every trial counts; what drifts is marked by verdict and grade, and not withheld. */
+static void test_a_drifting_trial_counts_and_is_marked(void **state)
 {
     int64_t good[N], bad[N];
-    struct estimate_series series[2] = {{good, N, 0}, {bad, N, 0}};
+    struct estimate_series series[2] = {{good, N, 0, 0}, {bad, N, 0, 0}};
     struct estimate *e;
-    size_t i;
 
     (void)state;
     fill(good, N, 1e6, 0.01, 3);
     fill(bad, N, 1e6, 0.01, 4);
-    for (i = 0; i < N; i++)
-        bad[i] += (int64_t)(100000 * i / N);
+    add_ramp(bad);
     e = estimate(series, 2);
     assert_int_equal(e->verdict, ESTIMATE_DRIFT);
-    assert_int_equal(e->trials[0].verdict, ESTIMATE_FLAT);
-    assert_false(estimate_verdict_is_steady(e->verdict));
-    assert_false(e->mean_ns.has_value);
-    assert_false(e->trials[1].mean_ns.has_value);
-    assert_int_equal(e->trials[1].steady_from, N);
-    assert_true(warns(e, "drifts"));
+    assert_int_equal(e->trials[0].verdict, ESTIMATE_STEADY);
+    assert_false(estimate_is_steady(e));
+    assert_true(mean_of(e)->has_value && mean_of(e)->has_interval);
+    assert_true(fabs(log(mean_of(e)->value / 1e6) - log(1.05) / 2) < 1e-3);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_D);
+    assert_true(e->trials[1].mean_ns.has_value);
+    assert_false(e->trials[1].mean_ns.has_interval);
+    assert_false(e->trials[1].has_steady);
+    assert_int_equal(found(e, FINDING_DRIFT)->trial, 2);
+    assert_true(fabs(found(e, FINDING_DRIFT)->numbers[0] - 0.1) < 0.02);
+    /* Percentiles of a mixture without common distribution describe it, without an interval. */
+    assert_true(e->metrics[METRIC_P50].has_value && !e->metrics[METRIC_P50].has_interval);
+    estimate_destroy(e);
+}
+
+/* One odd trial in five is a finding; two are the verdict. */
+static void test_a_fifth_of_the_trials_may_be_odd(void **state)
+{
+    int64_t x[5][N];
+    struct estimate_series series[5];
+    struct estimate *e;
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        fill(x[i], N, 1e6, 0.01, 20 + i);
+        series[i] = (struct estimate_series){x[i], N, 0, 0};
+    }
+    add_ramp(x[3]);
+    e = estimate(series, 5);
+    assert_int_equal(e->verdict, ESTIMATE_STEADY);
+    assert_int_equal(found(e, FINDING_DRIFT)->trial, 4);
+    estimate_destroy(e);
+    add_ramp(x[1]);
+    e = estimate(series, 5);
+    assert_int_equal(e->verdict, ESTIMATE_DRIFT);
+    estimate_destroy(e);
+}
+
+/*
+ * Trials whose samples are worth too little for an interval of their own still give one between
+ * them: that rule guards intervals within a trial.
+ */
+static void test_short_trials_have_an_interval_between_them(void **state)
+{
+    int64_t x[8][6];
+    struct estimate_series series[8];
+    struct estimate *e;
+
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        fill(x[i], 6, 1e6, 0.01, 70 + i);
+        series[i] = (struct estimate_series){x[i], 6, 0, 0};
+    }
+    e = estimate(series, 8);
+    assert_int_equal(e->verdict, ESTIMATE_INSUFFICIENT);
+    assert_false(e->trials[0].mean_ns.has_interval);
+    assert_true(mean_of(e)->has_interval);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_C);
+    estimate_destroy(e);
+    e = estimate(series, 1);
+    assert_true(mean_of(e)->has_value && !mean_of(e)->has_interval);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_D);
+    assert_non_null(found(e, FINDING_NO_INTERVAL));
     estimate_destroy(e);
 }
 
 static void test_equal_samples(void **state)
 {
     int64_t x[300];
-    struct estimate_series series = {x, 300, 0};
+    struct estimate_series series = {x, 300, 0, 0};
     struct estimate *e;
     size_t i;
 
@@ -133,10 +200,10 @@ static void test_equal_samples(void **state)
     for (i = 0; i < 300; i++)
         x[i] = 42;
     e = estimate(&series, 1);
-    assert_int_equal(e->verdict, ESTIMATE_FLAT);
-    assert_true(e->mean_ns.has_interval && e->mean_ns.lo == 42 && e->mean_ns.hi == 42);
-    assert_true(e->percentiles[3].interval.lo == 42 && e->percentiles[3].interval.hi == 42);
-    assert_true(warns(e, "timer"));
+    assert_int_equal(e->verdict, ESTIMATE_STEADY);
+    assert_true(mean_of(e)->has_interval && mean_of(e)->lo == 42 && mean_of(e)->hi == 42);
+    assert_true(e->metrics[METRIC_P99].lo == 42 && e->metrics[METRIC_P99].hi == 42);
+    assert_non_null(found(e, FINDING_CONSTANT_SAMPLES));
     estimate_destroy(e);
 }
 
@@ -150,12 +217,12 @@ static void test_equal_trials(void **state)
     (void)state;
     fill(x, N, 1e6, 0.01, 2);
     for (size_t i = 0; i < 6; i++)
-        series[i] = (struct estimate_series){x, N, 0};
+        series[i] = (struct estimate_series){x, N, 0, 0};
     for (size_t count = 2; count <= 6; count++) {
         e = estimate(series, count);
-        assert_true(e->mean_ns.has_value);
-        assert_int_equal(e->mean_ns.has_interval, count == 6);
-        assert_int_equal(warns(e, "no interval is given"), count < 6);
+        assert_true(mean_of(e)->has_value);
+        assert_int_equal(mean_of(e)->has_interval, count == 6);
+        assert_int_equal(found(e, FINDING_NO_INTERVAL) != NULL, count < 6);
         estimate_destroy(e);
     }
 }
@@ -168,7 +235,7 @@ static void test_equal_trials(void **state)
 static void test_percentiles_of_a_coarse_clock(void **state)
 {
     int64_t x[1000];
-    struct estimate_series series = {x, 1000, 0};
+    struct estimate_series series = {x, 1000, 0, 0};
     struct estimate *e;
     size_t i;
     struct random random;
@@ -182,23 +249,30 @@ static void test_percentiles_of_a_coarse_clock(void **state)
             low = !low;
     }
     e = estimate(&series, 1);
-    assert_true(e->percentiles[0].interval.has_interval);
-    assert_true(e->percentiles[0].interval.value == 1001);
-    assert_true(e->percentiles[0].interval.lo == 1000);
-    assert_true(e->percentiles[0].interval.hi <= 1002);
+    assert_true(e->metrics[METRIC_P50].has_interval);
+    assert_true(e->metrics[METRIC_P50].value == 1001);
+    assert_true(e->metrics[METRIC_P50].lo == 1000);
+    assert_true(e->metrics[METRIC_P50].hi <= 1002);
     estimate_destroy(e);
 }
 
 /* No number in the JSON may be NaN or infinite: jansson would refuse to write it. */
 static void check_json(const struct estimate *e)
 {
-    json_t *json = estimate_to_json(e);
+    json_t *json = estimate_to_json(e), *again;
     char *text = json_dumps(json, JSON_COMPACT);
+    struct estimate *read = NULL;
 
     assert_non_null(text);
     assert_null(strstr(text, "nan"));
     assert_null(strstr(text, "inf\""));
     free(text);
+    /* What is read back is what was written. */
+    assert_int_equal(estimate_from_json(json, &read, NULL), STATUS_OK);
+    again = estimate_to_json(read);
+    assert_true(json_equal(json, again));
+    estimate_destroy(read);
+    json_decref(again);
     json_decref(json);
 }
 
@@ -213,7 +287,7 @@ static void test_hostile_series(void **state)
         for (kind = 0; kind < 5; kind++) {
             for (n = 0; n <= 64; n += n < 12 ? 1 : 13) {
                 for (first = 0; first <= n + 1; first += 1 + n / 3) {
-                    struct estimate_series two[2] = {{x, n, first}, {x, n, 0}};
+                    struct estimate_series two[2] = {{x, n, first, 0}, {x, n, 0, 0}};
                     struct estimate *e;
 
                     for (i = 0; i < 64; i++)
@@ -224,7 +298,7 @@ static void test_hostile_series(void **state)
                                            : levels[level] + (int64_t)(i == 5);
                     e = estimate(two, 1);
                     check_json(e);
-                    assert_true(!e->mean_ns.has_interval || e->mean_ns.lo <= e->mean_ns.hi);
+                    assert_true(!mean_of(e)->has_interval || mean_of(e)->lo <= mean_of(e)->hi);
                     estimate_destroy(e);
                     e = estimate(two, 2);
                     check_json(e);
@@ -239,13 +313,13 @@ static void test_invalid_input(void **state)
 {
     struct estimate_options options = estimate_options_default();
     int64_t x[3] = {5, -1, 5};
-    struct estimate_series series[2] = {{x, 1, 0}, {x, 3, 0}};
+    struct estimate_series series[2] = {{x, 1, 0, 0}, {x, 3, 0, 0}};
     struct estimate *e = NULL;
     struct error err;
 
     (void)state;
     assert_int_equal(estimate_cell(series, 2, &options, &e, &err), STATUS_INVALID);
-    assert_non_null(strstr(err.message, "trial 1"));
+    assert_non_null(strstr(err.message, "trial 2"));
     assert_non_null(strstr(err.message, "sample 1"));
     assert_null(e);
     assert_int_equal(estimate_cell(series, 0, &options, &e, NULL), STATUS_INVALID);
@@ -253,6 +327,8 @@ static void test_invalid_input(void **state)
     assert_int_equal(estimate_cell(series, 1, &options, &e, &err), STATUS_INVALID);
     options = estimate_options_default();
     options.percentiles[1] = 99;
+    assert_int_equal(estimate_cell(series, 1, &options, &e, &err), STATUS_INVALID);
+    options.percentiles[1] = 0.123; /* no row of the table of metrics */
     assert_int_equal(estimate_cell(series, 1, &options, &e, &err), STATUS_INVALID);
     options = estimate_options_default();
     options.min_ess = NAN;
@@ -263,7 +339,7 @@ static void test_invalid_input(void **state)
 static void test_same_bytes_again(void **state)
 {
     int64_t x[2][N];
-    struct estimate_series series[2] = {{x[0], N, 10}, {x[1], N, 10}};
+    struct estimate_series series[2] = {{x[0], N, 10, 0}, {x[1], N, 10, 0}};
     struct estimate *a, *b;
     json_t *ja, *jb;
     char *ta, *tb;
@@ -288,12 +364,12 @@ static void test_same_bytes_again(void **state)
 
 static void test_json_form(void **state)
 {
-    static const char *const keys[] = {"n",   "trials",      "verdict",  "steady_from", "mean_ns",
-                                       "ess", "percentiles", "variance", "warnings"};
+    static const char *const keys[] = {"version", "verdict", "headline", "samples",  "ess",
+                                       "metrics", "trials",  "variance", "findings", "confidence"};
     int64_t x[N];
-    struct estimate_series series = {x, N, 0};
+    struct estimate_series series = {x, N, 0, 0};
     struct estimate *e;
-    json_t *json;
+    json_t *json, *p999;
     size_t i;
 
     (void)state;
@@ -302,14 +378,11 @@ static void test_json_form(void **state)
     json = estimate_to_json(e);
     for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         assert_non_null(json_object_get(json, keys[i]));
-    assert_string_equal(json_string_value(json_object_get(json, "verdict")), "flat");
+    assert_string_equal(json_string_value(json_object_get(json, "verdict")), "steady");
     assert_true(json_is_null(json_object_get(json_object_get(json, "variance"), "process")));
-    assert_non_null(
-        json_object_get(json_object_get(json_object_get(json, "percentiles"), "p99.9"), "refused"));
-    assert_int_equal(
-        json_integer_value(json_object_get(
-            json_object_get(json_object_get(json, "percentiles"), "p99.9"), "needed_n")),
-        2995);
+    p999 = json_object_get(json_object_get(json, "metrics"), "p99.9");
+    assert_true(json_is_null(json_object_get(p999, "value")));
+    assert_int_equal(json_integer_value(json_object_get(p999, "needed")), 2995);
     json_decref(json);
     estimate_destroy(e);
 }
@@ -317,16 +390,24 @@ static void test_json_form(void **state)
 static void test_verdict_names(void **state)
 {
     (void)state;
-    assert_string_equal(estimate_verdict_name(ESTIMATE_NO_STEADY_STATE), "no_steady_state");
-    assert_string_equal(estimate_verdict_name(ESTIMATE_TWO_STATE), "two_state");
-    assert_string_equal(estimate_verdict_name((enum estimate_verdict)99), "unknown");
+    assert_string_equal(estimate_verdict_name(ESTIMATE_NON_STATIONARY), "non_stationary");
+    assert_string_equal(estimate_verdict_label(ESTIMATE_NON_STATIONARY), "non-stationary");
+    assert_string_equal(estimate_verdict_name(ESTIMATE_VERDICT_COUNT), "unknown");
     assert_true(estimate_verdict_is_steady(ESTIMATE_SLOWDOWN));
     assert_false(estimate_verdict_is_steady(ESTIMATE_INSUFFICIENT));
-    assert_true(estimate_verdict_named_is_steady("flat"));
-    assert_true(estimate_verdict_named_is_steady("slowdown"));
-    assert_false(estimate_verdict_named_is_steady("two_state"));
-    assert_false(estimate_verdict_named_is_steady("unknown"));
-    assert_false(estimate_verdict_named_is_steady(NULL));
+    assert_false(estimate_verdict_is_steady(ESTIMATE_VERDICT_COUNT));
+    assert_int_equal(estimate_verdict_find("unknown"), ESTIMATE_VERDICT_COUNT);
+    assert_int_equal(estimate_verdict_find(NULL), ESTIMATE_VERDICT_COUNT);
+    /* A label is the name, written for people. */
+    for (int i = 0; i < ESTIMATE_VERDICT_COUNT; i++) {
+        const char *name = estimate_verdict_name((enum estimate_verdict)i);
+        const char *label = estimate_verdict_label((enum estimate_verdict)i);
+
+        assert_int_equal(estimate_verdict_find(name), i);
+        assert_int_equal(strlen(name), strlen(label));
+        for (size_t k = 0; name[k]; k++)
+            assert_true(name[k] == label[k] || (name[k] == '_' && strchr(" -", label[k])));
+    }
 }
 
 int main(void)
@@ -334,7 +415,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_trial),
         cmocka_unit_test(test_interval_lies_between_trials),
-        cmocka_unit_test(test_a_trial_without_steady_state_gives_no_number),
+        cmocka_unit_test(test_a_drifting_trial_counts_and_is_marked),
+        cmocka_unit_test(test_a_fifth_of_the_trials_may_be_odd),
+        cmocka_unit_test(test_short_trials_have_an_interval_between_them),
         cmocka_unit_test(test_equal_samples),
         cmocka_unit_test(test_equal_trials),
         cmocka_unit_test(test_percentiles_of_a_coarse_clock),

@@ -37,14 +37,17 @@ static const char whole[] =
     "{\"at\":\"window_end\",\"path\":\"/a\",\"sha256\":\"01\",\"size\":5},"
     "{\"at\":\"window_end\",\"path\":\"/b\",\"sha256\":\"99\",\"size\":5},"
     "{\"at\":\"window_end\",\"path\":\"/d\",\"sha256\":\"04\",\"size\":5}]}],"
-    "\"estimate\":{\"verdict\":\"warmup\",\"trial_ids\":[12,13],\"steady_from\":[20,null],"
-    "\"trial_verdicts\":[\"warmup\",\"flat\"],\"iteration_ns\":{\"value\":5.0,\"lo\":4.0,\"hi\":6."
-    "0},"
-    "\"items_per_s\":{\"value\":100.0,\"lo\":null,\"hi\":null},"
-    "\"percentiles\":{\"p99\":{\"refused\":\"x\",\"needed_n\":299},\"p50\":{\"value\":5.0,\"lo\":4."
-    "0,\"hi\":6.0}},"
-    "\"warnings\":[\"trial 0: drifts by 11 %\",\"trial 1: drifts by 9.5 %\",\"other\",\"p99 is "
-    "refused\"]}}";
+    "\"estimate\":{\"verdict\":\"after_warmup\",\"headline\":\"item_rate\",\"trials\":["
+    "{\"trial\":12,\"number\":1,\"verdict\":\"after_warmup\",\"steady_from\":20},"
+    "{\"trial\":13,\"number\":2,\"verdict\":\"drift\",\"steady_from\":null}],"
+    "\"metrics\":{\"iteration_time\":{\"unit\":\"ns\",\"value\":5.0,\"lo\":4.0,\"hi\":6.0,"
+    "\"grade\":\"C\"},\"item_rate\":{\"unit\":\"tokens/s\",\"value\":100.0,\"lo\":null,"
+    "\"hi\":null,\"grade\":\"D\"},\"p99\":{\"unit\":\"ns\",\"value\":null,\"needed\":299},"
+    "\"p50\":{\"unit\":\"ns\",\"value\":5.0,\"lo\":4.0,\"hi\":6.0},\"unknown\":{\"value\":1}},"
+    "\"findings\":[{\"code\":\"drift\",\"trial_number\":1,\"numbers\":{\"change\":0.11}},"
+    "{\"code\":\"drift\",\"trial_number\":2,\"numbers\":{\"change\":0.095}},"
+    "{\"code\":\"one_trial\",\"numbers\":{\"needed\":5}},{\"code\":\"of a newer assay\"},"
+    "{\"code\":\"percentile_not_reported\",\"subject\":\"p99\",\"numbers\":{\"ess\":299}}]}}";
 
 static json_t *parse(const char *text)
 {
@@ -57,10 +60,10 @@ static json_t *parse(const char *text)
 static void a_whole_record_is_read(void **state)
 {
     struct view_cell cell;
-    char buffer[VIEW_UNIT_SIZE];
-    const char *base;
-    const struct view_interval *headline;
+    const struct metric_value *headline;
     const struct reading *reading;
+    struct view_figure figure;
+    enum metric_id id;
     struct view_count cache;
 
     (void)state;
@@ -79,10 +82,10 @@ static void a_whole_record_is_read(void **state)
     assert_int_equal(cell.trials[0].number, 1);
     assert_int_equal(cell.trials[1].number, 1);
     assert_int_equal(cell.trials[2].number, 2);
-    assert_false(cell.trials[0].counted);
-    assert_true(cell.trials[1].counted && cell.trials[1].has_steady);
-    assert_int_equal(cell.trials[1].steady_from, 20);
-    assert_true(cell.trials[2].counted && !cell.trials[2].has_steady);
+    assert_null(cell.trials[0].estimate);
+    assert_true(cell.trials[1].estimate && cell.trials[1].estimate->has_steady);
+    assert_int_equal(cell.trials[1].estimate->steady_from, 20);
+    assert_true(cell.trials[2].estimate && !cell.trials[2].estimate->has_steady);
     assert_true(isnan(cell.trials[2].checks[0].error));
     assert_string_equal(cell.trials[2].checks[0].error_text, "nan");
 
@@ -94,26 +97,22 @@ static void a_whole_record_is_read(void **state)
     assert_int_equal(cell.trials[2].components[2].change, VIEW_GONE);
     assert_int_equal(cell.trials[2].components[3].change, VIEW_APPEARED);
 
-    headline = view_headline(&cell, buffer, &base);
+    headline = view_headline(&cell, &id);
     assert_non_null(headline);
-    assert_string_equal(base, "tokens/s");
+    assert_int_equal(id, METRIC_ITEM_RATE);
+    assert_string_equal(headline->unit, "tokens/s");
     assert_float_equal(headline->value, 100, 1e-9);
     assert_false(headline->has_interval);
-    assert_string_equal(view_operations_rate(&cell), "FLOP/s");
-    cell.precision = "int8"; /* no floating-point operations, so no FLOPs */
-    cell.headline = "flops";
-    cell.estimate.flops_per_s = *headline;
-    assert_ptr_equal(view_headline(&cell, buffer, &base), &cell.estimate.flops_per_s);
-    assert_string_equal(base, "OP/s");
-    assert_string_equal(view_operation(&cell), "OP");
-    assert_int_equal(cell.estimate.percentile_count, 2);
-    assert_string_equal(cell.estimate.percentiles[0].label, "p50");
-    assert_false(cell.estimate.percentiles[1].ns.has_value);
-    assert_int_equal(cell.estimate.percentiles[1].needed.value, 299);
-    /* The estimate's first two trials, 0 and 1, are the cell's 1 (at its second attempt) and 2. */
-    assert_string_equal(cell.estimate.warnings[0], "trial 1: drifts by 11 %");
-    assert_string_equal(cell.estimate.warnings[1], "trial 2: drifts by 9.5 %");
-    assert_string_equal(cell.estimate.warnings[2], "other");
+    assert_true(view_figure_of(id, headline, &figure));
+    assert_string_equal(figure.value, "100.0 tokens/s");
+    assert_true(figure.marked && figure.ends[0] == '\0');
+    assert_true(view_is_steady(&cell));
+    assert_string_equal(view_verdict_label(&cell), "after warmup");
+    assert_non_null(view_metric(&cell, METRIC_P50));
+    assert_null(view_metric(&cell, METRIC_P95));
+    assert_false(view_metric(&cell, METRIC_P99)->has_value);
+    assert_int_equal(view_metric(&cell, METRIC_P99)->needed, 299);
+    assert_int_equal(cell.estimate->findings.count, 4);
     assert_int_equal(view_fits_in_cache(&cell, &cache), 1);
     assert_int_equal(cache.value, 2000);
     view_cell_finish(&cell);
@@ -131,32 +130,34 @@ static void a_summary_leaves_the_long_parts_out(void **state)
     view_cell_finish(&cell);
 }
 
-static void verdicts_decide_the_headline(void **state)
+/* A value is shown whatever the verdict, which decides whether it is a headline. */
+static void verdicts_mark_the_value(void **state)
 {
     static const struct {
-        const char *verdict;
-        bool headline;
-    } cases[] = {{"flat", true},
-                 {"warmup", true},
-                 {"slowdown", true},
-                 {"drift", false},
-                 {"two_state", false},
-                 {"insufficient", false},
-                 {"no_steady_state", false},
-                 {"something", false}};
+        const char *verdict, *label;
+        bool steady;
+    } cases[] = {{"steady", "steady", true},
+                 {"after_warmup", "after warmup", true},
+                 {"after_slowdown", "after slowdown", true},
+                 {"drift", "drift", false},
+                 {"bimodal", "bimodal", false},
+                 {"insufficient_data", "insufficient data", false},
+                 {"non_stationary", "non-stationary", false},
+                 {"something", "unknown verdict", false}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
         json_t *root = parse(whole);
         struct view_cell cell;
-        char buffer[VIEW_UNIT_SIZE];
-        const char *base;
+        enum metric_id id;
 
         json_object_set_new(json_object_get(root, "estimate"), "verdict",
                             json_string(cases[i].verdict));
         assert_int_equal(view_cell_from_json(root, VIEW_FULL, &cell, NULL), STATUS_OK);
-        assert_int_equal(view_headline(&cell, buffer, &base) != NULL, cases[i].headline);
-        assert_int_equal(view_no_headline_reason(&cell) == NULL, cases[i].headline);
+        assert_non_null(view_headline(&cell, &id));
+        assert_null(view_no_value_reason(&cell));
+        assert_int_equal(view_is_steady(&cell), cases[i].steady);
+        assert_string_equal(view_verdict_label(&cell), cases[i].label);
         view_cell_finish(&cell);
     }
 }
@@ -201,27 +202,34 @@ static void alike_remarks_are_said_once(void **state)
     assert_int_equal(view_cell_from_json(parse(whole), VIEW_FULL, &cell, NULL), STATUS_OK);
     remarks_init(&remarks);
     remarks_add_cell(&remarks, 0, &cell);
-    remarks_add_cell(&remarks, 1, &cell);
+    remarks_render(&remarks);
     assert_false(remarks.failed);
+    /* Warnings of one kind are one remark; what is only "info" is left to the cell's page. */
     assert_int_equal(remarks.count, 4);
-    assert_string_equal(remarks.items[0].text, "trial 1: drifts by 11 % (and 1 more like it)");
-    assert_string_equal(remarks.items[1].text, "other");
+    assert_string_equal(remarks.items[0].text,
+                        "trials 1, 2: drift of +9.5 to +11 % over the window; check temperature "
+                        "and clocks; warm up longer or measure longer");
+    assert_non_null(strstr(remarks.items[1].text, "one trial: "));
     assert_non_null(strstr(remarks.items[2].text, "simulated"));
     assert_string_equal(remarks.items[3].text, "9f2c41aa/3: trial 1: crashed: signal 11");
-    assert_int_equal(remarks_of(&remarks, 1, refs, 8), 4);
+    assert_int_equal(remarks_of(&remarks, 0, refs, 8), 4);
     assert_int_equal(refs[3], 4);
-    assert_int_equal(remarks_of(&remarks, 2, refs, 8), 0);
+    assert_int_equal(remarks_of(&remarks, 1, refs, 8), 0);
 
-    /* Another cell whose warning differs in its figures shares the remark; failures never do. */
-    json_array_set_new(json_object_get(json_object_get(other, "estimate"), "warnings"), 0,
-                       json_string("trial 0: drifts by 99 %"));
+    /* Another cell with findings of the kind shares the remark, which then has both's range. */
+    json_object_set_new(
+        json_object_get(
+            json_array_get(json_object_get(json_object_get(other, "estimate"), "findings"), 0),
+            "numbers"),
+        "change", json_real(0.99));
     json_object_set_new(other, "id", json_string("9f2c41aa/4"));
     assert_int_equal(view_cell_from_json(other, VIEW_FULL, &second, NULL), STATUS_OK);
     remarks_add_cell(&remarks, 2, &second);
+    remarks_render(&remarks);
     assert_int_equal(remarks.count, 5);
     assert_string_equal(remarks.items[0].text,
-                        "trial 1: drifts by 11 % (and 1 more like it; similarly for the others "
-                        "marked so)");
+                        "drift of +9.5 to +99 % over the window; check temperature and clocks; "
+                        "warm up longer or measure longer");
     assert_string_equal(remarks.items[4].text, "9f2c41aa/4: trial 1: crashed: signal 11");
     assert_int_equal(remarks_of(&remarks, 2, refs, 8), 4);
     assert_int_equal(refs[0], 1);
@@ -229,6 +237,13 @@ static void alike_remarks_are_said_once(void **state)
     remarks_finish(&remarks);
     view_cell_finish(&cell);
     view_cell_finish(&second);
+}
+
+static void join(void *context, enum finding_severity severity, const char *text)
+{
+    struct text *out = context;
+
+    text_append_format(out, "%s: %s\n", finding_severity_name(severity), text);
 }
 
 /* What failed while sizes were chosen, for all trials or in one that chose for itself. */
@@ -239,22 +254,22 @@ static void choices_that_failed_are_remarks(void **state)
     json_t *trial = json_array_get(json_object_get(root, "trials"), 2);
     struct view_cell cell;
     struct remarks remarks;
+    struct text said;
 
     (void)state;
     json_object_set(root, "choices", choices);
     json_object_set_new(trial, "facts", parse("{\"refused\":[\"vendor: c\"]}"));
-    json_object_set_new(json_object_get(root, "estimate"), "warnings", json_array());
+    json_object_set_new(json_object_get(root, "estimate"), "findings", json_array());
     assert_int_equal(view_cell_from_json(json_deep_copy(root), VIEW_SUMMARY, &cell, NULL),
                      STATUS_OK);
     assert_true(remarks_has_any(&cell));
-    remarks_init(&remarks);
-    remarks_add_cell(&remarks, 0, &cell);
-    assert_true(remarks.count >= 3);
-    assert_non_null(
-        strstr(remarks.items[1].text, "failed: rows, lanes 64: a (and 1 more like it)"));
-    assert_non_null(strstr(remarks.items[2].text, "failed: gemm: b"));
-    assert_non_null(strstr(remarks.items[3].text, "failed: vendor: c"));
-    remarks_finish(&remarks);
+    text_init(&said);
+    remarks_of_cell(&cell, join, &said);
+    assert_non_null(strstr(said.data, "info: "));
+    assert_non_null(strstr(said.data, "failed: rows, lanes 64: a"));
+    assert_non_null(strstr(said.data, "failed: gemm: b"));
+    assert_non_null(strstr(said.data, "failed: vendor: c"));
+    text_finish(&said);
     view_cell_finish(&cell);
 
     json_object_clear(choices);
@@ -264,7 +279,7 @@ static void choices_that_failed_are_remarks(void **state)
                      STATUS_OK);
     remarks_init(&remarks);
     remarks_add_cell(&remarks, 0, &cell);
-    assert_non_null(strstr(remarks.items[1].text, "each chose for itself"));
+    assert_non_null(strstr(remarks.items[1].text, "each trial tuned for itself"));
     assert_non_null(strstr(remarks.items[1].text, "it crashed"));
     remarks_finish(&remarks);
     view_cell_finish(&cell);
@@ -300,26 +315,6 @@ static void what_has_no_number_says_why(void **state)
     remarks_finish(&remarks);
 }
 
-/* A stored warning keeps its bytes; people read units. */
-static void warnings_are_read_in_units(void **state)
-{
-    json_t *json =
-        json_pack("{s:[s, s, s]}", "warnings",
-                  "trial 1: jumps between two levels, 3.961e+06 ns and 999 ns (7 % of the time)",
-                  "within +-5 %", "v1.2.3 of 20000 nsec, 12 ns");
-    struct view_estimate estimate = {0};
-
-    (void)state;
-    assert_true(view_estimate_read(json, &estimate));
-    assert_int_equal(estimate.warning_count, 3);
-    assert_string_equal(estimate.warnings[0], "trial 1: jumps between two levels, 3.961 ms and "
-                                              "999 ns (7 % of the time)");
-    assert_string_equal(estimate.warnings[1], "within ±5 %");
-    assert_string_equal(estimate.warnings[2], "v1.2.3 of 20000 nsec, 12 ns");
-    view_estimate_finish(&estimate);
-    json_decref(json);
-}
-
 /* What was withheld from a bundle is said to be, and a damaged time breaks nothing. */
 static void amendments_are_told(void **state)
 {
@@ -351,17 +346,20 @@ static void amendments_are_told(void **state)
     }
 }
 
-/* What nobody knows the sureness of shows no more digits than what is known to be unsure. */
+/* What has no interval shows no more digits than what is known to be unsure. */
 static void a_percentile_without_an_interval_has_two_digits(void **state)
 {
-    struct view_percentile percentile = {.ns = {.has_value = true, .value = 35517384}};
+    struct metric_value percentile = {.has_value = true, .value = 35517384};
+    struct view_figure figure;
 
     (void)state;
-    assert_int_equal(view_percentile_digits(&percentile), 2);
-    percentile.ns.has_interval = true;
-    percentile.ns.lo = 35517000;
-    percentile.ns.hi = 35518000;
-    assert_int_equal(view_percentile_digits(&percentile), 4);
+    assert_true(view_figure_of(METRIC_P99, &percentile, &figure));
+    assert_string_equal(figure.value, "36 ms");
+    percentile.has_interval = true;
+    percentile.lo = 35517000;
+    percentile.hi = 35518000;
+    view_figure_of(METRIC_P99, &percentile, &figure);
+    assert_string_equal(figure.value, "35.52 ms");
 }
 
 int main(void)
@@ -369,12 +367,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_record_is_read),
         cmocka_unit_test(a_summary_leaves_the_long_parts_out),
-        cmocka_unit_test(verdicts_decide_the_headline),
+        cmocka_unit_test(verdicts_mark_the_value),
         cmocka_unit_test(no_shape_of_json_breaks_it),
         cmocka_unit_test(alike_remarks_are_said_once),
         cmocka_unit_test(choices_that_failed_are_remarks),
         cmocka_unit_test(what_has_no_number_says_why),
-        cmocka_unit_test(warnings_are_read_in_units),
         cmocka_unit_test(amendments_are_told),
         cmocka_unit_test(a_percentile_without_an_interval_has_two_digits),
     };

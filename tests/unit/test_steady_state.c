@@ -90,7 +90,7 @@ static void test_verdicts(void **state)
 
     (void)state;
     s = judge_trend(flat, 0);
-    assert_int_equal(s.verdict, ESTIMATE_FLAT);
+    assert_int_equal(s.verdict, ESTIMATE_STEADY);
     assert_int_equal(s.from, 0);
     s = judge_trend(warm, 0);
     assert_int_equal(s.verdict, ESTIMATE_WARMUP);
@@ -105,7 +105,7 @@ static void test_verdicts(void **state)
     assert_int_equal(s.from, N);
     assert_true(fabs(s.change - 0.05) < 0.01);
     s = judge_trend(late, 0);
-    assert_int_equal(s.verdict, ESTIMATE_NO_STEADY_STATE);
+    assert_int_equal(s.verdict, ESTIMATE_NON_STATIONARY);
     assert_int_equal(s.from, N);
     s = judge_trend(warm_then_drift, 0);
     assert_int_equal(s.verdict, ESTIMATE_DRIFT);
@@ -128,7 +128,7 @@ static void test_a_long_approach_is_not_two_states(void **state)
     assert_in_range(s.from, LONG / 10, LONG / 2);
     for (i = 0; i < LONG; i++)
         x[i] = (int64_t)(1e6 * (1 + 0.05 * (double)(i / 1500 % 2)) * (1 + 0.01 * noise(i)));
-    assert_int_equal(judge(x, LONG, 0).verdict, ESTIMATE_TWO_STATE);
+    assert_int_equal(judge(x, LONG, 0).verdict, ESTIMATE_BIMODAL);
     free(x);
 }
 
@@ -155,7 +155,7 @@ static void test_within_the_tolerance_is_the_same_level(void **state)
     struct steady_state s = judge_trend(small_step, 0);
 
     (void)state;
-    assert_int_equal(s.verdict, ESTIMATE_FLAT);
+    assert_int_equal(s.verdict, ESTIMATE_STEADY);
     assert_int_equal(s.from, 0);
 }
 
@@ -190,7 +190,7 @@ static void test_a_slow_first_sample(void **state)
     assert_int_equal(judge(x, 40, 0).from, 1);
     /* Where such samples come all the time, the first is one of them. */
     x[9] = x[17] = x[30] = 5000000;
-    assert_int_equal(judge(x, 40, 0).verdict, ESTIMATE_FLAT);
+    assert_int_equal(judge(x, 40, 0).verdict, ESTIMATE_STEADY);
     assert_int_equal(judge(x, 40, 0).impulses, 4);
 }
 
@@ -209,10 +209,10 @@ static void test_hostile_input(void **state)
         ticks[i] = random_at(1, 2, i) & 1 ? 2 : 1;
     }
     s = judge(equal, 500, 0);
-    assert_int_equal(s.verdict, ESTIMATE_FLAT);
+    assert_int_equal(s.verdict, ESTIMATE_STEADY);
     assert_int_equal(s.resolution_ns, 0);
-    assert_int_equal(judge(huge, 500, 0).verdict, ESTIMATE_FLAT);
-    assert_int_equal(judge(ticks, 500, 0).verdict, ESTIMATE_FLAT);
+    assert_int_equal(judge(huge, 500, 0).verdict, ESTIMATE_STEADY);
+    assert_int_equal(judge(ticks, 500, 0).verdict, ESTIMATE_STEADY);
     for (n = 0; n <= 40; n++) {
         s = judge(ticks, n, 0);
         assert_true(s.from <= n);

@@ -13,8 +13,12 @@
 
 static json_t *estimate(const char *verdict, double rate)
 {
-    return json_pack("{s:s, s:{s:f, s:f, s:n}, s:{s:f, s:n, s:n}}", "verdict", verdict, "mean_ns",
-                     "value", 1e6, "lo", 0.9e6, "hi", "bytes_per_s", "value", rate, "lo", "hi");
+    return json_pack("{s:s, s:s, s:{s:{s:s, s:f, s:f, s:n, s:s}, s:{s:s, s:f, s:n, s:n, s:s}}, "
+                     "s:[{s:s, s:{s:f}}]}",
+                     "verdict", verdict, "headline", "byte_rate", "metrics", "iteration_time",
+                     "unit", "ns", "value", 1e6, "lo", 0.9e6, "hi", "grade", "D", "byte_rate",
+                     "unit", "B/s", "value", rate, "lo", "hi", "grade", "D", "findings", "code",
+                     "one_trial", "numbers", "needed", 5.0);
 }
 
 static void add_estimate(struct fixture *fixture, int64_t cell, const char *verdict, double rate)
@@ -42,7 +46,7 @@ static void fill(struct fixture *fixture, int64_t campaigns[2], int64_t cells[2]
     assert_ok(fixture_run_trial(fixture->store, campaigns[0], 5, "timeout", 0, &trial, &err), err);
     assert_ok(store_begin_trial(fixture->store, campaigns[0], 2, 0, &trial, &err), err);
     add_estimate(fixture, cells[0][0], "drift", 1e9);
-    add_estimate(fixture, cells[0][0], "flat", 3e9);
+    add_estimate(fixture, cells[0][0], "steady", 3e9);
 }
 
 static const json_t *at(const json_t *json, const char *path)
@@ -106,7 +110,7 @@ static void test_cell_as_json(void **state)
     assert_string_equal(text_at(cell, "trials.1.status"), "interrupted");
     assert_int_equal(json_integer_value(at(cell, "trials.2.attempt")), 2);
     assert_string_equal(text_at(cell, "trials.3.message"), "it did not go well");
-    assert_string_equal(text_at(cell, "estimate.verdict"), "flat");
+    assert_string_equal(text_at(cell, "estimate.verdict"), "steady");
     assert_int_equal(json_integer_value(at(cell, "estimate_row.version")), 1);
     json_decref(cell);
     /* A cell that never ran. */
@@ -137,7 +141,7 @@ static void test_campaign_as_json(void **state)
     assert_string_equal(text_at(campaign, "plan.cells.1"), "softmax");
     assert_int_equal(json_array_size(at(campaign, "cells")), 2);
     assert_int_equal(json_integer_value(at(campaign, "cells.0.trials_ok")), 2);
-    assert_string_equal(text_at(campaign, "cells.0.verdict"), "flat");
+    assert_string_equal(text_at(campaign, "cells.0.verdict"), "steady");
     assert_true(json_is_null(at(campaign, "cells.1.verdict")));
     assert_int_equal(json_array_size(at(campaign, "order")), 6);
     assert_int_equal(json_integer_value(at(campaign, "order.1.ordinal")), 2);
@@ -172,12 +176,14 @@ static void test_results_are_listed(void **state)
     assert_int_equal(json_integer_value(at(rows, "0.cell")), cells[1][0]);
     assert_int_equal(json_integer_value(at(rows, "1.cell")), cells[1][1]);
     assert_int_equal(json_integer_value(at(rows, "2.cell")), cells[0][0]);
-    assert_string_equal(text_at(rows, "2.verdict"), "flat");
+    assert_string_equal(text_at(rows, "2.verdict"), "steady");
     assert_string_equal(text_at(rows, "2.device"), "Null \\xFF device");
-    assert_int_equal(json_number_value(at(rows, "2.rate")), 3000000000);
-    assert_string_equal(text_at(rows, "2.rate_unit"), "bytes/s");
-    assert_int_equal(json_number_value(at(rows, "2.mean_ns_lo")), 900000);
-    assert_true(json_is_null(at(rows, "2.mean_ns_hi")));
+    assert_int_equal(json_number_value(at(rows, "2.value")), 3000000000);
+    assert_string_equal(text_at(rows, "2.metric"), "byte_rate");
+    assert_string_equal(text_at(rows, "2.grade"), "D");
+    assert_string_equal(text_at(rows, "2.unit"), "B/s");
+    assert_int_equal(json_number_value(at(rows, "2.metrics.iteration_time.lo")), 900000);
+    assert_true(json_is_null(at(rows, "2.metrics.iteration_time.hi")));
     assert_int_equal(json_integer_value(at(rows, "2.trials_ok")), 2);
     assert_int_equal(json_integer_value(at(rows, "2.trials_ended")), 3);
     assert_int_equal(json_integer_value(at(rows, "2.trials_planned")), 3);
@@ -188,7 +194,7 @@ static void test_results_are_listed(void **state)
     assert_int_equal(list(fixture, &(struct store_filter){.campaign = campaigns[1]}, NULL), 2);
     assert_int_equal(list(fixture, &(struct store_filter){.precision = "fp16"}, NULL), 0);
     assert_int_equal(list(fixture, &(struct store_filter){.protocol = "quick"}, NULL), 4);
-    assert_int_equal(list(fixture, &(struct store_filter){.verdict = "flat"}, NULL), 1);
+    assert_int_equal(list(fixture, &(struct store_filter){.verdict = "steady"}, NULL), 1);
     assert_int_equal(list(fixture, &(struct store_filter){.verdict = "drift"}, NULL), 0);
     assert_int_equal(list(fixture, &(struct store_filter){.device = "null:0"}, NULL), 4);
     assert_int_equal(list(fixture, &(struct store_filter){.device = "NULL"}, NULL), 1);
@@ -234,11 +240,12 @@ static void test_views_answer(void **state)
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM results"), 5);
     assert_int_equal(fixture_ask(fixture->store,
                                  "SELECT count(*) FROM results WHERE verdict = 'imported'"
-                                 " AND device = 'Example GPU' AND rate = 118.5"
+                                 " AND device = 'Example GPU' AND value = 118.5"
                                  " AND imported = 'llama-bench'"),
                      1);
-    assert_int_equal(fixture_ask(fixture->store, "SELECT rate FROM results WHERE verdict = 'flat'"),
-                     3000000000);
+    assert_int_equal(
+        fixture_ask(fixture->store, "SELECT value FROM results WHERE verdict = 'steady'"),
+        3000000000);
     assert_int_equal(fixture_ask(fixture->store, "SELECT created FROM results LIMIT 1"),
                      1763654400);
     assert_int_equal(
@@ -327,7 +334,10 @@ static void test_csv(void **state)
     csv = export(fixture, 0, rows, 2);
     assert_int_equal(lines(csv), 5);
     assert_non_null(strstr(csv, ",\"A \"\"quoted\"\", name\","));
-    assert_non_null(strstr(csv, ",\"flat\",1000000,900000,,\"bytes\",\"bytes/s\",3000000000,,,"));
+    assert_non_null(strstr(csv, ",\"steady\",\"D\",\"byte_rate\",3000000000,,,\"B/s\",,"));
+    /* Value and interval of each metric follow, in the order of the table. */
+    assert_non_null(strstr(csv, ",iteration_time,iteration_time_lo,iteration_time_hi,byte_rate,"));
+    assert_non_null(strstr(csv, ",1000000,900000,,3000000000,,,"));
     free(csv);
     full = fopen("/dev/full", "w");
     if (full) {

@@ -21,11 +21,11 @@ static const char *const written[] = {
     "425104fc940b4cc9e4dbf709c6021bbd36b1dd6def131742e8b3db29f333d63b",
     "b491afd60461e14a09773079244e9663d2d2abe58a46517732fdb155b84340b7",
     "fe0adede4491e849640a5090c1da5860337f95b34c13c9a2e08b3ee6eda2b630",
-    "7d864315a31885aead2c9731c134a6162b7d995e476fb7c5f66b0572dbc33095",
+    "3d64dcbe92756e7e5bacf945eb1cc9d9410f3cb37d84b7870e9cde33a9ae51af",
     "e6b9f6bb0b4b39eda1fd1e90f86991c6a6a146cf009a77613a18a0586d312572",
     "c87658ffde15a039cdbef01d2ca529fb55da98923235878b33c1604c39820a9e",
     "3d7d64635e62d901d12d9e17a652ff7b91f46e59a4aa1a9c676cb26c3783df4c",
-    "0d194f8fafb79f415363f6da1dec35aa886e005975b3f48fc53edd42bda9e57b",
+    "86a049b9fe22baf0dafb9404941c0d58bf053eb9ba13f9c39dd5505f93c52345",
 };
 
 static void test_written_scripts_stay(void **state)
@@ -96,7 +96,7 @@ static void attach(sqlite3 *db, const char *path, const char *name)
 static void fill(struct store *store)
 {
     struct error err = ERROR_INIT;
-    json_t *body = json_pack("{s:s}", "verdict", "flat");
+    json_t *body = json_pack("{s:s}", "verdict", "steady");
     int64_t campaign, cells[FIXTURE_CELLS], trial;
 
     assert_ok(fixture_add_campaign(store, 1, &campaign, cells, &err), err);
@@ -185,11 +185,12 @@ static void check_used(struct store *store)
                      1);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE imported IS NULL"),
                      2 * FIXTURE_CELLS);
-    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE verdict = 'flat' AND"
+    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE verdict = 'steady' AND"
                                         " trials_ok = 3 AND device IS NOT NULL"),
                      1);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM results WHERE verdict = 'imported'"
-                                        " AND imported = 'llama-bench' AND rate = 118.5"),
+                                        " AND imported = 'llama-bench' AND value = 118.5"
+                                        " AND unit = 'tokens/s'"),
                      1);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM imports"), 1);
     assert_true(fixture_ask(store, "SELECT count(*) FROM claims") > 0);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "reports/number.h"
+#include "harness/core/number.h"
 
 static char buffer[NUMBER_SIZE];
 

@@ -4,8 +4,8 @@
  *
  * The decimal sign is a point whatever the locale.
  */
-#ifndef ASSAY_REPORTS_NUMBER_H
-#define ASSAY_REPORTS_NUMBER_H
+#ifndef ASSAY_CORE_NUMBER_H
+#define ASSAY_CORE_NUMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>

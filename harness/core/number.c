@@ -1,4 +1,4 @@
-#include "reports/number.h"
+#include "harness/core/number.h"
 
 #include <locale.h>
 #include <math.h>

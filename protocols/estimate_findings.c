@@ -1,0 +1,114 @@
+#include "protocols/estimate_parts.h"
+
+#include <math.h>
+
+#include "protocols/stats/order.h"
+
+/* Outliers above this share of a trial are worth a finding. */
+#define OUTLIERS_WORTH_SAYING 0.01
+#define TRIALS_FOR_EVIDENCE 5
+
+static void add_of_verdict(struct finding_list *list, const struct estimate_series *series,
+                           const struct estimate_part *part, const struct estimate_trial *trial)
+{
+    const struct steady_state *state = &part->state;
+    const int64_t number = trial->number;
+
+    switch (trial->verdict) {
+    case ESTIMATE_WARMUP:
+    case ESTIMATE_SLOWDOWN:
+        if (trial->steady_from > series->first)
+            finding_add(list, FINDING_LATE_WARMUP, number, NULL,
+                        (double[]){(double)trial->steady_from, state->change});
+        if (state->remainder > 0)
+            finding_add(list, FINDING_WARMUP_REMAINDER, number, NULL, (double[]){state->remainder});
+        break;
+    case ESTIMATE_DRIFT:
+        finding_add(list, FINDING_DRIFT, number, NULL, (double[]){state->change});
+        break;
+    case ESTIMATE_BIMODAL:
+        finding_add(list, FINDING_BIMODAL, number, NULL,
+                    (double[]){exp(state->states.low), exp(state->states.high),
+                               state->states.high_share, (double)state->states.transitions});
+        break;
+    case ESTIMATE_NON_STATIONARY:
+        finding_add(list, FINDING_CHANGE_POINT, number, NULL, (double[]){state->change});
+        break;
+    case ESTIMATE_INSUFFICIENT:
+        if (part->used_count < STEADY_STATE_LEAST)
+            finding_add(list, FINDING_FEW_SAMPLES, number, NULL,
+                        (double[]){(double)part->used_count, STEADY_STATE_LEAST});
+        else
+            finding_add(list, FINDING_AUTOCORRELATED, number, NULL,
+                        (double[]){trial->ess, (double)part->used_count});
+        break;
+    default:
+        break;
+    }
+}
+
+static void add_of_samples(struct finding_list *list, const struct estimate_series *series,
+                           const struct estimate_part *part, int64_t number,
+                           const struct estimate_options *options)
+{
+    const struct steady_state *state = &part->state;
+    double level, count = (double)series->count;
+
+    if (series->count == 0)
+        return;
+    level = (double)series->sample_ns[series->count - 1];
+    if (series->count >= STEADY_STATE_LEAST && state->resolution_ns == 0)
+        finding_add(list, FINDING_CONSTANT_SAMPLES, number, NULL, (double[]){count, level});
+    else if ((double)state->resolution_ns > options->steady_tolerance * level)
+        finding_add(list, FINDING_COARSE_TIMER, number, NULL,
+                    (double[]){(double)state->resolution_ns, (double)state->resolution_ns / level});
+    if ((double)state->impulses > OUTLIERS_WORTH_SAYING * count)
+        finding_add(list, FINDING_OUTLIERS, number, NULL,
+                    (double[]){(double)state->impulses, count});
+}
+
+static void add_of_cell(struct finding_list *list, const struct estimate *e,
+                        const struct estimate_options *options)
+{
+    const struct metric_value *mean = &e->metrics[METRIC_ITERATION_TIME];
+    size_t i;
+
+    if (mean->has_value && !mean->has_interval)
+        finding_add(list, FINDING_NO_INTERVAL, 0, NULL, NULL);
+    if (e->trial_count == 1)
+        finding_add(list, FINDING_ONE_TRIAL, 0, NULL, (double[]){TRIALS_FOR_EVIDENCE});
+    else if (e->trial_count < TRIALS_FOR_EVIDENCE)
+        finding_add(list, FINDING_FEW_TRIALS, 0, NULL,
+                    (double[]){(double)e->trial_count, TRIALS_FOR_EVIDENCE});
+    if (e->needed_trials > 0 && mean->has_interval)
+        finding_add(list, FINDING_IMPRECISE, 0, NULL,
+                    (double[]){metric_half_width(mean), (double)e->needed_trials, options->margin});
+    for (i = 0; i < options->percentile_count; i++) {
+        enum metric_id id = metric_of_quantile(options->percentiles[i]);
+        const struct metric_value *p = &e->metrics[id];
+
+        if (!p->has_value)
+            finding_add(list, FINDING_PERCENTILE_NEEDS, 0, metrics[id].label,
+                        (double[]){(double)order_needed(metrics[id].q), (double)p->needed,
+                                   (double)e->sample_count});
+        else if (!p->has_interval)
+            finding_add(list, FINDING_PERCENTILE_OPEN, 0, metrics[id].label, NULL);
+    }
+}
+
+enum status estimate_add_findings(const struct estimate_series *series,
+                                  const struct estimate_part *parts,
+                                  const struct estimate_options *options, struct estimate *e,
+                                  struct error *err)
+{
+    size_t i;
+
+    for (i = 0; i < e->trial_count; i++) {
+        add_of_verdict(&e->findings, &series[i], &parts[i], &e->trials[i]);
+        add_of_samples(&e->findings, &series[i], &parts[i], e->trials[i].number, options);
+    }
+    add_of_cell(&e->findings, e, options);
+    if (e->findings.failed)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the findings of a cell");
+    return STATUS_OK;
+}

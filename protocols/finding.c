@@ -1,0 +1,348 @@
+#include "protocols/finding.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/number.h"
+
+#define NUMBERS(...)                                                                               \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+const struct finding_kind finding_kinds[FINDING_COUNT] = {
+#define FINDING_ROW(constant, code, severity, numbers, words, remedy)                              \
+    {code, FINDING_##severity, numbers, words, remedy},
+    FINDING_MAP(FINDING_ROW)
+#undef FINDING_ROW
+};
+
+static const char *const severity_names[] = {"info", "warning", "critical"};
+
+const char *finding_severity_name(enum finding_severity severity)
+{
+    return severity_names[severity];
+}
+
+void finding_list_finish(struct finding_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i].subject);
+    free(list->items);
+    *list = (struct finding_list){0};
+}
+
+void finding_add(struct finding_list *list, enum finding_code code, int64_t trial,
+                 const char *subject, const double *numbers)
+{
+    struct finding finding = {.code = code, .trial = trial};
+    struct finding *grown;
+
+    if (list->failed)
+        return;
+    for (size_t i = 0; i < FINDING_NUMBERS_MAX && finding_kinds[code].numbers[i]; i++)
+        finding.numbers[i] = numbers[i];
+    grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
+    if (grown)
+        list->items = grown;
+    finding.subject = subject ? strdup(subject) : NULL;
+    if (!grown || (subject && !finding.subject)) {
+        free(finding.subject);
+        list->failed = true;
+        return;
+    }
+    list->items[list->count++] = finding;
+}
+
+bool finding_same_kind(const struct finding *a, const struct finding *b)
+{
+    return a->code == b->code &&
+           (a->subject && b->subject ? !strcmp(a->subject, b->subject) : a->subject == b->subject);
+}
+
+/* ---- words ---- */
+
+static void format_number(double value, const char *kind, size_t length, char ret[NUMBER_SIZE])
+{
+    struct number_unit unit;
+    char percent[NUMBER_SIZE];
+
+    if (!strncmp(kind, "n", length)) {
+        snprintf(ret, NUMBER_SIZE, "%.0f", value);
+    } else if (!strncmp(kind, "%", length)) {
+        number_format_percent(fabs(value), ret);
+    } else if (!strncmp(kind, "+%", length)) {
+        snprintf(ret, NUMBER_SIZE, "%c%.40s", value < 0 ? '-' : '+',
+                 number_format_percent(fabs(value), percent));
+    } else if (!strncmp(kind, "half", length)) {
+        snprintf(ret, NUMBER_SIZE, "±%.40s", number_format_percent(value, percent));
+    } else if (!strncmp(kind, "start", length)) {
+        if (value >= 1)
+            snprintf(ret, NUMBER_SIZE, "%.3g times slower", 1 + value);
+        else
+            snprintf(ret, NUMBER_SIZE, "%.30s %s", number_format_percent(fabs(value), percent),
+                     value > 0 ? "slower" : "faster");
+    } else if (!strncmp(kind, "ns", length)) {
+        unit = number_unit_duration(value);
+        number_format_unit_digits(value, &unit, 3, ret);
+    } else if (!strncmp(kind, "J", length)) {
+        unit = number_unit_energy(value, NULL);
+        number_format_unit_digits(value, &unit, 3, ret);
+    } else if (!strncmp(kind, "MHz", length)) {
+        snprintf(ret, NUMBER_SIZE, "%.0f MHz", value / 1e6);
+    } else {
+        number_format_digits(value, fabs(value) < 10 ? 2 : 3, ret);
+    }
+}
+
+/* "A to B", and the shared end of both written once: "3 % to 11 %" becomes "3 to 11 %". */
+static void append_range(struct text *out, const char *low, const char *high)
+{
+    const char *unit = strrchr(low, ' '), *other = strrchr(high, ' ');
+
+    if (unit && other && strcmp(unit, other) == 0)
+        text_append_format(out, "%.*s to %s", (int)(unit - low), low, high);
+    else
+        text_append_format(out, "%s to %s", low, high);
+}
+
+static void append_number(const struct finding *const *items, size_t count, size_t index,
+                          const char *kind, size_t length, struct text *out)
+{
+    double low = items[0]->numbers[index], high = low;
+    char from[NUMBER_SIZE], to[NUMBER_SIZE];
+
+    for (size_t i = 1; i < count; i++) {
+        low = fmin(low, items[i]->numbers[index]);
+        high = fmax(high, items[i]->numbers[index]);
+    }
+    format_number(low, kind, length, from);
+    format_number(high, kind, length, to);
+    if (strcmp(from, to) == 0)
+        text_append(out, from);
+    else
+        append_range(out, from, to);
+}
+
+static size_t index_of(const struct finding_kind *kind, const char *name, size_t length)
+{
+    size_t i = 0;
+
+    while (i < FINDING_NUMBERS_MAX && kind->numbers[i] &&
+           !(strlen(kind->numbers[i]) == length && !strncmp(kind->numbers[i], name, length)))
+        i++;
+    return i;
+}
+
+static void render(const char *words, const struct finding *const *items, size_t count,
+                   struct text *out)
+{
+    const struct finding_kind *kind = &finding_kinds[items[0]->code];
+
+    for (;;) {
+        const char *open = strchr(words, '{'), *close = open ? strchr(open, '}') : NULL;
+        const char *colon = open ? memchr(open, ':', (size_t)(close - open)) : NULL;
+
+        if (!open) {
+            text_append(out, words);
+            return;
+        }
+        text_append_bytes(out, words, (size_t)(open - words));
+        if (colon)
+            append_number(items, count, index_of(kind, open + 1, (size_t)(colon - open - 1)),
+                          colon + 1, (size_t)(close - colon - 1), out);
+        else if (items[0]->subject)
+            text_append_printable(out, items[0]->subject, strlen(items[0]->subject));
+        words = close + 1;
+    }
+}
+
+void finding_render_words(const struct finding *const *items, size_t count, struct text *ret)
+{
+    render(finding_kinds[items[0]->code].words, items, count, ret);
+}
+
+void finding_render_remedy(const struct finding *const *items, size_t count, struct text *ret)
+{
+    render(finding_kinds[items[0]->code].remedy, items, count, ret);
+}
+
+/* "trial 3: ", "trials 2, 5 of 8: ", "all 8 trials: "; nothing for a finding of the cell. */
+static void append_trials(const struct finding *const *items, size_t count, size_t trial_count,
+                          struct text *out)
+{
+    if (items[0]->trial == 0)
+        return;
+    if (count > 1 && count == trial_count) {
+        text_append_format(out, "all %zu trials: ", count);
+        return;
+    }
+    text_append(out, count > 1 ? "trials " : "trial ");
+    for (size_t i = 0; i < count; i++)
+        text_append_format(out, "%s%" PRId64, i ? ", " : "", items[i]->trial);
+    if (trial_count > 1)
+        text_append_format(out, " of %zu", trial_count);
+    text_append(out, ": ");
+}
+
+void finding_render(const struct finding *const *items, size_t count, size_t trial_count,
+                    struct text *ret)
+{
+    append_trials(items, count, trial_count, ret);
+    finding_render_words(items, count, ret);
+    if (finding_kinds[items[0]->code].remedy[0]) {
+        text_append(ret, "; ");
+        finding_render_remedy(items, count, ret);
+    }
+}
+
+bool finding_each_group(const struct finding_list *list, finding_group_fn *each, void *context)
+{
+    const struct finding **group = calloc(list->count + 1, sizeof(*group));
+
+    for (size_t i = 0; group && i < list->count; i++) {
+        size_t count = 0;
+        bool first = true;
+
+        for (size_t k = 0; k < list->count && first; k++)
+            if (finding_same_kind(&list->items[i], &list->items[k])) {
+                first = k >= i;
+                group[count++] = &list->items[k];
+            }
+        if (first)
+            each(context, group, count);
+    }
+    free(group);
+    return group != NULL;
+}
+
+/* ---- codec ---- */
+
+json_t *findings_to_json(const struct finding_list *list)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < list->count; i++) {
+        const struct finding *finding = &list->items[i];
+        const struct finding_kind *kind = &finding_kinds[finding->code];
+        json_t *numbers = json_object();
+
+        for (size_t n = 0; n < FINDING_NUMBERS_MAX && kind->numbers[n]; n++)
+            json_object_set_new(numbers, kind->numbers[n],
+                                isfinite(finding->numbers[n]) ? json_real(finding->numbers[n])
+                                                              : json_null());
+        json_array_append_new(
+            array, json_pack("{s:s, s:o, s:o*, s:s*}", "code", kind->code, "numbers", numbers,
+                             "trial_number",
+                             finding->trial ? json_integer((json_int_t)finding->trial) : NULL,
+                             "subject", finding->subject));
+    }
+    return array;
+}
+
+static size_t code_of(const char *name)
+{
+    size_t i = 0;
+
+    while (i < FINDING_COUNT && !(name && !strcmp(finding_kinds[i].code, name)))
+        i++;
+    return i;
+}
+
+bool findings_from_json(const json_t *json, struct finding_list *ret)
+{
+    size_t i;
+    json_t *entry;
+
+    *ret = (struct finding_list){0};
+    json_array_foreach((json_t *)json, i, entry)
+    {
+        size_t code = code_of(json_string_value(json_object_get(entry, "code")));
+        double numbers[FINDING_NUMBERS_MAX] = {0};
+
+        if (code == FINDING_COUNT)
+            continue;
+        for (size_t n = 0; n < FINDING_NUMBERS_MAX && finding_kinds[code].numbers[n]; n++) {
+            const json_t *number =
+                json_object_get(json_object_get(entry, "numbers"), finding_kinds[code].numbers[n]);
+
+            numbers[n] = json_is_number(number) ? json_number_value(number) : NAN;
+        }
+        finding_add(ret, (enum finding_code)code,
+                    json_integer_value(json_object_get(entry, "trial_number")),
+                    json_string_value(json_object_get(entry, "subject")), numbers);
+    }
+    if (!ret->failed)
+        return true;
+    finding_list_finish(ret);
+    return false;
+}
+
+struct people {
+    json_t *array;
+    size_t trial_count;
+    const char *result;
+};
+
+static void add_for_people(void *context, const struct finding *const *items, size_t count)
+{
+    struct people *people = context;
+    const struct finding_kind *kind = &finding_kinds[items[0]->code];
+    json_t *trials = json_array();
+    struct text words, remedy;
+
+    text_init(&words);
+    text_init(&remedy);
+    finding_render_words(items, count, &words);
+    finding_render_remedy(items, count, &remedy);
+    for (size_t i = 0; i < count && items[i]->trial; i++)
+        json_array_append_new(trials, json_integer((json_int_t)items[i]->trial));
+    json_array_append_new(people->array,
+                          json_pack("{s:s, s:s, s:o, s:s, s:s, s:s*, s:s*}", "code", kind->code,
+                                    "severity", finding_severity_name(kind->severity), "trials",
+                                    trials, "message", words.data, "remedy", remedy.data, "subject",
+                                    items[0]->subject, "result", people->result));
+    text_finish(&words);
+    text_finish(&remedy);
+}
+
+json_t *findings_for_people(const struct finding_list *list, size_t trial_count, const char *result)
+{
+    struct people people = {json_array(), trial_count, result};
+
+    finding_each_group(list, add_for_people, &people);
+    return people.array;
+}
+
+static json_t *codes_schema(void)
+{
+    json_t *codes = json_array();
+
+    for (size_t i = 0; i < FINDING_COUNT; i++)
+        json_array_append_new(codes, json_string(finding_kinds[i].code));
+    return json_pack("{s:o}", "enum", codes);
+}
+
+json_t *findings_schema(void)
+{
+    return json_pack(
+        "{s:s, s:{s:s, s:b, s:[s,s], s:{s:o, s:{s:s, s:i}, s:{s:s}, s:{s:s, s:{s:[s,s]}}}}}",
+        "type", "array", "items", "type", "object", "additionalProperties", 0, "required", "code",
+        "numbers", "properties", "code", codes_schema(), "trial_number", "type", "integer",
+        "minimum", 1, "subject", "type", "string", "numbers", "type", "object",
+        "additionalProperties", "type", "number", "null");
+}
+
+json_t *findings_for_people_schema(void)
+{
+    return json_pack("{s:s, s:{s:s, s:b, s:[s,s,s,s,s], s:{s:{s:s}, s:{s:[s,s,s]}, s:{s:s, "
+                     "s:{s:s}}, s:{s:s}, s:{s:s}, s:{s:s}, s:{s:s}}}}",
+                     "type", "array", "items", "type", "object", "additionalProperties", 0,
+                     "required", "code", "severity", "trials", "message", "remedy", "properties",
+                     "code", "type", "string", "severity", "enum", "info", "warning", "critical",
+                     "trials", "type", "array", "items", "type", "integer", "message", "type",
+                     "string", "remedy", "type", "string", "subject", "type", "string", "result",
+                     "type", "string");
+}

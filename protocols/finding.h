@@ -1,0 +1,215 @@
+/*
+ * finding - what a reader must know beside a number, as data: a code, the trial, numbers, a
+ * subject.
+ *
+ * A finding is made once, where it is seen, and stored with the estimate. Its words are in one
+ * table here; terminal, page, JSON and dossier render it by finding_render, which also merges
+ * findings of one code over trials and cells (figures that differ become a range). Nobody compares
+ * sentences.
+ */
+#ifndef ASSAY_PROTOCOLS_FINDING_H
+#define ASSAY_PROTOCOLS_FINDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/text.h"
+
+/* `assay doctor` uses the same three words. */
+enum finding_severity {
+    FINDING_INFO,    /* shown with the cell, not below a table of results */
+    FINDING_WARNING, /* the value is less certain, or less general, than it looks */
+    FINDING_CRITICAL /* the value must not be relied on */
+};
+
+#define FINDING_NUMBERS_MAX 4
+
+/*
+ * X(constant, code, severity, numbers, words, remedy)
+ *   numbers  names of the numbers, in their order, as JSON has them
+ *   words    "{name:kind}"; "{subject}". Kinds: n a count, % a share, +% a signed share, start a
+ *            start against the end (+0.1: "10 % slower", +135: "136 times slower"), half half of an
+ *            interval's width as a share, ns a duration, g three digits, J, MHz
+ *   remedy   what to do; "" where there is nothing to be done
+ */
+/* clang-format off */
+#define FINDING_MAP(X)                                                                             \
+    /* of a trial, from its samples */                                                             \
+    X(LATE_WARMUP, "late_warmup", INFO, NUMBERS("sample", "change"),                        \
+      "steady state begins at sample {sample:n} only, after a start {change:start}; the samples "  \
+      "before it are kept and not in the estimate",                                                \
+      "declare a longer warmup")                                                                   \
+    X(WARMUP_REMAINDER, "warmup_remainder", INFO, NUMBERS("share"),                         \
+      "up to {share:%} of the mean may still be warmup; the interval is wider by that",            \
+      "declare a longer warmup")                                                                   \
+    X(DRIFT, "drift", WARNING, NUMBERS("change"),                                           \
+      "drift of {change:+%} over the window",                                                      \
+      "check temperature and clocks; warm up longer or measure longer")                            \
+    X(BIMODAL, "bimodal", WARNING, NUMBERS("low_ns", "high_ns", "share", "changes"),        \
+      "bimodal: {low_ns:ns} and {high_ns:ns} ({share:%} of the time), {changes:n} changes; the "    \
+      "mean is of the mixture",                                                                    \
+      "look for a clock, another process or a memory placement that switches")                     \
+    X(CHANGE_POINT, "change_point", WARNING, NUMBERS("change"),                             \
+      "change point in the last 25 % of the series ({change:%}): no steady state",                 \
+      "measure longer")                                                                            \
+    X(FEW_SAMPLES, "few_samples", INFO, NUMBERS("samples", "needed"),                    \
+      "{samples:n} samples after warmup; a test for steady state needs {needed:n}",                \
+      "measure longer")                                                                            \
+    X(AUTOCORRELATED, "autocorrelated", INFO, NUMBERS("ess", "samples"),                 \
+      "strongly autocorrelated: effective sample size {ess:g} of {samples:n}, no interval within " \
+      "the trial",                                                                                 \
+      "measure longer, or run more trials")                                                        \
+    X(CONSTANT_SAMPLES, "constant_samples", WARNING, NUMBERS("samples", "value_ns"),        \
+      "all {samples:n} samples are {value_ns:ns}: the timer is too coarse, or they were not "      \
+      "measured one by one",                                                                       \
+      "time blocks of more iterations")                                                            \
+    X(COARSE_TIMER, "coarse_timer", WARNING, NUMBERS("step_ns", "share"),                   \
+      "timer resolution {step_ns:ns}, {share:%} of a sample",                                      \
+      "time blocks of more iterations")                                                            \
+    X(OUTLIERS, "outliers", INFO, NUMBERS("outliers", "samples"),                           \
+      "{outliers:n} outliers in {samples:n} samples (kept)",                                       \
+      "look for interruptions")                                                                    \
+    /* of the cell */                                                                              \
+    X(NO_INTERVAL, "no_interval", WARNING, NUMBERS(NULL),                                   \
+      "no confidence interval: the samples do not carry one",                                      \
+      "measure longer, or run more trials")                                                        \
+    X(ONE_TRIAL, "one_trial", WARNING, NUMBERS("needed"),                                   \
+      "one trial: the interval leaves out differences between processes, often the larger part",   \
+      "run at least {needed:n} trials")                                                            \
+    X(FEW_TRIALS, "few_trials", INFO, NUMBERS("trials", "needed"),                          \
+      "{trials:n} trials: the spread between processes is poorly known",                           \
+      "run at least {needed:n} trials")                                                            \
+    X(IMPRECISE, "imprecise", INFO, NUMBERS("half_width", "trials", "margin"),              \
+      "95 % interval {half_width:half}",                                                           \
+      "about {trials:n} trials for {margin:half}")                                                 \
+    X(BLOCKS, "blocks_of_iterations", INFO, NUMBERS("iterations"),                           \
+      "a sample is {iterations:n} iterations: percentiles and the spread within a trial are of "   \
+      "means over so many; single iterations vary more",                                           \
+      "")                                                                                          \
+    X(PERCENTILE_NEEDS, "percentile_not_reported", INFO, NUMBERS("ess", "needed", "samples"), \
+      "{subject} not reported: needs an effective sample size of {ess:n}; at this "                \
+      "autocorrelation about {needed:n} samples (there are {samples:n})",                          \
+      "measure longer")                                                                            \
+    X(PERCENTILE_OPEN, "percentile_without_interval", INFO, NUMBERS(NULL),                   \
+      "{subject} has no interval: too few samples beyond it",                                      \
+      "measure longer")                                                                            \
+    /* of a trial, from what was sampled while it ran */                                           \
+    X(STEAL, "steal", WARNING, NUMBERS("cores"),                                            \
+      "the hypervisor took {cores:g} cores from this machine during the window",                   \
+      "use dedicated cores, or another time")                                                      \
+    X(CONTENTION, "contention", WARNING, NUMBERS("cores"),                                  \
+      "contention: other processes used {cores:g} cores during the window",                        \
+      "stop them; `assay doctor` names them")                                                      \
+    X(CGROUP_THROTTLED, "cgroup_throttled", WARNING, NUMBERS("times", "stopped_ns"),        \
+      "the cgroup's CPU quota stopped the worker {times:n} times ({stopped_ns:ns})",               \
+      "give it whole processors instead of a quota")                                               \
+    X(DEVICE_THROTTLED, "device_throttled", WARNING, NUMBERS("share"),                      \
+      "the device throttled in {share:%} of the polls of the window ({subject})",                  \
+      "check its cooling and power limit")                                                         \
+    X(CLOCK_MOVED, "clock_moved", WARNING, NUMBERS("low", "high"),                          \
+      "device clock between {low:MHz} and {high:MHz} during the window ({subject})",               \
+      "lock it, or warm up longer")                                                                \
+    X(DEVICE_SHARED, "device_shared", CRITICAL, NUMBERS(NULL),                              \
+      "other processes used the device: {subject}",                                                \
+      "end them and run again")                                                                    \
+    X(MEMORY_ERRORS, "memory_errors", CRITICAL, NUMBERS("errors"),                          \
+      "{errors:n} uncorrected memory errors on the device",                                        \
+      "check the device")                                                                          \
+    X(TELEMETRY_GAP, "telemetry_incomplete", INFO, NUMBERS(NULL),                           \
+      "telemetry is incomplete: {subject}",                                                        \
+      "")                                                                                          \
+    X(ENERGY_DISAGREES, "energy_disagrees", WARNING, NUMBERS("counter_j", "integral_j"),    \
+      "{subject}: the energy counter gives {counter_j:J}, the integral of power {integral_j:J}",   \
+      "trust neither before the cause is known")                                                   \
+    X(ENERGY_SHORT, "energy_short_window", INFO, NUMBERS("needed_ns"),                      \
+      "energy from windows shorter than {needed_ns:ns}, where a counter's steps show",             \
+      "use protocol standard")                                                                     \
+    X(FILE_CHANGED, "file_changed", CRITICAL, NUMBERS("versions"),                          \
+      "{subject} changed while the campaign ran: trials used {versions:n} different files",        \
+      "run the campaign again on one of them")
+/* clang-format on */
+
+enum finding_code {
+#define FINDING_ENUM(constant, ...) FINDING_##constant,
+    FINDING_MAP(FINDING_ENUM)
+#undef FINDING_ENUM
+        FINDING_COUNT
+};
+
+struct finding_kind {
+    const char *code;
+    enum finding_severity severity;
+    const char *numbers[FINDING_NUMBERS_MAX];
+    const char *words, *remedy;
+};
+
+extern const struct finding_kind finding_kinds[FINDING_COUNT];
+
+struct finding {
+    enum finding_code code;
+    int64_t trial; /* its number in the cell, from 1; 0: of the cell */
+    double numbers[FINDING_NUMBERS_MAX];
+    char *subject; /* heap; NULL: none */
+};
+
+/* A failed allocation marks the list as failed; later adds do nothing. {0} is an empty list. */
+struct finding_list {
+    struct finding *items;
+    size_t count;
+    bool failed;
+};
+
+void finding_list_finish(struct finding_list *list);
+
+/* Appends; `numbers` are as many as the kind names (NULL where it names none), subject is copied.
+ */
+void finding_add(struct finding_list *list, enum finding_code code, int64_t trial,
+                 const char *subject, const double *numbers);
+
+/* "info", "warning", "critical". */
+const char *finding_severity_name(enum finding_severity severity);
+
+/* True when one sentence can be made of both: same code and same subject. */
+bool finding_same_kind(const struct finding *a, const struct finding *b);
+
+/*
+ * Appends the words of `count` >= 1 findings of one kind, e.g. of several trials or cells: the
+ * figures, as a range where they differ. finding_render_remedy appends what to do ("" for none).
+ */
+void finding_render_words(const struct finding *const *items, size_t count, struct text *ret);
+void finding_render_remedy(const struct finding *const *items, size_t count, struct text *ret);
+
+/*
+ * The whole sentence for findings of one kind of one cell: "trials 2, 5 of 8: drift of 3 % to 11 %
+ * over the window; check temperature ...". `trial_count` is the cell's, 0: not known.
+ */
+void finding_render(const struct finding *const *items, size_t count, size_t trial_count,
+                    struct text *ret);
+
+/*
+ * Calls `each` for every kind in the list, in the order of first occurrence, with all its findings.
+ * False: out of memory.
+ */
+typedef void finding_group_fn(void *context, const struct finding *const *items, size_t count);
+bool finding_each_group(const struct finding_list *list, finding_group_fn *each, void *context);
+
+/* [{"code", "trial_number" (not of the cell's), "numbers": {...}, "subject"}], as stored. */
+json_t *findings_to_json(const struct finding_list *list);
+/* The inverse; entries of unknown codes (of a newer program) are skipped. False: no memory. */
+bool findings_from_json(const json_t *json, struct finding_list *ret);
+
+/*
+ * For `--json`: an entry for each kind with "code", "severity", "trials", "message", "remedy", and
+ * "subject" where there is one. `result` (may be NULL) is added as "result".
+ */
+json_t *findings_for_people(const struct finding_list *list, size_t trial_count,
+                            const char *result);
+
+/* JSON Schemas of what findings_to_json and findings_for_people write. */
+json_t *findings_schema(void);
+json_t *findings_for_people_schema(void);
+
+#endif
