@@ -149,5 +149,6 @@ void campaign_finish(struct campaign *campaign)
         arm_spec_finish(&campaign->cells[i].spec);
     }
     free(campaign->cells);
+    json_decref(campaign->expected);
     memset(campaign, 0, sizeof(*campaign));
 }
