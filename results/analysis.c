@@ -29,8 +29,9 @@ struct parts {
 /* Of one iteration; 0: not counted. */
 struct work {
     int64_t ops, bytes, items;
-    char item[40]; /* "token"; "": no such unit */
-    bool integers; /* its arithmetic is of integers */
+    char item[40];   /* "token"; "": no such unit */
+    bool integers;   /* its arithmetic is of integers */
+    int64_t planned; /* trials */
     enum metric_id headline;
 };
 
@@ -82,7 +83,7 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
                                      "SELECT coalesce(flops, 0), coalesce(bytes, 0),"
                                      " coalesce(items, 0), lower(hex(protocol)),"
                                      " coalesce(item_name, ''), precision = 'int8',"
-                                     " coalesce(headline, '') FROM cell WHERE id = ?1",
+                                     " coalesce(headline, ''), trials FROM cell WHERE id = ?1",
                                      cell, &select, err);
     const char *hex;
     int rc;
@@ -94,7 +95,8 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
         *ret_work = (struct work){.ops = sqlite3_column_int64(select, 0),
                                   .bytes = sqlite3_column_int64(select, 1),
                                   .items = sqlite3_column_int64(select, 2),
-                                  .integers = sqlite3_column_int(select, 5) != 0};
+                                  .integers = sqlite3_column_int(select, 5) != 0,
+                                  .planned = sqlite3_column_int64(select, 7)};
         snprintf(ret_work->item, sizeof(ret_work->item), "%.39s",
                  (const char *)sqlite3_column_text(select, 4));
         ret_work->headline = headline_of(ret_work, (const char *)sqlite3_column_text(select, 6));
@@ -250,6 +252,9 @@ static void add_work(struct estimate *e, const struct parts *parts, const struct
     set_rate(e, METRIC_OP_RATE, work, work->ops);
     set_rate(e, METRIC_ITEM_RATE, work, work->items);
     e->headline = work->headline;
+    if ((int64_t)parts->count < work->planned)
+        finding_add(&e->findings, FINDING_INCOMPLETE, 0, NULL,
+                    (double[]){(double)parts->count, (double)work->planned});
     for (size_t i = 0; i < METRIC_COUNT; i++)
         percentiles = percentiles || (metrics[i].q > 0 && e->metrics[i].has_value);
     if (iterations > 1 && percentiles)
