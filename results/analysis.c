@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 
 #include "protocols/protocol.h"
+#include "results/reference_ratio.h"
 #include "results/window_telemetry.h"
 
 /* One trial that counts; `samples` is heap. */
@@ -317,6 +318,24 @@ static enum status add_window_telemetry(struct store *store, int64_t cell,
     return status;
 }
 
+static enum status add_reference_ratio(struct store *store, const struct parts *parts,
+                                       int64_t iterations, struct estimate *estimate,
+                                       struct error *err)
+{
+    struct reference_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    enum status status;
+
+    if (!trials)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    for (size_t i = 0; i < parts->count; i++)
+        trials[i] = (struct reference_trial){parts->items[i].trial, parts->items[i].samples,
+                                             parts->items[i].count,
+                                             (size_t)parts->items[i].window_first, iterations};
+    status = reference_ratio_add(store, trials, parts->count, estimate, err);
+    free(trials);
+    return status;
+}
+
 enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
                               struct estimate **ret, struct error *err)
 {
@@ -341,7 +360,9 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
     if (status != STATUS_OK)
         goto done;
     add_work(estimate, &parts, &work, iterations);
-    status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
+    status = add_reference_ratio(store, &parts, iterations, estimate, err);
+    if (status == STATUS_OK)
+        status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
     if (status == STATUS_OK && estimate->findings.failed)
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
     if (status == STATUS_OK) {

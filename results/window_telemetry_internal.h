@@ -35,6 +35,10 @@ enum status window_telemetry_growth(const struct window_telemetry_view *view, co
 /* The telemetry of a part, or NULL; a channel's description in it, or NULL. */
 const json_t *window_telemetry_part(const struct window_telemetry_view *view, const char *part);
 
+/* Mean of logs of values of trials, as a value, with its interval by t on count - 1. */
+struct estimate_interval window_telemetry_between_trials(const double *logs, size_t count,
+                                                         double confidence);
+
 /* window_telemetry_events.c: findings of one trial. */
 enum status window_telemetry_events(const struct window_telemetry_view *view,
                                     struct finding_list *findings, struct error *err);

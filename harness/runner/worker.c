@@ -198,6 +198,9 @@ static enum status send_facts(struct worker *worker, struct error *err)
         json_object_set(facts, "choices", worker->choices);
     if (refusals)
         json_object_set_new(facts, "refused", refusals);
+    if (worker->reference)
+        json_object_set_new(facts, "reference_loop",
+                            json_string(reference_loop_name(worker->reference)));
     if (worker->verified && !worker->expected)
         json_object_set(facts, "verified", worker->verified);
     return worker_link_send(&worker->link, json_pack("{s:s, s:o}", "type", "facts", "facts", facts),
@@ -297,6 +300,8 @@ static void finish(struct worker *worker)
     }
     device_close(worker->device);
     sampler_finish(&worker->sampler);
+    reference_loop_destroy(worker->reference);
+    free(worker->reference_ns);
     free(worker->device_ns);
     for (size_t i = 0; i < WORKLOAD_STAGES_MAX; i++)
         free(worker->stage_ns[i]);
