@@ -99,6 +99,16 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
                              struct error *err);
 
 /*
+ * Unpaired, by the interval of each alone, made at `confidence` of the options within one trial.
+ * Each standard error is taken from the interval as if it were a normal one, which makes it no
+ * smaller than it is. What differs between processes is in neither, and whoever shows this must say
+ * so. INVALID for intervals that are not there or not above 0.
+ */
+enum status intervals_analyze(const struct estimate_interval *a, const struct estimate_interval *b,
+                              const struct compare_options *options, struct comparison *ret,
+                              struct error *err);
+
+/*
  * What is added to an unpaired comparison where it is known how far results of the same thing lie
  * apart from one session to the next: `sd_log`, the standard deviation of their log times on `df`
  * degrees of freedom. Two of them differ by no more than t sqrt(2) sd_log (ISO 5725-6, the limit of

@@ -47,6 +47,8 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
       "reference_ratio", "time of the reference loop / iteration_time, both from the same trial")  \
     X(P50, "p50", "p50", TIME, "ns", LOWER, 0.5,                                                   \
       "iteration_p50_seconds", "median of the samples, per iteration")                             \
+    X(P75, "p75", "p75", TIME, "ns", LOWER, 0.75,                                                  \
+      "iteration_p75_seconds", "75th percentile of the samples, per iteration")                    \
     X(P90, "p90", "p90", TIME, "ns", LOWER, 0.9,                                                   \
       "iteration_p90_seconds", "90th percentile of the samples, per iteration")                    \
     X(P95, "p95", "p95", TIME, "ns", LOWER, 0.95,                                                  \

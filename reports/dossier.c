@@ -85,9 +85,10 @@ static void append_question(struct text *out, const struct view *view)
 
 static void append_attempts(struct text *out, const struct view *view)
 {
-    text_append(out, "<h2 id=\"attempts\">6. All attempts</h2>\n<p>Every trial that was begun "
-                     "stands here, whatever came of it. Trials are planned and recorded before the "
-                     "first one runs; none is repeated until it looks good.</p>\n");
+    text_append(out,
+                "<h2 id=\"attempts\">6. All attempts</h2>\n<p>Every trial that was started "
+                "is listed here, whatever its outcome. Trials are planned and recorded before the "
+                "first one runs; none is repeated until it looks good.</p>\n");
     for (size_t i = 0; i < view->cell_count; i++) {
         text_append(out, "<h3 class=\"attempt\" id=\"");
         html_result_id(out, &view->cells[i]);
@@ -97,7 +98,7 @@ static void append_attempts(struct text *out, const struct view *view)
         escape_html(out, view->cells[i].precision);
         if (view->cells[i].batch.known)
             text_append_format(out, ", batch %lld", (long long)view->cells[i].batch.value);
-        text_append(out, view_implementation_words(&view->cells[i]));
+        escape_html(out, view->cells[i].variant);
         text_append(out, " <code>");
         escape_html(out, view->cells[i].result);
         text_append(out, "</code></h3>\n");
@@ -139,10 +140,10 @@ static void append_limits(struct text *out)
         "another driver or another day is another measurement.</p>\n"
         "<p>An interval covers what varies from trial to trial in this campaign. It does not cover "
         "what was the same in all of them: this unit, this machine, this room, this build of each "
-        "library. A workload stands for nothing but itself; whether it stands for the load of the "
+        "library. A workload represents itself alone; whether it represents the load of the "
         "reader is the reader&#39;s judgement.</p>\n"
-        "<p>Whether the same was measured more often than is handed over, and whether the machine "
-        "told the truth, no file can show; <code>results/FORMAT.md</code> tells what narrows it: a "
+        "<p>Whether more was measured than is handed over, and whether the machine reported the "
+        "truth, no file can show; <code>results/FORMAT.md</code> lists what limits it: a "
         "nonce, a witness of the plan, <code>assay reproduce</code>.</p>\n"
         "<p>This page is not to be shown in part without its sections 5 and 6.</p>\n");
 }

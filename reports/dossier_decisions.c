@@ -28,7 +28,7 @@ static void append_ratio(struct text *out, const json_t *ratio)
     char text[NUMBER_SIZE];
 
     if (isnan(value)) {
-        text_append(out, "<span class=\"soft\">not told</span>");
+        text_append(out, "<span class=\"soft\">unknown</span>");
         return;
     }
     text_append(out, number_format_digits(value, digits, text));
@@ -45,7 +45,7 @@ static void append_margin(struct text *out, const json_t *object)
     const double margin = number_of(object, "margin");
 
     if (isnan(margin))
-        text_append(out, "<span class=\"soft\">not told</span>");
+        text_append(out, "<span class=\"soft\">unknown</span>");
     else
         text_append_format(out, "%.4g %%", 100 * margin);
 }
@@ -246,7 +246,7 @@ static void append_with_margin(struct text *out, const char *sentence, double ma
 
     text_append_bytes(out, sentence, (size_t)(place - sentence));
     if (isnan(margin))
-        text_append(out, "a margin that is not told");
+        text_append(out, "an unknown margin");
     else
         text_append_format(out, "%.4g %%", 100 * margin);
     text_append(out, place + 2);
@@ -315,7 +315,7 @@ static void append_subject(struct text *out, const json_t *judgement)
         text_append(out, ". They differ in ");
         append_names(out, factors, "factor", NAMES_SHOWN);
         if (json_array_size(factors) > 1)
-            text_append(out, ", which it is put down to none of");
+            text_append(out, ", attributed to none of them (confounded)");
     }
     text_append(out, ".");
 }
@@ -468,7 +468,7 @@ enum status dossier_decided(struct text *out, struct store *store, const struct 
         text_append(out,
                     "<div class=\"decision\"><p class=\"answer\"><b>No decision is recorded</b>"
                     "</p>\n<p>Nothing in this database compares one of these results with "
-                    "another: the figures stand by themselves (<code>assay gate</code>, "
+                    "another: the figures are not compared (<code>assay gate</code>, "
                     "<code>assay compare --record</code>, <code>assay reproduce</code>).</p>"
                     "</div>\n");
     return status;

@@ -229,8 +229,8 @@ static enum status append_machine_part(struct text *out, struct store *store,
                            " ORDER BY severity DESC, 1",
                            append_finding, err);
     append_part(out, "The machine, as found before the first trial", &items,
-                looked ? "None: it was found fit to measure on."
-                       : "Nobody looked: no finding of <code>assay doctor</code> is on record.");
+                looked ? "None: every check passed."
+                       : "No check of the machine (<code>assay doctor</code>) is on record.");
     out->failed = out->failed || items.failed;
     text_finish(&items);
     return status;

@@ -26,8 +26,8 @@ enum status dossier_each_row(struct text *out, struct store *store, const char *
     sqlite3_finalize(select);
     if (rc == SQLITE_DONE)
         return STATUS_OK;
-    return error_set(err, STATUS_CORRUPT, "%s: %s; `assay verify` tells more", store_path(store),
-                     sqlite3_errmsg(db));
+    return error_set(err, STATUS_CORRUPT, "%s: %s; `assay verify` has the details",
+                     store_path(store), sqlite3_errmsg(db));
 }
 
 const char *dossier_column(sqlite3_stmt *row, int i)
@@ -158,7 +158,7 @@ static enum status append_campaign_heads(struct text *out, struct store *store,
         text_append(
             out, keys ? "<p>They are signed. Names and roles are what the file says; whose a key "
                         "is, its owner alone can tell you:</p><ul>\n"
-                      : "<p class=\"bad\">Signed by nobody: the heads show what came after "
+                      : "<p class=\"bad\">Unsigned: the heads show what came after "
                         "what, and not who says so.</p>\n");
         text_append_bytes(out, signers.data, signers.length);
         text_append(out, keys ? "</ul>\n" : "");

@@ -184,8 +184,9 @@ static void append_device(struct text *out, const struct view *view, const struc
     if (device->uuid)
         html_known(out, device->uuid);
     else
-        text_append(out, "<span class=\"care\">not told: this unit cannot be told from another of "
-                         "its kind</span>");
+        text_append(
+            out, "<span class=\"care\">unknown: this unit cannot be distinguished from another of "
+                 "its kind</span>");
     html_fact_end(out);
     html_fact_begin(out, "Reached through");
     html_known(out, cell->backend);
@@ -197,7 +198,7 @@ static void append_device(struct text *out, const struct view *view, const struc
     if (device->simulated)
         text_append(out, "<div class=\"note stop\"><p><b>This device is simulated.</b> Its results "
                          "say nothing of any hardware.</p></div>\n");
-    text_append(out, "<details><summary>Everything the device told</summary>\n");
+    text_append(out, "<details><summary>Everything the device reported</summary>\n");
     html_reading_table(out, "Readings of the device", &device->readings);
     text_append(out, "</details>\n");
 }
@@ -214,7 +215,7 @@ static void append_imported(struct text *out, const struct view_cell *cell)
     escape_html(out, cell->result);
     text_append(out, "</code>");
     html_fact_end(out);
-    text_append(out, "</dl>\n<details><summary>What the file tells, and what it does not"
+    text_append(out, "</dl>\n<details><summary>What the file contains, and what it lacks"
                      "</summary>\n");
     html_reading_table(out, "Readings of the file", &cell->device.readings);
     text_append(out, "</details>\n");

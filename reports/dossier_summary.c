@@ -23,7 +23,7 @@ static void append_row(struct text *out, const struct view_cell *cell)
     escape_html(out, cell->precision ? cell->precision : "");
     if (cell->batch.known)
         text_append_format(out, ", batch %lld", (long long)cell->batch.value);
-    text_append(out, view_implementation_words(cell));
+    escape_html(out, cell->variant);
     text_append(out, "<br><span class=\"soft\">");
     escape_html_short(out, cell->device.name ? cell->device.name : "device not recorded", 80);
     text_append(out, cell->device.simulated ? ", simulated" : "");
@@ -151,12 +151,12 @@ static enum status append_machine(struct text *out, struct store *store, const s
     }
     html_fact_begin(out, "The machine");
     if (found.length > 0) {
-        bool unfit = strstr(found.data, "(critical)") != NULL;
+        bool unfit = strstr(found.data, "(spoils)") != NULL;
 
         text_append_format(out, "<span class=\"%s\">%s: ", unfit ? "bad" : "care",
-                           unfit ? "not fit to measure on" : "with warnings");
+                           unfit ? "not fit to measure on" : "with what disturbs");
         text_append_bytes(out, found.data, found.length);
-        text_append(out, "</span>; <a href=\"#deviations\">the effects</a>");
+        text_append(out, "</span>; <a href=\"#deviations\">details</a>");
     } else {
         text_append(out, looked ? "found fit to measure on"
                                 : "<span class=\"care\">nobody looked whether it was fit</span>");
@@ -226,9 +226,9 @@ static enum status append_signers(struct text *out, struct store *store, const s
     if (signers.length > 0)
         text_append(out, " (names as the file has them)");
     if (unsigned_count == view->campaign_count)
-        text_append(out, "<span class=\"care\">by nobody</span>");
+        text_append(out, "<span class=\"care\">unsigned</span>");
     else if (unsigned_count > 0)
-        text_append_format(out, "; <span class=\"care\">%zu of %zu campaigns by nobody</span>",
+        text_append_format(out, "; <span class=\"care\">%zu of %zu campaigns unsigned</span>",
                            unsigned_count, view->campaign_count);
     text_append(out, "; <a href=\"#signatures\">keys</a>, <a href=\"#check\">how to check</a>");
     html_fact_end(out);
@@ -275,7 +275,7 @@ static void append_stops(struct text *out, const struct view *view)
     if (imported)
         text_append_format(out,
                            "<div class=\"note stop\"><p><b>%zu of %zu results were measured by "
-                           "another program</b> and are told as its file has them.</p></div>\n",
+                           "another program</b> and are shown as its file has them.</p></div>\n",
                            imported, view->cell_count);
 }
 

@@ -89,8 +89,6 @@ static void append_protocols(struct text *out, const struct view *view, size_t c
 static void append_campaign(struct text *out, const struct view *view, size_t index)
 {
     const struct view_campaign *campaign = &view->campaigns[index];
-    const char *last =
-        campaign->event_count ? campaign->events[campaign->event_count - 1].event : NULL;
     const bool imported = view_is_import(view, index);
     size_t cells, ok, unsupported;
     long long planned;
@@ -108,11 +106,11 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     html_time(out, &campaign->created_utc_ns, " UTC");
     html_fact_end(out);
     html_fact_begin(out, "Outcome");
-    html_known(out, last);
+    html_known(out, campaign->state);
     if (imported)
         text_append(out, "; measured by another program");
     else
-        text_append_format(out, ", %zu of %lld trials ended well", ok, planned);
+        text_append_format(out, ", %zu of %lld trials completed", ok, planned);
     if (unsupported > 0)
         text_append_format(out, ", %zu asked for what their device does not support", unsupported);
     html_fact_end(out);
@@ -133,7 +131,8 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
 
 static void append_masthead(struct text *out, const struct view *view)
 {
-    bool first_look = false, simulated = false;
+    bool simulated = false;
+    struct text closing;
 
     text_append(
         out,
@@ -141,16 +140,15 @@ static void append_masthead(struct text *out, const struct view *view)
     for (size_t i = 0; i < view->campaign_count; ++i)
         append_campaign(out, view, i);
     text_append(out, "</header>\n");
-    for (size_t i = 0; i < view->cell_count; ++i) {
-        first_look = first_look || (!view->cells[i].evidence && !view->cells[i].imported.present);
+    for (size_t i = 0; i < view->cell_count; ++i)
         simulated = simulated || view->cells[i].device.simulated;
+    text_init(&closing);
+    if (view_closing_words(view, &closing)) {
+        text_append(out, "<div class=\"note\"><p>");
+        escape_html_words(out, closing.data);
+        text_append(out, "</p></div>\n");
     }
-    if (first_look)
-        text_append(
-            out, "<div class=\"note\"><p><b>A first look, not evidence.</b> Results under protocol "
-                 "<i>quick</i>, or another one that declares itself no evidence, never "
-                 "compare with other results. <code>assay run --protocol standard</code> "
-                 "measures for evidence.</p></div>\n");
+    text_finish(&closing);
     if (simulated)
         text_append(
             out,
@@ -175,7 +173,7 @@ static void append_detail(struct text *out, const struct view_event *event)
 static void append_events(struct text *out, const struct view *view)
 {
     text_append(out,
-                "<h2 id=\"course\">Course of the campaign</h2>\n<div class=\"scroll\">"
+                "<h2 id=\"events\">Campaign events</h2>\n<div class=\"scroll\">"
                 "<table class=\"tight\"><thead><tr><th scope=\"col\">When</th>"
                 "<th scope=\"col\">Event</th><th scope=\"col\">Detail</th></tr></thead><tbody>\n");
     for (size_t c = 0; c < view->campaign_count; ++c) {
@@ -209,13 +207,17 @@ static void append_reading_guide(struct text *out)
         "<p>A rate is work divided by time over the steady part of the trials. Its interval comes "
         "from "
         "the differences between trials where there are several, and honours that neighbouring "
-        "samples depend on each other where there is one. A trial that never settles gives no "
-        "number. A percentile that the samples cannot carry is refused.</p>\n"
-        "<p>Whoever has the database can check it and work every figure out again, without a "
+        "samples depend on each other where there is one. Grades: <b>A</b> half-width within 1 %, "
+        "<b>B</b> within 5 % (both from five steady trials or more), <b>C</b> within 20 %, "
+        "<b>D</b> wider, or "
+        "not steady: an indication, in parentheses. A percentile is not reported where the "
+        "effective "
+        "sample size is too small for it.</p>\n"
+        "<p>With the database, every figure can be checked and recomputed without a "
         "device: <code>assay verify FILE</code>; <code>assay reproduce ID</code> measures a result "
         "anew, and <code>assay report --dossier</code> has signatures and heads of the "
         "ledger.</p>\n"
-        "<p>The figures relate only to the device, software and moment recorded beside "
+        "<p>The figures relate only to the device, software and time recorded with "
         "them.</p>\n");
 }
 

@@ -22,7 +22,7 @@ static void append_heading(struct text *out, const struct view_cell *cell)
     html_known(out, cell->precision);
     if (cell->batch.known)
         text_append_format(out, ", batch %lld", (long long)cell->batch.value);
-    text_append(out, view_implementation_words(cell));
+    escape_html(out, cell->variant);
     text_append(out, ", ");
     html_known(out, cell->device_spec);
     text_append(out, "</span></h3>\n");
@@ -277,7 +277,7 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
     append_figures(out, cell);
     append_warnings(out, cell);
     if (cell->imported.present) {
-        html_reading_table(out, "What the file tells, and what it does not",
+        html_reading_table(out, "What the file contains, and what it lacks",
                            &cell->device.readings);
     } else {
         status = html_charts(out, store, cell, marks, err);

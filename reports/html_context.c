@@ -173,7 +173,7 @@ static void append_protocol(struct text *out, const struct view_cell *cell,
 {
     const json_t *json = cell->protocol_json;
 
-    text_append(out, "<section><h4>How</h4><dl>\n");
+    text_append(out, "<section><h4>Configuration</h4><dl>\n");
     html_fact_begin(out, "Protocol");
     html_known(out, cell->protocol);
     if (cell->protocol_version.known)
@@ -237,7 +237,7 @@ static void append_device(struct text *out, const struct view_cell *cell,
     };
     const size_t changed = changed_files(cell);
 
-    text_append(out, "<section><h4>On what</h4><dl>\n");
+    text_append(out, "<section><h4>System</h4><dl>\n");
     html_fact_begin(out, "Device");
     if (cell->device.name)
         escape_html_short(out, cell->device.name, 160);
@@ -256,7 +256,7 @@ static void append_device(struct text *out, const struct view_cell *cell,
         return;
     }
     append_readings(out, &cell->device.readings, device, sizeof(device) / sizeof(device[0]));
-    append_link(out, appendix, HTML_APPENDIX_DEVICE, cell, "Everything it tells");
+    append_link(out, appendix, HTML_APPENDIX_DEVICE, cell, "All readings");
     append_link(out, appendix, HTML_APPENDIX_STACK, cell, "Mapped libraries");
     append_link(out, appendix, HTML_APPENDIX_FILES, cell, "Other mapped files");
     if (changed)
@@ -307,13 +307,13 @@ static void append_surroundings(struct text *out, const struct view_cell *cell,
     };
 
     if (cell->imported.present) {
-        text_append(out, "<section><h4>Where it comes from</h4><dl>\n");
+        text_append(out, "<section><h4>Origin</h4><dl>\n");
         append_import(out, &cell->imported);
         html_tool(out, "Imported by", campaign);
         text_append(out, "</dl></section>");
         return;
     }
-    text_append(out, "<section><h4>Around it</h4><dl>\n");
+    text_append(out, "<section><h4>Environment</h4><dl>\n");
     append_readings(out, surroundings_of(cell), host, sizeof(host) / sizeof(host[0]));
     append_extent(out, cell, "load.average_1min", "Load, 1 min, over the trials");
     append_extent(out, cell, "load.memory_available", "Memory available");

@@ -46,7 +46,7 @@ static void append_findings(struct text *out, const json_t *findings)
                      "<th scope=\"col\" class=\"w12\">What</th>"
                      "<th scope=\"col\" class=\"w9\">How bad</th>"
                      "<th scope=\"col\" class=\"w25\">Seen</th>"
-                     "<th scope=\"col\" class=\"w25\">Effect</th>"
+                     "<th scope=\"col\" class=\"w25\">Affects</th>"
                      "<th scope=\"col\">What to do</th></tr></thead><tbody>\n");
     json_array_foreach((json_t *)findings, i, finding)
     {
@@ -55,7 +55,7 @@ static void append_findings(struct text *out, const json_t *findings)
         text_append(out, "</th>");
         append_cell(out, finding, "severity");
         append_cell(out, finding, "observed");
-        append_cell(out, finding, "effect");
+        append_cell(out, finding, "spoils");
         append_cell(out, finding, "remedy");
         text_append(out, "</tr>\n");
     }
@@ -116,11 +116,11 @@ void html_dumps(struct text *out, const struct view *view)
         text_append(out, "<details><summary>What the system&#39;s and the vendors&#39; tools said "
                          "of the machine before campaign ");
         escape_html_short(out, view->campaigns[c].uid ? view->campaigns[c].uid : "not recorded", 8);
-        text_append(out, ", kept word for word (<code>assay show --dump</code>)</summary>"
+        text_append(out, ", stored verbatim (<code>assay show --dump</code>)</summary>"
                          "<div class=\"scroll\"><table class=\"tight\"><thead><tr>"
                          "<th scope=\"col\" class=\"w20\">Tool</th>"
                          "<th scope=\"col\" class=\"w12\">Came to</th>"
-                         "<th scope=\"col\">What is kept, or why nothing is</th></tr></thead>"
+                         "<th scope=\"col\">Stored output, or the reason for none</th></tr></thead>"
                          "<tbody>\n");
         json_array_foreach((json_t *)dumps, i, dump)
         {

@@ -36,8 +36,7 @@ static void collect_device(struct html_appendix *appendix, const struct view_cel
         text_append_format(&body, ":%lld", (long long)device->index.value);
     html_fact_end(&body);
     text_append(&body, "</dl>\n");
-    html_reading_table(&body, "What the device and its driver tell of themselves",
-                       &device->readings);
+    html_reading_table(&body, "What device and driver report", &device->readings);
     html_appendix_add(appendix, HTML_APPENDIX_DEVICE, &body, cell);
 }
 
@@ -125,7 +124,7 @@ static void append_component(struct text *out, const struct view_component *comp
         text_append_char(out, ' ');
         escape_html(out, component->package_version);
     } else
-        text_append(out, "<span class=\"none\">not told</span>");
+        text_append(out, "<span class=\"none\">unknown</span>");
     text_append(out, "</td><td class=\"num\">");
     if (component->size.known)
         text_append(out, number_format_bytes((double)component->size.value, size));

@@ -186,7 +186,7 @@ static void append_missing(struct text *out, const struct view_trial *trial)
 
         text_append(out, "<tr><th scope=\"row\">");
         escape_html(out, name);
-        text_append_format(out, "</th><td>%lld moments, %lld late",
+        text_append_format(out, "</th><td>%lld polls, %lld missed",
                            ticks.known ? (long long)ticks.value : 0,
                            late.known ? (long long)late.value : 0);
         if (cpu.known)
@@ -239,7 +239,7 @@ static void append_trial(struct text *out, struct store *store, const struct vie
         }
     text_init(&id);
     html_figure_id(&id, cell, "w", at + 1);
-    snprintf(number, sizeof(number), "Beside trial %lld", (long long)trial->number);
+    snprintf(number, sizeof(number), "System telemetry, trial %lld", (long long)trial->number);
     html_figure_heading(cell, number, heading);
     if (strips.count > 0 && last_s > 0) {
         text_append(out, "<figure>");
@@ -263,7 +263,7 @@ void html_telemetry(struct text *out, struct store *store, const struct view_cel
             told = &cell->trials[i];
     if (!told)
         return;
-    text_append(out, "<h4>Beside every trial</h4>\n<div class=\"charts\">\n");
+    text_append(out, "<h4>System telemetry</h4>\n<div class=\"charts\">\n");
     for (size_t i = 0; i < cell->trial_count; ++i)
         append_trial(out, store, cell, i);
     text_append(out,

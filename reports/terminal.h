@@ -20,7 +20,7 @@ size_t report_terminal_columns(int fd);
 
 /*
  * Table of results, grouped by device: workload, precision, batch, result with the larger side of
- * its interval, steady state, trials ended well of those planned; from 104 columns also the time
+ * its interval, steady state, trials completed of those planned; from 104 columns also the time
  * per iteration. A narrow table of one campaign shows each id's second part alone (`assay show
  * CAMPAIGN/NUMBER`). Remarks follow as numbered notes. Summary depth is enough.
  */
@@ -32,6 +32,13 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
  */
 void report_terminal_cell(struct text *out, const struct view_campaign *campaign,
                           const struct view_cell *cell, size_t columns, bool colour);
+
+/*
+ * The same in at most twelve lines at 80 columns, unless names are very long: system,
+ * configuration, result with interval and verdict, and findings as far as there is room.
+ */
+void report_terminal_brief(struct text *out, const struct view_cell *cell, size_t columns,
+                           bool colour);
 
 /*
  * Every reading of the device and of one trial's surroundings with status, method and place. `cell`

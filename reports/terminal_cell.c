@@ -228,7 +228,7 @@ static void append_components(const struct terminal *terminal, const struct view
             text_append_format(&line, "sha256 %.12s", component->digest);
         else
             text_append_format(&line, "no digest: %s",
-                               component->missing_reason ? component->missing_reason : "not told");
+                               component->missing_reason ? component->missing_reason : "unknown");
         if (component->build_id)
             text_append_format(&line, ", build-id %.12s", component->build_id);
         if (component->change == VIEW_CHANGED)
@@ -263,7 +263,7 @@ static void append_kernels(const struct terminal *terminal, const struct view_tr
 
         text_clear(&line);
         view_artifact_words(artifact, &line);
-        terminal_wrap(terminal, TONE_PLAIN, "  ", file ? file : "text not told");
+        terminal_wrap(terminal, TONE_PLAIN, "  ", file ? file : "text unknown");
         terminal_wrap(terminal, TONE_SOFT, "      ", line.data);
         resources = json_object_get(artifact, "resources");
         json_object_foreach((json_t *)resources, name, kernel)
@@ -284,7 +284,7 @@ static void append_identity(const struct terminal *terminal, const struct view_c
     struct view_gemm gemm;
     struct text line;
 
-    terminal_heading(terminal, "How");
+    terminal_heading(terminal, "Configuration");
     text_init(&line);
     if (cell->protocol_version.known)
         snprintf(version, sizeof(version), " v%lld", (long long)cell->protocol_version.value);
@@ -338,7 +338,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
         text_append_format(&line, "%lld", (long long)cell->batch.value);
     else
         text_append_char(&line, '?');
-    text_append(&line, view_implementation_words(cell));
+    text_append(&line, cell->variant);
     terminal_wrap(&terminal, TONE_BOLD, "", line.data);
     append_headline(&terminal, cell);
     append_verdict(&terminal, cell);

@@ -29,15 +29,15 @@ static void append_channel(const struct terminal *terminal, const struct view_tr
         text_append_format(&line, "unavailable: %s",
                            reason ? reason : "it had no value in this trial");
     else if (low.known && high.known && low.value == high.value)
-        text_append_format(&line, "%s, %lld moments", number_format_count(low.value, a),
+        text_append_format(&line, "%s, %lld polls", number_format_count(low.value, a),
                            (long long)samples.value);
     else if (low.known && high.known && !strcmp(view_json_text(channel, "kind"), "counter") &&
              !json_object_get(channel, "wraps_at"))
-        text_append_format(&line, "grew by %s, %lld moments",
+        text_append_format(&line, "grew by %s, %lld polls",
                            number_format_count(high.value - low.value, a),
                            (long long)samples.value);
     else if (low.known && high.known)
-        text_append_format(&line, "%s to %s, %lld moments", number_format_count(low.value, a),
+        text_append_format(&line, "%s to %s, %lld polls", number_format_count(low.value, a),
                            number_format_count(high.value, b), (long long)samples.value);
     terminal_wrap(terminal, row ? TONE_PLAIN : TONE_SOFT, lead.data, line.data);
     text_finish(&lead);
@@ -50,7 +50,7 @@ void terminal_telemetry(const struct terminal *terminal, const struct view_trial
     size_t i, c;
     json_t *part, *channel;
 
-    snprintf(heading, sizeof(heading), "Beside trial %lld", (long long)trial->number);
+    snprintf(heading, sizeof(heading), "System telemetry, trial %lld", (long long)trial->number);
     terminal_heading(terminal, heading);
     json_array_foreach((json_t *)trial->telemetry, i, part)
     {
@@ -62,7 +62,7 @@ void terminal_telemetry(const struct terminal *terminal, const struct view_trial
         struct text line;
 
         text_init(&line);
-        text_append_format(&line, "%lld moments, %lld late", (long long)ticks.value,
+        text_append_format(&line, "%lld polls, %lld missed", (long long)ticks.value,
                            (long long)late.value);
         if (cpu.known)
             text_append_format(&line, ", %.1f ms of processor time", (double)cpu.value / 1e6);

@@ -11,7 +11,7 @@ static void append_count(struct text *ret, const json_t *resources, const char *
         text_append_format(ret, "%s%lld %s", ret->length ? ", " : "",
                            (long long)json_integer_value(value), what);
     else
-        text_append_format(ret, "%s%s not told", ret->length ? ", " : "", what);
+        text_append_format(ret, "%s%s unknown", ret->length ? ", " : "", what);
 }
 
 void view_kernel_words(const json_t *resources, struct text *ret)
@@ -32,11 +32,11 @@ void view_artifact_words(const json_t *artifact, struct text *ret)
     const char *binary = view_json_string(artifact, "binary");
     const long long lanes = json_integer_value(json_object_get(artifact, "lanes"));
 
-    text_append(ret, compiler ? compiler : "compiler not told");
+    text_append(ret, compiler ? compiler : "compiler unknown");
     if (lanes > 0)
         text_append_format(ret, ", %lld lane%s", lanes, lanes == 1 ? "" : "s");
     if (binary)
         text_append_format(ret, ", binary sha256 %.12s", binary);
     if (json_object_size(json_object_get(artifact, "resources")) == 0)
-        text_append(ret, "; registers and spills are not told");
+        text_append(ret, "; registers and spills unknown");
 }

@@ -21,6 +21,7 @@ static const char *const result_keys[] = {
     "batch",
     "scenario",
     "implementation",
+    "arm",
     "support",
     "library",
     "library_version",

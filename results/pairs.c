@@ -85,6 +85,14 @@ static void fill_arms(const json_t *record, const struct estimate *estimate, boo
     }
 }
 
+/* "b check failed" */
+static void append_reason(struct text *out, const struct arm *arm)
+{
+    text_append(out, arm->is_b ? "b " : "a ");
+    for (const char *c = arm->reason ? arm->reason : "no mean"; *c; c++)
+        text_append_char(out, *c == '_' ? ' ' : *c);
+}
+
 static enum status join(const struct arm *arms, size_t count, struct pairs *pairs,
                         struct error *err)
 {
@@ -105,8 +113,7 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
         }
         text_append_format(&dropped, "%spair %zu: ", dropped.length ? "; " : "", k + 1);
         if (bad->present)
-            text_append_format(&dropped, "%c %s", bad->is_b ? 'b' : 'a',
-                               bad->reason ? bad->reason : "no mean");
+            append_reason(&dropped, bad);
         else
             text_append(&dropped, "not run");
     }

@@ -239,9 +239,11 @@ void cpu_threads_set_flush(uint32_t threads, bool flush)
 {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
+    cpu_threads_switch_flush(flush);
 #else
     (void)threads;
 #endif
+    /* LLVM's runtime gives the calling thread back what it had before a parallel region. */
     cpu_threads_switch_flush(flush);
 }
 

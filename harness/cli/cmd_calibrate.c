@@ -16,7 +16,7 @@
 #include "protocols/comparability.h"
 #include "protocols/stats/order.h"
 
-enum { KEY_COMPARISONS = 'n' };
+enum { KEY_COMPARISONS = 0x100 };
 
 #define OVERHEAD_SAMPLES 20000
 #define WORKLOADS_MAX 16
@@ -170,7 +170,7 @@ static int calibrate(const struct command_line *line, struct store *store, void 
             result = show(line, &tally, json);
         }
         if (interrupted)
-            result = ASSAY_EXIT_INTERRUPTED;
+            result = command_interrupted("interrupted; what was finished is kept");
     }
     json_decref(tally.rows);
     json_decref(clock);
@@ -198,13 +198,14 @@ const struct command command_calibrate = {
     .name = "calibrate",
     .arguments = "[WORKLOAD]...",
     .summary = "Compare workloads with themselves: how often does this machine show a difference?",
-    .text = "Each comparison is a paired campaign of a against a. Of 40, about 2 must differ by "
-            "chance; many more mean that something on this machine favours one arm. Beside it stands "
-            "what the very same trials would have said one arm after the other. Stored with the "
-            "clock's resolution and the cost of a sample.",
+    .text =
+        "Each comparison is a paired campaign of a against a. Of 40, about 2 must differ by "
+        "chance; many more mean that something on this machine favours one arm. Beside it stands "
+        "what the very same trials would have said one arm after the other. Stored with the "
+        "clock's resolution and the cost of a sample.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_max = WORKLOADS_MAX,
-    .completes = "workload",
+    .completes = "WORKLOAD|FILE",
     .run = run,
 };

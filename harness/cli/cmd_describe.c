@@ -262,6 +262,6 @@ const struct command command_describe = {
     .groups = GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "workload",
+    .completes = "WORKLOAD|SUITE|FILE",
     .run = run,
 };

@@ -88,6 +88,6 @@ const struct command command_gate = {
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 2,
-    .completes = "result",
+    .completes = "RESULT|CAMPAIGN",
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
@@ -61,6 +62,15 @@ json_t *comparison_view_shown(const struct comparison_view *view, const json_t *
     if (view->arms)
         json_object_set(shown, "arms", view->arms->json);
     return shown;
+}
+
+int comparison_exit_status(const json_t *judgement, const struct comparison *numbers)
+{
+    if (!strcmp(member(judgement, "verdict"), "not_comparable"))
+        return ASSAY_EXIT_USAGE;
+    if (numbers && (numbers->verdict == COMPARE_EQUIVALENT || numbers->verdict == COMPARE_FASTER))
+        return ASSAY_EXIT_OK;
+    return numbers && numbers->verdict == COMPARE_SLOWER ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
 }
 
 static void append_arms(struct text *out, const struct comparison_view *view)

@@ -129,9 +129,7 @@ static enum status sync_directory_of(const char *path, struct error *err)
     if (!copy)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        status = error_set_errno(err, errno, "%s", copy);
-    else if (fsync(fd) && errno != EINVAL && errno != EROFS)
+    if (fd < 0 || (fsync(fd) && errno != EINVAL && errno != EROFS))
         status = error_set_errno(err, errno, "%s", copy);
     if (fd >= 0)
         close(fd);

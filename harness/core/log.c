@@ -8,6 +8,13 @@
 
 static _Atomic int max_level = LOG_LEVEL_INFO;
 
+static void (*listener)(enum log_level level, const char *message);
+
+void log_set_listener(void (*function)(enum log_level level, const char *message))
+{
+    listener = function;
+}
+
 void log_set_level(enum log_level level)
 {
     atomic_store(&max_level, (int)level);
@@ -50,7 +57,7 @@ void log_message(enum log_level level, const char *format, ...)
     int saved_errno = errno;
     struct text message, line;
     const char *bytes;
-    size_t left;
+    size_t left, start;
     va_list args;
 
     if ((int)level > atomic_load(&max_level))
@@ -62,7 +69,10 @@ void log_message(enum log_level level, const char *format, ...)
     va_end(args);
     text_append(&line, "assay: ");
     text_append(&line, level_prefix(level));
+    start = line.length;
     append_lines(&line, message.data);
+    if (listener && text_ok(&line))
+        listener(level, line.data + start);
     text_append_char(&line, '\n');
 
     bytes = line.data;

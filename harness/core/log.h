@@ -15,6 +15,12 @@ void log_set_level(enum log_level level);
 void log_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/*
+ * A function that gets every message, as it is written but without "assay: level: "; NULL: none. It
+ * may not log.
+ */
+void log_set_listener(void (*listener)(enum log_level level, const char *message));
+
 #define log_error(...) log_message(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_message(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...) log_message(LOG_LEVEL_INFO, __VA_ARGS__)

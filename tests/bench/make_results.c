@@ -211,16 +211,15 @@ static enum status add_estimate(struct maker *maker, int64_t number, int64_t cel
                                 const int64_t *trials, struct error *err)
 {
     json_t **known = &maker->estimates[(number % POOL) * CELLS + cell];
-    json_t *ids, *json;
+    json_t *json, *entry;
     enum status status;
+    size_t i;
 
     if (!*known)
         TRY(analysis_estimate_json(maker->store, row, INT64_MAX, known, err));
-    json = json_copy(*known);
-    ids = json_array();
-    for (int64_t i = 0; i < maker->trials; i++)
-        json_array_append_new(ids, json_integer(trials[i]));
-    json_object_set_new(json, "trial_ids", ids);
+    json = json_deep_copy(*known);
+    json_array_foreach(json_object_get(json, "trials"), i, entry)
+        json_object_set_new(entry, "trial", json_integer(trials[i]));
     status = store_add_estimate(maker->store, row,
                                 json_integer_value(json_object_get(json, "version")), json, err);
     json_decref(json);

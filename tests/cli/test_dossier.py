@@ -63,7 +63,7 @@ class Dossier(CliTest):
         short = page[page.index('id="short"'):page.index('id="question"')]
         self.assertIn("95 % interval", short)
         self.assertRegex(short, r"[\d.]+ to [\d.]+ ")
-        self.assertIn("2 planned beforehand, 2 begun", short)
+        self.assertIn("2 planned beforehand, 2 started", short)
         self.assertIn("a simulated device", short)
         self.assertIn("a first look", short)
         self.assertIn("<b>No decision is recorded</b>", short)
@@ -230,10 +230,10 @@ class Dossier(CliTest):
         page = self.dossier()
         part = page[page.index('id="deviations"'):page.index('id="attempts"')]
         self.assertIn("trial 1 ended as device", part)
-        self.assertIn("0 of 2 planned trials ended well", part)
+        self.assertIn("0 of 2 planned trials completed", part)
         self.assertIn("no evidence", part)
         self.assertIn("No question was stated", page)
-        self.assertIn("nobody", page[page.index('id="signatures"'):])
+        self.assertIn("nsigned", page[page.index('id="signatures"'):])
 
 
 if __name__ == "__main__":

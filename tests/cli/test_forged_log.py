@@ -202,7 +202,7 @@ class ForgedLog(TamperTest):
     def test_members_twice_forged_with_the_log(self):
         """One reader takes the first, another the last: neither verifier takes either."""
         for change in ("'{\"verdict\":\"steady\",' || substr(body, 2)",
-                       "replace(body, '\"n\":', '\"m\":1e400,\"n\":')"):
+                       "replace(body, '\"samples\":', '\"m\":1e400,\"samples\":')"):
             path = self.copy()
             with forge.Forgery(path) as forgery:
                 forgery.db.execute("UPDATE estimate SET body = " + change)

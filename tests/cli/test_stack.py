@@ -152,7 +152,7 @@ class Stack(CliTest):
                 file.write(content + "\n")
         call = self.run_synthetic(ASSAY_HOST_ROOT=root)
         self.assertEqual(call.status, 0, call.err)
-        self.assertIn(f"taken from the folder {root} (ASSAY_HOST_ROOT), not from the machine",
+        self.assertIn(f"come from the folder {root} (ASSAY_HOST_ROOT), not from the machine",
                       " ".join(self.assay("show", "last/1", "--db", self.db).out.split()))
         told = dict(self.query("SELECT name, value FROM conditions WHERE trial = 1"
                                " AND (name LIKE 'host.firmware%' OR name LIKE 'host.driver%')"))

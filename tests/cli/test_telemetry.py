@@ -182,17 +182,17 @@ class Telemetry(CliTest):
         self.assertEqual(found["device_throttled"]["subject"], "thermal")
         self.assertGreater(found["device_throttled"]["numbers"]["share"], 0)
         self.assertEqual(found["clock_moved"]["numbers"], {"low": 900e6, "high": 1500e6})
-        self.assertEqual(found["device_shared"]["subject"], "pid 1, a declared stranger")
+        self.assertEqual(found["device_shared"]["subject"], "pid 1, a declared stranger, 4096 bytes")
         call = self.assay("show", "last/1", "--db", self.db)
         self.assertIn("thermal", call.out)
-        self.assertIn("Beside trial 1", call.out)
+        self.assertIn("System telemetry, trial 1", call.out)
         self.assertIn("unavailable: a null device has no memory", call.out)
         self.assertRegex(call.out, r"energy +[0-9.]+ .*J/iteration")
         page = os.path.join(self.folder, "page.html")
         self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
         with open(page, encoding="utf-8") as file:
             page = file.read()
-        self.assertIn("Beside trial 2", page)
+        self.assertIn("System telemetry, trial 2", page)
         self.assertIn("device throttle reasons", page)
         self.assertIn("unavailable: a null device has no memory clock", page)
         self.assertIn("J/iteration", page)
@@ -200,7 +200,7 @@ class Telemetry(CliTest):
         self.assertIn("null:0 processes", page)
         row = self.assay("results", "--json", "--db", self.db).json()[0]
         self.assertEqual(row["energy_source"], "device.energy_uj")
-        self.assertAlmostEqual(row["mean_power_w"], 1, delta=0.05)
+        self.assertAlmostEqual(row["metrics"]["mean_power"]["value"], 1, delta=0.05)
 
     def test_energy_of_the_hosts_packages(self):
         """A recorded machine's counters stand still, which is told; nothing is made up."""

@@ -72,7 +72,7 @@ static void the_page_says_everything(void **state)
         "It ended before the first sample.",
         "3*n*sizeof(float)",
         "<th scope=\"row\" class=\"wrap\">workloads/kernels/memory.h</th>",
-        "<li>triad: 24 registers, 16 bytes spilled, bytes shared not told</li>",
+        "<li>triad: 24 registers, 16 bytes spilled, bytes shared unknown</li>",
     };
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
@@ -92,7 +92,7 @@ static void the_page_says_everything(void **state)
     assert_links_resolve(html.data);
     html_scan(html.data, &scan);
     /* Per cell a chart a trial that has samples: 6 (one crashed), 5, 5, 5, 3; a distribution and
-       the trials' means where one ended well; the stages of one. */
+       the trials' means where one completed; the stages of one. */
     assert_int_equal(scan.charts, 6 + 5 + 5 + 5 + 3 + 4 * 2 + 1);
     assert_true(scan.tables > 10);
     assert_int_equal(html_count(html.data, "<article"), 5);

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -272,5 +273,6 @@ int main(void)
         cmocka_unit_test(test_library_names),    cmocka_unit_test(test_defective),
     };
 
+    setenv("OCL_ICD_VENDORS", ICD_DIRECTORY, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
