@@ -26,7 +26,7 @@
  * 4: ESTIMATE_VERSION 2. 5: what an arm's root, device or library brings with it. 6: pairs without
  * any spread. 7: attention. 8: a reproduction's sessions. 9: ESTIMATE_VERSION 3; worse and not
  * reproduced only beyond the margin; the pairs needed where there are many. 10: a compiler and the
- * variable that chose it are one factor; settings without effect are noted.
+ * variable that chose it are one factor; settings without effect are noted; exploratory.
  */
 #define COMPARISON_VERSION 10
 
@@ -48,8 +48,16 @@ const struct field_rule *field_rules(size_t *ret_count, struct error *err);
 /* The rule of a field, or NULL when none matches (a test sees to it that none is left out). */
 const struct field_rule *field_rule_find(const char *field);
 
-enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE };
+/*
+ * EXPLORATORY: two first looks (protocols with `evidence: false`) of one device of one machine that
+ * would compare otherwise. Their numbers may be looked at; they are no evidence, and nothing is
+ * attributed.
+ */
+enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE, EXPLORATORY };
 const char *comparability_verdict_name(enum comparability_verdict verdict);
+
+/* Whether a judgement says comparable, if only but for some conditions: then decisions may rest on it. */
+bool comparability_is_evidence(const json_t *judgement);
 
 /*
  * Judges two results by their fields. `a` and `b`: objects, name -> value (any JSON; null:

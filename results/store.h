@@ -105,6 +105,12 @@ enum status store_add_campaign(struct store *store, const struct store_campaign 
                                const uint32_t *order, size_t order_count, int64_t *ret_campaign,
                                int64_t *ret_cells, struct error *err);
 
+/*
+ * The member "verified" of the facts of the cell's first trial that ended ok and has one, as a new
+ * object; NULL in `ret` where none has.
+ */
+enum status store_cell_verified(struct store *store, int64_t cell, json_t **ret, struct error *err);
+
 /* What was chosen for a cell's trials, canonical JSON; once a cell. */
 enum status store_add_choice(struct store *store, int64_t cell, const json_t *choice,
                              struct error *err);

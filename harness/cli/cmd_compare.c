@@ -7,6 +7,7 @@
 #include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "protocols/comparability.h"
 
 enum { KEY_MARGIN = 0x100, KEY_RECORD };
 
@@ -26,6 +27,14 @@ static int compare(const struct command_line *line, struct store *store, void *c
     if (stored_comparison_load_arms(store, &comparison, &err) != STATUS_OK) {
         stored_comparison_finish(&comparison);
         return command_fail_store(&err);
+    }
+    if (command_has(line, KEY_RECORD) && !comparison.paired &&
+        !strcmp(json_string_value(json_object_get(comparison.judgement, "verdict")),
+                comparability_verdict_name(EXPLORATORY))) {
+        log_error("two first looks compare as exploratory only, which is no evidence to record: "
+                  "leave out --record, or measure both under `standard`");
+        stored_comparison_finish(&comparison);
+        return ASSAY_EXIT_USAGE;
     }
     object = stored_comparison_json(&comparison);
     result = stored_comparison_show(&comparison, json_incref(object), command_has(line, KEY_JSON),

@@ -10,6 +10,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/core/number.h"
+#include "protocols/comparability.h"
 
 /* More runs than these are named by families; --json has each. */
 #define RUNS_LISTED 5
@@ -110,7 +111,7 @@ static void append_list(struct text *out, const char *title, const json_t *list)
     }
 }
 
-static void append_exceptions(struct text *out, const json_t *list)
+static void append_exceptions(struct text *out, const char *title, const json_t *list)
 {
     struct text names;
     size_t i;
@@ -119,7 +120,7 @@ static void append_exceptions(struct text *out, const json_t *list)
     text_init(&names);
     json_array_foreach(list, i, entry)
         text_append_format(&names, "%s%s", i ? ", " : "", json_string_value(entry));
-    text_append(out, "Comparable, except that these differ or are not known:\n  ");
+    text_append_format(out, "%s\n  ", title);
     output_wrapped(out, text_ok(&names) ? names.data : "", 2, output_columns());
     text_finish(&names);
 }
@@ -139,6 +140,14 @@ static void append_change(struct text *out, double ratio)
     else
         text_append_format(out, "b is %s than a: %s %s time", word, percent,
                            ratio < 1 ? "less" : "more");
+}
+
+static void append_exploratory(struct text *out, const json_t *except)
+{
+    text_append(out, "Exploratory: two first looks of the same machine; no evidence, and no gate "
+                     "passes on it\n");
+    if (json_array_size(except) > 0)
+        append_exceptions(out, "These differ or are not known:", except);
 }
 
 static void append_numbers(struct text *out, const struct comparison *numbers)
@@ -398,8 +407,11 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
         append_list(out, "Not comparable:", json_object_get(view->judgement, "reasons"));
     else if (!strcmp(verdict, "comparable"))
         text_append(out, "Comparable\n");
+    else if (!strcmp(verdict, "exploratory"))
+        append_exploratory(out, json_object_get(view->judgement, "except"));
     else
-        append_exceptions(out, json_object_get(view->judgement, "except"));
+        append_exceptions(out, "Comparable, except that these differ or are not known:",
+                          json_object_get(view->judgement, "except"));
     if (view->numbers) {
         append_numbers(out, view->numbers);
         append_no_figure(out, view);
@@ -408,7 +420,9 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
     if (view->note)
         append_told(out, "", view->note);
     if (strcmp(verdict, "not_comparable")) {
-        append_attribution(out, view->judgement, view->numbers && view->numbers->differs);
+        append_attribution(out, view->judgement,
+                           view->numbers && view->numbers->differs &&
+                               comparability_is_evidence(view->judgement));
         append_separating_runs(out, view->judgement);
     }
     if (explain)

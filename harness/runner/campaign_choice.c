@@ -26,7 +26,7 @@ static bool has_choices(const struct campaign_cell *cell)
     return kind && kind->choices && !worker_process_is_foreign();
 }
 
-/* The same work on the same device: the messages are equal, choices aside. */
+/* The same work on the same device: the messages are equal, but for what trials found out. */
 static bool same_work(const struct campaign_cell *a, const struct campaign_cell *b)
 {
     const char *key;
@@ -34,7 +34,8 @@ static bool same_work(const struct campaign_cell *a, const struct campaign_cell 
 
     json_object_foreach(a->message, key, value)
     {
-        if (strcmp(key, "choices") && !json_equal(value, json_object_get(b->message, key)))
+        if (strcmp(key, "choices") && strcmp(key, "verified") &&
+            !json_equal(value, json_object_get(b->message, key)))
             return false;
     }
     return true;

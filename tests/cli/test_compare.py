@@ -234,6 +234,18 @@ class Compare(CliTest):
             self.assertIsNone(result["attribution"])
             self.assertEqual(self.gate(base, other), 2)
 
+    def test_first_looks_are_exploratory(self):
+        """Numbers and what differs are shown; nothing is attributed, recorded, or passes a gate."""
+        a, b = (self.measure(workload=self.workload(1), protocol="quick") for _ in range(2))
+        result = self.compare(a, b)
+        self.assertEqual(result["comparability"]["verdict"], "exploratory")
+        self.assertIsNone(result["attribution"])
+        self.assertIn("Exploratory", self.assay("compare", a, b, "--db", self.db).out)
+        self.assertEqual(self.gate(a, b), 2)
+        refused = self.assay("compare", a, b, "--record", "--db", self.db)
+        self.assertEqual(refused.status, 2)
+        self.assertIn("no evidence", refused.err)
+
     def test_gate_is_recorded(self):
         """Whichever way it went; once, as long as it says the same; and recomputed from samples."""
         a, b = self.measure_slower()
