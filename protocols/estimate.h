@@ -33,7 +33,7 @@
     X(STEADY, "steady", "steady", true)                         /* from the first sample */        \
     X(WARMUP, "after_warmup", "after warmup", true)             /* steady after a slower start */  \
     X(SLOWDOWN, "after_slowdown", "after slowdown", true)       /* steady after a faster start */  \
-    X(INSUFFICIENT, "insufficient_data", "insufficient data", false) /* too few (effective)        \
+    X(INSUFFICIENT, "insufficient", "insufficient", false) /* too few (effective)        \
                                                                    samples within trials to tell */\
     X(BIMODAL, "bimodal", "bimodal", false)                     /* alternates between two levels */\
     X(DRIFT, "drift", "drift", false)                           /* moves over the whole window */  \
@@ -144,7 +144,7 @@ bool estimate_verdict_is_steady(enum estimate_verdict verdict);
  * a sample <= 0 or for options out of range. Destroy the result with estimate_destroy.
  *
  * Every trial with samples after its warmup counts, whatever its verdict. The cell's verdict:
- * insufficient_data where that is the verdict of more than half of the trials; else the worst that
+ * insufficient where that is the verdict of more than half of the trials; else the worst that
  * more than a fifth of the other trials have or exceed, so that one odd trial in five or more is a
  * finding and not the verdict.
  */

@@ -129,6 +129,16 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     text_append(out, "</code>\n");
 }
 
+static void append_contention(struct text *out, const struct view_campaign *campaign)
+{
+    struct text words;
+
+    text_init(&words);
+    if (view_contention_words(campaign, &words))
+        text_append_format(out, "<div class=\"note\"><p>%s.</p></div>\n", words.data);
+    text_finish(&words);
+}
+
 static void append_masthead(struct text *out, const struct view *view)
 {
     bool simulated = false;
@@ -140,6 +150,8 @@ static void append_masthead(struct text *out, const struct view *view)
     for (size_t i = 0; i < view->campaign_count; ++i)
         append_campaign(out, view, i);
     text_append(out, "</header>\n");
+    for (size_t i = 0; i < view->campaign_count; ++i)
+        append_contention(out, &view->campaigns[i]);
     for (size_t i = 0; i < view->cell_count; ++i)
         simulated = simulated || view->cells[i].device.simulated;
     text_init(&closing);

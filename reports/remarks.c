@@ -147,6 +147,9 @@ static void add_findings(void *context, const struct finding *const *items, size
 
     if (finding_kinds[items[0]->code].severity == FINDING_INFO)
         return;
+    /* Stated once, above the table (view_contention_words). */
+    if (items[0]->code == FINDING_CONTENTION || items[0]->code == FINDING_STEAL)
+        return;
     for (size_t i = 0; i < remarks->count && !remark; ++i)
         if (remarks->items[i].findings &&
             finding_same_kind(remarks->items[i].findings[0], items[0]))

@@ -36,11 +36,11 @@ static const struct {
     [BATCH] = {"batch", true, 1},
     [RESULT] = {"result", true, 2},
     [SPREAD] = {"", false, 1},
-    [RATIO] = {"/reference", true, 2},
+    [RATIO] = {"/ref", true, 1},
     [TIME] = {"per iteration", true, 2},
     [STEADY] = {"grade, verdict", false, 2},
     [NOTES] = {"", false, 0}, /* printed at the end of STEADY */
-    [TRIALS] = {"trials", true, 1},
+    [TRIALS] = {"ok", true, 1},
 };
 
 #define WIDE 104
@@ -313,6 +313,9 @@ static void append_campaign(const struct terminal *terminal, const struct view *
     terminal_wrap(terminal, TONE_PLAIN, "", line.data);
     if (campaign->archived)
         terminal_wrap(terminal, TONE_CARE, "  archived: ", campaign->archived);
+    text_clear(&line);
+    if (view_contention_words(campaign, &line))
+        terminal_wrap(terminal, TONE_CARE, "", line.data);
     text_finish(&line);
 }
 

@@ -239,6 +239,9 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
         .created_utc_ns = view_json_count(root, "created_utc_ns"),
         .root = root,
     };
+    status = contention_of_campaign(store, id, &ret->contention, err);
+    if (status != STATUS_OK)
+        return status;
     events = json_object_get(root, "events");
     ret->events = calloc(json_array_size(events) + 1, sizeof(*ret->events));
     if (!ret->events)

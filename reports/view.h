@@ -20,6 +20,7 @@
 #include "harness/core/status.h"
 #include "harness/core/text.h"
 #include "protocols/estimate.h"
+#include "results/contention.h"
 #include "results/store.h"
 
 struct view_count {
@@ -141,6 +142,7 @@ struct view_campaign {
     const char *uid, *command, *tool_version, *tool_digest, *plan_digest, *order_seed;
     const char *question, *nonce; /* as the plan has them */
     struct view_count created_utc_ns;
+    struct contention contention; /* by other processes, over all windows */
     struct view_event *events;
     size_t event_count;
     const char *archived; /* why, "" where that is withheld; NULL: it is not archived */
@@ -222,6 +224,11 @@ bool view_is_import(const struct view *view, size_t campaign);
 
 /* What an imported result is, in a sentence; heap. */
 char *view_imported_words(const struct view_cell *cell);
+
+/*
+ * "other processes used 1.6 of 2 cores while it measured". False: next to nothing, or unknown.
+ */
+bool view_contention_words(const struct view_campaign *campaign, struct text *ret);
 
 /* Why a cell has no value, in a phrase; NULL when it has one. */
 const char *view_no_value_reason(const struct view_cell *cell);

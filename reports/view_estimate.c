@@ -108,6 +108,26 @@ void view_metric_words(enum metric_id id, const struct metric_value *value, stru
         text_append(ret, "not reported");
 }
 
+bool view_contention_words(const struct view_campaign *campaign, struct text *ret)
+{
+    const struct contention *contention = &campaign->contention;
+    const double least = 0.1; /* of a core */
+    char number[NUMBER_SIZE];
+
+    if (contention->others_cores >= least) {
+        text_append_format(ret, "Contention: other processes used %s",
+                           number_format_digits(contention->others_cores, 2, number));
+        if (contention->cores > 0)
+            text_append_format(ret, " of %lld", (long long)contention->cores);
+        text_append(ret, " cores while it measured");
+    }
+    if (contention->steal_cores >= least)
+        text_append_format(ret, "%s the hypervisor took %s cores",
+                           ret->length ? ", and" : "Contention:",
+                           number_format_digits(contention->steal_cores, 2, number));
+    return ret->length > 0;
+}
+
 const char *view_no_value_reason(const struct view_cell *cell)
 {
     enum metric_id id;

@@ -203,8 +203,7 @@ static void measure_trials(const struct settings *settings, struct table *table)
                 if (windows[w].count == COUNT_MAX)
                     add_verdict(&x, not_steady, ESTIMATE_VERDICT_COUNT, NAN, 0.01, table);
                 if (windows[w].phi > 0.8 && trials[t] == 5 && s == 1)
-                    add_verdict(&x, "called insufficient_data", ESTIMATE_INSUFFICIENT, NAN, NAN,
-                                table);
+                    add_verdict(&x, "called insufficient", ESTIMATE_INSUFFICIENT, NAN, NAN, table);
                 free(x.outcomes);
             }
         }

@@ -141,7 +141,7 @@ static void verdicts_mark_the_value(void **state)
                  {"after_slowdown", "after slowdown", true},
                  {"drift", "drift", false},
                  {"bimodal", "bimodal", false},
-                 {"insufficient_data", "insufficient data", false},
+                 {"insufficient", "insufficient", false},
                  {"non_stationary", "non-stationary", false},
                  {"something", "unknown verdict", false}};
 
