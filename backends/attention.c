@@ -19,7 +19,7 @@ static enum status refuse(struct error *err, const char *what)
     return error_set(err, STATUS_INVALID, "attention: %s", what);
 }
 
-/* Elements from the first to behind the last; more than ELEMENTS_MAX where it does not fit. */
+/* Elements from the first to after the last; more than ELEMENTS_MAX where it does not fit. */
 static uint64_t reach(const struct attention_shape *shape, const struct attention_strides *strides)
 {
     const unsigned __int128 last = (unsigned __int128)(shape->batch - 1) * strides->batch +
@@ -174,7 +174,8 @@ enum status device_attention_backward(struct attention *attention,
     enum status status;
 
     if (!shape->training)
-        return error_set(err, STATUS_INTERNAL, "attention: backward of one made for forward alone");
+        return error_set(err, STATUS_INTERNAL,
+                         "attention: backward of one created for forward only");
     status = check_operands(attention, extents, sizeof(extents) / sizeof(extents[0]), err);
     if (status != STATUS_OK)
         return status;

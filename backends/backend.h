@@ -44,11 +44,12 @@ struct device_info {
     char *uuid; /* hex or vendor form; NULL where nothing tells it: then see readings */
     enum device_type type;
     bool simulated;        /* results can never be published */
-    uint64_t memory_bytes; /* 0: not told */
+    uint64_t memory_bytes; /* 0: not reported */
     uint64_t max_allocation_bytes;
-    uint32_t compute_units; /* multiprocessors, compute units or hardware threads; 0: not told */
+    uint32_t
+        compute_units; /* multiprocessors, compute units or hardware threads; 0: not reported */
     uint32_t max_lanes;     /* largest group size that a launch may have */
-    uint64_t last_level_cache_bytes; /* 0: not told */
+    uint64_t last_level_cache_bytes; /* 0: not reported */
     bool unified_memory;             /* host and device share one memory */
     struct reading_list readings; /* "device.*": driver, versions, clocks, ECC ... with a status */
 };
@@ -69,7 +70,7 @@ struct backend_library {
 struct backend_file {
     const char *kind; /* "compiler" or "icd", static */
     char *path;       /* absolute, symbolic links resolved; heap */
-    char *version;    /* as it tells itself, heap; NULL: not told */
+    char *version;    /* as it reports itself, heap; NULL: not reported */
 };
 struct backend_file_list {
     struct backend_file *items;
@@ -114,7 +115,7 @@ struct module_source {
     size_t define_count;
 };
 
-/* What a compiled kernel takes of the device, by the vendor's count; -1: not told. */
+/* What a compiled kernel takes of the device, by the vendor's count; -1: not reported. */
 struct module_resources {
     char kernel[64];
     int64_t registers;    /* per lane */
@@ -374,7 +375,7 @@ size_t backend_libraries(struct backend *backend, struct backend_library *ret, s
  * it chooses a file for a library that no backend opens, and so would change nothing.
  */
 enum status backend_check_variable(const char *variable, struct error *err);
-/* Adds to `ret`; a backend that does not tell adds nothing. An error is a bad index or no memory.
+/* Adds to `ret`; a backend that does not report adds nothing. An error is a bad index or no memory.
  */
 enum status backend_files(struct backend *backend, uint32_t index, struct backend_file_list *ret,
                           struct error *err);

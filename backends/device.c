@@ -182,7 +182,7 @@ bool device_has_events(const struct device *device)
 
 static enum status no_events(const struct device *device, struct error *err)
 {
-    return error_set(err, STATUS_UNSUPPORTED, "%s tells no device-side times", device->info.name);
+    return error_set(err, STATUS_UNSUPPORTED, "%s reports no device-side times", device->info.name);
 }
 
 enum status device_event_create(struct device *device, struct event **ret, struct error *err)

@@ -58,7 +58,7 @@ static bool operand_type_fits(enum precision precision, enum dtype type)
     }
 }
 
-/* Elements from the first to behind the last of one matrix of the shape's batch. */
+/* Elements from the first to after the last of one matrix of the shape's batch. */
 static unsigned __int128 matrix_extent(const struct gemm_shape *shape,
                                        const struct gemm_matrix *matrix, uint64_t rows,
                                        uint64_t columns)
@@ -98,7 +98,7 @@ const char *device_no_gemm_reason(const struct device *device)
     const struct reading *reading = reading_find(&device->info.readings, "device.gemm");
 
     return reading != NULL && reading->reason != NULL ? reading->reason
-                                                      : "`assay devices -v` tells what was tried";
+                                                      : "see `assay devices -v` for what was tried";
 }
 
 static enum status fail_none(const struct device *device, struct error *err)

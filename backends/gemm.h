@@ -62,8 +62,9 @@ struct gemm_operands {
 /* What will run, for provenance. */
 struct gemm_info {
     char library[GEMM_WORD_MAX];   /* "cublasLt" */
-    char version[GEMM_WORD_MAX];   /* as the library tells it */
-    char algorithm[GEMM_WORD_MAX]; /* its own name or number for what it chose; "" if not told */
+    char version[GEMM_WORD_MAX];   /* as the library reports it */
+    char
+        algorithm[GEMM_WORD_MAX]; /* its own name or number for what it chose; "" if not reported */
     uint64_t workspace_bytes;
     enum support support;
     char method[GEMM_WORD_MAX * 2]; /* how `support` was learned: the call and its answer */

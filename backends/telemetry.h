@@ -1,5 +1,5 @@
 /*
- * telemetry - what a backend can tell of a device beside a measurement: power, energy, clocks,
+ * telemetry - what a backend can report about a device during a measurement: power, energy, clocks,
  * temperatures, throttle reasons. It is sampled by a process of the harness that never opens the
  * device for work, through the vendor's management library (NVML, AMD SMI), so the worker is left
  * alone.
@@ -47,7 +47,7 @@ struct telemetry_ops {
      */
     enum status (*edges)(struct telemetry *telemetry, struct reading_list *ret, struct error *err);
     /*
-     * Optional: everything the vendor's tool or library tells, as it tells it, for keeping; heap.
+     * Optional: everything the vendor's tool or library reports, unchanged, for keeping; heap.
      */
     enum status (*dump)(struct telemetry *telemetry, char **ret, struct error *err);
     void (*close)(struct telemetry *telemetry);

@@ -1,6 +1,6 @@
 /*
  * bundle - campaigns in one file for handing over: every row of evidence that belongs to them, each
- * with the proof that it stands in the ledger it came from, under one signed checkpoint. BUNDLE.md
+ * with the proof that it is in the ledger it came from, under one signed checkpoint. BUNDLE.md
  * specifies the form.
  *
  * Values can be withheld (a host's name, a serial number): their rows keep a salted commitment, so
@@ -56,7 +56,7 @@ struct bundle_options {
      */
     const char *const *since;
     size_t since_count;
-    const struct key *key; /* signs the bundle's checkpoint; NULL: nobody does */
+    const struct key *key; /* signs the bundle's checkpoint; NULL: no one does */
     const char *tool_version;
     void *context; /* of progress */
     /* May be NULL. Returning false stops: INTERRUPTED. */
@@ -149,7 +149,7 @@ enum status bundle_import(struct store *store, const char *path, const struct bu
 
 /*
  * As verify_file, of a bundle: what bundle_read checks, then the rows taken into a database that is
- * thrown away, with all that verify_file checks there (completeness, estimates worked out again).
+ * thrown away, with all that verify_file checks there (completeness, estimates recomputed).
  * Leaves, root and origin in `ret` are those of the ledger that the bundle came from.
  */
 enum status bundle_verify(const char *path, const struct verify_options *options,

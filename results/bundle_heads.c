@@ -166,7 +166,7 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The checkpoint of a bundled campaign that stands at this size; 0: there is none. */
+/* The checkpoint of a bundled campaign that is at this size; 0: there is none. */
 static enum status own_checkpoint(struct store *store, int64_t size, int64_t *ret,
                                   struct error *err)
 {

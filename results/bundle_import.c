@@ -166,7 +166,7 @@ static enum status insert_row(struct bundle_importer *importer, struct bundle_ta
     importer->summary->rows++;
     if (table->id >= 0) {
         here = sqlite3_last_insert_rowid(importer->store->db);
-        /* The ledger's trigger inserts, too; SQLite tells the outer row's number afterwards. */
+        /* The ledger's trigger inserts, too; SQLite reports the outer row's number afterwards. */
         status = bundle_remember(importer, table->name, there, here, err);
     }
     return status == STATUS_OK ? note_withheld(importer, table, here, row, err) : status;

@@ -83,7 +83,7 @@ enum status bundle_take_row(struct bundle_reader *reader, const json_t *line, st
 /* The note's parts; strings in `kind` and `campaign`. False: it is none of this ledger. */
 bool bundle_parse_note(const struct bundle_head *head, const char *text, char kind[32],
                        char campaign[STORE_UID_SIZE], struct note *ret);
-/* Whether the key (NULL: anybody or nobody) signed this text, whose body is that of the note. */
+/* Whether the key (NULL: anybody or no one) signed this text, whose body is that of the note. */
 bool bundle_note_is_signed(const char *text, const struct note *note, const struct key_public *key);
 /* The head's note and the seal; the head that is expected. */
 void bundle_check_notes(struct bundle_reader *reader);

@@ -27,7 +27,7 @@ static void count(void *context, const struct verify_finding *finding)
         checker->options->found(checker->options->context, finding);
 }
 
-/* The rows' new database has a ledger of its own, which nobody signs. */
+/* The rows' new database has a ledger of its own, which no one signs. */
 static void count_row(void *context, const struct verify_finding *finding)
 {
     if (finding->check != VERIFY_SIGNATURE)
@@ -144,7 +144,7 @@ static bool take_progress(void *context, uint64_t done, uint64_t total)
     return show_reading(((struct pass *)context)->checker, done, total);
 }
 
-/* Rows that each stand in the ledger may still not make a whole. */
+/* Rows that each are in the ledger may still not make a whole. */
 static enum status check_together(const char *path, const char *folder, struct checker *checker,
                                   struct verify_summary *ret, struct error *err)
 {

@@ -160,7 +160,7 @@ static enum status add_texts(struct bundle_secrets *secrets, struct store *store
     return status;
 }
 
-/* What tools said stands in `content`, where each of them goes as a whole. */
+/* What tools said is in `content`, where each of them goes as a whole. */
 #define DUMPS                                                                                      \
     "SELECT c.body FROM main.dump d JOIN main.content c ON c.digest = d.output"                    \
     " WHERE d.campaign IN (SELECT id FROM temp.bundle_campaign)"

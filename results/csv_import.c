@@ -57,7 +57,7 @@ static enum status check_row(struct import *import, const char *series, const ch
     return STATUS_OK;
 }
 
-/* One zeroed item more; capacities double, so the count alone tells when to grow. */
+/* One zeroed item more; capacities double, so the count alone reports when to grow. */
 static void *grow(void *items, size_t count, size_t size)
 {
     if (count > 0 && (count & (count - 1)) != 0)

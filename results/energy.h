@@ -22,9 +22,9 @@ struct energy_series {
 
 /*
  * Growth of a counter between two moments, interpolated between the readings around each. A fall is
- * a wrap when `wraps_at` > 0 (the counter's range) and at most half of it was counted since. False with
- * the reason: readings do not enclose the window, the counter stood still (it is not 0 then, but
- * unknown), it ran backwards, or it was set back.
+ * a wrap when `wraps_at` > 0 (the counter's range) and at most half of it was counted since. False
+ * with the reason: readings do not enclose the window, the counter did not advance (it is not 0
+ * then, but unknown), it ran backwards, or it was set back.
  */
 bool energy_of_counter(const struct energy_series *series, int64_t wraps_at, int64_t begin_ns,
                        int64_t end_ns, double *ret, const char **ret_reason);

@@ -178,7 +178,8 @@ static void add_gemm(struct fields *fields, const json_t *gemm)
         set(fields, "gemm.", names[i], "", copy_or_null(json_object_get(gemm, names[i])));
 }
 
-/* Of facts.attention: whether one operation does it, and whose; what is not told is no field. */
+/* Of facts.attention: whether one operation does it, and whose; what is not reported is no field.
+ */
 static void add_attention(struct fields *fields, const json_t *attention)
 {
     static const char *const names[] = {"fused",   "library",   "version",
@@ -231,7 +232,7 @@ static void add_trial(struct fields *fields, const json_t *trial)
             copy_or_null(json_object_get(choices, "iterations_per_sample")));
 }
 
-/* Of an import: what it declares, and nothing where it does not tell. */
+/* Of an import: what it declares, and nothing where it does not report. */
 static void add_imported(struct fields *fields, const json_t *imported)
 {
     const char *program =

@@ -33,7 +33,7 @@ struct key {
     uint8_t secret[KEY_SECRET_SIZE]; /* seed and public key, as libsodium has it */
 };
 
-/* INVALID when the name is none; `ret` is a key that nobody has seen before. */
+/* INVALID when the name is none; `ret` is a key that no one has seen before. */
 enum status key_generate(const char *name, struct key *ret, struct error *err);
 
 /* The first four bytes of the id's hash, big-endian. */
@@ -60,7 +60,7 @@ void key_sign(const struct key *key, const void *bytes, size_t length, uint8_t *
 void key_finish(struct key *key);
 
 /*
- * Writes a new file (mode 0600) that nobody else can read; its folder is made when absent (0700).
+ * Writes a new file (mode 0600) that no one else can read; its folder is made when absent (0700).
  * INVALID when the file is there already: a key is never overwritten.
  */
 enum status key_write(const struct key *key, const char *path, struct error *err);

@@ -45,7 +45,7 @@ enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledge
                                    struct error *err);
 
 /*
- * Signs a checkpoint once more; `role` is "author" or "witness". The root is worked out anew from
+ * Signs a checkpoint once more; `role` is "author" or "witness". The root is computed anew from
  * the leaves before: CORRUPT when it differs, and nothing is signed. INVALID: this key has signed
  * it.
  */

@@ -1,5 +1,5 @@
 /*
- * ledger_json - a value of a row as it stands in the JSON of a leaf (FORMAT.md, "Leaves"). For
+ * ledger_json - a value of a row as it is in the JSON of a leaf (FORMAT.md, "Leaves"). For
  * results/ledger_leaf.c.
  */
 #ifndef ASSAY_RESULTS_LEDGER_JSON_H

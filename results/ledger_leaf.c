@@ -128,7 +128,7 @@ static void set_secret(struct ledger_leaf_maker *maker, const uint8_t secret[32]
     maker->has_secret = true;
 }
 
-/* The secret as it stands in this very database; asked once a connection and origin. */
+/* The secret as it is in this very database; asked once a connection and origin. */
 static bool load_secret(sqlite3 *db, struct ledger_leaf_maker *maker)
 {
     sqlite3_stmt *select = NULL;

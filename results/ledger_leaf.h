@@ -43,7 +43,7 @@ struct ledger_leaf_column {
 struct ledger_leaf_shape {
     struct ledger_leaf_column columns[LEDGER_LEAF_COLUMNS_MAX]; /* sorted by name */
     int count;
-    char *end; /* heap: what stands behind the columns, with some zeros behind it */
+    char *end; /* heap: what follows the columns, with some zeros behind it */
     size_t end_length;
     size_t room; /* that a row of numbers takes at most */
 };

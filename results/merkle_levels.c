@@ -90,7 +90,7 @@ size_t merkle_levels_connect(const struct merkle_levels *levels, uint64_t first,
     size_t count = 0;
 
     /* SUBPROOF of section 2.1.2; what it cuts off on the left is known to whoever has the first
-     * tree, as long as nothing was cut off: `begin` is 0 then. */
+     * tree, as long as nothing was interrupted: `begin` is 0 then. */
     while (first != end) {
         const uint64_t middle = begin + split(end - begin);
 

@@ -29,7 +29,7 @@ static int on_busy(void *context, int count)
     return 1;
 }
 
-/* Says what stands in the way before SQLite says "unable to open database file". */
+/* Says what is in the way before SQLite says "unable to open database file". */
 static enum status check_folder(const char *path, struct error *err)
 {
     enum status status = STATUS_OK;

@@ -315,7 +315,7 @@ enum status store_trial_durations(struct store *store, const json_t *message, in
 
 /*
  * Gives every trial of the campaign that has no end the end "crashed", marked as the harness's own
- * end and not the worker's. For --resume alone: nobody else may be running the campaign.
+ * end and not the worker's. For --resume alone: no one else may be running the campaign.
  */
 enum status store_close_orphans(struct store *store, int64_t campaign, struct error *err);
 
@@ -365,7 +365,7 @@ enum status store_list_results(struct store *store, const struct store_filter *f
 
 /*
  * What `tool` ("lscpu") said before the trials of a cell's campaign, the newest that it said, heap.
- * NOT_FOUND: nothing; the message tells why, and which tools did say something.
+ * NOT_FOUND: nothing; the message says why, and which tools did report something.
  */
 enum status store_load_dump(struct store *store, int64_t cell, const char *tool, char **ret,
                             struct error *err);

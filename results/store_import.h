@@ -26,16 +26,16 @@ struct store_claim {
     const char *kind;             /* of workload; static */
     const char *scenario;         /* static; STORE_NOT_TOLD */
     const char *precision;        /* static; STORE_NOT_TOLD */
-    char *device;                 /* as the file names it; NULL: not told */
-    char *backend;                /* "CUDA"; NULL: not told */
-    int64_t batch;                /* -1: not told */
+    char *device;                 /* as the file names it; NULL: not reported */
+    char *backend;                /* "CUDA"; NULL: not reported */
+    int64_t batch;                /* -1: not reported */
     int64_t items;                /* units of work of one iteration; 0: not counted */
     const char *item_name;        /* "token"; NULL: not counted */
-    double rate;                  /* items a second; 0: not told */
-    double mean_ns;               /* time of an iteration; 0: not told */
-    char *measured;               /* when, as the file writes it; NULL: not told */
+    double rate;                  /* items a second; 0: not reported */
+    double mean_ns;               /* time of an iteration; 0: not reported */
+    char *measured;               /* when, as the file writes it; NULL: not reported */
     struct reading_list readings; /* what it declares, and what it lacks with the reason */
-    json_t *fields;               /* all of it, as it stands in the file */
+    json_t *fields;               /* all of it, as it is in the file */
 };
 void store_claim_init(struct store_claim *claim);
 void store_claim_finish(struct store_claim *claim); /* takes NULL */
@@ -46,7 +46,7 @@ struct store_import {
     int64_t size;
     const char *format;          /* "llama-bench-json" */
     const char *program;         /* "llama-bench" */
-    const char *program_version; /* NULL: not told */
+    const char *program_version; /* NULL: not reported */
     const char *command;         /* the command line of the import */
     const char *tool_version;
     struct digest tool_digest;

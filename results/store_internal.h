@@ -61,7 +61,7 @@ struct store {
  */
 int store_connect(struct store *store, const char *name, int flags);
 /*
- * Whether a change that was cut off lies beside the file, in FILE-journal: SQLite takes it back,
+ * Whether a change that was interrupted is next to the file, in FILE-journal: SQLite takes it back,
  * and so changes the file, when it is next opened for writing. (Where there is a WAL, that is in
  * FILE-wal.)
  */
@@ -116,7 +116,7 @@ enum status statement_run(struct statement *statement, int64_t *ret_id, struct e
 void statement_end(struct statement *statement); /* takes one that never began */
 
 /*
- * The row as a new JSON object, keys from the column names. A suffix tells the form: "name:json" is
+ * The row as a new JSON object, keys from the column names. A suffix gives the form: "name:json" is
  * parsed, "name:bool", "name:iso" (utc_ns as text); other blobs become hex. NULL is null.
  */
 enum status statement_row_json(struct statement *statement, json_t **ret, struct error *err);

@@ -38,7 +38,7 @@ static enum status text_to_json(struct store *store, sqlite3_stmt *handle, int c
     *ret = json_stringn(text, length);
     if (*ret)
         return STATUS_OK;
-    /* jansson does not tell these two apart. */
+    /* jansson does not distinguish these two. */
     if (text_is_utf8(text, length))
         return STATUS_NO_MEMORY;
     return error_set(err, STATUS_CORRUPT, "%s: column %s holds text that is not UTF-8", store->path,

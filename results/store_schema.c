@@ -41,7 +41,7 @@ static enum status ask(struct store *store, const char *sql, int64_t *ret, struc
 
 /*
  * SQLite notices missing pages, but reads a last page that was cut as if it ended in zeros. Where a
- * log lies beside the file, pages may rightly be in the log alone.
+ * log is next to the file, pages may rightly be in the log alone.
  */
 static enum status check_length(struct store *store, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
  * verify - whether a database is what it claims to be: its schema, every row against the ledger,
- * the tree, signatures, completeness, and every estimate worked out again from raw samples.
+ * the tree, signatures, completeness, and every estimate recomputed from raw samples.
  *
  * Opens the file for reading alone and trusts nothing in it: no view or trigger of it is run,
  * values are bounded, and the work is bounded by the file's size. Needs no device and no network.
@@ -71,8 +71,8 @@ struct verify_options {
     /* Called for each finding, in one thread. */
     void (*found)(void *context, const struct verify_finding *finding);
     /*
-     * Called now and then, several times a second, by one thread at a time; may be NULL. Total 0:
-     * how far it is cannot be told. Returning false stops: INTERRUPTED.
+     * Called occasionally, several times a second, by one thread at a time; may be NULL. Total 0:
+     * how far it is cannot be determined. Returning false stops: INTERRUPTED.
      */
     bool (*progress)(void *context, const struct verify_progress *progress);
     /*
@@ -91,7 +91,7 @@ struct verify_summary {
     int64_t rows, bytes; /* rows checked; size of the file and its log */
     int64_t checkpoints, signatures, trusted_signatures; /* trusted: by one of options->keys */
     int64_t signed_leaves; /* covered by the newest good signature (of options->keys, if any) */
-    int64_t estimates, comparisons; /* worked out again and equal */
+    int64_t estimates, comparisons; /* recomputed and equal */
     int64_t wrong, notes;           /* findings */
     double seconds;
 };

@@ -6,7 +6,7 @@
 #include "harness/core/canonical.h"
 #include "results/verify_internal.h"
 
-/* The next row; false at the end and after a failure, which `ret_rc` tells apart. */
+/* The next row; false at the end and after a failure, which `ret_rc` distinguishes. */
 static bool next(sqlite3_stmt *row, int *ret_rc)
 {
     *ret_rc = sqlite3_step(row);
@@ -22,7 +22,7 @@ static sqlite3_stmt *prepare(struct verify *verify, const char *sql)
 }
 
 /* What each cell still lacks, from which the planned trials are taken. Heap; NULL: cells have other
- * numbers than 1, 2, 3 ..., or it cannot be told. */
+ * numbers than 1, 2, 3 ..., or it cannot be determined. */
 static int64_t *planned_of_cells(struct verify *verify, int64_t *ret_count)
 {
     sqlite3_stmt *cell = prepare(verify, "SELECT id, trials FROM cell ORDER BY id");

@@ -1,4 +1,4 @@
-/* Estimates and comparisons, worked out again from what is stored. */
+/* Estimates and comparisons, recomputed from what is stored. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -417,7 +417,7 @@ static bool holds_withheld(struct verify *verify)
 }
 
 /*
- * Numbers stand on samples, which are never withheld; what was decided stands on them and on the
+ * Numbers stand on samples, which are never withheld; what was decided is on them and on the
  * judgement, which may be another without what is withheld.
  */
 static bool numbers_differ(const json_t *stored, const json_t *again)

@@ -17,7 +17,7 @@
 #define VERIFY_INDEX_SIZE 512 /* a power of two, well above the above */
 #define VERIFY_KEY_PARTS_MAX 8
 #define VERIFY_REFERENCES_MAX 4
-#define VERIFY_FINDINGS_MAX 1000 /* of one step; more are counted, not told */
+#define VERIFY_FINDINGS_MAX 1000 /* of one step; more are counted, not reported */
 
 /* The numbers that were seen in a column; `least` above `most`: none. */
 struct verify_range {
@@ -161,7 +161,7 @@ struct verify_cursor {
         int ahead;      /* rows that the latest step was to read ahead */
         uint32_t taken; /* rows, a bit each, that a leaf has named */
         bool ended;     /* the statement gives no more */
-        bool on_row;    /* it stands on one, of a table in order */
+        bool on_row;    /* it is on one, of a table in order */
     } places[VERIFY_CURSORS];
     int latest; /* the place that was asked last */
 };
@@ -180,7 +180,7 @@ struct verify_key {
     struct verify_key_part parts[VERIFY_KEY_PARTS_MAX];
 };
 
-/* A row of the ledger. Values belong to the statement that stands on it. */
+/* A row of the ledger. Values belong to the statement that is on it. */
 struct verify_entry {
     int64_t leaf;
     const struct verify_table *table; /* NULL: there is none of its name */
@@ -219,7 +219,7 @@ typedef void verify_work_fn(struct verify_worker *worker, int64_t first, int64_t
 /*
  * Calls `work` with parts of [0, total), at most `step` long, in as many threads as asked, and
  * after each `in_order` (NULL: nothing), which is never called by two threads at once and takes the
- * parts one behind the other. Findings are told in the order of their parts' workers. Returns the
+ * parts one after the other. Findings are told in the order of their parts' workers. Returns the
  * workers' `done` in sum.
  */
 enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
@@ -268,7 +268,7 @@ const struct verify_table *verify_find_table(const struct verify *verify, const 
 enum status verify_references_describe(struct verify *verify, struct error *err);
 /* Before a worker's first row. */
 void verify_references_begin(struct verify_worker *worker);
-/* What the row refers to, which stands in the ledger and is good. In any thread. */
+/* What the row refers to, which is in the ledger and is good. In any thread. */
 void verify_references_note(struct verify_worker *worker, const struct verify_table *table,
                             const struct ledger_leaf_value *row);
 /* Takes over what a worker has noted so far. In one thread at a time. */

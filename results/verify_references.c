@@ -1,6 +1,6 @@
 /*
  * Every row belongs to rows that are there. Mostly the rows' own check has shown it: where the keys
- * of a table's rows are the numbers from one to another, without a gap, and each was found, nobody
+ * of a table's rows are the numbers from one to another, without a gap, and each was found, no one
  * who refers to a number between them refers to nothing. All else SQLite is asked.
  */
 #include <stdlib.h>

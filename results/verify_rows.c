@@ -180,7 +180,7 @@ static void hand_over(struct verify_worker *worker, int64_t first, int64_t end)
     verify_references_take(worker->verify, worker);
 }
 
-/* Counts the leaves, whose numbers go from `least` to `most`, and tells where one is missing. */
+/* Counts the leaves, whose numbers go from `least` to `most`, and reports where one is missing. */
 static void tell_gap(struct verify *verify, int64_t least, int64_t most)
 {
     int64_t gap;

@@ -22,7 +22,7 @@ struct thread {
     bool started;
 };
 
-/* Claims the next part; false when there is none. The first thread tells the progress. */
+/* Claims the next part; false when there is none. The first thread reports the progress. */
 static bool claim(struct share *share, int64_t *ret_first, int64_t *ret_end)
 {
     bool more;

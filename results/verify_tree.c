@@ -25,7 +25,7 @@ struct verify_tree {
     struct merkle merkle;
     struct keys keys[VERIFY_TABLES_MAX];
     unsigned char hash_key[crypto_shorthash_KEYBYTES];
-    sqlite3_stmt *checkpoints; /* by size; the row it stands on, if any */
+    sqlite3_stmt *checkpoints; /* by size; the row it is on, if any */
     bool has_checkpoint;
     const struct verify_table *checkpoint, *campaign, *trial;
     int64_t due;           /* the checkpoint of as many leaves as there are now; 0: there is none */

@@ -1,4 +1,4 @@
-/* withheld - what stands in a row for a value that the row's bundle left out (FORMAT.md). */
+/* withheld - what is in a row for a value that the row's bundle left out (FORMAT.md). */
 #ifndef ASSAY_RESULTS_WITHHELD_H
 #define ASSAY_RESULTS_WITHHELD_H
 

@@ -138,7 +138,7 @@ void workload_keep_refusal(struct error *kept, const struct error *refusal)
         *kept = *refusal;
 }
 
-/* What tells a candidate from the others, and why it was left out. */
+/* What distinguishes a candidate from the others, and why it was left out. */
 static json_t *refusal_words(const json_t *candidate, const char *reason)
 {
     const char *family = json_string_value(json_object_get(candidate, "family")), *name;

@@ -130,7 +130,7 @@ struct workload_kind {
     void (*describe)(const struct workload *workload, struct text *ret);
     size_t instance_size; /* of the kind's struct, whose first member is a workload_instance */
     /*
-     * Into an instance of zeros but for its base: allocates, compiles, uploads. UNSUPPORTED when
+     * Into an instance of zeros except for its base: allocates, compiles, uploads. UNSUPPORTED when
      * the device cannot do the precision or implementation; DEVICE_MEMORY when it does not fit.
      * Takes the case's choices, or chooses by measurement. INVALID: choices that are not of this
      * kind. `finish` follows, on failure, too.
@@ -172,7 +172,8 @@ struct workload_kind {
     json_t *(*choices)(struct workload_instance *instance);
     /* What was chosen or learned while running, as a new JSON object: {"lanes": {"triad": 1},
        "loss": {...}, "last_level_cache_bytes": ...}. Where it measured to choose, "candidates":
-       [{"family", what tells it from the others, and "ns" or "refused": the reason}]. Optional. */
+       [{"family", what distinguishes it from the others, and "ns" or "refused": the reason}].
+       Optional. */
     json_t *(*facts)(struct workload_instance *instance);
     /* Gives back what `init` made, as far as it came, not the instance itself. */
     void (*finish)(struct workload_instance *instance);
@@ -204,8 +205,9 @@ json_t *workload_choices_stacks(const json_t *choices);
 bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint32_t *ret);
 
 /*
- * Adds a candidate that was measured, {"family", what tells it from the others}, to the facts'
- * "candidates", with its time or, where it is not NULL, why it was left out. Takes `candidate`.
+ * Adds a candidate that was measured, {"family", what distinguishes it from the others}, to the
+ * facts' "candidates", with its time or, where it is not NULL, why it was left out. Takes
+ * `candidate`.
  */
 void workload_note_candidate(json_t *candidates, json_t *candidate, int64_t ns,
                              const struct error *refusal);

@@ -18,7 +18,7 @@ struct cpu_cache {
 
 /*
  * $XDG_CACHE_HOME/assay/kcache or $HOME/.cache/assay/kcache. It must be this user's and writable by
- * nobody else, since what lies in it is run. Fails only with NO_MEMORY.
+ * no one else, since what lies in it is run. Fails only with NO_MEMORY.
  */
 enum status cpu_cache_open(struct cpu_cache *ret, struct error *err);
 

@@ -11,7 +11,7 @@
 /* Strings are heap and live as long as the process. */
 struct cpu_compiler {
     char *command;  /* as found: "cc", or what ASSAY_CC says */
-    char *path;     /* the file behind it; NULL where it cannot be told */
+    char *path;     /* the file behind it; NULL where it cannot be determined */
     char *version;  /* first line of --version, printable */
     char *identity; /* version, files and build-ids of driver and compiler proper: provenance */
     char *tried;    /* when none was found: what was tried and why it failed */

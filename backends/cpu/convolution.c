@@ -86,7 +86,7 @@ static enum status make_weights(const struct onednn *dnnl, const struct layouts 
 
     if (wanted == NULL)
         return error_set(err, STATUS_DEVICE,
-                         "oneDNN %s: dnnl_primitive_desc_query_md tells no "
+                         "oneDNN %s: dnnl_primitive_desc_query_md gives no "
                          "layout of weights",
                          dnnl->version);
     if (api->dnnl_memory_desc_equal(wanted, layouts->given))

@@ -258,7 +258,7 @@ enum status onednn_matmul_create(const struct onednn *dnnl, const struct assay_d
                                  const struct dnnl_primitive_attr *attributes,
                                  struct dnnl_primitive_desc **ret, struct error *err);
 
-/* The implementation's own name of what was chosen (impl_info_str); "" when it is not told. */
+/* The implementation's own name of what was chosen (impl_info_str); "" when it is not reported. */
 void onednn_algorithm(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc, char *ret,
                       size_t size);
 

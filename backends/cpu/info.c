@@ -190,7 +190,7 @@ static void add_stack(const struct cpu_state *state, struct reading_list *list)
 {
     /* Said, and not left out: two results whose driver is not known do not compare. */
     reading_add_missing(list, "device.driver_version", READING_NOT_APPLICABLE, "assay",
-                        "no driver stands between a processor and its compiler's code");
+                        "no driver is between a processor and its compiler's code");
     reading_add_text(list, "device.compiler", state->compiler.identity,
                      "--version, -print-prog-name=cc1, build-ids");
     reading_add_text(list, "device.compiler.options", cpu_compiler_options(&state->compiler),

@@ -39,7 +39,7 @@ static inline struct cpu_device *cpu_device(struct device *device)
 /* info.c */
 enum status cpu_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
                             struct error *err);
-/* Bytes that an allocation may take now; 0: not told. */
+/* Bytes that an allocation may take now; 0: not reported. */
 uint64_t cpu_memory_available(void);
 
 /* device.c */

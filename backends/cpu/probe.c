@@ -20,7 +20,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     if (status != STATUS_OK)
         return status;
     state->target = cpu_compiler_target();
-    /* Without it there are no vendor GEMMs, and that is all. */
+    /* Without it there are no vendor GEMMs, and nothing more. */
     state->has_dnnl = onednn_open(&state->dnnl, &reason) == STATUS_OK;
     if (!state->has_dnnl) {
         state->dnnl_reason = strdup(reason.message);

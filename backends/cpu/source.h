@@ -32,7 +32,8 @@ typedef void cpu_kernel_run(const uint64_t groups[3], const union cpu_argument *
 #define CPU_SIGNATURE "assay_signature_"
 #define CPU_PARAMETER_POINTER 'p'
 
-/* LANES and defines, prelude, text, each under its own file name. text_ok tells of memory. */
+/* LANES and defines, prelude, text, each under its own file name. text_ok reports a lack of memory.
+ */
 void cpu_source_join(const struct module_source *source, const char *prelude, size_t prelude_length,
                      struct text *ret);
 

@@ -279,7 +279,7 @@ void cpu_threads_read(struct reading_list *list)
         reading_add_text(list, "device.threads.runtime", info.dli_fname, "dladdr");
     else
         reading_add_missing(list, "device.threads.runtime", READING_UNAVAILABLE, "dladdr",
-                            "the file of omp_get_max_threads cannot be told");
+                            "the file of omp_get_max_threads cannot be determined");
     read_variable(list, "device.threads.bind", "OMP_PROC_BIND");
     read_variable(list, "device.threads.places", "OMP_PLACES");
     read_variable(list, "device.threads.wait_policy", "OMP_WAIT_POLICY");

@@ -225,7 +225,7 @@ static enum status check_alignment(void *const pointers[ATTENTION_IDS], struct e
     for (int id = ATTENTION_Q; id <= ATTENTION_D_V; id++)
         if ((uintptr_t)pointers[id] % ALIGNMENT != 0)
             return error_set(err, STATUS_UNSUPPORTED,
-                             "attention: an operand lies at %p, and cuDNN was promised multiples "
+                             "attention: an operand is at %p, and cuDNN was promised multiples "
                              "of %d bytes",
                              pointers[id], ALIGNMENT);
     return STATUS_OK;

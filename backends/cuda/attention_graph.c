@@ -19,7 +19,7 @@ static struct builder builder_of(struct cudnn_graph *graph, const struct attenti
 
 static int64_t stride_of(uint64_t stride, uint64_t count, int64_t otherwise)
 {
-    return count > 1 ? (int64_t)stride : otherwise; /* nobody goes along a dimension of 1 */
+    return count > 1 ? (int64_t)stride : otherwise; /* no one goes along a dimension of 1 */
 }
 
 /* An array of the caller's as (batch, head, length, head_size), or with the last two exchanged. */

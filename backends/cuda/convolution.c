@@ -378,7 +378,8 @@ static const char *math_name(unsigned math)
     }
 }
 
-/* FMA on operands of 16 bits is f32's arithmetic behind a conversion; "default" does not tell. */
+/* FMA on operands of 16 bits is f32's arithmetic behind a conversion; "default" does not determine
+ * it. */
 static enum support support_of(enum precision precision, unsigned math)
 {
     if (precision != PRECISION_BF16 && precision != PRECISION_FP16)

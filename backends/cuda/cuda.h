@@ -1,4 +1,4 @@
-/* cuda - NVIDIA devices through the CUDA driver API; README.md tells how. */
+/* cuda - NVIDIA devices through the CUDA driver API; README.md says how. */
 #ifndef ASSAY_BACKENDS_CUDA_H
 #define ASSAY_BACKENDS_CUDA_H
 

@@ -2,7 +2,7 @@
  * cudnn - the part of cuDNN that convolutions and attention need, declared by ourselves.
  *
  * Names, values and types are those of cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h (cuDNN 9.19; the
- * same since 8.0, but for the status codes, which 9.0 numbered anew).
+ * same since 8.0, except for the status codes, which 9.0 numbered anew).
  */
 #ifndef ASSAY_BACKENDS_CUDA_CUDNN_H
 #define ASSAY_BACKENDS_CUDA_CUDNN_H

@@ -372,7 +372,7 @@ enum status cudnn_graph_plan(struct cudnn_graph *graph, struct cudnn_plans *ret)
         if (graph->status == STATUS_OK)
             plans.count++;
         else if (graph->status == STATUS_UNSUPPORTED)
-            graph->status = STATUS_OK; /* one that cannot be told apart is not offered */
+            graph->status = STATUS_OK; /* one that cannot be distinguished is not offered */
     }
     if (graph->status == STATUS_OK)
         take_first(graph, &plans);

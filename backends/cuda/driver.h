@@ -99,7 +99,7 @@ struct cuda_driver_api {
     const char *assay_simulated;
 };
 
-/* Results of calls that we tell apart; the driver names the others itself. */
+/* Results of calls that we distinguish; the driver names the others itself. */
 #define CUDA_RESULT_MAP(X)                                                                         \
     X(SUCCESS, 0)                                                                                  \
     X(ERROR_INVALID_VALUE, 1)                                                                      \

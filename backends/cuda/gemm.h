@@ -9,7 +9,7 @@
 /* Algorithms that the library is asked for: most of what its heuristic ranks for one GEMM. */
 #define CUDA_GEMM_ALGORITHMS 16
 
-/* `flags`: its numerical ones, 0: not told. */
+/* `flags`: its numerical ones, 0: not reported. */
 struct cuda_algorithm {
     LT_ALGORITHM algorithm;
     uint64_t workspace_bytes, flags;
@@ -63,7 +63,7 @@ enum status cuda_gemm_list(struct cuda_device *device, struct cuda_gemm *gemm,
                            struct cuda_algorithm_list *ret, struct error *err);
 
 /*
- * What an algorithm is called: its configuration, but for what an older library does not tell.
+ * What an algorithm is called: its configuration, except for what an older library does not report.
  * Fails as cuda_lt_fail.
  */
 enum status cuda_gemm_algorithm_text(const struct cublaslt_api *api,

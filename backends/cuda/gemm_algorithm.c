@@ -73,7 +73,7 @@ static bool is_unknown_attribute(unsigned code)
     return code == LT_STATUS_INVALID_VALUE || code == LT_STATUS_NOT_SUPPORTED;
 }
 
-/* An algorithm's own numerical flags; 0 where the library does not tell them. */
+/* An algorithm's own numerical flags; 0 where the library does not report them. */
 static enum status read_flags(const struct cublaslt_api *api, const LT_ALGORITHM *algorithm,
                               uint64_t *ret, struct error *err)
 {
@@ -302,7 +302,7 @@ void cuda_gemm_take_algorithm(struct cuda_gemm *gemm, const struct gemm_shape *s
     snprintf(gemm->method, sizeof(gemm->method),
              "cublasLtMatmulAlgoGetHeuristic: an algorithm%s, numerical flags 0x%" PRIx64 "%s",
              shape->precision == PRECISION_FP4 ? ", a scale each 16 elements" : "", chosen->flags,
-             chosen->flags == 0                  ? " (nothing told)"
+             chosen->flags == 0                  ? " (nothing reported)"
              : tells_input(shape, chosen->flags) ? ""
-                                                 : " (operands' type not told)");
+                                                 : " (operands' type not reported)");
 }

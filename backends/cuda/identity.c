@@ -1,4 +1,4 @@
-/* What NVML tells of the board that CUDA does not: serial, firmware, limits, modes. */
+/* What NVML reports about the board that CUDA does not: serial, firmware, limits, modes. */
 #include "backends/cuda/internal.h"
 
 #include <stdio.h>
@@ -182,7 +182,7 @@ static void add_driver(struct cuda_state *state, struct reading_list *list)
         reading_add_text(list, name, raw, "/proc/driver/nvidia/version");
     else
         reading_add_missing(list, name, READING_UNAVAILABLE, "nvmlSystemGetDriverVersion",
-                            state->nvml_lib.tried != NULL ? state->nvml_lib.tried : "not told");
+                            state->nvml_lib.tried != NULL ? state->nvml_lib.tried : "not reported");
 }
 
 void cuda_add_identity(struct cuda_state *state, const char *pci, struct reading_list *list)

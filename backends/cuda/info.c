@@ -41,7 +41,7 @@ static const struct question questions[] = {
     ASK("device.compute_mode", COMPUTE_MODE, COMPUTE_MODE, NULL),
 };
 
-/* False, and a reading that says why, when the driver does not tell it. */
+/* False, and a reading that says why, when the driver does not report it. */
 static bool answer(const struct cuda_driver_api *api, int device, const struct question *question,
                    struct reading_list *list, int *ret)
 {
@@ -106,7 +106,7 @@ static char *uuid_text(const char *kind, const struct cuda_uuid *uuid)
 }
 
 /*
- * A slice of MIG has a UUID of its own, not its board's: by NVML, and where NVML does not tell
+ * A slice of MIG has a UUID of its own, not its board's: by NVML, and where NVML does not report
  * whether MIG is on, by the driver's older function. `whole` is the UUID's text, were it a board's.
  */
 static bool is_slice(struct cuda_state *state, int device, const char *pci,

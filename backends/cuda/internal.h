@@ -68,7 +68,7 @@ enum status cuda_device_arch(const struct cuda_state *state, int device, int *re
 enum status cuda_device_uuid(struct cuda_state *state, int device, const char *pci, char **ret,
                              const char **ret_source, struct error *err);
 
-/* identity.c: what NVML tells of the board, as readings "device.*". */
+/* identity.c: what NVML reports about the board, as readings "device.*". */
 void cuda_add_identity(struct cuda_state *state, const char *pci, struct reading_list *list);
 
 /*

@@ -39,8 +39,8 @@ struct nvml_memory {
 
 /*
  * nvmlProcessInfo_v2_t, which the function ending in _v2 always fills. The one in _v3 fills an
- * array of it, too, but for the first drivers of 535 (CUDA 12.2), whose entries are 8 bytes longer:
- * it is asked where the other is not there.
+ * array of it, too, except for the first drivers of 535 (CUDA 12.2), whose entries are 8 bytes
+ * longer: it is asked where the other is not there.
  */
 struct nvml_process {
     unsigned pid;

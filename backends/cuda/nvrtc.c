@@ -38,8 +38,8 @@ static enum status unusable(const struct nvrtc *nvrtc, const char *function, uns
                             struct error *err)
 {
     if (code == CUDA_NVRTC_SUCCESS)
-        return error_set(err, STATUS_UNAVAILABLE, "%s: %s: what it tells cannot be",
-                         nvrtc->lib.path, function);
+        return error_set(err, STATUS_UNAVAILABLE, "%s: %s: its result cannot be", nvrtc->lib.path,
+                         function);
     return error_set(err, STATUS_UNAVAILABLE, "%s: %s: %s (%u)", nvrtc->lib.path, function,
                      nvrtc->api.nvrtcGetErrorString(code), code);
 }

@@ -289,10 +289,10 @@ static void append_process_name(struct text *text, const struct nvml_api *api, u
     if (api->nvmlSystemGetProcessName != NULL)
         code = api->nvmlSystemGetProcessName(pid, raw, sizeof(raw) - 1);
     if (code != NVML_OUR_SUCCESS)
-        text_append_format(text, "name not told (nvmlSystemGetProcessName: %s (%u))",
+        text_append_format(text, "name not reported (nvmlSystemGetProcessName: %s (%u))",
                            api->nvmlErrorString(code), code);
     else if (raw[0] == '\0')
-        text_append(text, "name not told");
+        text_append(text, "name not reported");
     else
         text_append_printable(text, raw, strlen(raw));
 }

@@ -56,7 +56,7 @@ struct gpu_driver {
                                  void **ret, struct error *err);
     enum status (*variable_bytes)(struct gpu_device *device, void *module, const char *name,
                                   size_t *ret, struct error *err);
-    /* Fills all but `kernel`, -1 where not told; the largest group it can be launched with. */
+    /* Fills all but `kernel`, -1 where not reported; the largest group it can be launched with. */
     enum status (*function_resources)(struct gpu_device *device, void *function,
                                       struct module_resources *ret, uint32_t *ret_max_lanes,
                                       struct error *err);

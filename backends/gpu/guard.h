@@ -1,5 +1,5 @@
 /*
- * guard - last words of a process that a vendor's compiler ends or holds up.
+ * guard - last words of a process that a vendor's compiler ends or blocks.
  *
  * HIPRTC aborts on an arch that it does not know, and any compiler may crash or hang. Whoever
  * watches the process, and stops it by SIGTERM, then finds on stderr what it was doing. Not for two

@@ -1,5 +1,5 @@
 /*
- * code_object - what an AMD GPU binary tells of its kernels: the metadata in its notes.
+ * code_object - what an AMD GPU binary reports about its kernels: the metadata in its notes.
  *
  * A code object is an ELF file (little-endian, 64 bits, machine 224) with a note of the owner
  * "AMDGPU" and type 32, whose description is MessagePack: a map whose "amdhsa.kernels" is an array
@@ -19,7 +19,7 @@
 
 #define CODE_OBJECT_NAME_MAX 64
 
-/* One kernel; -1 where the metadata does not tell. Names too long for the field are cut. */
+/* One kernel; -1 where the metadata does not report. Names too long for the field are cut. */
 struct code_object_kernel {
     char name[CODE_OBJECT_NAME_MAX];
     int64_t vgprs, sgprs; /* registers of a lane, of a wavefront */
@@ -31,7 +31,7 @@ struct code_object_kernel {
 };
 
 struct code_object {
-    char target[96];                    /* "amdgcn-amd-amdhsa--gfx90a"; "" when not told */
+    char target[96];                    /* "amdgcn-amd-amdhsa--gfx90a"; "" when not reported */
     struct code_object_kernel *kernels; /* heap */
     size_t kernel_count;
 };

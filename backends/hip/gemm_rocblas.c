@@ -167,7 +167,7 @@ static enum status create(struct hip_device *device, struct hip_gemm *gemm, stru
     snprintf(
         info->method, sizeof(info->method),
         own ? "rocblas_gemm_strided_batched_ex ran a small GEMM"
-            : "rocblas_gemm_strided_batched_ex ran one; it does not tell by which instructions");
+            : "rocblas_gemm_strided_batched_ex ran one; it does not report by which instructions");
     return STATUS_OK;
 }
 

@@ -27,7 +27,7 @@ enum status hip_device_arch(const struct hip_runtime *api, int ordinal, char ret
     if (ask == NULL)
         return error_set(err, STATUS_UNAVAILABLE,
                          "the HIP runtime has neither hipGetDevicePropertiesR0600 nor "
-                         "hipGetDeviceProperties, so the device's arch is not told");
+                         "hipGetDeviceProperties, so the device's arch is not known");
     memset(&properties, 0, sizeof(properties));
     code = ask(&properties, ordinal);
     if (code != HIP_Success)
@@ -167,7 +167,7 @@ static void add_attributes(const struct hip_runtime *api, int ordinal, struct re
     }
 }
 
-/* What the runtime does not tell, or tells wrongly: kfd.h. */
+/* What the runtime does not report, or reports wrongly: kfd.h. */
 static void add_kernel_readings(const char *pci, struct reading_list *list)
 {
     struct error error = ERROR_INIT;
@@ -185,7 +185,7 @@ static void add_kernel_readings(const char *pci, struct reading_list *list)
         reading_add_integer(list, "device.cache", (int64_t)kfd.cache_bytes, "bytes", source);
     else
         reading_add_missing(list, "device.cache", READING_UNAVAILABLE, source,
-                            found ? "it has no cache behind the first level" : error.message);
+                            found ? "it has no cache beyond the first level" : error.message);
 }
 
 static void add_versions(const struct hip_state *state, struct reading_list *list)
@@ -233,7 +233,7 @@ static bool is_yes(const struct reading_list *list, const char *name)
            strcmp(reading->text, "yes") == 0;
 }
 
-/* Heap: printable. One that is not told is no reading. */
+/* Heap: printable. One that is not reported is no reading. */
 static char *device_name(const struct hip_runtime *api, int ordinal, struct reading_list *list)
 {
     static const char reading[] = "device.name", source[] = "hipDeviceGetName";

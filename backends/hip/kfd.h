@@ -1,8 +1,8 @@
 /*
- * kfd - what the kernel's compute driver tells of an AMD device, in its topology in sysfs.
+ * kfd - what the kernel's compute driver reports about an AMD device, in its topology in sysfs.
  *
- * The HIP runtime tells the second-level cache of one compute die and nothing of a cache behind it
- * (4 MiB on MI300X, which has 256 MiB of Infinity Cache), and says "no" to ECC on every device.
+ * The HIP runtime reports the second-level cache of one compute die and nothing of a cache behind
+ * it (4 MiB on MI300X, which has 256 MiB of Infinity Cache), and says "no" to ECC on every device.
  * Facts from kfd_topology.c and kfd_sysfs.h of Linux 6.12.
  */
 #ifndef ASSAY_BACKENDS_HIP_KFD_H
@@ -15,7 +15,7 @@
 
 struct hip_kfd {
     char path[96];        /* of the device's node, ".../nodes/2" */
-    uint64_t cache_bytes; /* all caches of the last level, from the second on; 0: not told */
+    uint64_t cache_bytes; /* all caches of the last level, from the second on; 0: not reported */
     uint32_t cache_level; /* which that is */
     bool memory_ecc;      /* the driver watches the memory's ECC */
 };

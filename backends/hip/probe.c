@@ -102,7 +102,7 @@ static struct backend_library library(const char *name, const struct dynlib *lib
         .version_reason = !told && reason && reason->code != STATUS_OK ? reason->message : NULL};
 }
 
-/* hipBLASLt tells its version to a handle alone, and there is none without a device. */
+/* hipBLASLt reports its version to a handle alone, and there is none without a device. */
 static void read_hipblaslt_version(struct hip_state *state)
 {
     const char *function = "hipblasLtCreate";

@@ -104,7 +104,7 @@ enum status rocm_smi_find(const struct rocm_smi *api, const char *pci, uint32_t 
     }
     if (found == 0 && refusal != ROCM_SMI_SUCCESS)
         return error_set(err, STATUS_NOT_FOUND,
-                         "ROCm SMI knows %u devices, none at %s as far as it tells: "
+                         "ROCm SMI knows %u devices, none at %s as far as it reports: "
                          "rsmi_dev_pci_id_get(%u): %s (%u)",
                          count, pci, silent, rocm_smi_status_name(refusal), refusal);
     if (found == 0)
@@ -112,7 +112,7 @@ enum status rocm_smi_find(const struct rocm_smi *api, const char *pci, uint32_t 
                          pci);
     if (found > 1)
         return error_set(err, STATUS_NOT_FOUND,
-                         "ROCm SMI has %u partitions at %s, and HIP does not tell which of them "
+                         "ROCm SMI has %u partitions at %s, and HIP does not report which of them "
                          "this device is",
                          found, pci);
     return STATUS_OK;
@@ -202,7 +202,7 @@ enum status hip_throttle_read(const char *path, uint64_t *ret, struct error *err
         bits |= (uint64_t)table[HIP_METRICS_THROTTLE_1_3 + i] << 8 * i;
     /* All ones is how the kernel's table says that it does not know. */
     if (bits == UINT64_MAX)
-        return error_set(err, STATUS_UNAVAILABLE, "%s does not tell", path);
+        return error_set(err, STATUS_UNAVAILABLE, "%s does not report it", path);
     *ret = bits;
     return STATUS_OK;
 }

@@ -4,7 +4,7 @@
  * rocm_smi.h of ROCm 5.2.3, 5.7.1, 6.0.0, 6.1.2 and 6.2 (MIT).
  *
  * rsmi_frequencies_t has two layouts. The later one came with 6.0, as did
- * rsmi_dev_current_socket_power_get, by which they are told apart.
+ * rsmi_dev_current_socket_power_get, by which they are distinguished.
  */
 #ifndef ASSAY_BACKENDS_HIP_ROCM_SMI_H
 #define ASSAY_BACKENDS_HIP_ROCM_SMI_H

@@ -4,7 +4,7 @@
  * tests/unit/test_backend_hip_abi.c holds them to the headers that are installed.
  *
  * Device attributes and function attributes have the same numbers in all of these; hipDeviceProp_t
- * has two layouts, told apart by the function's name, and only gcnArchName is read of it.
+ * has two layouts, distinguished by the function's name, and only gcnArchName is read of it.
  */
 #ifndef ASSAY_BACKENDS_HIP_RUNTIME_H
 #define ASSAY_BACKENDS_HIP_RUNTIME_H
@@ -188,7 +188,7 @@ void hip_runtime_candidates(const char *path, const char *const *sonames,
 
 /*
  * Major version of the opened runtime from its file's name, libamdhip64.so.6.0.1 or the link's
- * target; 0 when the name does not tell.
+ * target; 0 when the name does not report.
  */
 int hip_runtime_major(const char *path);
 

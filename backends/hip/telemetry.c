@@ -177,7 +177,8 @@ static const struct telemetry_ops ops = {
     .close = close_telemetry,
 };
 
-/* What the device does not tell now it will not tell later: such a channel carries its reason. */
+/* What the device does not report now it will not report later: such a channel carries its reason.
+ */
 static void fill_channels(struct hip_telemetry *self)
 {
     for (size_t i = 0; i < HIP_TELEMETRY_SOURCES; i++) {

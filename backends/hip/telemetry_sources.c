@@ -1,4 +1,4 @@
-/* telemetry_sources - what ROCm SMI and the kernel tell of a device, one function a number. */
+/* telemetry_sources - what ROCm SMI and the kernel report about a device, one function a number. */
 #include "backends/hip/telemetry_sources.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static unsigned read_power_average(const struct hip_telemetry *self, int64_t *re
 }
 
 /*
- * The counter counts steps of `resolution` microjoules (15.26 on MI200). It stands at 0 on a die
+ * The counter counts steps of `resolution` microjoules (15.26 on MI200). It is at 0 on a die
  * whose energy is counted with another's; the resolution is told even there.
  */
 static unsigned read_energy(const struct hip_telemetry *self, int64_t *ret)

@@ -59,7 +59,7 @@ static enum status parse_fault(char *value, struct null_plan *plan, struct error
         *at = '\0';
         if (!text_parse_u64(at + 1, &n) || n == 0)
             return error_set(err, STATUS_INVALID,
-                             "ASSAY_NULL: fault %s@%s: after @ stands which call fails, from 1",
+                             "ASSAY_NULL: fault %s@%s: write after @ which call fails, from 1",
                              value, at + 1);
     }
     for (i = 0; i < NULL_FAULT_COUNT; i++)
@@ -107,7 +107,7 @@ static enum status parse_item(const char *name, char *value, struct null_plan *p
                              value);
         if (ns < 0 || ns > 3600 * INT64_C(1000000000))
             return error_set(err, STATUS_INVALID,
-                             "ASSAY_NULL: %s=%s: must lie between 0 and one hour", name, value);
+                             "ASSAY_NULL: %s=%s: must be between 0 and one hour", name, value);
         *(int64_t *)target = ns;
         break;
     case REAL:
@@ -153,10 +153,11 @@ enum status null_plan_parse(const char *string, struct null_plan *ret, struct er
         item = strsep(&rest, ",");
         value = strchr(item, '=');
         if (value == NULL) {
-            status = error_set(err, STATUS_INVALID,
-                               "ASSAY_NULL: \"%s\" is not key=value; several stand with commas "
-                               "between",
-                               item);
+            status =
+                error_set(err, STATUS_INVALID,
+                          "ASSAY_NULL: \"%s\" is not key=value; several are written with commas "
+                          "between",
+                          item);
             break;
         }
         *value++ = '\0';

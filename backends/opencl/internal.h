@@ -15,7 +15,7 @@
 struct opencl_platform {
     struct _cl_platform_id *id;
     char *name;    /* printable, "" when the driver tells none */
-    char *library; /* the ICD's file, NULL when it cannot be told */
+    char *library; /* the ICD's file, NULL when it cannot be determined */
     char *note;    /* what went wrong while asking it, NULL when nothing did */
     bool failed;   /* it gave an error where it should have listed its devices */
 };

@@ -6,7 +6,7 @@
 
 #define OPENCL_PRELUDE_FILE "backends/opencl/prelude.cl"
 
-/* Where the parts stand in the one text that the compiler got. */
+/* Where the parts are in the one text that the compiler got. */
 struct opencl_log_map {
     const char *file;      /* of the kernel text */
     uint64_t prelude_line; /* line (from 1) at which the prelude's first line stands */

@@ -9,7 +9,7 @@
 
 /*
  * A platform of an ICD begins with a pointer to its dispatch table, whose first entry is the
- * vendor's own clGetPlatformIDs (extension cl_khr_icd): that tells which file the driver is.
+ * vendor's own clGetPlatformIDs (extension cl_khr_icd): that reports which file the driver is.
  */
 static char *find_library(const struct opencl_api *api, struct _cl_platform_id *id)
 {

@@ -1,10 +1,10 @@
 /*
  * A backend to copy from. It has one device whose memory is the host's, and no compiler: what a
- * real one does instead stands in the comments. tests/unit/test_backend_skeleton.c compiles and
+ * real one does instead is in the comments. tests/unit/test_backend_skeleton.c compiles and
  * runs it, so it is never out of date.
  *
  *  1. Copy this folder to backends/<name>/, rename, add the sources to backends/CMakeLists.txt.
- *     Make device_info tell of a real device: its type, simulated = false, and the readings that
+ *     Make device_info describe a real device: its type, simulated = false, and the readings that
  *     the protocol `standard` requires.
  *  2. Declare the vendor's functions in your own thin header, as backends/opencl/api.h does: one
  *     struct of typed pointers for harness/core/dynlib.h, required and optional apart; and an ABI
@@ -157,8 +157,8 @@ static const struct device_ops device_ops = {
 };
 
 /*
- * Everything that tells this device from another, as readings "device.*" with their source. What
- * cannot be told is a reading without a value, with the reason: never 0, never left out.
+ * Everything that distinguishes this device from another, as readings "device.*" with their source.
+ * What cannot be determined is a reading without a value, with the reason: never 0, never left out.
  */
 static enum status device_info(struct backend *backend, uint32_t index, struct device_info *ret,
                                struct error *err)

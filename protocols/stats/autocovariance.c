@@ -17,7 +17,7 @@ double series_mean(const double *x, size_t count)
     for (i = 0; i < count; i++)
         sum += x[i];
     mean = sum / (double)count;
-    /* A second pass takes away what rounding did to the first. */
+    /* A second pass removes what rounding did to the first. */
     sum = 0;
     for (i = 0; i < count; i++)
         sum += x[i] - mean;

@@ -157,7 +157,7 @@ enum status two_state_find(const double *x, size_t count, double quantum, double
     return STATUS_OK;
 }
 
-/* Walks through a series block by block and tells when it enters or leaves its high state. */
+/* Walks through a series block by block and reports when it enters or leaves its high state. */
 struct walk {
     const double *state;
     size_t count, at, scale;

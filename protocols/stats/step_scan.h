@@ -13,7 +13,7 @@
 #include "protocols/stats/autoregression.h"
 
 /*
- * The place k, least <= k <= count - least, where a second level from x[k] on takes away most of
+ * The place k, least <= k <= count - least, where a second level from x[k] on removes most of
  * the whitened squares; `ret_gain` is how much, over the model's sigma2 (a likelihood ratio:
  * chi-square with one degree of freedom at a place chosen beforehand). 0 when the series is too
  * short. `white` holds `count` doubles.

@@ -20,7 +20,7 @@
 struct import_claims {
     struct store_claim *items; /* heap */
     size_t count, capacity;
-    char *program_version; /* NULL: not told, or not one for all */
+    char *program_version; /* NULL: not reported, or not one for all */
 };
 void import_claims_finish(struct import_claims *claims); /* takes NULL and half-built ones */
 

@@ -34,7 +34,7 @@ static enum status failed(sqlite3 *db, const char *path, struct error *err)
     return error_set(err, STATUS_INVALID, "%s: %s", path, sqlite3_errmsg(db));
 }
 
-/* The URI of a file that nobody writes to; heap. */
+/* The URI of a file that no one writes to; heap. */
 static char *uri_of(const char *path)
 {
     struct text uri;

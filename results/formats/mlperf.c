@@ -173,7 +173,7 @@ static enum status fill_rate(struct summary *summary, struct store_claim *claim,
 
 /*
  * A query of a stream is what its device gets at once. Offline, all samples are one query, and a
- * server groups queries as it likes: there the size of a query is nobody's batch.
+ * server groups queries as it likes: there the size of a query is no one's batch.
  */
 static enum status fill_batch(const struct summary *summary, struct store_claim *claim,
                               struct error *err)

@@ -33,7 +33,7 @@ static void test_events(void **state)
     int i;
 
     if (!device_has_events(c->device)) {
-        print_message("  skipped: the device tells no times\n");
+        print_message("  skipped: the device reports no times\n");
         skip();
     }
     module = conformance_module(c, "launch.h", 1);

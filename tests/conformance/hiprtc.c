@@ -72,7 +72,7 @@ static enum status check_binary(const struct gpu_binary *binary, const struct mo
 
         if (kernel->vgprs < 0 || kernel->sgprs < 0 || kernel->spilled_vgprs < 0 ||
             kernel->private_bytes < 0 || kernel->group_bytes < 0)
-            status = error_set(err, STATUS_CHECK_FAILED, "%s: registers or spills are not told",
+            status = error_set(err, STATUS_CHECK_FAILED, "%s: registers or spills are not reported",
                                kernel->name);
         else if (kernel->max_lanes < source->lanes)
             status = error_set(err, STATUS_CHECK_FAILED, "%s: for %lld lanes only", kernel->name,

@@ -81,7 +81,7 @@ static enum status check_kernel(const char *log, const char *name, const char *a
 
     free(head);
     if (at == NULL)
-        return error_set(err, STATUS_CHECK_FAILED, "ptxas tells nothing of %s", name);
+        return error_set(err, STATUS_CHECK_FAILED, "ptxas reports nothing about %s", name);
     stack = number_before(at, " bytes stack frame");
     stores = number_before(at, " bytes spill stores");
     loads = number_before(at, " bytes spill loads");
@@ -89,7 +89,8 @@ static enum status check_kernel(const char *log, const char *name, const char *a
     at = strstr(at, "Used ");
     registers = at != NULL ? strtol(at + strlen("Used "), NULL, 10) : -1;
     if (registers <= 0 || stores < 0 || loads < 0 || stack < 0)
-        return error_set(err, STATUS_CHECK_FAILED, "%s: registers or spills are not told", name);
+        return error_set(err, STATUS_CHECK_FAILED, "%s: registers or spills are not reported",
+                         name);
     /* A multiprocessor has 64 Ki registers: a group of LANES must fit. */
     if (registers * (long)source->lanes > 65536)
         return error_set(err, STATUS_CHECK_FAILED, "%s: %ld registers do not fit %u lanes", name,

@@ -149,7 +149,7 @@ static const struct golden golden[] = {
     {TRIAD "  lanes: 0\n",
      "mine.yaml:8: `lanes` is \"0\"; write auto, or a group size from 1 to 4096"},
     {HEAD "precisions: [bf16]\nmemory_bound:\n  kernel: adamw\n  elements: 10\n",
-     "mine.yaml:5: kernel adamw runs in fp32 alone"},
+     "mine.yaml:5: kernel adamw runs in fp32 only"},
     {"workload: mine\nversion: 1\nkind: synthetic\ndescription: A test\nsynthetic:\n  "
      "launches: 0\n",
      "mine.yaml:6: `synthetic.launches` is 0; write a number of launches from 1 up"},

@@ -148,7 +148,7 @@ enum status inference_check_weights(struct inference_instance *instance, const f
         .output = "weights.int8",
         .tolerance = STEP_TOLERANCE,
         .metric = "max_steps",
-        .reason = "each weight lies within half a step of its channel's scale, which is the "
+        .reason = "each weight is within half a step of its channel's scale, which is the "
                   "largest weight over 127",
     };
     int8_t *quantised = malloc(count);
@@ -163,7 +163,7 @@ enum status inference_check_weights(struct inference_instance *instance, const f
                                  scale_count * sizeof(*scales), err);
     if (status == STATUS_OK) {
         compare_weights(shape, weights, quantised, scales, &check);
-        check_sink_report(sink, check, "a quantised weight or a scale is not what it stands for");
+        check_sink_report(sink, check, "a quantised weight or a scale is wrong");
     }
     free(quantised);
     free(scales);

@@ -146,7 +146,7 @@ static void report(struct inference_instance *instance, const struct findings *f
         tolerance.logits += inference_int8_tolerance(instance);
         tolerance.reason =
             "the root of the summed squares of the rounding noise of every quantised "
-            "input and weight, beside the storage's roundings";
+            "input and weight, besides the storage's roundings";
         check_sink_report(sink, findings->head, "the head's product or scales are wrong");
     }
     top1.tolerance = 2.0 * SIGMAS * tolerance.logits;

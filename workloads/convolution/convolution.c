@@ -182,7 +182,7 @@ static enum status init(struct workload_instance *base, struct error *err)
     if (work->implementation == IMPLEMENTATION_VENDOR && !device_has_convolutions(base->device))
         return error_set(
             err, STATUS_UNSUPPORTED,
-            "%s has no vendor convolution, so no vendor implementation: `assay devices -v` tells "
+            "%s has no vendor convolution, so no vendor implementation: `assay devices -v` lists "
             "which libraries were tried",
             base->device->info.name);
     instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));

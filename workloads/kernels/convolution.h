@@ -25,7 +25,7 @@
         u32 pad_x, u32 dilation_y, u32 dilation_x
 
 #if LANES == 1
-/* Rows follow each other: what a division tells of the first, counting tells of the others. */
+/* Rows follow each other: the first comes from a division, the others from counting. */
 #define PLACES                                                                                     \
     u32 out_x = (u32)m0 % out_width, out_y = (u32)m0 / out_width % out_height;                     \
     u32 out_image = (u32)m0 / out_width / out_height;                                              \

@@ -168,7 +168,7 @@ static enum status check_common(const struct declaration *declaration,
 
         snprintf(path, sizeof(path), "precisions[%u]", i);
         if (kernel->fp32_only && precision != PRECISION_FP32)
-            return declaration_error(declaration, path, err, "kernel %s runs in fp32 alone",
+            return declaration_error(declaration, path, err, "kernel %s runs in fp32 only",
                                      kernel->name);
         if (!memory_kernel_has(kernel, precision))
             return declaration_error(declaration, path, err,

@@ -175,7 +175,7 @@ static json_t *cache_facts(const struct memory_instance *instance, uint64_t work
     }
     if (bytes == 0)
         return json_pack("{s:n, s:s, s:I, s:s}", "last_level_cache_bytes",
-                         "last_level_cache_source", "not told", "working_set_bytes",
+                         "last_level_cache_source", "not reported", "working_set_bytes",
                          (json_int_t)working_set_bytes, "fits_in_cache", "unknown");
     return json_pack("{s:I, s:s, s:I, s:b}", "last_level_cache_bytes", (json_int_t)bytes,
                      "last_level_cache_source", source, "working_set_bytes",

@@ -142,7 +142,7 @@ static enum status check_text(const struct declaration *declaration,
                                  &source, &cause) != STATUS_OK) {
         free(path);
         return declaration_error(declaration, "data.path", err,
-                                 "%s (write a path beside the declaration or an absolute one)",
+                                 "%s (write a path relative to the declaration or an absolute one)",
                                  cause.message);
     }
     task->digest = token_source_facts(source).digest;

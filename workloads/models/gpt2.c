@@ -38,7 +38,7 @@ enum status gpt2_shape_check(const struct gpt2_shape *shape, struct error *err)
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         if (sizes[i].value < 1 || sizes[i].value > SIZE_LIMIT)
-            return error_set(err, STATUS_INVALID, "%s must lie between 1 and %llu, not %llu",
+            return error_set(err, STATUS_INVALID, "%s must be between 1 and %llu, not %llu",
                              sizes[i].name, (unsigned long long)SIZE_LIMIT,
                              (unsigned long long)sizes[i].value);
     }

@@ -3,7 +3,7 @@
  *
  * All memory is allocated at creation and known before (gpt2_device_bytes). With `training`, every
  * layer keeps what its backward pass reads; without, one layer's room is used again and again.
- * Functions enqueue and return, but for those that say otherwise.
+ * Functions enqueue and return, except for those that say otherwise.
  *
  * Parameters, activations and gradients lie in the plan's storage type; statistics of norms, losses
  * and the optimizer's moments in f32. When a model that trains has narrow storage, AdamW keeps
@@ -114,7 +114,7 @@ struct gpt2_device {
     struct ops *ops; /* the caller's, must outlive the model */
     struct buffer *buffers[GPT2_BUFFERS];
     struct op_tokens tokens;  /* the batch that is set */
-    gpt2_observe_fn *observe; /* the caller's to set; NULL: nobody looks */
+    gpt2_observe_fn *observe; /* the caller's to set; NULL: no one looks */
     void *observer;
 };
 

@@ -35,7 +35,7 @@ struct gpt2_tolerance gpt2_tolerance_of(enum precision precision, enum dtype sto
     ret.gradient += 2.0 * sqrt(2.0) * root;
     ret.loss += 0.5 * narrow + 1.6 * root / sqrt((double)tokens);
     ret.reason = "a few times the independent roundings of all narrow arrays on the way (14 a "
-                 "layer, twice for gradients), beside fp32's";
+                 "layer, twice for gradients), besides fp32's";
     ret.loss_reason = "what the logits carry in, over the root of the number of tokens, and half a "
                       "rounding";
     return ret;

@@ -16,7 +16,7 @@
 
 #define MARGIN 0.98
 #define MEASURES 3
-#define MEASURE_NS 2000000 /* of launches one behind the other: above the clock's grain */
+#define MEASURE_NS 2000000 /* of launches one after the other: above the clock's grain */
 #define LAUNCHES_MAX 32
 #define LONG_NS 50000000
 #define HOPELESS 4
@@ -71,7 +71,7 @@ static enum status launch(struct autotuning *autotuning, uint32_t launches, stru
     return status;
 }
 
-/* What `launches` take one behind the other, from the device's own clock where it has one. */
+/* What `launches` take one after the other, from the device's own clock where it has one. */
 static enum status time_launches(struct autotuning *autotuning, uint32_t launches, int64_t *ret_ns,
                                  struct error *err)
 {
@@ -135,7 +135,7 @@ static void note(struct autotuning *autotuning, uint32_t index, const char *name
     workload_note_candidate(autotuning->autotune->candidates, candidate, ns, refusal);
 }
 
-/* Names of algorithms, so that none is taken which cannot be told from an earlier one. */
+/* Names of algorithms, so that none is taken which cannot be distinguished from an earlier one. */
 static bool is_known(char (*names)[GEMM_WORD_MAX], uint32_t count, const char *name)
 {
     for (uint32_t i = 0; i < count; i++)

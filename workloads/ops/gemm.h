@@ -55,7 +55,7 @@ struct op_gemm {
     uint64_t m, n, k;
     struct op_matrix a, b, c;
     struct operand bias, d;
-    enum dtype bias_type;  /* DTYPE_F64, which is 0, counts as f32 (but for f64 operands) */
+    enum dtype bias_type;  /* DTYPE_F64, which is 0, counts as f32 (except for f64 operands) */
     uint64_t outer, inner; /* 0 counts as 1 */
     float alpha;           /* 0 counts as 1 */
     enum op_triangle triangle;

@@ -32,7 +32,7 @@ enum status ops_attention_create(const json_t *choices, struct ops_attention **r
                                  struct error *err);
 void ops_attention_destroy(struct ops_attention *attention);
 void ops_attention_seal(struct ops_attention *attention);
-/* {"implementation", "fused", "algorithm" ...} for ops_facts; NULL where nobody asked for
+/* {"implementation", "fused", "algorithm" ...} for ops_facts; NULL where no caller asked for
  * attention. New. */
 json_t *ops_attention_facts(const struct ops *ops);
 /* Its part of ops_choices; NULL: no library lists algorithms for it. New. */

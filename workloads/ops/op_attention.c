@@ -82,8 +82,8 @@ static struct attention_shape shape_of(const struct ops *ops, const struct op_at
 }
 
 /*
- * Sequences lie one behind the other and none sees another, so an operation does fewer of them,
- * too: what lies behind them is worked on as well, and nobody reads it.
+ * Sequences lie one after the other and none sees another, so an operation does fewer of them,
+ * too: what lies behind them is worked on as well, and no one reads it.
  */
 static bool covers(const struct op_attention_shape *whole, const struct op_attention_shape *part)
 {

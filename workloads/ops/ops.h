@@ -202,7 +202,7 @@ struct op_tokens {
     uint64_t rows, length; /* rows = sequences * length */
     uint64_t unique;
 };
-/* Fills the last three parts of `indices` from its tokens; tells the number of unique tokens. */
+/* Fills the last three parts of `indices` from its tokens; reports the number of unique tokens. */
 enum status op_tokens_index(int32_t *indices, uint64_t rows, uint64_t *ret_unique,
                             struct error *err);
 

@@ -61,8 +61,8 @@ enum status training_loss_head(struct training_instance *instance, float ret[LOS
 }
 
 /*
- * Losses of the first steps that were taken at the weights that fp32 had there, but for rounding:
- * up to and with the first step whose update was skipped.
+ * Losses of the first steps that were taken at the weights that fp32 had there, except for
+ * rounding: up to and with the first step whose update was skipped.
  */
 static enum status count_comparable(struct training_instance *instance, uint64_t *ret,
                                     struct error *err)

@@ -196,7 +196,7 @@ static enum status iterate(struct workload_instance *base, struct error *err)
     return status;
 }
 
-/* What became of the loss scale; null where the device does not tell. */
+/* What became of the loss scale; null where the device does not report. */
 static json_t *scaling_json(const struct gpt2_device *model)
 {
     struct op_scaling_state state;

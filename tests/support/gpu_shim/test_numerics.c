@@ -11,7 +11,7 @@
 
 #include "tests/support/gpu_shim/journey.h"
 
-#define INPUT_NOT_TOLD "(operands' type not told)"
+#define INPUT_NOT_REPORTED "(operands' type not reported)"
 
 /* `count`: of the algorithms that are taken; 0: the GEMM is refused. */
 struct expectation {
@@ -38,30 +38,30 @@ static const struct expectation told[] = {
 };
 
 static const struct expectation silent[] = {
-    {PRECISION_FP64, "0,0", 2, SUPPORT_UNKNOWN, "(nothing told)"},
-    {PRECISION_FP32, "0,0", 2, SUPPORT_UNKNOWN, "(nothing told)"},
-    {PRECISION_TF32, "0,0", 2, SUPPORT_UNKNOWN, "(nothing told)"},
-    {PRECISION_BF16, "0,0", 2, SUPPORT_UNKNOWN, "(nothing told)"},
-    {PRECISION_FP16, "0,0", 2, SUPPORT_UNKNOWN, "(nothing told)"},
-    {PRECISION_FP8_E4M3, "0,0", 2, SUPPORT_UNKNOWN, "(nothing told)"},
-    {PRECISION_FP8_E5M2, "0,0", 2, SUPPORT_UNKNOWN, "(nothing told)"},
-    {PRECISION_INT8, "0,0", 2, SUPPORT_UNKNOWN, "(nothing told)"},
+    {PRECISION_FP64, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
+    {PRECISION_FP32, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
+    {PRECISION_TF32, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
+    {PRECISION_BF16, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
+    {PRECISION_FP16, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
+    {PRECISION_FP8_E4M3, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
+    {PRECISION_FP8_E5M2, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
+    {PRECISION_INT8, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
     /* Which units, and not what they are given. */
-    {PRECISION_FP64, "408,8", 2, SUPPORT_UNKNOWN, INPUT_NOT_TOLD},
-    {PRECISION_FP32, "201,1", 2, SUPPORT_UNKNOWN, INPUT_NOT_TOLD},
-    {PRECISION_TF32, "202,2", 2, SUPPORT_UNKNOWN, INPUT_NOT_TOLD},
-    {PRECISION_BF16, "202,2", 2, SUPPORT_UNKNOWN, INPUT_NOT_TOLD},
-    {PRECISION_FP16, "202,2", 2, SUPPORT_UNKNOWN, INPUT_NOT_TOLD},
-    {PRECISION_FP8_E4M3, "202,80", 2, SUPPORT_UNKNOWN, INPUT_NOT_TOLD},
-    {PRECISION_INT8, "804,4", 2, SUPPORT_UNKNOWN, INPUT_NOT_TOLD},
-    {PRECISION_BF16, "201,1", 2, SUPPORT_EMULATED, INPUT_NOT_TOLD},
+    {PRECISION_FP64, "408,8", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
+    {PRECISION_FP32, "201,1", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
+    {PRECISION_TF32, "202,2", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
+    {PRECISION_BF16, "202,2", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
+    {PRECISION_FP16, "202,2", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
+    {PRECISION_FP8_E4M3, "202,80", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
+    {PRECISION_INT8, "804,4", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
+    {PRECISION_BF16, "201,1", 2, SUPPORT_EMULATED, INPUT_NOT_REPORTED},
     /* What they are given, and not which units. */
     {PRECISION_BF16, "20200,20000", 2, SUPPORT_UNKNOWN, "0x20200"},
     {PRECISION_FP32, "80200,80000", 2, SUPPORT_UNKNOWN, "0x80200"},
     /* Where some say more than others, both are there to choose from. */
-    {PRECISION_BF16, "0,20202", 2, SUPPORT_UNKNOWN, "(nothing told)"},
+    {PRECISION_BF16, "0,20202", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
     {PRECISION_BF16, "20202,0", 2, SUPPORT_NATIVE, "0x20202"},
-    {PRECISION_BF16, "20201,0", 1, SUPPORT_UNKNOWN, "(nothing told)"},
+    {PRECISION_BF16, "20201,0", 1, SUPPORT_UNKNOWN, "(nothing reported)"},
 };
 
 static const struct expectation others[] = {
@@ -72,7 +72,7 @@ static const struct expectation others[] = {
     {PRECISION_FP32, "80202,c0203", 0, SUPPORT_UNKNOWN, "do not compute in fp32"},
     {PRECISION_FP32, "a0201,90201", 0, SUPPORT_UNKNOWN, "do not compute in fp32"},
     {PRECISION_FP32, "40202,80201", 1, SUPPORT_NATIVE, "0x80201"},
-    {PRECISION_FP32, "202,0", 1, SUPPORT_UNKNOWN, "(nothing told)"},
+    {PRECISION_FP32, "202,0", 1, SUPPORT_UNKNOWN, "(nothing reported)"},
     /* Others by wider or narrower operands. */
     {PRECISION_TF32, "80201,201", 0, SUPPORT_UNKNOWN, "do not compute in tf32"},
     {PRECISION_TF32, "20202,10202", 0, SUPPORT_UNKNOWN, "do not compute in tf32"},

@@ -57,7 +57,7 @@ static void assert_processes(struct telemetry *telemetry)
     assert_non_null(reading);
     assert_int_equal(reading->status, READING_MEASURED);
     assert_string_equal(reading->text, "pid 4242, somebody, 536870912 bytes; "
-                                       "pid 4343, name not told (nvmlSystemGetProcessName: "
+                                       "pid 4343, name not reported (nvmlSystemGetProcessName: "
                                        "Unknown Error (6)), 268435456 bytes");
     reading_list_finish(&list);
 }
