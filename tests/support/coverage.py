@@ -13,7 +13,7 @@ def main():
     root = os.path.join(os.path.realpath(sys.argv[1]), "")
     rooms = {}
     for entry in json.load(sys.stdin)["data"][0]["files"]:
-        path = os.path.realpath(entry["filename"])
+        path = os.path.realpath(os.path.join(root, entry["filename"]))
         if not path.startswith(root) or path.startswith(root + "build/"):
             continue
         folders = path[len(root):].split("/")[:-1]
