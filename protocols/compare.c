@@ -250,6 +250,42 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
     return STATUS_OK;
 }
 
+/* Half of an interval of a log, over what that is in standard errors. */
+static double log_error(const struct estimate_interval *i, double quantile)
+{
+    return 0.5 * (log(i->hi) - log(i->lo)) / quantile;
+}
+
+enum status intervals_analyze(const struct estimate_interval *a, const struct estimate_interval *b,
+                              const struct compare_options *options, struct comparison *ret,
+                              struct error *err)
+{
+    static const double normal = 1e6; /* degrees of freedom at which t is the normal distribution */
+    struct comparison r = {.count_a = 1, .count_b = 1};
+    enum status status = check_options(options, err);
+    double quantile, error_a, error_b;
+
+    if (status == STATUS_OK && !(a->has_interval && b->has_interval && a->lo > 0 && b->lo > 0 &&
+                                 isfinite(a->hi) && isfinite(b->hi)))
+        status =
+            error_set(err, STATUS_INVALID, "one of them has no interval: nothing to compare by");
+    if (status != STATUS_OK)
+        return status;
+    quantile = student_quantile(0.5 + 0.5 * options->confidence, normal);
+    error_a = log_error(a, quantile);
+    error_b = log_error(b, quantile);
+    r.confidence = options->confidence;
+    r.margin = options->margin;
+    r.df = normal;
+    r.sd = hypot(error_a, error_b);
+    if (r.sd > 0)
+        decide(log(b->value) - log(a->value), r.sd, options, &r);
+    else
+        return error_set(err, STATUS_INVALID, "both are alike to the last digit: no comparison");
+    *ret = r;
+    return STATUS_OK;
+}
+
 /* Half of the wider of an interval around exp(mean), and of one that is known otherwise. */
 static double widened(const struct estimate_interval *i, double mean, double half)
 {

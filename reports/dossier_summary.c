@@ -23,7 +23,7 @@ static void append_row(struct text *out, const struct view_cell *cell)
     escape_html(out, cell->precision ? cell->precision : "");
     if (cell->batch.known)
         text_append_format(out, ", batch %lld", (long long)cell->batch.value);
-    text_append(out, view_implementation_words(cell));
+    escape_html(out, cell->variant);
     text_append(out, "<br><span class=\"soft\">");
     escape_html_short(out, cell->device.name ? cell->device.name : "device not recorded", 80);
     text_append(out, cell->device.simulated ? ", simulated" : "");

@@ -89,8 +89,6 @@ static void append_protocols(struct text *out, const struct view *view, size_t c
 static void append_campaign(struct text *out, const struct view *view, size_t index)
 {
     const struct view_campaign *campaign = &view->campaigns[index];
-    const char *last =
-        campaign->event_count ? campaign->events[campaign->event_count - 1].event : NULL;
     const bool imported = view_is_import(view, index);
     size_t cells, ok, unsupported;
     long long planned;
@@ -108,7 +106,7 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     html_time(out, &campaign->created_utc_ns, " UTC");
     html_fact_end(out);
     html_fact_begin(out, "Outcome");
-    html_known(out, last);
+    html_known(out, campaign->state);
     if (imported)
         text_append(out, "; measured by another program");
     else
@@ -133,7 +131,8 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
 
 static void append_masthead(struct text *out, const struct view *view)
 {
-    bool first_look = false, simulated = false;
+    bool simulated = false;
+    struct text closing;
 
     text_append(
         out,
@@ -141,16 +140,15 @@ static void append_masthead(struct text *out, const struct view *view)
     for (size_t i = 0; i < view->campaign_count; ++i)
         append_campaign(out, view, i);
     text_append(out, "</header>\n");
-    for (size_t i = 0; i < view->cell_count; ++i) {
-        first_look = first_look || (!view->cells[i].evidence && !view->cells[i].imported.present);
+    for (size_t i = 0; i < view->cell_count; ++i)
         simulated = simulated || view->cells[i].device.simulated;
+    text_init(&closing);
+    if (view_closing_words(view, &closing)) {
+        text_append(out, "<div class=\"note\"><p>");
+        escape_html_words(out, closing.data);
+        text_append(out, "</p></div>\n");
     }
-    if (first_look)
-        text_append(
-            out, "<div class=\"note\"><p><b>A first look, not evidence.</b> Results under protocol "
-                 "<i>quick</i>, or another one that declares itself no evidence, never "
-                 "compare with other results. <code>assay run --protocol standard</code> "
-                 "measures for evidence.</p></div>\n");
+    text_finish(&closing);
     if (simulated)
         text_append(
             out,

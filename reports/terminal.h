@@ -34,6 +34,13 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
                           const struct view_cell *cell, size_t columns, bool colour);
 
 /*
+ * The same in at most twelve lines at 80 columns, unless names are very long: system,
+ * configuration, result with interval and verdict, and findings as far as there is room.
+ */
+void report_terminal_brief(struct text *out, const struct view_cell *cell, size_t columns,
+                           bool colour);
+
+/*
  * Every reading of the device and of one trial's surroundings with status, method and place. `cell`
  * is loaded with VIEW_FULL.
  */

@@ -56,6 +56,7 @@ static void read_identity(const json_t *root, struct view_cell *ret)
     ret->scenario = view_json_string(identity, "scenario");
     ret->implementation = view_json_string(identity, "implementation");
     ret->seed = view_json_string(identity, "seed");
+    ret->arm = view_json_string(root, "arm");
     ret->batch = view_json_count(identity, "batch");
     ret->flops = view_json_count(cost, "flops");
     ret->bytes = view_json_count(cost, "bytes");
@@ -154,6 +155,7 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
         view_cell_finish(&cell);
         return error_set(err, STATUS_NO_MEMORY, "report: out of memory while reading a result");
     }
+    view_set_variant(&cell);
     *ret = cell;
     return STATUS_OK;
 }
@@ -195,6 +197,19 @@ void view_cell_finish(struct view_cell *cell)
     *cell = (struct view_cell){0};
 }
 
+/* Archiving is said of a campaign and is no part of its run. */
+static void note_event(struct view_campaign *campaign, const struct view_event *event)
+{
+    if (!event->event)
+        return;
+    if (!strcmp(event->event, "archived"))
+        campaign->archived = event->detail ? event->detail : "";
+    else if (!strcmp(event->event, "restored"))
+        campaign->archived = NULL;
+    else
+        campaign->state = event->event;
+}
+
 static enum status load_campaign(struct store *store, int64_t id, struct view_campaign *ret,
                                  struct error *err)
 {
@@ -234,6 +249,7 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
         ret->events[ret->event_count++] =
             (struct view_event){view_json_string(row, "event"), view_json_string(row, "detail"),
                                 view_json_count(row, "utc_ns")};
+        note_event(ret, &ret->events[ret->event_count - 1]);
     }
     return STATUS_OK;
 }

@@ -20,6 +20,9 @@ struct import {
     struct csv_pairs *pairs;
     unsigned char **seen;                      /* pairs: bit 0 arm a, bit 1 arm b, by series */
     uint64_t *last_line;                       /* pairs: line of a series' last row */
+    const struct csv_columns *columns;         /* of samples */
+    int value, trial, series;                  /* places of the columns; -1: there is none */
+    double unit_ns;
 };
 
 static enum status refuse(const struct import *import, uint64_t line, struct error *err,
@@ -30,8 +33,8 @@ static enum status refuse(const struct import *import, uint64_t line, struct err
 
     text_init(&shown);
     text_append_printable(&shown, field, strlen(field) < 60 ? strlen(field) : 60);
-    status = error_set(err, STATUS_INVALID, "%s:%llu: \"%s\": %s", import->origin,
-                       (unsigned long long)line, text_ok(&shown) ? shown.data : "", what);
+    status = error_set_at(err, STATUS_INVALID, import->origin, line, "\"%s\": %s",
+                          text_ok(&shown) ? shown.data : "", what);
     text_finish(&shown);
     return status;
 }
@@ -45,9 +48,8 @@ static enum status check_row(struct import *import, const char *series, const ch
                              uint64_t line, struct error *err)
 {
     if (++import->rows > CSV_IMPORT_ROWS_MAX)
-        return error_set(err, STATUS_INVALID,
-                         "%s:%llu: more than %u rows: split the file by series", import->origin,
-                         (unsigned long long)line, CSV_IMPORT_ROWS_MAX);
+        return error_set_at(err, STATUS_INVALID, import->origin, line,
+                            "more than %u rows: split the file by series", CSV_IMPORT_ROWS_MAX);
     if (!series[0] || strlen(series) > CSV_IMPORT_NAME_MAX)
         return refuse(import, line, err, "a series' name has 1 to 256 bytes", series);
     if (!member[0] || strlen(member) > CSV_IMPORT_NAME_MAX)
@@ -111,23 +113,39 @@ static enum status find_trial(struct import *import, struct csv_series *series, 
     return STATUS_OK;
 }
 
+static enum status read_value(const struct import *import, const char *field, uint64_t line,
+                              int64_t *ret, struct error *err)
+{
+    double number;
+
+    /* Whole nanoseconds stay exact. */
+    if (import->unit_ns == 1 && text_parse_i64(field, ret) && *ret >= 1 && *ret <= SAMPLE_NS_MAX)
+        return STATUS_OK;
+    if (!text_parse_double(field, &number) || !(number * import->unit_ns >= 0.5) ||
+        number * import->unit_ns >= (double)SAMPLE_NS_MAX)
+        return refuse(import, line, err, "write a sample as a time from 1 ns to 2^62 ns", field);
+    *ret = llround(number * import->unit_ns);
+    return STATUS_OK;
+}
+
 static enum status take_sample(void *context, const char *const *fields, uint64_t line,
                                struct error *err)
 {
     struct import *import = context;
     struct csv_series *series = NULL;
     struct csv_trial *trial = NULL;
+    const char *series_name = import->series < 0 ? import->origin : fields[import->series];
+    const char *trial_name = import->trial < 0 ? "1" : fields[import->trial];
     int64_t value;
-    enum status status = check_row(import, fields[0], fields[1], line, err);
+    enum status status = check_row(import, series_name, trial_name, line, err);
 
     if (status != STATUS_OK)
         return status;
-    if (!text_parse_i64(fields[2], &value) || value < 1 || value > SAMPLE_NS_MAX)
-        return refuse(import, line, err,
-                      "write a sample as a whole number of nanoseconds from 1 to 2^62", fields[2]);
-    status = find_series(import, fields[0], line, &series, err);
+    status = read_value(import, fields[import->value], line, &value, err);
     if (status == STATUS_OK)
-        status = find_trial(import, series, fields[1], &trial, err);
+        status = find_series(import, series_name, line, &series, err);
+    if (status == STATUS_OK)
+        status = find_trial(import, series, trial_name, &trial, err);
     if (status != STATUS_OK)
         return status;
     if (trial->count == trial->capacity) {
@@ -143,13 +161,87 @@ static enum status take_sample(void *context, const char *const *fields, uint64_
     return STATUS_OK;
 }
 
-enum status csv_import_samples(FILE *file, const char *origin, struct csv_samples *ret,
+/* The place of a column; -1: there is none. `name` NULL: `usual`, which may be absent. */
+static enum status find_column(const struct import *import, const char *const *columns,
+                               size_t count, const char *name, const char *usual, bool required,
+                               int *ret, struct error *err)
+{
+    struct text list;
+
+    *ret = -1;
+    for (size_t i = 0; i < count && *ret < 0; i++)
+        if (!strcmp(columns[i], name ? name : usual))
+            *ret = (int)i;
+    if (*ret >= 0 || (!name && !required))
+        return STATUS_OK;
+    text_init(&list);
+    for (size_t i = 0; i < count; i++) {
+        text_append(&list, i ? ", " : "");
+        text_append_printable(&list, columns[i], strlen(columns[i]));
+    }
+    error_set(err, STATUS_INVALID,
+              "%s:1: there is no column %s; there are: %s (--column names that of the samples)",
+              import->origin, name ? name : usual, text_ok(&list) ? list.data : "");
+    text_finish(&list);
+    return STATUS_INVALID;
+}
+
+static enum status read_unit(struct import *import, const char *column, struct error *err)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    const char *underscore = strrchr(column, '_');
+    const char *unit = import->columns->unit ? import->columns->unit
+                       : underscore          ? underscore + 1
+                                             : "";
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (!strcmp(units[i].name, unit)) {
+            import->unit_ns = units[i].ns;
+            return STATUS_OK;
+        }
+    return error_set(err, STATUS_INVALID,
+                     import->columns->unit
+                         ? "%s: --unit is one of ns, us, ms and s"
+                         : "%s: the unit is not told by the column's name: --unit ns, us, ms or s",
+                     import->origin);
+}
+
+static enum status take_header(void *context, const char *const *columns, size_t count,
                                struct error *err)
 {
-    static const char *const columns[] = {"series", "trial", "sample_ns"};
+    struct import *import = context;
+    const struct csv_columns *asked = import->columns;
+    enum status status;
+
+    if (count >= 8 && !strcmp(columns[0], "command") && !strcmp(columns[1], "mean") &&
+        !strcmp(columns[2], "stddev"))
+        return error_set(
+            err, STATUS_INVALID,
+            "%s: hyperfine's CSV has a summary of each command and no samples, so there "
+            "is nothing to analyse: write them with --export-json and analyse that",
+            import->origin);
+    status =
+        find_column(import, columns, count, asked->value, "sample_ns", true, &import->value, err);
+    if (status == STATUS_OK)
+        status =
+            find_column(import, columns, count, asked->trial, "trial", false, &import->trial, err);
+    if (status == STATUS_OK)
+        status = find_column(import, columns, count, asked->series, "series", false,
+                             &import->series, err);
+    return status == STATUS_OK ? read_unit(import, columns[import->value], err) : status;
+}
+
+enum status csv_import_samples(FILE *file, const char *origin, const struct csv_columns *columns,
+                               struct csv_samples *ret, struct error *err)
+{
+    static const struct csv_columns usual = {0};
     struct csv_samples samples = {0};
-    struct import import = {.origin = origin, .samples = &samples};
-    enum status status = csv_reader_run(file, origin, columns, 3, take_sample, &import, err);
+    struct import import = {
+        .origin = origin, .samples = &samples, .columns = columns ? columns : &usual};
+    enum status status = csv_reader_run_any(file, origin, take_header, take_sample, &import, err);
 
     name_index_finish(&import.series_index);
     name_index_finish(&import.member_index);

@@ -39,12 +39,30 @@ struct csv_samples {
     size_t series_count;
 };
 
+/* Which columns of the header are meant; all may be NULL. */
+struct csv_columns {
+    const char *value;  /* NULL: sample_ns */
+    const char *trial;  /* NULL: `trial` where there is such a column, else all are of one trial */
+    const char *series; /* NULL: `series` likewise, else all are of one series, named as the file */
+    const char *unit; /* "ns", "us", "ms", "s"; NULL: the ending of the value's name ("time_ms") */
+};
+
 /*
- * Header `series,trial,sample_ns`; a sample is a whole number of nanoseconds from 1 to 2^62. A file
- * without rows is INVALID, too. `origin` names the file in messages.
+ * Usually with the header `series,trial,sample_ns`. A sample is a time from 1 ns to 2^62 ns;
+ * decimals are rounded to nanoseconds. INVALID, with the columns that there are, for one that is
+ * not there, and for a unit that is not told; also without rows. hyperfine's CSV is refused with
+ * the way to its samples. `columns` may be NULL; `origin` names the file in messages.
  */
-enum status csv_import_samples(FILE *file, const char *origin, struct csv_samples *ret,
-                               struct error *err);
+enum status csv_import_samples(FILE *file, const char *origin, const struct csv_columns *columns,
+                               struct csv_samples *ret, struct error *err);
+
+/*
+ * hyperfine's JSON (--export-json): a series for each command, named by it, its runs in their order
+ * as one trial. INVALID for another shape, and for a run that failed.
+ */
+enum status csv_import_hyperfine(FILE *file, const char *origin, struct csv_samples *ret,
+                                 struct error *err);
+
 void csv_samples_finish(struct csv_samples *samples);
 
 /* One series of pairs: a[k] and b[k] were measured side by side. */

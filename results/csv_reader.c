@@ -12,7 +12,8 @@
 struct reader {
     const char *origin;
     const char *const *columns;
-    size_t column_count;
+    size_t column_count;   /* 0: as many as the header has */
+    csv_header_fn *header; /* NULL: it must be `columns` */
     csv_row_fn *row;
     void *context;
     char fields[CSV_READER_FIELDS_MAX][CSV_READER_FIELD_BYTES_MAX + 1];
@@ -27,8 +28,8 @@ struct reader {
 static void refuse(struct reader *reader, uint64_t line, const char *what)
 {
     if (reader->status == STATUS_OK)
-        reader->status = error_set(reader->err, STATUS_INVALID, "%s:%llu: %s", reader->origin,
-                                   (unsigned long long)line, what);
+        reader->status =
+            error_set_at(reader->err, STATUS_INVALID, reader->origin, line, "%s", what);
 }
 
 static void take_field(void *bytes, size_t length, void *context)
@@ -41,7 +42,8 @@ static void take_field(void *bytes, size_t length, void *context)
         reader->in_row = true;
         reader->row_line = reader->line;
     }
-    if (reader->field_count >= reader->column_count)
+    if (reader->field_count >=
+        (reader->column_count ? reader->column_count : (size_t)CSV_READER_FIELDS_MAX))
         return refuse(reader, reader->row_line, "too many fields in this row");
     if (length > CSV_READER_FIELD_BYTES_MAX)
         return refuse(reader, reader->row_line, "a field is longer than 4096 bytes");
@@ -63,10 +65,9 @@ static void check_header(struct reader *reader)
         same = same && !strcmp(reader->fields[i], reader->columns[i]);
     }
     if (!same)
-        reader->status =
-            error_set(reader->err, STATUS_INVALID, "%s:%llu: the first line must be: %s",
-                      reader->origin, (unsigned long long)reader->row_line,
-                      text_ok(&expected) ? expected.data : "the header");
+        reader->status = error_set_at(reader->err, STATUS_INVALID, reader->origin, reader->row_line,
+                                      "the first line must be: %s",
+                                      text_ok(&expected) ? expected.data : "the header");
     text_finish(&expected);
     reader->header_seen = true;
 }
@@ -77,13 +78,17 @@ static void take_row(int terminator, void *context)
     const char *fields[CSV_READER_FIELDS_MAX];
 
     (void)terminator;
-    if (reader->status == STATUS_OK && !reader->header_seen) {
+    for (size_t i = 0; i < reader->field_count; i++)
+        fields[i] = reader->fields[i];
+    if (reader->status == STATUS_OK && !reader->header_seen && reader->header) {
+        reader->header_seen = true;
+        reader->column_count = reader->field_count;
+        reader->status = reader->header(reader->context, fields, reader->field_count, reader->err);
+    } else if (reader->status == STATUS_OK && !reader->header_seen) {
         check_header(reader);
     } else if (reader->status == STATUS_OK && reader->field_count < reader->column_count) {
         refuse(reader, reader->row_line, "too few fields in this row");
     } else if (reader->status == STATUS_OK) {
-        for (size_t i = 0; i < reader->column_count; i++)
-            fields[i] = reader->fields[i];
         reader->status = reader->row(reader->context, fields, reader->row_line, reader->err);
     }
     reader->field_count = 0;
@@ -144,6 +149,19 @@ static void parse_file(struct csv_parser *parser, struct reader *reader, FILE *f
         refuse(reader, 1, "the file is empty");
 }
 
+static enum status run(struct reader *reader, FILE *file)
+{
+    struct csv_parser parser;
+
+    reader->line = 1;
+    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
+        return error_set(reader->err, STATUS_NO_MEMORY, "%s: no memory for its rows",
+                         reader->origin);
+    parse_file(&parser, reader, file);
+    csv_free(&parser);
+    return reader->status;
+}
+
 enum status csv_reader_run(FILE *file, const char *origin, const char *const *columns,
                            size_t column_count, csv_row_fn *row, void *context, struct error *err)
 {
@@ -152,13 +170,16 @@ enum status csv_reader_run(FILE *file, const char *origin, const char *const *co
                             .column_count = column_count,
                             .row = row,
                             .context = context,
-                            .line = 1,
                             .err = err};
-    struct csv_parser parser;
 
-    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
-        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for its rows", origin);
-    parse_file(&parser, &reader, file);
-    csv_free(&parser);
-    return reader.status;
+    return run(&reader, file);
+}
+
+enum status csv_reader_run_any(FILE *file, const char *origin, csv_header_fn *header,
+                               csv_row_fn *row, void *context, struct error *err)
+{
+    struct reader reader = {
+        .origin = origin, .header = header, .row = row, .context = context, .err = err};
+
+    return run(&reader, file);
 }

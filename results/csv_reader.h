@@ -8,7 +8,7 @@
 
 #include "harness/core/status.h"
 
-#define CSV_READER_FIELDS_MAX 8
+#define CSV_READER_FIELDS_MAX 64
 #define CSV_READER_FIELD_BYTES_MAX 4096
 
 /* Called for each row after the header; not OK stops the reading with that error. */
@@ -23,5 +23,13 @@ typedef enum status csv_row_fn(void *context, const char *const *fields, uint64_
  */
 enum status csv_reader_run(FILE *file, const char *origin, const char *const *columns,
                            size_t column_count, csv_row_fn *row, void *context, struct error *err);
+
+/* Is given the names of the header, whatever they are. */
+typedef enum status csv_header_fn(void *context, const char *const *columns, size_t count,
+                                  struct error *err);
+
+/* The same of a file with any header; every row has as many fields. */
+enum status csv_reader_run_any(FILE *file, const char *origin, csv_header_fn *header,
+                               csv_row_fn *row, void *context, struct error *err);
 
 #endif

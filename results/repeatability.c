@@ -188,8 +188,8 @@ static const char candidates[] =
     "o.campaign"
     " WHERE c.id = ?1 AND o.campaign <> (SELECT campaign FROM cell WHERE id = ?2)"
     " AND (o.campaign <> c.campaign OR o.id = c.id)"
-    " AND (SELECT event FROM campaign_event v WHERE v.campaign = o.campaign ORDER BY v.id DESC"
-    " LIMIT 1) = 'finished' GROUP BY o.campaign ORDER BY o.id = c.id DESC, o.id DESC LIMIT ?3";
+    " AND " CAMPAIGN_STATE("o.campaign") " = 'finished' GROUP BY o.campaign ORDER BY o.id = c.id "
+                                         "DESC, o.id DESC LIMIT ?3";
 
 struct candidate {
     int64_t cell;

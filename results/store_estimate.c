@@ -100,8 +100,8 @@ static enum status check_finished(struct store *store, int64_t cell, struct erro
     int64_t finished = 0;
     enum status status = statement_begin(
         store,
-        "SELECT coalesce((SELECT event = 'finished' FROM campaign_event WHERE campaign ="
-        " (SELECT campaign FROM cell WHERE id = ?1) ORDER BY id DESC LIMIT 1), 0)",
+        "SELECT coalesce(" CAMPAIGN_STATE("c.campaign") " = 'finished', 0) FROM cell c"
+                                                        " WHERE c.id = ?1",
         &statement, err);
 
     if (status != STATUS_OK)

@@ -43,8 +43,13 @@ static enum status newest(struct store *store, int64_t *ret, struct error *err)
 {
     struct statement statement;
     enum status status = statement_begin(
-        store, "SELECT id FROM campaign ORDER BY created_utc_ns DESC, id DESC LIMIT 1", &statement,
-        err);
+        store,
+        "SELECT id FROM (SELECT coalesce((SELECT id FROM campaign g"
+        " WHERE NOT " CAMPAIGN_ARCHIVED("g.id") " ORDER BY created_utc_ns DESC, id DESC LIMIT 1),"
+                                                " (SELECT id FROM campaign ORDER BY created_utc_ns "
+                                                "DESC, id DESC LIMIT 1)) AS id)"
+                                                " WHERE id IS NOT NULL",
+        &statement, err);
 
     if (status == STATUS_OK)
         status = statement_single(&statement, ret, err);

@@ -15,6 +15,7 @@
 #define COLUMNS                                                                                    \
     "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS id, c.id AS cell, c.campaign,"              \
     " c.workload_name AS workload, c.kind, c.precision, c.batch, c.scenario, c.implementation,"    \
+    " " ARM_NAME " AS arm,"                                                                        \
     " json_extract(f.facts, '$.gemm.support') AS support,"                                         \
     " json_extract(f.facts, '$.gemm.library') AS library,"                                         \
     " json_extract(f.facts, '$.gemm.version') AS library_version,"                                 \
@@ -56,13 +57,15 @@
     " LEFT JOIN claim k ON k.cell = c.id LEFT JOIN import i ON i.campaign = c.campaign"            \
     " LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id)"
 
-#define FILTERS                                                                                    \
+#define WHERE                                                                                      \
     " WHERE (?1 = 0 OR g.id = ?1) AND (?2 IS NULL OR c.workload_name = ?2)"                        \
     " AND (?3 IS NULL OR c.precision = ?3) AND (?4 IS NULL OR c.protocol_name = ?4)"               \
     " AND (?5 IS NULL OR e.verdict = ?5 OR (?5 = 'imported' AND k.cell IS NOT NULL))"              \
     " AND (?6 IS NULL OR c.device_spec = ?6 OR instr(lower(coalesce(d.name,"                       \
     " json_extract(k.body, '$.device'))), lower(?6)) > 0)"                                         \
-    " ORDER BY g.created_utc_ns DESC, g.id DESC, c.ordinal LIMIT ?7 OFFSET ?8"
+    " AND g.created_utc_ns >= ?9 AND (?10 = 0 OR NOT " CAMPAIGN_ARCHIVED("g.id") ")"
+
+#define FILTERS WHERE " ORDER BY g.created_utc_ns DESC, g.id DESC, c.ordinal LIMIT ?7 OFFSET ?8"
 
 /* The devices that a filter's text names. */
 #define NAMED " IN (SELECT id FROM device WHERE instr(lower(name), lower(?1)) > 0)"
@@ -71,17 +74,32 @@
 static const char sql_walk[] =
     COLUMNS " FROM campaign g CROSS JOIN cell c ON c.campaign = g.id" JOINS FILTERS;
 
-/* By the index of the filter ?9, for the few that it lets pass. */
+const char *const store_sort_keys[] = {"created",  "workload", "device", "precision", "batch",
+                                       "protocol", "result",   "grade",  "verdict",   NULL};
+
+/* Results compare within their unit alone. Outside the subquery names are those of the columns. */
+#define SORT_KEY                                                                                   \
+    "CASE ?11 WHEN 'created' THEN created_utc_ns WHEN 'workload' THEN workload"                    \
+    " WHEN 'device' THEN coalesce(device, device_spec) WHEN 'precision' THEN precision"            \
+    " WHEN 'batch' THEN batch WHEN 'protocol' THEN protocol WHEN 'result' THEN value"              \
+    " WHEN 'grade' THEN grade WHEN 'verdict' THEN verdict END"
+static const char sql_sorted[] =
+    "SELECT * FROM (" COLUMNS " FROM campaign g CROSS JOIN cell c ON c.campaign = g.id" JOINS WHERE
+    ") ORDER BY " SORT_KEY " IS NULL, CASE ?11 WHEN 'result' THEN unit END,"
+    " CASE ?12 WHEN 0 THEN " SORT_KEY " END, CASE ?12 WHEN 1 THEN " SORT_KEY " END DESC,"
+    " created_utc_ns DESC, cell LIMIT ?7 OFFSET ?8";
+
+/* By the index of the filter ?11, for the few that it lets pass. */
 static const char sql_few[] =
     "WITH few (id) AS MATERIALIZED ("
-    "SELECT id FROM cell WHERE ?9 = 1 AND workload_name = ?2"
-    " UNION ALL SELECT id FROM cell WHERE ?9 = 2 AND precision = ?3"
-    " UNION ALL SELECT id FROM cell WHERE ?9 = 3 AND protocol_name = ?4"
-    " UNION SELECT id FROM cell WHERE ?9 = 4 AND device_spec = ?6"
+    "SELECT id FROM cell WHERE ?11 = 1 AND workload_name = ?2"
+    " UNION ALL SELECT id FROM cell WHERE ?11 = 2 AND precision = ?3"
+    " UNION ALL SELECT id FROM cell WHERE ?11 = 3 AND protocol_name = ?4"
+    " UNION SELECT id FROM cell WHERE ?11 = 4 AND device_spec = ?6"
     " UNION SELECT t.cell FROM trial_device m JOIN trial t ON t.id = m.trial"
-    " WHERE ?9 = 4 AND m.device IN"
+    " WHERE ?11 = 4 AND m.device IN"
     " (SELECT id FROM device WHERE instr(lower(name), lower(?6)) > 0)"
-    " UNION SELECT cell FROM claim WHERE ?9 = 4"
+    " UNION SELECT cell FROM claim WHERE ?11 = 4"
     " AND instr(lower(json_extract(body, '$.device')), lower(?6)) > 0) " COLUMNS
     " FROM few CROSS JOIN cell c ON c.id = few.id CROSS JOIN campaign g ON g.id = c.campaign" JOINS
         FILTERS;
@@ -146,9 +164,13 @@ enum status store_list_results(struct store *store, const struct store_filter *f
         statement_i64(&statement, filter->cell);
         return statement_rows_json(&statement, ret, err);
     }
-    status = filter->campaign ? STATUS_OK : narrowest(store, filter, &few, err);
+    status = filter->campaign || filter->sort ? STATUS_OK : narrowest(store, filter, &few, err);
     if (status == STATUS_OK)
-        status = statement_begin(store, few ? sql_few : sql_walk, &statement, err);
+        status = statement_begin(store,
+                                 filter->sort ? sql_sorted
+                                 : few        ? sql_few
+                                              : sql_walk,
+                                 &statement, err);
     if (status != STATUS_OK)
         return status;
     statement_i64(&statement, filter->campaign);
@@ -159,7 +181,13 @@ enum status store_list_results(struct store *store, const struct store_filter *f
     statement_text(&statement, filter->device);
     statement_i64(&statement, filter->limit > 0 ? filter->limit : -1);
     statement_i64(&statement, filter->offset);
+    statement_i64(&statement, filter->since_utc_ns);
+    statement_i64(&statement, filter->hide_archived);
     if (few)
         statement_i64(&statement, few);
+    if (filter->sort) {
+        statement_text(&statement, filter->sort);
+        statement_i64(&statement, filter->descending);
+    }
     return statement_rows_json(&statement, ret, err);
 }

@@ -224,23 +224,26 @@ static const struct rule {
     {VERIFY_WRONG, "campaign",
      "SELECT g.id, 'it is finished, but trial ' || p.sequence || ' was never run' FROM campaign g"
      " JOIN planned_trial p ON p.campaign = g.id WHERE NOT EXISTS (SELECT 1 FROM trial t WHERE"
-     " t.campaign = g.id AND t.sequence = p.sequence) AND (SELECT event FROM campaign_event e WHERE"
-     " e.campaign = g.id ORDER BY e.id DESC LIMIT 1) = 'finished'",
+     " t.campaign = g.id AND t.sequence = p.sequence) AND " CAMPAIGN_STATE("g.id") " = 'finished'",
      all_planned_were_run},
     {VERIFY_WRONG, "trial",
      "SELECT t.id, 'has no end, although its campaign is finished' FROM trial t WHERE NOT EXISTS"
-     " (SELECT 1 FROM trial_end e WHERE e.trial = t.id) AND (SELECT event FROM campaign_event e"
-     " WHERE e.campaign = t.campaign ORDER BY e.id DESC LIMIT 1) = 'finished'",
+     " (SELECT 1 FROM trial_end e WHERE e.trial = t.id) AND " CAMPAIGN_STATE(
+         "t.campaign") " = 'finished'",
      all_trials_have_ended},
     {VERIFY_NOTE, "campaign",
-     "SELECT g.id, 'campaign ' || substr(g.uid, 1, 8) || ' is not finished (' || coalesce((SELECT"
-     " event FROM campaign_event e WHERE e.campaign = g.id ORDER BY e.id DESC LIMIT 1), 'never"
-     " started') || '): ' || (SELECT count(*) FROM planned_trial p WHERE p.campaign = g.id AND NOT"
-     " EXISTS (SELECT 1 FROM trial t JOIN trial_end x ON x.trial = t.id WHERE t.campaign = g.id AND"
-     " t.sequence = p.sequence)) || ' of ' || (SELECT count(*) FROM planned_trial p WHERE "
-     "p.campaign"
-     " = g.id) || ' planned trials have no end' FROM campaign g WHERE coalesce((SELECT event FROM"
-     " campaign_event e WHERE e.campaign = g.id ORDER BY e.id DESC LIMIT 1), '') <> 'finished'"},
+     "SELECT g.id, 'campaign ' || substr(g.uid, 1, 8) || ' is not finished (' || "
+     "coalesce(" CAMPAIGN_STATE("g.id") ","
+                                        " 'never started') || '): ' || (SELECT count(*) FROM "
+                                        "planned_trial p WHERE p.campaign = g.id AND NOT"
+                                        " EXISTS (SELECT 1 FROM trial t JOIN trial_end x ON "
+                                        "x.trial = t.id WHERE t.campaign = g.id AND"
+                                        " t.sequence = p.sequence)) || ' of ' || (SELECT count(*) "
+                                        "FROM planned_trial p WHERE "
+                                        "p.campaign"
+                                        " = g.id) || ' planned trials have no end' FROM campaign g "
+                                        "WHERE coalesce(" CAMPAIGN_STATE(
+                                            "g.id") ", '') <> 'finished'"},
     {VERIFY_WRONG, "series",
      "SELECT id, 'the series ' || name || ' of trial ' || trial || ' goes on at sample ' || first"
      " || ' where ' || place || ' is expected: samples are missing' FROM (SELECT id, trial, name,"

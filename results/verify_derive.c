@@ -239,9 +239,11 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
     int rc = sqlite3_prepare_v2(
         worker->db,
         "SELECT e.id, e.cell, e.version, e.verdict, e.body, NOT EXISTS (SELECT 1 FROM estimate l"
-        " WHERE l.cell = e.cell AND l.id > e.id), coalesce((SELECT event FROM campaign_event v JOIN"
-        " cell c ON c.id = e.cell WHERE v.campaign = c.campaign ORDER BY v.id DESC LIMIT 1), '') ="
-        " 'finished' FROM estimate e WHERE e.id > ?1 AND e.id <= ?2 ORDER BY e.id",
+        " WHERE l.cell = e.cell AND l.id > e.id), coalesce(" CAMPAIGN_STATE(
+            "(SELECT c.campaign FROM cell c WHERE c.id = e.cell)") ", '') = 'finished'"
+                                                                   " FROM estimate e WHERE e.id > "
+                                                                   "?1 AND e.id <= ?2 ORDER BY "
+                                                                   "e.id",
         -1, &row, NULL);
 
     if (rc == SQLITE_OK) {

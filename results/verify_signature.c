@@ -206,6 +206,9 @@ static char *late_campaigns_sql(const struct verify *verify)
             text_append(&sql, "CAST(l.key AS INTEGER)");
         text_append_format(&sql, ") FROM ledger l WHERE l.leaf >= ?1 AND l.table_name = '%s'",
                            table->name);
+        if (!strcmp(table->name, "campaign_event"))
+            text_append(&sql, " AND NOT EXISTS (SELECT 1 FROM campaign_event v WHERE v.id = l.key"
+                              " AND v.event IN " EVENTS_LATER ")");
     }
     text_append(&sql, ") o JOIN campaign g ON g.id = o.campaign WHERE (SELECT max(c.size) FROM"
                       " checkpoint c WHERE c.campaign = o.campaign) <= ?1 ORDER BY 1");

@@ -12,16 +12,11 @@
 #include "harness/runner/ab.h"
 #include "protocols/comparability.h"
 
-enum { KEY_EXPLAIN = 'e' };
-
 static int show(const struct command_line *line, struct store *store,
                 const struct campaign *campaign, const struct ab_result *result)
 {
     char a[80], b[80];
-    char *note = result->pairs.dropped[0]
-                     ? text_format("%zu of %zu pairs count; dropped: %s", result->pairs.count,
-                                   result->pairs.planned, result->pairs.dropped)
-                     : NULL;
+    char *note = ab_note(result);
     struct comparison_arms arms;
     struct comparison_view view = {.a = a,
                                    .b = b,
@@ -55,6 +50,8 @@ static int show(const struct command_line *line, struct store *store,
         comparison_view_append(&out, &view, command_has(line, KEY_EXPLAIN));
         status = output_text(&out);
     }
+    if (status == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
+        status = comparison_exit_status(view.judgement, view.numbers);
     comparison_arms_finish(&arms);
     json_decref(json);
     free(note);
@@ -81,18 +78,16 @@ static int run_campaign(const struct command_line *line, struct store *store,
     signing_close(&signing);
     if (status != STATUS_OK)
         return command_fail(&err);
-    if (summary.interrupted) {
-        log_info("interrupted; go on with: assay run --resume %.8s --db %s, then assay compare "
-                 "%.8s",
-                 campaign->uid, store_path(store), campaign->uid);
-        return ASSAY_EXIT_INTERRUPTED;
-    }
+    if (summary.interrupted)
+        return command_interrupted(
+            "interrupted; go on with: assay run --resume %.8s --db %s, then assay compare %.8s",
+            campaign->uid, store_path(store), campaign->uid);
     status = ab_evaluate(store, campaign->row, &request->compare, &result, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     shown = show(line, store, campaign, &result);
     ab_result_finish(&result);
-    if (shown == ASSAY_EXIT_OK && summary.failed > 0)
+    if (shown == ASSAY_EXIT_OK && summary.failed > 0 && !command_has(line, KEY_EXIT_STATUS))
         shown = ASSAY_EXIT_TRIALS;
     return shown;
 }
@@ -138,10 +133,11 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"a", KEY_PAIR_A, "SPEC", 0, "a setting of arm a; may be given several times", 0},
-    {"b", KEY_PAIR_B, "SPEC", 0, "a setting of arm b", 0},
+    {"a", KEY_PAIR_A, "SPEC", OPTION_REPEATS, "a setting of arm a; may be given several times", 0},
+    {"b", KEY_PAIR_B, "SPEC", OPTION_REPEATS, "a setting of arm b", 0},
     PAIR_OPTIONS,
     {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+    EXIT_STATUS_OPTION,
     {0}};
 
 const struct command command_ab = {
@@ -152,15 +148,18 @@ const struct command command_ab = {
         "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
         "on both. A SPEC is one of device=D, backend=B, precision=P, implementation=A (portable or "
         "vendor), "
-        "emulate, workload=W, lib:NAME=PATH, env:NAME=VALUE, root=DIR (another root directory's "
-        "loader, libraries and drivers; needs privilege).\n"
+        "emulate, workload=W, cc=COMMAND (the C compiler of the cpu backend), lib:NAME=PATH, "
+        "env:NAME=VALUE, root=DIR (another root directory's loader, libraries and drivers; needs "
+        "privilege). Where what an arm sets changes nothing that is recorded, a warning says so.\n"
         "\n"
+        "  assay ab triad --device cpu --a cc=gcc --b cc=clang\n"
         "  assay ab triad --b root=/srv/trixie --pairs 10\n"
-        "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread",
+        "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread\n"
+        "\n" EXIT_STATUS_TEXT,
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "workload",
+    .completes = "WORKLOAD|FILE",
     .run = run,
 };

@@ -1,35 +1,30 @@
-#include <pwd.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "harness/cli/commands.h"
+#include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "results/ledger.h"
 
-enum { KEY_REASON = 'r', KEY_BY = 'b' };
-
-/* The user's name, for the record. */
-static const char *default_author(void)
-{
-    const struct passwd *user = getpwuid(getuid());
-
-    return user && user->pw_name && *user->pw_name ? user->pw_name : "unknown";
-}
+enum { KEY_REASON = 0x100, KEY_BY };
 
 static int amend(const struct command_line *line, struct store *store, void *context)
 {
-    const char *author = command_value(line, KEY_BY);
     struct error err = ERROR_INIT;
     int64_t cell;
 
     (void)context;
     if (store_find_cell(store, line->arguments[0], &cell, &err) != STATUS_OK ||
-        ledger_add_amendment(store, cell, author ? author : default_author(),
+        ledger_add_amendment(store, cell, command_author(line, KEY_BY),
                              command_value(line, KEY_REASON), &err) != STATUS_OK)
         return command_fail_store(&err);
+    if (command_has(line, KEY_JSON)) {
+        json_t *amendments;
+
+        if (ledger_amendments(store, cell, &amendments, &err) != STATUS_OK)
+            return command_fail_store(&err);
+        return output_json(
+            json_pack("{s:s, s:o}", "id", line->arguments[0], "amendments", amendments));
+    }
     log_info("recorded; the result itself stays as it was, and `assay show %s` says both",
              line->arguments[0]);
     return ASSAY_EXIT_OK;
@@ -59,9 +54,9 @@ const struct command command_amend = {
         "ID is what `assay results` lists, such as 9f2c41aa/3. The amendment is a row of its own, "
         "with its time, in the ledger like all evidence.",
     .options = options,
-    .groups = GROUP_STORE,
+    .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "result",
+    .completes = "RESULT",
     .run = run,
 };

@@ -3,30 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cli/analyze_unpaired.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
-#include "harness/core/canonical.h"
 #include "harness/core/log.h"
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
 #include "reports/view.h"
 #include "results/csv_import.h"
 
-enum { KEY_PAIRED = 0x100, KEY_MARGIN, KEY_CONFIDENCE, KEY_PROTOCOL = 'p', KEY_WARMUP = 'w' };
-
-/* One JSON object on a line of its own, in canonical form: the same input gives the same bytes. */
-static enum status print_line(json_t *object, struct error *err)
-{
-    char *line = NULL;
-    enum status status = object ? canonical_dump(object, &line, err)
-                                : error_set(err, STATUS_NO_MEMORY, "no memory for the result");
-
-    json_decref(object);
-    if (status == STATUS_OK)
-        puts(line);
-    free(line);
-    return status;
-}
+enum {
+    KEY_PAIRED = 0x100,
+    KEY_MARGIN,
+    KEY_CONFIDENCE,
+    KEY_WARMUP,
+    KEY_UNIT,
+    KEY_COLUMN,
+    KEY_TRIAL,
+    KEY_SERIES,
+    KEY_BASELINE
+};
 
 static enum status read_fraction(const struct command_line *line, int key, const char *name,
                                  double *value, struct error *err)
@@ -45,20 +42,56 @@ static enum status read_fraction(const struct command_line *line, int key, const
 
 /* ---- samples ---- */
 
+struct series_text {
+    struct text *out;
+    const struct csv_series *series;
+};
+
+/* As finding_render, with the names that the file gives its trials. */
 static void append_finding(void *context, const struct finding *const *items, size_t count)
 {
-    struct text *out = context;
+    const struct series_text *series_text = context;
+    const struct csv_series *series = series_text->series;
+    struct text *out = series_text->out, remedy;
 
     text_append(out, finding_kinds[items[0]->code].severity == FINDING_INFO ? "  - " : "  ! ");
-    finding_render(items, count, 0, out);
+    for (size_t i = 0; i < count && items[i]->trial > 0; i++) {
+        const char *name = (size_t)items[i]->trial <= series->trial_count
+                               ? series->trials[items[i]->trial - 1].name
+                               : "?";
+
+        text_append(out, i ? ", " : count > 1 ? "trials " : "trial ");
+        text_append_printable(out, name, strlen(name));
+    }
+    text_append(out, items[0]->trial > 0 ? ": " : "");
+    finding_render_words(items, count, out);
+    text_init(&remedy);
+    finding_render_remedy(items, count, &remedy);
+    if (remedy.length > 0)
+        text_append_format(out, "; %s", remedy.data);
+    text_finish(&remedy);
     text_append_char(out, '\n');
 }
 
-static void append_estimate(struct text *out, const char *name, const struct estimate *estimate)
+/* The trial_number of a finding is a place in trial_names, from 1. */
+static json_t *series_json(const struct csv_series *series, const struct estimate *estimate)
+{
+    json_t *object = estimate_to_json(estimate), *names = json_array();
+
+    for (size_t i = 0; i < series->trial_count; i++)
+        json_array_append_new(names, json_string(series->trials[i].name));
+    json_object_set_new(object, "series", json_string(series->name));
+    json_object_set_new(object, "trial_names", names);
+    return object;
+}
+
+static void append_estimate(struct text *out, const struct csv_series *series,
+                            const struct estimate *estimate)
 {
     const struct metric_value *mean = &estimate->metrics[METRIC_ITERATION_TIME];
+    struct series_text series_text = {out, series};
 
-    text_append_printable(out, name, strlen(name));
+    text_append_printable(out, series->name, strlen(series->name));
     text_append_format(out, ": %s, grade %s\n  %zu samples in %zu trial%s, ESS %.1f\n",
                        estimate_verdict_label(estimate->verdict),
                        mean->has_value ? metric_grade_name(mean->grade) : "none",
@@ -73,7 +106,7 @@ static void append_estimate(struct text *out, const char *name, const struct est
         view_metric_words(id, &estimate->metrics[i], out);
         text_append_char(out, '\n');
     }
-    finding_each_group(&estimate->findings, append_finding, out);
+    finding_each_group(&estimate->findings, append_finding, &series_text);
 }
 
 static enum status analyze_series(const struct csv_series *series, size_t first,
@@ -95,34 +128,107 @@ static enum status analyze_series(const struct csv_series *series, size_t first,
     return status;
 }
 
+/* hyperfine's JSON by its first character, a file of our own header, or one of named columns. */
+static enum status read_samples(const struct command_line *line, FILE *file, const char *origin,
+                                struct csv_samples *ret, struct error *err)
+{
+    const struct csv_columns columns = {
+        command_value(line, KEY_COLUMN), command_value(line, KEY_TRIAL),
+        command_value(line, KEY_SERIES), command_value(line, KEY_UNIT)};
+    const int beginning = getc(file);
+
+    if (beginning != EOF)
+        ungetc(beginning, file);
+    if (beginning == '{')
+        return csv_import_hyperfine(file, origin, ret, err);
+    return csv_import_samples(file, origin, &columns, ret, err);
+}
+
+static void append_comparison(struct text *out, const char *name, const char *a,
+                              const struct comparison *comparison, double adjusted);
+static json_t *comparison_json(const char *name, const struct comparison *comparison,
+                               double adjusted);
+
+/* Every other series against the one that --baseline names. */
+static enum status compare_unpaired(const struct command_line *line,
+                                    const struct csv_samples *samples,
+                                    struct estimate *const *estimates,
+                                    const struct compare_options *options, struct text *out,
+                                    struct error *err)
+{
+    const char *baseline = command_value(line, KEY_BASELINE);
+    size_t a = 0;
+
+    while (a < samples->series_count && strcmp(samples->series[a].name, baseline) != 0)
+        a++;
+    if (a == samples->series_count)
+        return error_set(err, STATUS_INVALID, "--baseline %s: the file has no such series",
+                         baseline);
+    for (size_t b = 0; b < samples->series_count; b++) {
+        struct error why = ERROR_INIT;
+        struct comparison comparison;
+        enum unpaired_basis basis;
+
+        if (b == a)
+            continue;
+        if (unpaired_compare(estimates[a], estimates[b], options, &comparison, &basis, &why) !=
+            STATUS_OK)
+            return error_set(err, why.code, "%s against %s: %s", samples->series[b].name, baseline,
+                             why.message);
+        if (command_has(line, KEY_JSON)) {
+            json_t *object =
+                comparison_json(samples->series[b].name, &comparison, comparison.p_difference);
+            enum status status;
+
+            if (object) {
+                json_object_set_new(object, "baseline", json_string(baseline));
+                json_object_set_new(
+                    object, "basis",
+                    json_string(basis == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
+                json_object_set_new(object, "note", json_string(unpaired_caveat(basis)));
+            }
+            status = output_row(object, err);
+            if (status != STATUS_OK)
+                return status;
+            continue;
+        }
+        append_comparison(out, samples->series[b].name, baseline, &comparison,
+                          comparison.p_difference);
+        text_append_format(out, "  %s\n", unpaired_caveat(basis));
+    }
+    return STATUS_OK;
+}
+
 static enum status analyze_samples(const struct command_line *line, FILE *file, const char *origin,
-                                   const struct estimate_options *options, size_t first,
+                                   const struct estimate_options *options,
+                                   const struct compare_options *compare, size_t first,
                                    struct error *err)
 {
     struct csv_samples samples;
+    struct estimate **estimates;
     struct text out;
-    enum status status = csv_import_samples(file, origin, &samples, err);
+    enum status status = read_samples(line, file, origin, &samples, err);
 
     if (status != STATUS_OK)
         return status;
+    estimates = calloc(samples.series_count, sizeof(struct estimate *));
+    if (!estimates)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
     text_init(&out);
     for (size_t i = 0; i < samples.series_count && status == STATUS_OK; i++) {
-        struct estimate *estimate = NULL;
-
-        status = analyze_series(&samples.series[i], first, options, &estimate, err);
+        status = analyze_series(&samples.series[i], first, options, &estimates[i], err);
         if (status != STATUS_OK)
             break;
-        if (command_has(line, KEY_JSON)) {
-            json_t *object = estimate_to_json(estimate);
-
-            if (object)
-                json_object_set_new(object, "series", json_string(samples.series[i].name));
-            status = print_line(object, err);
-        } else {
-            append_estimate(&out, samples.series[i].name, estimate);
-        }
-        estimate_destroy(estimate);
+        if (command_has(line, KEY_JSON))
+            status = output_row(series_json(&samples.series[i], estimates[i]), err);
+        else
+            append_estimate(&out, &samples.series[i], estimates[i]);
     }
+    if (status == STATUS_OK && command_has(line, KEY_BASELINE))
+        status = compare_unpaired(line, &samples, estimates, compare, &out, err);
+    for (size_t i = 0; estimates && i < samples.series_count; i++)
+        estimate_destroy(estimates[i]);
+    free(estimates);
     csv_samples_finish(&samples);
     if (out.length > 0)
         fwrite(out.data, 1, out.length, stdout);
@@ -133,28 +239,32 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
 /* ---- pairs ---- */
 
 /* `adjusted`: p of no difference among all series of the file. */
-static void append_comparison(struct text *out, const char *name,
+/* `a`: the series that it is compared with; NULL: the arms of pairs, a and b, of the series. */
+static void append_comparison(struct text *out, const char *name, const char *a,
                               const struct comparison *comparison, double adjusted)
 {
     text_append_printable(out, name, strlen(name));
-    text_append_format(out, ": b is %s", compare_verdict_name(comparison->verdict));
+    text_append_format(out, a ? " is %s" : ": b is %s", compare_verdict_name(comparison->verdict));
     if (comparison->verdict == COMPARE_EQUIVALENT)
-        text_append_format(out, " to a within %g %%", comparison->margin * 100);
-    else if (comparison->verdict == COMPARE_INCONCLUSIVE)
-        text_append(out, " against a");
+        text_append_format(out, " within %g %% to ", comparison->margin * 100);
     else
-        text_append(out, " than a");
-    text_append_format(out, "\n  time b/a %.5f", comparison->ratio.value);
+        text_append(out, comparison->verdict == COMPARE_INCONCLUSIVE ? " against " : " than ");
+    text_append_printable(out, a ? a : "a", strlen(a ? a : "a"));
+    text_append_format(out, "\n  time %s %.5f", a ? "ratio" : "b/a", comparison->ratio.value);
     if (comparison->ratio.has_interval)
         text_append_format(out, " [%.5f, %.5f]", comparison->ratio.lo, comparison->ratio.hi);
-    text_append_format(out, ", %zu pairs\n", comparison->count_a);
+    if (a)
+        text_append_format(out, ", %zu and %zu trials\n", comparison->count_b, comparison->count_a);
+    else
+        text_append_format(out, ", %zu pairs\n", comparison->count_a);
     if (comparison->no_spread)
         text_append(out,
                     "  all are alike to the last digit: judged by how many agree, since there is "
                     "no spread\n");
     if (comparison->needed_pairs > 0)
-        text_append_format(out, "  about %llu pairs would settle it\n",
-                           (unsigned long long)comparison->needed_pairs);
+        text_append_format(out, "  about %llu %s needed for a decision\n",
+                           (unsigned long long)comparison->needed_pairs,
+                           a ? "trials of each" : "pairs");
     if (comparison->differs && adjusted > 1 - comparison->confidence)
         text_append_format(out,
                            "  among so many series a difference like this comes by chance: p %.3g, "
@@ -213,9 +323,9 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
         const char *name = pairs.series[i].name;
 
         if (command_has(line, KEY_JSON))
-            status = print_line(comparison_json(name, &comparisons[i], adjusted[i]), err);
+            status = output_row(comparison_json(name, &comparisons[i], adjusted[i]), err);
         else
-            append_comparison(&out, name, &comparisons[i], adjusted[i]);
+            append_comparison(&out, name, NULL, &comparisons[i], adjusted[i]);
     }
     free(comparisons);
     free(adjusted);
@@ -249,7 +359,7 @@ static enum status analyze(const struct command_line *line, FILE *file, const ch
                          "--warmup %s: write how many samples of each trial are warmup", warmup);
     if (command_has(line, KEY_PAIRED))
         return analyze_pairs(line, file, origin, &compare, err);
-    return analyze_samples(line, file, origin, &options, (size_t)first, err);
+    return analyze_samples(line, file, origin, &options, &compare, (size_t)first, err);
 }
 
 static int run(const struct command_line *line)
@@ -263,11 +373,15 @@ static int run(const struct command_line *line)
         error_set_errno(&err, errno, "%s", path);
         return command_fail(&err);
     }
+    if (command_has(line, KEY_JSON))
+        output_json(json_array());
     analyze(line, file, standard_input ? "standard input" : path, &err);
     if (!standard_input)
         fclose(file);
-    if (err.code != STATUS_OK)
+    if (err.code != STATUS_OK) {
+        envelope_set_data(NULL); /* of the series before the one that failed */
         return command_fail(&err);
+    }
     return output_flush();
 }
 
@@ -275,25 +389,41 @@ static const struct argp_option options[] = {
     {"paired", KEY_PAIRED, NULL, 0, "the file holds pairs: series,pair,arm,value_ns", 0},
     {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
     {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)", 0},
+    {"column", KEY_COLUMN, "NAME", 0, "column of the samples (default: sample_ns)", 0},
+    {"unit", KEY_UNIT, "ns|us|ms|s", 0,
+     "of the samples (default: the ending of the column's name, as in time_ms)", 0},
+    {"trial-column", KEY_TRIAL, "NAME", 0,
+     "column that names the trial (default: trial; without one, all are of one trial)", 0},
+    {"series-column", KEY_SERIES, "NAME", 0,
+     "column that names the series (default: series; without one, all are of one series)", 0},
+    {"baseline", KEY_BASELINE, "SERIES", 0, "compare every other series with this one, unpaired",
+     0},
     {"warmup", KEY_WARMUP, "N", 0, "the first N samples of each trial are declared warmup", 0},
     {0}};
 
 const struct command command_analyze = {
     .name = "analyze",
-    .arguments = "FILE.csv",
-    .summary = "Analyse anybody's samples or pairs from a CSV file (`-`: standard input)",
+    .arguments = "FILE",
+    .summary = "Analyse anybody's samples or pairs: CSV, or hyperfine's JSON (`-`: standard input)",
     .text =
         "Samples have the header series,trial,sample_ns, rows in time order. Each series gets a "
-        "verdict (flat, warmup, slowdown, drift, two_state, no_steady_state, insufficient), an "
+        "verdict (steady, after_warmup, after_slowdown, insufficient_data, bimodal, drift, "
+        "non_stationary), an "
         "interval of the mean that honours autocorrelation, and percentiles, or the number of "
         "samples that they need.\n"
         "\n"
+        "Another header is read with --column and --unit. What `hyperfine --export-json` writes is "
+        "a "
+        "series for each command. --baseline compares series by Welch's t on the means of their "
+        "trials, or, where each has a single trial, by the intervals within them, which leave out "
+        "what differs between processes; the output says which.\n"
+        "\n"
         "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
-        "time. --json writes one object a line.",
+        "time.",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "file",
+    .completes = "FILE",
     .run = run,
 };

@@ -12,7 +12,7 @@
 #include "harness/runner/tool.h"
 #include "results/bundle.h"
 
-enum { KEY_OUTPUT = 'o', KEY_WITHHOLD = 'w', KEY_UNSIGNED = 0x100, KEY_SINCE };
+enum { KEY_WITHHOLD = 0x100, KEY_UNSIGNED, KEY_SINCE };
 
 #define CAMPAIGNS_MAX 1000
 #define WORDS_MAX 64
@@ -89,7 +89,7 @@ static int bundle(const struct command_line *line, struct store *store, void *co
     for (; options.campaign_count < line->argument_count; options.campaign_count++)
         if (store_find_campaign(store, line->arguments[options.campaign_count],
                                 &campaigns[options.campaign_count], &err) != STATUS_OK) {
-            log_error("%s", err.message);
+            command_say(&err);
             return ASSAY_EXIT_STORE;
         }
     for (; (word = command_value_at(line, KEY_WITHHOLD, options.withhold_count));) {
@@ -128,11 +128,11 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"output", KEY_OUTPUT, "FILE", 0, "where the bundle goes", 0},
-    {"withhold", KEY_WITHHOLD, "NAME", 0,
+    {"withhold", KEY_WITHHOLD, "NAME", OPTION_REPEATS,
      "leave this out: a reading's name or pattern (host.name, 'device.*') or a column "
      "(campaign.command, component.path); may be given several times",
      0},
-    {"since", KEY_SINCE, "SIZE:ROOT", 0,
+    {"since", KEY_SINCE, "SIZE:ROOT", OPTION_REPEATS,
      "show that this head, which somebody kept, is one that the ledger has grown from; checkpoints "
      "are shown without being asked for; may be given several times",
      0},
@@ -153,6 +153,6 @@ const struct command command_bundle = {
     .groups = GROUP_STORE | GROUP_JSON | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = CAMPAIGNS_MAX,
-    .completes = "result",
+    .completes = "CAMPAIGN",
     .run = run,
 };

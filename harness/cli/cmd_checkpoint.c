@@ -8,7 +8,7 @@
 #include "harness/core/log.h"
 #include "results/ledger.h"
 
-enum { KEY_SIGN = 'k', KEY_WITNESS = 'w', KEY_TOKEN = 0x100, KEY_NUMBER = 'n', KEY_UNSIGNED };
+enum { KEY_SIGN = 0x100, KEY_WITNESS, KEY_TOKEN, KEY_NUMBER, KEY_UNSIGNED };
 
 #define TOKEN_MAX (1 << 20)
 
@@ -112,7 +112,7 @@ static int checkpoint(const struct command_line *line, struct store *store, void
     if (status == STATUS_OK && token)
         status = add_token(store, found.id, token, &err);
     if (status != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         return status == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
     return show(line, store, &found);

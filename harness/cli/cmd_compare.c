@@ -2,12 +2,13 @@
 
 #include <string.h>
 
+#include "harness/cli/comparison_view.h"
 #include "harness/cli/output.h"
 #include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 
-enum { KEY_MARGIN = 0x100, KEY_EXPLAIN = 'e', KEY_RECORD = 0x101 };
+enum { KEY_MARGIN = 0x100, KEY_RECORD };
 
 static int compare(const struct command_line *line, struct store *store, void *context)
 {
@@ -19,7 +20,7 @@ static int compare(const struct command_line *line, struct store *store, void *c
     if (stored_comparison_make(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL, context,
                                &comparison, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
     if (stored_comparison_load_arms(store, &comparison, &err) != STATUS_OK) {
@@ -33,6 +34,9 @@ static int compare(const struct command_line *line, struct store *store, void *c
         stored_comparison_record(store, comparison.paired ? "ab" : "compare", NULL, &comparison,
                                  object, &err) != STATUS_OK)
         result = command_fail(&err);
+    if (result == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
+        result = comparison_exit_status(comparison.judgement,
+                                        comparison.has_numbers ? &comparison.numbers : NULL);
     json_decref(object);
     stored_comparison_finish(&comparison);
     return result;
@@ -58,10 +62,12 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
     {"record", KEY_RECORD, NULL, 0,
-     "store what it came to as evidence: it enters the ledger, `assay verify` works it out again, and "
+     "store what it came to as evidence: it enters the ledger, `assay verify` works it out again, "
+     "and "
      "a dossier lists it",
      0},
     {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+    EXIT_STATUS_OPTION,
     {0}};
 
 const struct command command_compare = {
@@ -70,12 +76,14 @@ const struct command command_compare = {
     .summary = "Say whether two results compare, then how they differ and why",
     .text = "A and B are results (9f2c41aa/3). First comes whether the two may be compared at all, "
             "with the reason; then the numbers, by Welch's t on the trials' means; then the one "
-            "factor that the difference is put down to, or the runs that would separate several. A "
-            "single CAMPAIGN made by `assay ab` is analysed pair by pair.",
+            "factor that the difference is attributed to, or the isolating runs where several "
+            "differ. A "
+            "single CAMPAIGN made by `assay ab` is analysed pair by pair.\n"
+            "\n" EXIT_STATUS_TEXT,
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 2,
-    .completes = "result",
+    .completes = "RESULT|CAMPAIGN",
     .run = run,
 };

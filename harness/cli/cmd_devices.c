@@ -8,9 +8,9 @@
 #include "harness/runner/probe.h"
 #include "harness/runner/probe_precisions.h"
 
-#define NARROW_INDENT 8 /* of what has no room beside its name */
+enum { KEY_NAMES = 0x100 };
 
-enum { KEY_VERBOSE = 'v', KEY_ALL = 'a' };
+#define NARROW_INDENT 8 /* of what has no room beside its name */
 
 static const char *member(const json_t *object, const char *key)
 {
@@ -190,7 +190,7 @@ static void append_library(struct text *out, const json_t *library, size_t colum
     if (member(library, "version")[0])
         text_append_format(&words, "version %s, ", member(library, "version"));
     else
-        text_append_format(&words, "version not told%s%s, ",
+        text_append_format(&words, "version unknown%s%s, ",
                            member(library, "version_reason")[0] ? ": " : "",
                            member(library, "version_reason"));
     if (package)
@@ -282,6 +282,21 @@ static enum status check_backend(const struct command_line *line, struct error *
     return status;
 }
 
+/* "cpu:0", one a line; none of the backends that only test assay. */
+static void append_names(struct text *out, const json_t *probe)
+{
+    size_t i, d;
+    json_t *backend, *device;
+
+    json_array_foreach(probe, i, backend)
+    {
+        if (json_is_true(json_object_get(backend, "hidden")))
+            continue;
+        json_array_foreach(json_object_get(backend, "devices"), d, device)
+            text_append_format(out, "%s:%zu\n", member(backend, "backend"), d);
+    }
+}
+
 static int run(const struct command_line *line)
 {
     struct error err = ERROR_INIT;
@@ -300,6 +315,11 @@ static int run(const struct command_line *line)
     if (command_has(line, KEY_JSON))
         return output_json(probe);
     text_init(&out);
+    if (command_has(line, KEY_NAMES)) {
+        append_names(&out, probe);
+        json_decref(probe);
+        return output_text(&out);
+    }
     json_array_foreach(probe, i, backend)
     {
         if (json_is_true(json_object_get(backend, "hidden")) && !command_has(line, KEY_ALL) &&
@@ -316,12 +336,14 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"verbose", KEY_VERBOSE, NULL, 0,
      "libraries tried, every reading of a device, and its precisions", 0},
+    {"names", KEY_NAMES, NULL, 0, "names only, one a line", 0},
     {"all", KEY_ALL, NULL, 0, "also backends that only test assay itself", 0},
     {0}};
 
 const struct command command_devices = {
     .name = "devices",
     .arguments = "[BACKEND]",
+    .completes = "BACKEND",
     .summary = "Show every backend and its devices, or why it is not available",
     .text = "The first word of a device (opencl:0) is what --device takes.",
     .options = options,

@@ -7,7 +7,7 @@
 #include "harness/runner/doctor.h"
 #include "harness/runner/progress.h"
 
-enum { KEY_DEVICE = 'd', KEY_JITTER = 'j' };
+enum { KEY_JITTER = 0x100 };
 
 #define SECOND_NS ((int64_t)1000000000)
 #define JITTER_NS (10 * SECOND_NS)
@@ -125,7 +125,7 @@ static int run(const struct command_line *line)
     return (int)status;
 }
 
-static const struct argp_option options[] = {{"device", KEY_DEVICE, "DEVICE", 0,
+static const struct argp_option options[] = {{"device", KEY_DEVICE, "DEVICE", OPTION_REPEATS,
                                               "look at these devices: cuda:0, cuda, or the start "
                                               "of a UUID; none: at the host alone (default: "
                                               "every usable device)",

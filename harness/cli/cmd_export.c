@@ -5,6 +5,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
@@ -12,17 +13,7 @@
 #include "results/formats/export.h"
 #include "results/key.h"
 
-enum {
-    KEY_OUTPUT = 'o',
-    KEY_WORKLOAD = 'w',
-    KEY_DEVICE = 'd',
-    KEY_PROTOCOL = 'p',
-    KEY_PRECISION = 0x100,
-    KEY_LIMIT,
-    KEY_NO_TIMES,
-    KEY_SIGN,
-    KEY_FILE
-};
+enum { KEY_PRECISION = 0x100, KEY_LIMIT, KEY_ARCHIVED, KEY_NO_TIMES, KEY_SIGN, KEY_FILE };
 
 struct selection {
     int64_t *cells; /* heap */
@@ -69,6 +60,10 @@ static enum status select_cells(const struct command_line *line, struct store *s
 
     if (limit && (!text_parse_i64(limit, &filter.limit) || filter.limit < 0))
         return error_set(err, STATUS_INVALID, "--limit %s: write a whole number, 0 for all", limit);
+    if (line->argument_count == 1 && !command_has(line, KEY_ARCHIVED)) {
+        filter.hide_archived = true;
+        say_archived(store, "--archived shows them");
+    }
     if (line->argument_count == 1)
         return add_listed(selection, store, &filter, err);
     for (size_t i = 1; i < line->argument_count && status == STATUS_OK; i++) {
@@ -145,7 +140,7 @@ static int export_selected(const struct command_line *line, struct store *store,
         signer.context = &key;
     }
     if (select_cells(line, store, &selection, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         result = err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
         goto done;
     }
@@ -182,11 +177,13 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"output", KEY_OUTPUT, "FILE", 0, "write here, whole or not at all (default: standard output)",
      0},
-    {"workload", KEY_WORKLOAD, "NAME", 0, "only this workload", 0},
-    {"device", KEY_DEVICE, "TEXT", 0, "only devices whose spec is, or whose name holds, this", 0},
-    {"protocol", KEY_PROTOCOL, "NAME", 0, "only this protocol", 0},
-    {"precision", KEY_PRECISION, "NAME", 0, "only this precision", 0},
+    {"workload", KEY_WORKLOAD, "WORKLOAD", 0, "only this workload", 0},
+    {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
+     "only devices whose spec is, or whose name holds, this", 0},
+    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
+    {"precision", KEY_PRECISION, "PRECISION", 0, "only this precision", 0},
     {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: all)", 0},
+    {"archived", KEY_ARCHIVED, NULL, 0, "those of archived campaigns, too", 0},
     {"without-times", KEY_NO_TIMES, NULL, 0,
      "openmetrics: no time stamps, as node_exporter's textfile collector wants it", 0},
     {"sign", KEY_SIGN, NULL, 0, "intoto: in a DSSE envelope signed with the usual key", 0},
@@ -207,7 +204,7 @@ const struct command command_export = {
     .groups = GROUP_STORE,
     .arguments_min = 1,
     .arguments_max = 1000,
-    .completes = "result",
+    .completes = "RESULT|CAMPAIGN",
     .first_words = "csv csv-samples json jsonl cyclonedx intoto openmetrics mlperf",
     .run = run,
 };

@@ -13,7 +13,7 @@
 #include "harness/runner/tool.h"
 #include "results/formats/import.h"
 
-enum { KEY_FORMAT = 'f' };
+enum { KEY_FORMAT = 0x100 };
 
 /* The first digits of each uid, as commands show and take them; new array. */
 static json_t *short_ids(const json_t *uids)
@@ -80,7 +80,7 @@ static int take(const struct command_line *line, struct store *store, void *cont
             tell(request.path, &outcome, ids);
         json_decref(ids);
     }
-    if (command_has(line, KEY_JSON))
+    if (command_has(line, KEY_JSON) && (taking->taken || result == ASSAY_EXIT_OK))
         result = output_json(rows) ? ASSAY_EXIT_SYSTEM : result;
     else
         json_decref(rows);
@@ -180,6 +180,6 @@ const struct command command_import = {
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1000,
-    .completes = "file",
+    .completes = "FILE",
     .run = run,
 };

@@ -6,7 +6,7 @@
 #include "protocols/protocol.h"
 #include "workloads/workload.h"
 
-enum { KEY_NAMES = 'n' };
+enum { KEY_NAMES = 0x100 };
 
 /* One row, wherever it came from. */
 static void add_row(json_t *rows, const char *type, const char *name, const char *kind,
@@ -57,6 +57,14 @@ static enum status collect(json_t *rows, struct error *err)
     return status;
 }
 
+/* "suites" names the rows of the type "suite"; NULL: all do. */
+static bool is_asked(const char *types, const json_t *row)
+{
+    const char *type = json_string_value(json_object_get(row, "type"));
+
+    return !types || !strncmp(types, type, strlen(type));
+}
+
 static void append_rows(struct text *out, const json_t *rows, size_t columns)
 {
     static const char *const titles[][2] = {
@@ -89,6 +97,7 @@ static int run(const struct command_line *line)
 {
     struct error err = ERROR_INIT;
     struct text out;
+    const char *types = command_value(line, KEY_NAMES);
     json_t *rows = json_array(), *row;
     size_t i;
 
@@ -100,7 +109,7 @@ static int run(const struct command_line *line)
         return output_json(rows);
     text_init(&out);
     if (command_has(line, KEY_NAMES)) {
-        json_array_foreach(rows, i, row)
+        json_array_foreach(rows, i, row) if (is_asked(types, row))
             text_append_format(&out, "%s\n", json_string_value(json_object_get(row, "name")));
     } else {
         append_rows(&out, rows, output_columns());
@@ -115,8 +124,10 @@ static int run(const struct command_line *line)
     return output_text(&out);
 }
 
-static const struct argp_option options[] = {
-    {"names", KEY_NAMES, NULL, 0, "names only, one a line", 0}, {0}};
+static const struct argp_option options[] = {{"names", KEY_NAMES, "suites|workloads|protocols",
+                                              OPTION_ARG_OPTIONAL,
+                                              "names only, one a line (=TYPE: of these)", 0},
+                                             {0}};
 
 const struct command command_list = {
     .name = "list",

@@ -201,11 +201,12 @@ const struct command command_power = {
     .name = "power",
     .arguments = "[RESULT|CAMPAIGN]",
     .summary = "Compute how many trials or pairs a wanted precision takes",
-    .text = "Spreads come from a stored result (between its trials), from a campaign made by `assay "
-            "ab` (also between the arms of a pair), or from --sd and --pair-sd.",
+    .text =
+        "Spreads come from a stored result (between its trials), from a campaign made by `assay "
+        "ab` (also between the arms of a pair), or from --sd and --pair-sd.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_max = 1,
-    .completes = "result",
+    .completes = "RESULT|CAMPAIGN",
     .run = run,
 };

@@ -3,6 +3,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
@@ -33,12 +34,13 @@ static enum status add(struct cells *cells, const int64_t *rows, size_t count, s
     return STATUS_OK;
 }
 
+/* `id` NULL: all campaigns. */
 static enum status add_campaign(struct cells *cells, struct store *store, const char *id,
                                 struct error *err)
 {
-    int64_t campaign, *rows = NULL;
+    int64_t campaign = 0, *rows = NULL;
     size_t count = 0;
-    enum status status = store_find_campaign(store, id, &campaign, err);
+    enum status status = id ? store_find_campaign(store, id, &campaign, err) : STATUS_OK;
 
     if (status == STATUS_OK)
         status = view_find_cells(store, campaign, &rows, &count, err);
@@ -48,14 +50,19 @@ static enum status add_campaign(struct cells *cells, struct store *store, const 
     return status;
 }
 
-/* An id with a slash is a result, without one a campaign; none at all is the newest campaign. */
+/*
+ * An id with a slash is a result, without one a campaign; none at all is the newest campaign, or
+ * all of a bundle.
+ */
 static enum status collect(const struct command_line *line, struct store *store,
                            struct cells *cells, struct error *err)
 {
     enum status status = STATUS_OK;
 
+    if (line->argument_count == 0 && !line->bundle)
+        say_archived(store, "their ids show them");
     if (line->argument_count == 0)
-        return add_campaign(cells, store, "last", err);
+        return add_campaign(cells, store, line->bundle ? NULL : "last", err);
     for (size_t i = 0; i < line->argument_count && status == STATUS_OK; i++) {
         const char *id = line->arguments[i];
         int64_t row;
@@ -85,6 +92,22 @@ static int write_table(struct store *store, const struct cells *cells)
     return output_text(&out);
 }
 
+typedef enum status text_fn(struct store *store, const int64_t *cells, size_t count,
+                            struct text *ret, struct error *err);
+
+/* A page to standard output. */
+static int print_page(struct store *store, const struct cells *cells, text_fn *append)
+{
+    struct error err = ERROR_INIT;
+    struct text page;
+
+    text_init(&page);
+    if (append(store, cells->rows, cells->count, &page, &err) == STATUS_OK)
+        return output_text(&page);
+    text_finish(&page);
+    return command_fail(&err);
+}
+
 /* What was asked for, one after the other; each that is written is told. */
 static int write_pages(struct store *store, const struct cells *cells, const char *html,
                        const char *dossier)
@@ -97,11 +120,18 @@ static int write_pages(struct store *store, const struct cells *cells, const cha
                   "--html and --dossier name the same file, %s: give each its own", html);
         return command_fail(&err);
     }
-    if (dossier) {
+    if (dossier && !strcmp(dossier, "-")) {
+        const int result = print_page(store, cells, report_dossier_text);
+
+        if (result != ASSAY_EXIT_OK)
+            return result;
+    } else if (dossier) {
         if (report_dossier_file(store, cells->rows, cells->count, dossier, &err) != STATUS_OK)
             return command_fail(&err);
         log_info("%s is the dossier of %zu result%s", dossier, cells->count, ending);
     }
+    if (html && !strcmp(html, "-"))
+        return print_page(store, cells, report_html_text);
     if (html) {
         if (report_html_file(store, cells->rows, cells->count, html, &err) != STATUS_OK)
             return command_fail(&err);
@@ -120,7 +150,7 @@ static int report(const struct command_line *line, struct store *store, void *co
 
     (void)context;
     if (collect(line, store, &cells, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         result = ASSAY_EXIT_STORE;
     } else if (cells.count == 0) {
         log_error("no results in %s; `assay run first-look` makes some", store_path(store));
@@ -149,16 +179,19 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"html", KEY_HTML, "FILE", 0, "write a self-contained page instead of the table", 0},
-    {"dossier", KEY_DOSSIER, "FILE", 0, "write the page that an auditor gets", 0},
+    {"html", KEY_HTML, "FILE", 0,
+     "write a self-contained page instead of the table (-: to standard output)", 0},
+    {"dossier", KEY_DOSSIER, "FILE", 0,
+     "write the page that an auditor gets (-: to standard output)", 0},
     {0}};
 
 const struct command command_report = {
     .name = "report",
-    .arguments = "[ID]...",
+    .arguments = "[BUNDLE] [ID]...",
     .summary = "Show results as a table, or as a self-contained HTML page",
     .text = "ID is a result (9f2c41aa/3) or a campaign (9f2c41aa, last); without one, the newest "
-            "campaign.\n"
+            "campaign that is not archived. A BUNDLE (what `assay bundle` writes) is verified and "
+            "shown without being imported.\n"
             "\n"
             "The dossier has the question, the method, the items tested, the conditions, every "
             "deviation and attempt, the results with their decision rule, limits, signatures, and "
@@ -166,6 +199,7 @@ const struct command command_report = {
     .options = options,
     .groups = GROUP_STORE,
     .arguments_max = 1000,
-    .completes = "result",
+    .takes_bundle = true,
+    .completes = "RESULT|CAMPAIGN|BUNDLE",
     .run = run,
 };

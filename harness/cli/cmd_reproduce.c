@@ -12,7 +12,7 @@
 #include "harness/runner/campaign.h"
 #include "protocols/comparability.h"
 
-enum { KEY_MARGIN = 0x100, KEY_DEVICE = 'd', KEY_EXPLAIN = 'e' };
+enum { KEY_MARGIN = 0x100 };
 
 /* The machine, the record or every trial is in the way: there is nothing to compare. */
 static int tell_why_not(const struct command_line *line, const char *original, const char *again,
@@ -140,10 +140,9 @@ static int run_plan(const struct command_line *line, struct store *store, const 
     } else if (status != STATUS_OK) {
         result = command_fail(&err);
     } else if (summary.interrupted) {
-        log_info("interrupted; go on with: assay run --resume %.8s --db %s, then assay compare %s "
-                 "%.8s/1",
-                 campaign.uid, store_path(store), original, campaign.uid);
-        result = ASSAY_EXIT_INTERRUPTED;
+        result = command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s, "
+                                     "then assay compare %s %.8s/1",
+                                     campaign.uid, store_path(store), original, campaign.uid);
     } else {
         result = compare_with(line, store, original, &campaign, &summary, compare);
     }
@@ -256,6 +255,6 @@ const struct command command_reproduce = {
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "result",
+    .completes = "RESULT",
     .run = run,
 };

@@ -4,36 +4,62 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
 #include "results/store.h"
 
-enum {
-    KEY_WORKLOAD = 'w',
-    KEY_DEVICE = 'd',
-    KEY_PROTOCOL = 'p',
-    KEY_PRECISION = 0x100,
-    KEY_LIMIT,
-    KEY_IDS
-};
+enum { KEY_PRECISION = 0x100, KEY_LIMIT, KEY_IDS, KEY_SINCE, KEY_SORT, KEY_ARCHIVED };
 
 #define DEFAULT_LIMIT 50
+
+/* --sort KEY, or -KEY for the largest first. */
+static enum status read_sort(const char *word, struct store_filter *filter, struct error *err)
+{
+    struct text keys;
+
+    filter->descending = word[0] == '-';
+    for (const char *const *key = store_sort_keys; *key; key++)
+        if (!strcmp(*key, word + filter->descending))
+            filter->sort = *key;
+    if (filter->sort)
+        return STATUS_OK;
+    text_init(&keys);
+    for (const char *const *key = store_sort_keys; *key; key++)
+        text_append_format(&keys, "%s%s", key == store_sort_keys ? "" : ", ", *key);
+    error_set(err, STATUS_INVALID, "--sort %s: write one of %s, or -KEY for the largest first",
+              word, text_ok(&keys) ? keys.data : "its keys");
+    text_finish(&keys);
+    return STATUS_INVALID;
+}
 
 static enum status read_filter(const struct command_line *line, struct store *store,
                                struct store_filter *filter, struct error *err)
 {
     const char *limit = command_value(line, KEY_LIMIT);
+    const char *since = command_value(line, KEY_SINCE);
+    const char *sort = command_value(line, KEY_SORT);
 
     *filter = (struct store_filter){.workload = command_value(line, KEY_WORKLOAD),
                                     .precision = command_value(line, KEY_PRECISION),
                                     .protocol = command_value(line, KEY_PROTOCOL),
                                     .device = command_value(line, KEY_DEVICE),
+                                    .hide_archived = !command_has(line, KEY_ARCHIVED) &&
+                                                     line->argument_count == 0,
                                     .limit = DEFAULT_LIMIT};
     if (limit && (!text_parse_i64(limit, &filter->limit) || filter->limit < 0))
         return error_set(err, STATUS_INVALID, "--limit %s: write a whole number, 0 for all",
                          limit);
+    if (since && !text_parse_moment_ns(since, clock_utc_ns(), &filter->since_utc_ns))
+        return error_set(err, STATUS_INVALID,
+                         "--since %s: write a date (2026-11-20, 2026-11-20T15:52; UTC) or an age "
+                         "(7d, 12h, 30min)",
+                         since);
+    if (sort && read_sort(sort, filter, err) != STATUS_OK)
+        return STATUS_INVALID;
     if (line->argument_count > 0)
         return store_find_campaign(store, line->arguments[0], &filter->campaign, err);
     return STATUS_OK;
@@ -55,7 +81,8 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
     if (count == 0) {
         free(cells);
         log_info("no results in %s%s", store_path(store),
-                 filter->workload || filter->device || filter->precision || filter->protocol
+                 filter->workload || filter->device || filter->precision || filter->protocol ||
+                         filter->since_utc_ns
                      ? " that pass these filters"
                      : "; `assay run first-look` makes some");
         return ASSAY_EXIT_OK;
@@ -66,10 +93,11 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
     }
     free(cells);
     text_init(&out);
+    view.sorted = filter->sort != NULL;
     report_terminal_table(&out, &view, output_columns(), output_colour());
     if (filter->limit && count == (size_t)filter->limit)
-        text_append_format(&out, "\nThe newest %lld; `--limit 0` shows all.\n",
-                           (long long)filter->limit);
+        text_append_format(&out, "\nThe %s %lld; `--limit 0` shows all.\n",
+                           filter->sort ? "first" : "newest", (long long)filter->limit);
     view_finish(&view);
     return output_text(&out);
 }
@@ -84,13 +112,15 @@ static int show(const struct command_line *line, struct store *store, void *cont
 
     (void)context;
     if (read_filter(line, store, &filter, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
     if (command_has(line, KEY_IDS) && !command_has(line, KEY_LIMIT))
         filter.limit = 0;
     if (store_list_results(store, &filter, &rows, &err) != STATUS_OK)
         return command_fail(&err);
+    if (filter.hide_archived)
+        say_archived(store, "--archived shows them");
     if (command_has(line, KEY_JSON))
         return output_json(rows);
     if (command_has(line, KEY_IDS)) {
@@ -110,22 +140,34 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"workload", KEY_WORKLOAD, "NAME", 0, "only this workload", 0},
-    {"device", KEY_DEVICE, "TEXT", 0, "only devices whose spec is, or whose name holds, this", 0},
-    {"protocol", KEY_PROTOCOL, "NAME", 0, "only this protocol", 0},
-    {"precision", KEY_PRECISION, "NAME", 0, "only this precision", 0},
+    {"workload", KEY_WORKLOAD, "WORKLOAD", 0, "only this workload", 0},
+    {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
+     "only devices whose spec is, or whose name holds, this", 0},
+    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
+    {"precision", KEY_PRECISION, "PRECISION", 0, "only this precision", 0},
     {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: 50; 0: all)", 0},
+    {"since", KEY_SINCE, "DATE|AGE", 0,
+     "only campaigns from then on: 2026-11-20, 2026-11-20T15:52 (UTC), 7d, 12h", 0},
+    {"sort", KEY_SORT, "KEY", 0,
+     "by created, workload, device, precision, batch, protocol, result (within its unit), grade or "
+     "verdict; -KEY: the largest first (default: newest campaign first)",
+     0},
+    {"archived", KEY_ARCHIVED, NULL, 0, "those of archived campaigns, too", 0},
     {"ids", KEY_IDS, NULL, 0, "ids only, one a line", 0},
     {0}};
 
 const struct command command_results = {
     .name = "results",
-    .arguments = "[CAMPAIGN]",
+    .arguments = "[BUNDLE] [CAMPAIGN]",
     .summary = "List stored results, newest first",
-    .text = "CAMPAIGN is the start of a campaign's identifier, or `last`.",
+    .text = "CAMPAIGN is the start of a campaign's identifier, or `last`. A BUNDLE (what `assay "
+            "bundle` writes) is "
+            "verified and shown without being imported. Archived campaigns (`assay archive`) are "
+            "left out unless they are asked for.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_max = 1,
-    .completes = "result",
+    .takes_bundle = true,
+    .completes = "CAMPAIGN|BUNDLE",
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
@@ -15,8 +16,6 @@
 #include "harness/runner/plan.h"
 
 enum {
-    KEY_DEVICE = 'd',
-    KEY_PROTOCOL = 'p',
     KEY_PRECISION = 0x100,
     KEY_BATCH,
     KEY_IMPLEMENTATION,
@@ -279,11 +278,9 @@ static int run_campaign(const struct command_line *line, struct store *store,
     } else {
         result = results_view_table(store, campaign->row, &err);
     }
-    if (summary.interrupted) {
-        log_info("interrupted; go on with: assay run --resume %.8s --db %s", campaign->uid,
-                 store_path(store));
-        return ASSAY_EXIT_INTERRUPTED;
-    }
+    if (summary.interrupted)
+        return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s",
+                                   campaign->uid, store_path(store));
     if (!command_has(line, KEY_JSON))
         log_info("campaign %.8s is in %s; a page of it: assay report --html report.html --db %s "
                  "%.8s",
@@ -292,6 +289,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
         log_info("%zu of %zu trials asked for what their device does not support, and say what",
                  summary.unsupported, summary.done);
     if (summary.failed > 0 || (summary.ok == 0 && summary.unsupported > 0)) {
+        envelope_explain(summary.failed > 0 ? summary.failure : STATUS_UNSUPPORTED, "");
         if (summary.failed > 0)
             log_error("%zu of %zu trials failed; `assay show ID` tells why", summary.failed,
                       summary.done);
@@ -361,18 +359,20 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"device", KEY_DEVICE, "DEVICE", 0,
+    {"device", KEY_DEVICE, "DEVICE", OPTION_REPEATS,
      "opencl:0, opencl, or the start of a UUID; may be given several times (default: every usable "
      "device)",
      0},
-    {"protocol", KEY_PROTOCOL, "NAME|FILE", 0, "how to measure (default: quick)", 0},
-    {"precision", KEY_PRECISION, "LIST", 0, "only these of the declared precisions: fp32,bf16", 0},
-    {"batch", KEY_BATCH, "LIST", 0, "only these of the declared batch sizes: 1,8", 0},
-    {"implementation", KEY_IMPLEMENTATION, "LIST", 0,
+    {"protocol", KEY_PROTOCOL, "PROTOCOL|FILE", 0, "how to measure (default: quick)", 0},
+    {"precision", KEY_PRECISION, "PRECISION,...", 0,
+     "only these of the declared precisions: fp32,bf16", 0},
+    {"batch", KEY_BATCH, "N,...", 0, "only these of the declared batch sizes: 1,8", 0},
+    {"implementation", KEY_IMPLEMENTATION, "portable|vendor|portable,vendor", 0,
      "whose GEMMs: portable (our own kernels, the default), vendor, or both", 0},
     {"emulate", KEY_EMULATE, NULL, 0,
      "run precisions that are only emulated, too; results are labelled so", 0},
-    {"resume", KEY_RESUME, "ID", 0, "go on with an interrupted campaign (`last`: the newest)", 0},
+    {"resume", KEY_RESUME, "CAMPAIGN", 0, "go on with an interrupted campaign (`last`: the newest)",
+     0},
     {"dry-run", KEY_DRY_RUN, NULL, 0,
      "show cells, order and how long it will take; run and store nothing", 0},
     {"order-seed", KEY_ORDER_SEED, "N", 0, "seed of the trials' order (default: drawn at random)",
@@ -404,6 +404,6 @@ const struct command command_run = {
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_max = LIST_MAX,
-    .completes = "workload",
+    .completes = "WORKLOAD|SUITE|FILE",
     .run = run,
 };

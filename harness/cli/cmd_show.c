@@ -3,15 +3,19 @@
 #include <string.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
+#include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
+#include "protocols/finding.h"
+#include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
 #include "results/csv_export.h"
 #include "results/ledger.h"
 #include "results/store.h"
 
-enum { KEY_SERIES = 's', KEY_DUMP = 'u', KEY_READINGS = 'r' };
+enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS, KEY_BRIEF };
 
 /* The raw samples of every trial as CSV, the form that `assay analyze` reads. */
 static int show_series(struct store *store, int64_t cell)
@@ -36,6 +40,42 @@ static int show_dump(struct store *store, int64_t cell, const char *tool)
     return output_flush();
 }
 
+/* What a reader must know of the estimate: stored by code and number, shown in words, too. */
+static void add_findings(const json_t *record)
+{
+    const json_t *estimate = json_object_get(record, "estimate");
+    struct finding_list list;
+
+    if (!findings_from_json(json_object_get(estimate, "findings"), &list))
+        return;
+    envelope_add_findings(findings_for_people(&list,
+                                              json_array_size(json_object_get(estimate, "trials")),
+                                              json_string_value(json_object_get(record, "id"))));
+    finding_list_finish(&list);
+}
+
+/* The only result of a bundle; where it has several, their table. True: `ret` is set. */
+static bool only_result(struct store *store, const char *bundle, int64_t *ret, int *ret_exit)
+{
+    struct error err = ERROR_INIT;
+    int64_t *cells = NULL;
+    size_t count = 0;
+
+    if (view_find_cells(store, 0, &cells, &count, &err) != STATUS_OK) {
+        *ret_exit = command_fail_store(&err);
+        return false;
+    }
+    if (count == 1)
+        *ret = cells[0];
+    free(cells);
+    if (count == 1)
+        return true;
+    *ret_exit = results_view_table(store, 0, &err);
+    if (*ret_exit == ASSAY_EXIT_OK)
+        log_info("one of them in full: assay show %s ID", bundle);
+    return false;
+}
+
 static int show(const struct command_line *line, struct store *store, void *context)
 {
     struct error err = ERROR_INIT;
@@ -43,9 +83,13 @@ static int show(const struct command_line *line, struct store *store, void *cont
     struct text out;
     int64_t row;
     json_t *record, *amendments;
+    int result;
 
     (void)context;
-    if (store_find_cell(store, line->arguments[0], &row, &err) != STATUS_OK)
+    if (line->argument_count == 0) {
+        if (!only_result(store, line->bundle, &row, &result))
+            return result;
+    } else if (store_find_cell(store, line->arguments[0], &row, &err) != STATUS_OK)
         return command_fail_store(&err);
     if (command_has(line, KEY_SERIES))
         return show_series(store, row);
@@ -59,6 +103,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
             return command_fail(&err);
         }
         json_object_set_new(record, "amendments", amendments);
+        add_findings(record);
         return output_json(record);
     }
     if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)
@@ -66,6 +111,8 @@ static int show(const struct command_line *line, struct store *store, void *cont
     text_init(&out);
     if (command_has(line, KEY_READINGS))
         report_terminal_readings(&out, &view.cells[0], output_columns(), output_colour());
+    else if (command_has(line, KEY_BRIEF))
+        report_terminal_brief(&out, &view.cells[0], output_columns(), output_colour());
     else
         report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
                              output_columns(), output_colour());
@@ -75,13 +122,23 @@ static int show(const struct command_line *line, struct store *store, void *cont
 
 static int run(const struct command_line *line)
 {
+    struct error err = ERROR_INIT;
+
+    if (command_has(line, KEY_JSON) &&
+        (command_has(line, KEY_SERIES) || command_has(line, KEY_DUMP))) {
+        error_set(&err, STATUS_INVALID,
+                  "--series and --dump write text that is not JSON: leave out --json");
+        return command_fail(&err);
+    }
     return with_store(line, STORE_READ, show, NULL);
 }
 
 static const struct argp_option options[] = {
+    {"brief", KEY_BRIEF, NULL, 0, "system, configuration, result and findings in a dozen lines", 0},
     {"series", KEY_SERIES, NULL, 0, "the raw samples of all its trials, as CSV", 0},
     {"readings", KEY_READINGS, NULL, 0,
-     "every reading of the device and of a trial's surroundings, with its status, and how and where it "
+     "every reading of the device and of a trial's surroundings, with its status, and how and "
+     "where it "
      "was had",
      0},
     {"dump", KEY_DUMP, "TOOL", 0,
@@ -90,13 +147,15 @@ static const struct argp_option options[] = {
 
 const struct command command_show = {
     .name = "show",
-    .arguments = "ID",
+    .arguments = "ID | BUNDLE [ID]",
     .summary = "Show one result with its full context",
-    .text = "ID is what `assay results` lists, such as 9f2c41aa/3.",
+    .text = "ID is what `assay results` lists, such as 9f2c41aa/3. A BUNDLE (what `assay bundle` "
+            "writes) is verified and shown without being imported.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,
-    .completes = "result",
+    .takes_bundle = true,
+    .completes = "RESULT|BUNDLE",
     .run = run,
 };

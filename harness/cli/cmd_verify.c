@@ -15,7 +15,7 @@
 #include "results/bundle.h"
 #include "results/verify.h"
 
-enum { KEY_HEAD = 0x100, KEY_PUBLIC = 'k', KEY_NONCE = 0x101, KEY_FAST, KEY_THREADS, KEY_TSA };
+enum { KEY_HEAD = 0x100, KEY_PUBLIC, KEY_NONCE, KEY_FAST, KEY_THREADS, KEY_TSA };
 
 #define KEYS_MAX 16
 #define BAR_WIDTH 24
@@ -220,7 +220,7 @@ static int run(const struct command_line *line)
     if (status == STATUS_OK) {
         result = show(&summary, &report, path);
     } else {
-        log_error("%s", err.message);
+        command_say(&err);
         result = exit_of(status);
     }
     json_decref(report.findings);
@@ -230,7 +230,7 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"expect-head", KEY_HEAD, "ROOT", 0,
      "the ledger must have had this head: ROOT or SIZE:ROOT, as `assay checkpoint` printed it", 0},
-    {"key", KEY_PUBLIC, "PUBLIC", 0,
+    {"key", KEY_PUBLIC, "PUBLIC|FILE", OPTION_REPEATS,
      "every campaign must be signed by this public key, or a file that holds it; may be given "
      "several "
      "times: any of them",
@@ -261,6 +261,6 @@ const struct command command_verify = {
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_QUIET,
     .arguments_max = 1,
-    .completes = "file",
+    .completes = "FILE",
     .run = run,
 };

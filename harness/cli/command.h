@@ -13,10 +13,14 @@
 
 /* Exit statuses; `assay --help` and the manual page print this list. */
 #define EXIT_MAP(X)                                                                                \
-    X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")                                                  \
-    X(TRIALS, 1, "at least one trial failed, or none could run; gate: worse; verify: wrong")                         \
-    X(USAGE, 2, "wrong arguments or declarations; gate: the two do not compare")                   \
-    X(DEVICE, 3, "no usable device, or the protocol refuses this machine; gate: inconclusive")                                           \
+    X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")         \
+    X(TRIALS, 1,                                                                                   \
+      "at least one trial failed, or none could run; gate: worse; --exit-status: slower; "         \
+      "verify: wrong")                                                                             \
+    X(USAGE, 2, "wrong arguments or declarations; gate, --exit-status: the two do not compare")    \
+    X(DEVICE, 3,                                                                                   \
+      "no usable device, or the protocol refuses this machine; gate, --exit-status: "              \
+      "inconclusive")                                                                              \
     X(STORE, 4, "the database cannot be used, or has no such result")                              \
     X(SYSTEM, 5, "memory, disk or another part of the system failed")                              \
     X(INTERRUPTED, 130, "stopped by the user; what was finished is kept")
@@ -48,7 +52,8 @@ struct command {
     unsigned groups;
     size_t arguments_min, arguments_max;
     bool hidden;
-    const char *completes;              /* what the arguments are: "workload", "result", "file" */
+    bool takes_bundle;     /* a bundle to look into may stand before the arguments */
+    const char *completes; /* what the arguments are, as in an option's: "RESULT|FILE" */
     const char *first_words;            /* what the first can be, blanks between; NULL: as above */
     int (*run)(const struct command_line *line);
 };
@@ -68,8 +73,30 @@ struct command_line {
     size_t option_count;
     const char **arguments;
     size_t argument_count;
+    const char *bundle; /* what is read in place of a database; NULL: a database */
     char *text; /* the call as a shell would take it again, for the record */
 };
+
+/*
+ * The letters: each means the same long option in every command, which a test checks. An option of
+ * few commands has no letter.
+ */
+enum {
+    KEY_ALL = 'a',
+    KEY_DEVICE = 'd',
+    KEY_EXPLAIN = 'e',
+    KEY_OUTPUT = 'o',
+    KEY_PROTOCOL = 'p',
+    KEY_VERBOSE = 'v',
+    KEY_WORKLOAD = 'w'
+};
+
+/*
+ * A flag of an argp_option that argp does not know: it may be given several times. Completion
+ * offers the others once. It also reads an option's argument: a word in capitals there is a kind of
+ * value (DEVICE, PROTOCOL, FILE, ... of completion.c), one in small letters is offered itself.
+ */
+#define OPTION_REPEATS 0x1000
 
 /* Keys of the shared groups. */
 enum { KEY_DB = 0x400, KEY_JSON, KEY_LIB, KEY_QUIET };
@@ -85,10 +112,22 @@ const char *command_value_at(const struct command_line *line, int key, size_t n)
 /* The database: --db, else ASSAY_DB, else assay.db in this folder. */
 const char *command_database(const struct command_line *line);
 
+/* Who speaks, for the record: the option's value, else the user's name. */
+const char *command_author(const struct command_line *line, int key);
+
 /* The options of the shared groups, ended by {0}; for manual.c. */
 const struct argp_option *command_group_options(enum command_group group);
 
-/* Says an error on stderr and returns the exit status that fits it. */
+/* Says an error on stderr, and in the envelope of --json. */
+void command_say(const struct error *err);
+
+/*
+ * Says on stderr that the user stopped the command and how to go on, which is an error in the
+ * envelope of --json; returns ASSAY_EXIT_INTERRUPTED.
+ */
+int command_interrupted(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says an error and returns the exit status that fits it. */
 int command_fail(const struct error *err);
 
 /* As command_fail, of what was asked of a store: what it has not or cannot give is ASSAY_EXIT_STORE. */

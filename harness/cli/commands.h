@@ -23,7 +23,10 @@ extern const struct command command_verify;
 extern const struct command command_bundle;
 extern const struct command command_checkpoint;
 extern const struct command command_amend;
+extern const struct command command_archive;
+extern const struct command command_delete; /* hidden: says why there is none */
 extern const struct command command_key;
+extern const struct command command_schema;
 extern const struct command command_export;
 extern const struct command command_import;
 extern const struct command command_worker; /* hidden: what `run` starts */

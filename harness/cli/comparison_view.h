@@ -29,6 +29,21 @@ json_t *comparison_view_json(const struct comparison_view *view);
 /* What is printed of `object`, which stays as it was recorded: with "arms". New object. */
 json_t *comparison_view_shown(const struct comparison_view *view, const json_t *object);
 
+/* The option --exit-status, its words for help, and its row of a table. */
+enum { KEY_EXIT_STATUS = 0x300 };
+#define EXIT_STATUS_OPTION                                                                         \
+    {                                                                                              \
+        "exit-status", KEY_EXIT_STATUS, NULL, 0, "let the exit status tell the verdict", 0         \
+    }
+#define EXIT_STATUS_TEXT                                                                           \
+    "The exit status is 0 whatever the verdict. With --exit-status it is 0 where b is equivalent " \
+    "or faster, 1 where b is slower, 2 where the two do not compare (or the arguments are wrong) " \
+    "and 3 where the comparison is inconclusive or has no numbers; 4 and above: the command "      \
+    "itself failed. `assay gate` also allows a slowdown within its margin."
+
+/* The exit status that --exit-status asks for. `numbers` NULL: there are none. */
+int comparison_exit_status(const json_t *judgement, const struct comparison *numbers);
+
 /* For the terminal; `explain` lists every field with its class. */
 void comparison_view_append(struct text *out, const struct comparison_view *view, bool explain);
 

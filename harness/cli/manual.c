@@ -154,66 +154,6 @@ void manual_append_page(struct text *out)
     }
 }
 
-static void append_words(struct text *out, const struct argp_option *option)
-{
-    for (; option && (option->name || option->key); option++)
-        text_append_format(out, " --%s%s", option->name, option->arg ? "=" : "");
-}
-
-void manual_append_completion(struct text *out)
-{
-    size_t count;
-    const struct command *const *commands = commands_all(&count);
-
-    text_append(out, "# bash completion for assay, written by `assay --completion`.\n"
-                     "_assay()\n{\n"
-                     "    local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
-                     "    local options= kind= words= i\n"
-                     "    COMPREPLY=()\n"
-                     "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-                     "        COMPREPLY=($(compgen -W \"");
-    for (size_t i = 0; i < count; i++)
-        if (!commands[i]->hidden)
-            text_append_format(out, "%s ", commands[i]->name);
-    text_append(out, "--help --version\" -- \"$current\"))\n        return\n    fi\n"
-                     "    case $command in\n");
-    for (size_t i = 0; i < count; i++) {
-        if (commands[i]->hidden)
-            continue;
-        text_append_format(out, "    %s) kind=%s options=\"--help --usage", commands[i]->name,
-                           commands[i]->completes ? commands[i]->completes : "none");
-        append_words(out, commands[i]->options);
-        for (int g = 0; g < GROUP_COUNT; g++)
-            if (commands[i]->groups & (1u << g))
-                append_words(out, command_group_options(1u << g));
-        text_append_format(out, "\" words=\"%s\" ;;\n",
-                           commands[i]->first_words ? commands[i]->first_words : "");
-    }
-    text_append(
-        out,
-        "    esac\n"
-        "    case $current in\n"
-        "    -*)\n"
-        "        COMPREPLY=($(compgen -W \"$options\" -- \"$current\"))\n"
-        "        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
-        "        return ;;\n"
-        "    esac\n"
-        "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
-        "        [[ ${COMP_WORDS[i]} == -* ]] || words=\n"
-        "    done\n"
-        "    [ -n \"$words\" ] && kind=words\n"
-        "    case $kind in\n"
-        "    words) COMPREPLY=($(compgen -W \"$words\" -- \"$current\")) ;;\n"
-        "    workload) COMPREPLY=($(compgen -W \"$(assay list --names 2>/dev/null)\" -f -- "
-        "\"$current\")) ;;\n"
-        "    result) COMPREPLY=($(compgen -W \"$(assay results --ids 2>/dev/null)\" -- "
-        "\"$current\")) ;;\n"
-        "    file) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n"
-        "    esac\n"
-        "}\n"
-        "complete -F _assay assay\n");
-}
-
 void manual_append_overview(struct text *out)
 {
     const size_t columns = output_terminal_columns();

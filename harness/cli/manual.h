@@ -7,7 +7,7 @@
 /* assay(1) in man(7) macros. */
 void manual_append_page(struct text *text);
 
-/* Completion for bash. */
+/* Completion for bash (completion.c). */
 void manual_append_completion(struct text *text);
 
 /* What `assay --help` prints. */

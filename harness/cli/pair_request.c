@@ -66,14 +66,14 @@ enum status pair_request_read(const struct command_line *line, const char *workl
     for (int arm = 0; arm < 2; arm++) {
         struct plan_request *plan = &ret->plans[arm];
 
-        ret->devices[arm] = ret->specs[arm].device ? ret->specs[arm].device
-                                                   : command_value(line, KEY_PAIR_DEVICE);
+        ret->devices[arm] =
+            ret->specs[arm].device ? ret->specs[arm].device : command_value(line, KEY_DEVICE);
         ret->workloads[arm] = ret->specs[arm].workload ? ret->specs[arm].workload : workload;
         plan->names = &ret->workloads[arm];
         plan->name_count = 1;
         plan->devices = &ret->devices[arm];
         plan->device_count = ret->devices[arm] != NULL;
-        plan->protocol = command_value(line, KEY_PAIR_PROTOCOL);
+        plan->protocol = command_value(line, KEY_PROTOCOL);
         if (!plan->protocol)
             plan->protocol = "paired";
         plan->spec = &ret->specs[arm];

@@ -12,20 +12,20 @@ enum {
     KEY_PAIR_B,
     KEY_PAIR_PAIRS,
     KEY_PAIR_MARGIN,
-    KEY_PAIR_DEVICE,
-    KEY_PAIR_PROTOCOL,
     KEY_PAIR_PRECISION,
     KEY_PAIR_BATCH
 };
 
 /* Rows of an argp option table for them (without --a and --b). */
-#define PAIR_OPTIONS                                                                               \
-    {"pairs", KEY_PAIR_PAIRS, "K", 0, "number of pairs (default: the protocol's trials)", 0},      \
-    {"margin", KEY_PAIR_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},    \
-    {"device", KEY_PAIR_DEVICE, "DEVICE", 0, "device of both arms", 0},                            \
-    {"protocol", KEY_PAIR_PROTOCOL, "NAME|FILE", 0, "how to measure (default: paired)", 0},        \
-    {"precision", KEY_PAIR_PRECISION, "NAME", 0, "precision of both arms", 0},                     \
-    {"batch", KEY_PAIR_BATCH, "N", 0, "batch size of both arms", 0}
+#define PAIR_OPTIONS                                                                                \
+    {"pairs", KEY_PAIR_PAIRS, "K", 0, "number of pairs (default: the protocol's trials)", 0},       \
+        {"margin", KEY_PAIR_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0}, \
+        {"device", KEY_DEVICE, "DEVICE", 0, "device of both arms", 0},                              \
+        {"protocol", KEY_PROTOCOL, "PROTOCOL|FILE", 0, "how to measure (default: paired)", 0},      \
+        {"precision", KEY_PAIR_PRECISION, "PRECISION", 0, "precision of both arms", 0},             \
+    {                                                                                               \
+        "batch", KEY_PAIR_BATCH, "N", 0, "batch size of both arms", 0                               \
+    }
 
 /* Two arms; the requests point into the struct, so it must stay where it is. */
 struct pair_request {

@@ -4,6 +4,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
 
@@ -32,4 +33,13 @@ int results_view_table(struct store *store, int64_t campaign, struct error *err)
     report_terminal_table(&out, &view, output_columns(), output_colour());
     view_finish(&view);
     return output_text(&out);
+}
+
+void say_archived(struct store *store, const char *how)
+{
+    int64_t count = 0;
+
+    if (store_count_archived(store, &count, NULL) == STATUS_OK && count > 0)
+        log_info("%lld archived campaign%s not shown; %s", (long long)count,
+                 count == 1 ? " is" : "s are", how);
 }

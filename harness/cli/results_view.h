@@ -15,4 +15,10 @@ enum status results_view_json(struct store *store, int64_t campaign, json_t **re
 /* Writes the terminal table of a campaign to standard output; returns an exit status. */
 int results_view_table(struct store *store, int64_t campaign, struct error *err);
 
+/*
+ * Says on standard error how many archived campaigns a list leaves out, where there are any, and
+ * `how` they are shown ("--archived shows them").
+ */
+void say_archived(struct store *store, const char *how);
+
 #endif

@@ -79,10 +79,7 @@ static enum status make_paired(struct store *store, const char *id,
     if (status == STATUS_OK) {
         const char *uid = json_string_value(json_object_get(record, "uid"));
 
-        if (result.pairs.dropped[0])
-            comparison->note =
-                text_format("%zu of %zu pairs count; dropped: %s", result.pairs.count,
-                            result.pairs.planned, result.pairs.dropped);
+        comparison->note = ab_note(&result);
         snprintf(comparison->a, sizeof(comparison->a), "%.8s/1", uid ? uid : "?");
         snprintf(comparison->b, sizeof(comparison->b), "%.8s/2", uid ? uid : "?");
         memcpy(comparison->cells, result.pairs.cells, sizeof(comparison->cells));

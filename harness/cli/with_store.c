@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
+#include "harness/cli/with_bundle.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
+#include "results/bundle.h"
 
 #define SECOND_NS ((int64_t)1000000000)
 #define WAIT_MAX 86400
@@ -62,6 +64,8 @@ int with_store_at(const struct command_line *line, const char *path, enum store_
     struct store *store;
     int result;
 
+    if (mode == STORE_READ && bundle_recognise(path))
+        return with_bundle(line, path, run, context);
     if (database_open(path, mode, database_wait_ns(mode), &store, &err) != STATUS_OK)
         return command_fail_store(&err);
     result = run(line, store, context);
@@ -72,5 +76,17 @@ int with_store_at(const struct command_line *line, const char *path, enum store_
 int with_store(const struct command_line *line, enum store_mode mode, with_store_fn *run,
                void *context)
 {
-    return with_store_at(line, command_database(line), mode, run, context);
+    struct command_line rest = *line;
+
+    if (!line->command->takes_bundle || line->argument_count == 0 ||
+        !bundle_recognise(line->arguments[0])) {
+        if (line->argument_count <= line->command->arguments_max)
+            return with_store_at(line, command_database(line), mode, run, context);
+        log_error("too many arguments, unless the first is a bundle, which %s is not",
+                  line->arguments[0]);
+        return ASSAY_EXIT_USAGE;
+    }
+    rest.arguments++;
+    rest.argument_count--;
+    return with_bundle(&rest, line->arguments[0], run, context);
 }

@@ -9,8 +9,10 @@ typedef int with_store_fn(const struct command_line *line, struct store *store, 
 
 /*
  * Opens the command's database (--db and so on) and calls `run`, whose exit status is returned;
- * says why and returns an exit status when it cannot be opened (command_fail_store). It waits for
- * a database that another process holds as database_wait_ns says.
+ * with STORE_READ it may be a bundle, and so may the first argument of a command that takes_bundle,
+ * whose line `run` then gets without it (with_bundle.h). It says why and returns an exit status
+ * when it cannot be opened (command_fail_store). It waits for a database that another process holds
+ * as database_wait_ns says.
  */
 int with_store(const struct command_line *line, enum store_mode mode, with_store_fn *run,
                void *context);

@@ -54,6 +54,11 @@ bool text_parse_double(const char *string, double *ret); /* finite; locale does 
 bool text_parse_bytes(const char *string, uint64_t *ret);
 /* "250ms", "2s", "1.5min", "1h", "800us", "40ns": nanoseconds. */
 bool text_parse_duration_ns(const char *string, int64_t *ret);
+/*
+ * A moment in UTC, nanoseconds since 1970: "2026-11-20", "2026-11-20T15:52", "2026-11-20
+ * 15:52:01Z", or how long before `now_ns`: "7d", "12h", "30min". From 1970 to 2261.
+ */
+bool text_parse_moment_ns(const char *string, int64_t now_ns, int64_t *ret);
 
 /* Short human forms, at most 15 characters and NUL: "1.50 GiB", "12.3 ms", "4.56 G" (SI). */
 #define TEXT_HUMAN_SIZE 16

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static bool is_digit(char c)
 {
@@ -166,6 +167,59 @@ bool text_parse_duration_ns(const char *string, int64_t *ret)
     if (!parse_with_unit(string, units, sizeof(units) / sizeof(*units), &ns) || ns > INT64_MAX)
         return false;
     *ret = (int64_t)ns;
+    return true;
+}
+
+/* True where `string` is as `shape`, in which a 0 stands for a digit and a T for that or a blank.
+ */
+static bool has_shape(const char *string, const char *shape)
+{
+    for (; *shape; ++shape, ++string)
+        if (*shape == '0'   ? !is_digit(*string)
+            : *shape == 'T' ? *string != 'T' && *string != ' '
+                            : *string != *shape)
+            return false;
+    return !*string;
+}
+
+static bool parse_date_ns(const char *string, int64_t *ret)
+{
+    static const char *const shapes[] = {"0000-00-00", "0000-00-00T00:00", "0000-00-00T00:00Z",
+                                         "0000-00-00T00:00:00", "0000-00-00T00:00:00Z"};
+    struct tm tm = {0}, again;
+    bool known = false;
+    time_t seconds;
+
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes) && !known; ++i)
+        known = has_shape(string, shapes[i]);
+    if (!known || sscanf(string, "%4d-%2d-%2d%*c%2d:%2d:%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+                         &tm.tm_hour, &tm.tm_min, &tm.tm_sec) < 3)
+        return false;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    again = tm;
+    seconds = timegm(&again);
+    /* A day or an hour that there is not becomes another one. */
+    if (tm.tm_year < 70 || tm.tm_year > 361 || again.tm_mon != tm.tm_mon ||
+        again.tm_mday != tm.tm_mday || again.tm_hour != tm.tm_hour || again.tm_min != tm.tm_min ||
+        again.tm_sec != tm.tm_sec)
+        return false;
+    *ret = (int64_t)seconds * 1000000000;
+    return true;
+}
+
+bool text_parse_moment_ns(const char *string, int64_t now_ns, int64_t *ret)
+{
+    static const struct unit units[] = {
+        {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"w", 604800e9}};
+    uint64_t age;
+
+    if (string && parse_date_ns(string, ret))
+        return true;
+    if (!parse_with_unit(string, units, sizeof(units) / sizeof(*units), &age) ||
+        age > (uint64_t)now_ns)
+        return false;
+    *ret = now_ns - (int64_t)age;
     return true;
 }
 

@@ -1,7 +1,9 @@
 #include "harness/runner/ab.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/text.h"
 #include "protocols/comparability.h"
 #include "results/fields.h"
 
@@ -47,6 +49,8 @@ enum status ab_evaluate(struct store *store, int64_t campaign,
         status = find_varied(store, campaign, &varied, err);
     if (status == STATUS_OK)
         status = judge(store, result.pairs.cells, varied, &result.judgement, err);
+    if (status == STATUS_OK)
+        status = arm_spec_ineffective(varied, result.judgement, &result.ineffective, err);
     json_decref(varied);
     if (status != STATUS_OK) {
         ab_result_finish(&result);
@@ -65,11 +69,23 @@ enum status ab_evaluate(struct store *store, int64_t campaign,
     return STATUS_OK;
 }
 
+char *ab_note(const struct ab_result *result)
+{
+    const char *ineffective = result->ineffective ? result->ineffective : "";
+
+    if (!result->pairs.dropped[0])
+        return result->ineffective ? strdup(ineffective) : NULL;
+    return text_format("%zu of %zu pairs count; dropped: %s%s%s", result->pairs.count,
+                       result->pairs.planned, result->pairs.dropped, *ineffective ? ". " : "",
+                       ineffective);
+}
+
 void ab_result_finish(struct ab_result *result)
 {
     if (!result)
         return;
     pairs_finish(&result->pairs);
     json_decref(result->judgement);
+    free(result->ineffective);
     memset(result, 0, sizeof(*result));
 }

@@ -25,6 +25,7 @@ struct ab_result {
     struct comparison numbers; /* when has_numbers */
     struct error why;          /* why there are none */
     json_t *judgement;         /* comparability_judge's object */
+    char *ineffective;         /* arm_spec_ineffective's sentence, heap; NULL: none */
 };
 
 /* Judges and compares the arms of a paired campaign that has run; what they set on purpose is in
@@ -32,6 +33,11 @@ struct ab_result {
 enum status ab_evaluate(struct store *store, int64_t campaign,
                         const struct compare_options *options, struct ab_result *ret,
                         struct error *err);
+/*
+ * What is to be said beside the numbers: pairs that do not count, settings without effect. Heap;
+ * NULL: nothing, or no memory.
+ */
+char *ab_note(const struct ab_result *result);
 void ab_result_finish(struct ab_result *result);
 
 #endif

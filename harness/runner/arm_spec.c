@@ -1,11 +1,14 @@
 #include "harness/runner/arm_spec.h"
 
 #include <ctype.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "backends/backend.h"
+#include "harness/core/file.h"
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
 #include "harness/runner/environment.h"
@@ -59,6 +62,17 @@ static enum status add_library(struct arm_spec *spec, const char *text, const ch
     return add_change(spec, change, err);
 }
 
+static enum status add_compiler(struct arm_spec *spec, const char *command, const char *setting,
+                                struct error *err)
+{
+    char found[PATH_MAX];
+
+    if (!command[0] || !file_find_program(command, found))
+        return error_set(err, STATUS_INVALID, "\"%s\": there is no such program to compile with",
+                         setting);
+    return add_change(spec, text_format("ASSAY_CC=%s", command), err);
+}
+
 static enum status set_root(struct arm_spec *spec, const char *path, const char *setting,
                             struct error *err)
 {
@@ -79,6 +93,8 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
         return set_string(&spec->device, setting + 8, setting, err);
     if (!strncmp(setting, "root=", 5))
         return set_root(spec, setting + 5, setting, err);
+    if (!strncmp(setting, "cc=", 3))
+        return add_compiler(spec, setting + 3, setting, err);
     if (!strncmp(setting, "lib:", 4))
         return add_library(spec, setting + 4, setting, err);
     if (!strncmp(setting, "env:", 4) && setting[4] && setting[4] != '=')
@@ -104,7 +120,7 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
     return error_set(
         err, STATUS_INVALID,
         "\"%s\": write device=D, backend=B, precision=P, implementation=portable or vendor, "
-        "emulate, workload=W, lib:NAME=PATH, "
+        "emulate, workload=W, cc=COMMAND, lib:NAME=PATH, "
         "env:NAME=VALUE or root=DIR",
         setting);
 }
@@ -192,25 +208,35 @@ static void vary(json_t *varied, const char *const *patterns, const char *factor
         json_object_set_new(varied, *patterns, json_string(factor));
 }
 
-/* Variables that only one arm sets so. A library override moves everything that it may bring. */
+/*
+ * Variables that only one arm sets so. A library override moves everything that it may bring, and
+ * so does the choice of a compiler: it and what it compiles to are one factor.
+ */
 static void vary_changes(json_t *varied, const struct arm_spec *spec, const struct arm_spec *other)
 {
     static const char *const stack[] = {
         "library.*",         "compiler.*",       "driver.*",       "pocl.*",   "icd.*",  "device.*",
         "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes", "choice.*", "gemm.*", NULL};
+    static const char *const compiler[] = {"compiler.*",       "library.*",
+                                           "device.compiler*", "device.threads.*",
+                                           "device.fp*",       "kernel.*.compiler",
+                                           "kernel.*.options", "kernel.*.lanes",
+                                           "choice.*",         NULL};
 
     for (size_t i = 0; i < spec->change_count; i++) {
         size_t length = strcspn(spec->changes[i], "=");
         bool library = !strncmp(spec->changes[i], "ASSAY_LIB_", 10);
         char *pattern = text_format("variable.%.*s", (int)length, spec->changes[i]);
-        char *factor = library
+        const bool is_compiler = length == 8 && !strncmp(spec->changes[i], "ASSAY_CC", length);
+        char *factor = is_compiler ? strdup("compiler")
+                       : library
                            ? text_format("library %.*s", (int)length - 10, spec->changes[i] + 10)
                            : text_format("variable %.*s", (int)length, spec->changes[i]);
 
         if (pattern && factor && !has_change(other, spec->changes[i])) {
             json_object_set_new(varied, pattern, json_string(factor));
-            if (library)
-                vary(varied, stack, factor);
+            if (library || is_compiler)
+                vary(varied, library ? stack : compiler, factor);
         }
         free(pattern);
         free(factor);
@@ -278,6 +304,63 @@ enum status arm_spec_varied(const json_t *a, const json_t *b, json_t **ret, stru
     }
     *ret = varied;
     return STATUS_OK;
+}
+
+/* Of no account here: variables, what may differ between any two runs, and what is chosen anew. */
+static bool is_aside(const char *field)
+{
+    static const char *const beginnings[] = {"variable.", "choice."};
+
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+        if (!strncmp(field, beginnings[i], strlen(beginnings[i])))
+            return true;
+    return strstr(field, ".lanes") != NULL;
+}
+
+static bool has_other_difference(const json_t *fields)
+{
+    size_t i;
+    json_t *field;
+
+    json_array_foreach(fields, i, field)
+    {
+        const char *name = json_string_value(json_object_get(field, "field"));
+        const char *class = json_string_value(json_object_get(field, "class"));
+
+        if (name && class && strcmp(class, "nuisance") != 0 && !is_aside(name) &&
+            !json_equal(json_object_get(field, "a"), json_object_get(field, "b")))
+            return true;
+    }
+    return false;
+}
+
+enum status arm_spec_ineffective(const json_t *varied, const json_t *judgement, char **ret,
+                                 struct error *err)
+{
+    struct text names;
+    const char *pattern;
+    json_t *factor;
+    size_t count = 0;
+    bool cc = false;
+
+    *ret = NULL;
+    if (has_other_difference(json_object_get(judgement, "fields")))
+        return STATUS_OK;
+    text_init(&names);
+    json_object_foreach((json_t *)(uintptr_t)varied, pattern, factor)
+    {
+        if (strncmp(pattern, "variable.", 9) != 0)
+            continue;
+        text_append_format(&names, "%s%s", count++ ? ", " : "", pattern + 9);
+        cc = cc || !strcmp(pattern, "variable.CC");
+    }
+    if (count > 0 && text_ok(&names))
+        *ret = text_format("warning: %s changed nothing that was recorded: both arms had the same "
+                           "libraries, compiler and readings%s",
+                           names.data,
+                           cc ? " (cc=COMMAND chooses the compiler of the cpu backend)" : "");
+    text_finish(&names);
+    return count == 0 || *ret ? STATUS_OK : no_memory(err);
 }
 
 json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed)

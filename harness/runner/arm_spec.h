@@ -4,6 +4,7 @@
  * A setting is one of
  *   device=opencl:1     backend=opencl     precision=bf16     workload=NAME|FILE
  *   implementation=vendor          emulate (what is not native)
+ *   cc=COMMAND          the C compiler of the cpu backend (the variable ASSAY_CC)
  *   lib:NAME=PATH       open this file as the vendor library NAME
  *   env:NAME=VALUE      set a variable for the worker (env:NAME: remove it)
  *   root=DIR            the worker's root directory: its loader, libraries and drivers (needs
@@ -54,6 +55,15 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
  * another shape, NO_MEMORY.
  */
 enum status arm_spec_varied(const json_t *a, const json_t *b, json_t **ret, struct error *err);
+
+/*
+ * Whether what the arms set by variables or libraries had any effect that was recorded. `varied` as
+ * above, `judgement` what comparability_judge made with it. Where no field differs but the
+ * variables themselves (and what may differ anyway), `ret` gets a warning in a sentence, heap; else
+ * NULL.
+ */
+enum status arm_spec_ineffective(const json_t *varied, const json_t *judgement, char **ret,
+                                 struct error *err);
 
 /* The fixed environment readings as this arm's worker has them; new object, NULL: no memory. */
 json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed);

@@ -53,6 +53,7 @@ struct campaign_options {
 struct campaign_summary {
     size_t planned, done, ok, failed; /* trials; done: of this call */
     size_t unsupported;               /* neither ok nor failed: the device lacks what was asked for */
+    enum status failure;              /* of the first that failed */
     bool interrupted;
     struct expected expected; /* how long they would take, as said before the first */
 };

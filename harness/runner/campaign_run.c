@@ -141,8 +141,8 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
             summary->interrupted = true;
         else if (outcome.status == STATUS_UNSUPPORTED)
             summary->unsupported++;
-        else
-            summary->failed++;
+        else if (summary->failed++ == 0)
+            summary->failure = outcome.status;
         if (outcome.status == STATUS_UNSUPPORTED && !cell->refused)
             note = text_format("%s: unsupported: %s", cell->label, outcome.error.message);
         else if (outcome.status != STATUS_OK && outcome.status != STATUS_UNSUPPORTED)

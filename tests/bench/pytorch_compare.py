@@ -110,7 +110,7 @@ def measure_assay(options, folder, case, implementation):
     if done.returncode != 0:
         fail(f"assay run, {implementation} {' '.join(case)}: exit status {done.returncode}\n"
              f"{done.stderr[-2000:]}")
-    result = json.loads(done.stdout)["results"][0]
+    result = json.loads(done.stdout)["data"]["results"][0]
     done = run([options.assay, "export", "csv-samples", "--db", database], options)
     if done.returncode != 0:
         fail(f"assay export: exit status {done.returncode}\n{done.stderr[-2000:]}")
@@ -128,7 +128,7 @@ def measure_assay(options, folder, case, implementation):
     return {"ns": statistics.median(series["wall_ns"]), "samples": len(series["wall_ns"]),
             "stages_ns": {name.partition(":")[2]: statistics.median(values)
                           for name, values in series.items() if name != "wall_ns"},
-            "parameters": json.loads(record.stdout)["trials"][0]["facts"]["parameters"],
+            "parameters": json.loads(record.stdout)["data"]["trials"][0]["facts"]["parameters"],
             "note": f"GEMMs {result['support']}, {result['library']} "
                     f"{result['library_version']}"}
 

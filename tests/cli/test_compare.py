@@ -36,7 +36,7 @@ class Analyze(CliTest):
         path = self.samples({"steady": steady, "warm": warm, "one": [[7]]})
         call = self.assay("analyze", path, "--json")
         self.assertEqual(call.status, 0, call.err)
-        rows = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        rows = {row["series"]: row for row in call.json()}
         self.assertEqual(list(rows), ["steady", "warm", "one"])
         self.assertEqual(rows["steady"]["verdict"], "steady")
         self.assertEqual(rows["warm"]["verdict"], "after_warmup")
@@ -66,7 +66,7 @@ class Analyze(CliTest):
         call = self.assay("analyze", "--paired", self.write("p.csv", "\n".join(rows)), "--json",
                           "--margin", "0.01")
         self.assertEqual(call.status, 0, call.err)
-        verdicts = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        verdicts = {row["series"]: row for row in call.json()}
         self.assertEqual(verdicts["slower"]["verdict"], "slower")
         self.assertEqual(verdicts["same"]["verdict"], "equivalent")
         self.assertEqual(verdicts["faster"]["verdict"], "faster")
@@ -82,7 +82,7 @@ class Analyze(CliTest):
                 for arm, ratio in (("a", 1), ("b", 1.05 if series == 40 else 1)):
                     rows.append(f"s{series},{pair},{arm},{1e6 * ratio * (1 + generator.gauss(0, 0.005))}")
         path = self.write("p.csv", "\n".join(rows))
-        told = list(map(json.loads, self.assay("analyze", "--paired", path, "--json").out.splitlines()))
+        told = self.assay("analyze", "--paired", path, "--json").json()
         ranked = sorted(told, key=lambda row: row["p_difference"])
         self.assertEqual(ranked[0]["series"], "s40")
         self.assertLess(ranked[0]["p_difference_adjusted"], 0.001)
@@ -97,7 +97,7 @@ class Analyze(CliTest):
                          len(chance))
 
     def test_wrong_input(self):
-        for text, part in (("", "empty"), ("a,b\n", "the first line must be"),
+        for text, part in (("", "empty"), ("a,b\n", "there is no column sample_ns; there are: a, b"),
                            ("series,trial,sample_ns\nx,1,NaN\n", ":2: \"NaN\""),
                            ("series,trial,sample_ns\nx,1,\"5\n", "quoted")):
             call = self.assay("analyze", self.write("bad.csv", text))
@@ -105,6 +105,62 @@ class Analyze(CliTest):
             self.assertIn(part, call.err)
         self.assertEqual(self.assay("analyze", "absent.csv").status, 2)
         self.assertEqual(self.assay("analyze", "absent.csv", "--margin", "7").status, 2)
+
+
+    def test_columns_units_and_names_of_trials(self):
+        generator = random.Random(8)
+        rows = ["host,what,took_ms"]
+        for host, drift in (("steady-1", 0), ("steady-2", 0), ("moving-3", 0.2)):
+            rows += [f"{host},job,{(1 + drift * i / 300) * (1 + generator.gauss(0, 0.002))}" for i in range(300)]
+        path = self.write("other.csv", "\n".join(rows))
+        words = ("analyze", path, "--column", "took_ms", "--trial-column", "host", "--series-column", "what")
+        row = json.loads(self.assay(*words, "--json").out)
+        self.assertEqual((row["series"], row["trial_names"]), ("job", ["steady-1", "steady-2", "moving-3"]))
+        (drift,) = [f for f in row["findings"] if f["code"] == "drift"]
+        self.assertEqual(row["trial_names"][drift["trial_number"] - 1], "moving-3")
+        out = self.assay(*words).out
+        self.assertIn("! trial moving-3: drift of", out)
+        def mean(unit):
+            return json.loads(self.assay("analyze", self.write("u.csv", "x\n" + "5\n" * 40), "--column", "x",
+                                         "--unit", unit, "--json").out)["metrics"]["iteration_time"]["value"]
+        self.assertEqual([mean(u) for u in ("ns", "us", "ms", "s")], [5, 5e3, 5e6, 5e9])
+        self.assertEqual(self.assay("analyze", path).status, 2)
+
+    def test_unpaired(self):
+        generator = random.Random(9)
+        def values(ratio):
+            return [int(1e6 * ratio * (1 + generator.gauss(0, 0.01))) for _ in range(300)]
+        path = self.samples({"old": [values(1.0) for _ in range(6)], "new": [values(0.9) for _ in range(6)],
+                             "same": [values(1.0) for _ in range(6)]})
+        call = self.assay("analyze", path, "--baseline", "old", "--json", "--margin", "0.02")
+        rows = [json.loads(line) for line in call.out.splitlines()][3:]
+        self.assertEqual([(r["series"], r["baseline"], r["basis"], r["verdict"]) for r in rows],
+                         [("new", "old", "trials", "faster"), ("same", "old", "trials", "equivalent")])
+        self.assertIn("new is faster than old", self.assay("analyze", path, "--baseline", "old").out)
+        # With one trial each there is no spread between processes, which is said.
+        one = self.samples({"old": [values(1.0)], "new": [values(0.9)], "many": [values(1.0), values(1.0)]})
+        call = self.assay("analyze", one, "--baseline", "old")
+        self.assertEqual(call.status, 2)
+        self.assertIn("many against old", call.err)
+        one = self.samples({"old": [values(1.0)], "new": [values(0.9)]})
+        call = self.assay("analyze", one, "--baseline", "old")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("new is faster than old", call.out)
+        self.assertIn("what differs between processes", call.out)
+        self.assertEqual(self.assay("analyze", one, "--baseline", "older").status, 2)
+
+    def test_hyperfine(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "hyperfine")
+        path = os.path.join(folder, "two_commands.json")
+        with open(path, encoding="utf-8") as file:
+            told = json.load(file)["results"]
+        rows = [json.loads(line) for line in self.assay("analyze", path, "--json").out.splitlines()]
+        self.assertEqual([r["series"] for r in rows], [t["command"] for t in told])
+        self.assertEqual([r["samples"] for r in rows], [20, 20])
+        self.assertIn("sleep 0.01 is slower than true", self.assay("analyze", path, "--baseline", "true").out)
+        call = self.assay("analyze", os.path.join(folder, "two_commands.csv"))
+        self.assertEqual(call.status, 2)
+        self.assertIn("--export-json", call.err)
 
 
 class Compare(CliTest):
@@ -179,7 +235,7 @@ class Compare(CliTest):
             self.assertEqual(self.gate(base, other), 2)
 
     def test_gate_is_recorded(self):
-        """Whichever way it went; once, as long as it says the same; and worked out again from samples."""
+        """Whichever way it went; once, as long as it says the same; and recomputed from samples."""
         a, b = self.measure_slower()
         self.assertEqual(self.gate(a, b, "--no-record"), 1)
         self.assertEqual(self.stored(), [])
@@ -278,7 +334,7 @@ class Compare(CliTest):
         self.assertEqual(self.stored(), [])
 
     def test_one_factor_beside_a_condition(self):
-        """What a difference is put down to stands beside what else is known to differ."""
+        """What a difference is attributed to is shown with what else is known to differ."""
         def measure(ns, text, **environment):
             path = os.path.join(self.folder, text, "cc")
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -288,8 +344,8 @@ class Compare(CliTest):
             return self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS=ns, FOREIGN_FILES=files, **environment)
 
         base = measure("1000000", "old", OMP_PROC_BIND="close")
-        for bind, words in (("close", "Put down to: compiler\n"),
-                            ("spread", "Put down to: compiler, unless one of the conditions that differ "
+        for bind, words in (("close", "Attributed to: compiler\n"),
+                            ("spread", "Attributed to: compiler, unless one of the conditions that differ "
                                        "made it\n")):
             other = measure("1100000", "new", OMP_PROC_BIND=bind)
             self.assertEqual(self.compare(base, other)["attribution"], "compiler")
@@ -399,6 +455,10 @@ class Compare(CliTest):
         statuses = self.query("SELECT c.ordinal, e.status FROM trial_end e JOIN trial t ON "
                               "t.id = e.trial JOIN cell c ON c.id = t.cell ORDER BY 1")
         self.assertEqual(statuses, [(1, "ok")] * 5 + [(2, "crashed")] * 5)
+        rows = self.assay("results", "--json", "--db", self.db).json()
+        self.assertEqual([row["arm"] for row in rows], ["a", "b"])
+        table = self.assay("results", "--db", self.db, COLUMNS="200").out
+        self.assertIn("synthetic, arm b (ASSAY_NULL=fault=crash@5…)", table)
         self.assertIn("crashed", self.assay("compare", "last", "--db", self.db).out)
         self.assertEqual(self.gate("last"), 2)
 

@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, PATIENCE, CliTest, wait_until  # noqa: E402
+from assay_cli import ASSAY, PATIENCE, CliTest, document, wait_until  # noqa: E402
 
 
 class Words(CliTest):
@@ -100,26 +100,6 @@ class Words(CliTest):
                                         " 'host.cpu.isolated'"), [expected])
             if told is not None:
                 os.remove(path)
-
-    def completions(self, *words):
-        """What bash offers for the last of these words."""
-        script = self.write("complete.bash", self.assay("--completion").out)
-        done = subprocess.run(
-            ["bash", "-c", 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _assay;'
-             ' printf "%s\\n" "${COMPREPLY[@]}"', "bash", script, "assay", *words],
-            check=True, capture_output=True, text=True)
-        return done.stdout.split()
-
-    def test_first_words_complete(self):
-        self.assertEqual(self.completions("key", ""), ["new", "show", "list"])
-        self.assertEqual(self.completions("key", "s"), ["show"])
-        self.assertEqual(self.run_synthetic().status, 0)
-        formats = self.completions("export", "")
-        self.assertIn("cyclonedx", formats)
-        told = self.assay("export", "zzzzzzzzzz", "--db", self.db).err
-        self.assertEqual(formats, told.split("there are ")[1].strip().split(", "))
-        self.assertEqual(self.completions("export", "--sign", "csv"), ["csv", "csv-samples"])
-        self.assertNotIn("csv", self.completions("export", "json", ""))
 
     def test_list_and_describe(self):
         rows = self.assay("list", "--json").json()
@@ -514,7 +494,7 @@ class Interrupt(CliTest):
         for process in [self.start(*words, ASSAY_DB_WAIT="280") for _ in range(2)]:
             out, err = process.communicate(timeout=PATIENCE)
             self.assertEqual(process.returncode, 0, err)
-            self.assertEqual(json.loads(out)["trials_ok"], 2)
+            self.assertEqual(document(out)["data"]["trials_ok"], 2)
         self.assert_sound()
         self.assertEqual(self.query("SELECT count(*) FROM campaign")[0][0], 2)
         self.assertEqual(self.query("SELECT count(*) FROM trial_end WHERE status='ok'")[0][0], 4)

@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!file)
         return 0;
     if (data[0] % 2) {
-        status = csv_import_samples(file, "input", &samples, &err);
+        status = csv_import_samples(file, "input", NULL, &samples, &err);
         if (status == STATUS_OK)
             check_samples(&samples);
         csv_samples_finish(&samples);

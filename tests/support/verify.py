@@ -422,7 +422,8 @@ class Verifier:
         planned = {r[:2]: r[2] for r in self.ask("SELECT campaign, sequence, cell FROM planned_trial"
                                                  " ORDER BY campaign, sequence")}
         ends = {r[0]: r[1:] for r in self.ask("SELECT trial, status, orphan, samples FROM trial_end")}
-        events = dict(self.ask("SELECT campaign, event FROM campaign_event ORDER BY id"))
+        events = dict(self.ask("SELECT campaign, event FROM campaign_event WHERE event NOT IN"
+                               " ('archived', 'restored') ORDER BY id"))
         for number, (_, _, trials) in cells.items():
             if list(planned.values()).count(number) != trials:
                 self.wrong("complete", "cell", number, "has not the planned number of trials")

@@ -30,6 +30,31 @@ static struct comparison paired(double mean, double sd, size_t n)
     return c;
 }
 
+/* The interval of the ratio is that of the root of both squared half-widths, on the log scale. */
+static void test_intervals_of_one_trial_each(void **state)
+{
+    const struct compare_options options = compare_options_default();
+    const struct estimate_interval a = {100, true, 100 * exp(-0.03), 100 * exp(0.03), true};
+    const struct estimate_interval b = {200, true, 200 * exp(-0.04), 200 * exp(0.04), true};
+    const struct estimate_interval near = {100.01, true, 99.96, 100.06, true};
+    const struct estimate_interval tight = {100, true, 99.95, 100.05, true};
+    const struct estimate_interval none = {100, true, 0, 0, false};
+    struct comparison r;
+
+    (void)state;
+    assert_int_equal(intervals_analyze(&a, &b, &options, &r, NULL), STATUS_OK);
+    assert_int_equal(r.verdict, COMPARE_SLOWER);
+    assert_true(fabs(log(r.ratio.lo) - (log(2) - 0.05)) < 1e-6);
+    assert_true(fabs(log(r.ratio.hi) - (log(2) + 0.05)) < 1e-6);
+    assert_int_equal(intervals_analyze(&b, &a, &options, &r, NULL), STATUS_OK);
+    assert_int_equal(r.verdict, COMPARE_FASTER);
+    assert_int_equal(intervals_analyze(&a, &a, &options, &r, NULL), STATUS_OK);
+    assert_int_equal(r.verdict, COMPARE_INCONCLUSIVE);
+    assert_int_equal(intervals_analyze(&tight, &near, &options, &r, NULL), STATUS_OK);
+    assert_int_equal(r.verdict, COMPARE_EQUIVALENT);
+    assert_int_equal(intervals_analyze(&a, &none, &options, &r, NULL), STATUS_INVALID);
+}
+
 static void test_paired_by_hand(void **state)
 {
     struct comparison c = paired(0.03, 0.01, 10);
@@ -275,6 +300,7 @@ static void test_family(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_intervals_of_one_trial_each),
         cmocka_unit_test(test_paired_by_hand),
         cmocka_unit_test(test_equivalence_wins_and_the_difference_still_shows),
         cmocka_unit_test(test_inconclusive_says_how_many),

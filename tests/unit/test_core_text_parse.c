@@ -141,6 +141,49 @@ static void test_duration(void **state)
     }
 }
 
+static void test_moment(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "2026",
+                                      "2026-1-2",
+                                      "2026-02-30",
+                                      "2026-13-01",
+                                      "1969-12-31",
+                                      "2262-01-01",
+                                      " 2026-01-01",
+                                      "2026-01-01T",
+                                      "2026-01-01T25:00",
+                                      "2026-01-01T10:00+01",
+                                      "yesterday",
+                                      "7",
+                                      "-7d",
+                                      "2m",
+                                      "500000d"};
+    const int64_t now = INT64_C(1795219200000000000); /* 2026-11-21 */
+    static const struct {
+        const char *string;
+        int64_t value;
+    } good[] = {{"1970-01-01", 0},
+                {"2026-11-21", INT64_C(1795219200000000000)},
+                {"2026-11-21T00:00:01Z", INT64_C(1795219201000000000)},
+                {"2026-11-21 01:00", INT64_C(1795222800000000000)},
+                {"2024-02-29", INT64_C(1709164800000000000)},
+                {"7d", INT64_C(1794614400000000000)},
+                {"1.5h", INT64_C(1795213800000000000)},
+                {"0s", INT64_C(1795219200000000000)}};
+    int64_t value = 77;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad); ++i)
+        assert_false(text_parse_moment_ns(bad[i], now, &value));
+    assert_false(text_parse_moment_ns(NULL, now, &value));
+    assert_int_equal(value, 77);
+    for (size_t i = 0; i < COUNT(good); ++i) {
+        assert_true(text_parse_moment_ns(good[i].string, now, &value));
+        assert_int_equal(value, good[i].value);
+    }
+}
+
 static void test_locale(void **state)
 {
     double value;
@@ -195,8 +238,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_i64),      cmocka_unit_test(test_u64),
         cmocka_unit_test(test_double),   cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_duration), cmocka_unit_test(test_locale),
-        cmocka_unit_test(test_human),
+        cmocka_unit_test(test_duration), cmocka_unit_test(test_moment),
+        cmocka_unit_test(test_locale),   cmocka_unit_test(test_human),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static FILE *open_text(const char *text, size_t length)
 static enum status read_samples(const char *text, struct csv_samples *ret, struct error *err)
 {
     FILE *file = open_text(text, strlen(text));
-    enum status status = csv_import_samples(file, "f.csv", ret, err);
+    enum status status = csv_import_samples(file, "f.csv", NULL, ret, err);
 
     fclose(file);
     return status;
@@ -68,13 +68,14 @@ static void test_bad_samples(void **state)
 #define HEAD "series,trial,sample_ns\n"
     static const char *const cases[][2] = {
         {" ", "f.csv:1: the file is empty"},
-        {"trial,series,sample_ns\n", "f.csv:1: the first line must be: series,trial,sample_ns"},
-        {"a,b\n", "f.csv:1: the first line must be"},
+        {"a,b\n", "f.csv:1: there is no column sample_ns; there are: a, b"},
+        {"command,mean,stddev,median,user,system,min,max\n",
+         "f.csv: hyperfine's CSV has a summary"},
         {HEAD, "f.csv:2: no samples"},
         {HEAD "a,1,NaN\n", "f.csv:2: \"NaN\""},
         {HEAD "a,1,1\na,1,-5\n", "f.csv:3: \"-5\""},
         {HEAD "a,1,0\n", "f.csv:2: \"0\""},
-        {HEAD "a,1,1.5\n", "f.csv:2: \"1.5\""},
+        {HEAD "a,1,0.4\n", "f.csv:2: \"0.4\""},
         {HEAD "a,1,4611686018427387905\n", "f.csv:2:"},
         {HEAD "a,1,99999999999999999999\n", "f.csv:2:"},
         {HEAD "a,1,\n", "f.csv:2:"},
@@ -101,6 +102,92 @@ static void test_bad_samples(void **state)
     }
 }
 
+static void test_columns(void **state)
+{
+    static const char text[] = "when,host,took_ms,what\n1,x,1.5,a\n2,y,0.25,a\n3,x,2,b\n";
+    static const struct {
+        struct csv_columns columns;
+        const char *message;
+    } wrong[] = {{{.value = "took"}, "f.csv:1: there is no column took; there are: when, host"},
+                 {{.value = "host"}, "f.csv: the unit is not told by the column's name"},
+                 {{.value = "took_ms", .unit = "min"}, "f.csv: --unit is one of"},
+                 {{.value = "took_ms", .trial = "run"}, "f.csv:1: there is no column run"},
+                 {{.value = "host", .unit = "s"}, "f.csv:2: \"x\""}};
+    struct csv_columns columns = {.value = "took_ms", .trial = "host", .series = "what"};
+    struct csv_samples samples;
+
+    (void)state;
+    for (int pass = 0; pass < 3; pass++) {
+        static const int64_t unit_ns[] = {1000000, 1000, 1000000000};
+        static const char *const units[] = {NULL, "us", "s"};
+        FILE *file = open_text(text, strlen(text));
+
+        columns.unit = units[pass];
+        assert_int_equal(csv_import_samples(file, "f.csv", &columns, &samples, NULL), STATUS_OK);
+        fclose(file);
+        assert_int_equal(samples.series_count, 2);
+        assert_int_equal(samples.series[0].trial_count, 2);
+        assert_string_equal(samples.series[0].trials[1].name, "y");
+        assert_int_equal(samples.series[0].trials[0].sample_ns[0], 3 * unit_ns[pass] / 2);
+        assert_int_equal(samples.series[0].trials[1].sample_ns[0], unit_ns[pass] / 4);
+        csv_samples_finish(&samples);
+    }
+    columns = (struct csv_columns){.value = "took_ms"};
+    {
+        FILE *file = open_text(text, strlen(text));
+
+        assert_int_equal(csv_import_samples(file, "f.csv", &columns, &samples, NULL), STATUS_OK);
+        fclose(file);
+        assert_int_equal(samples.series_count, 1);
+        assert_string_equal(samples.series[0].name, "f.csv");
+        assert_int_equal(samples.series[0].trials[0].count, 3);
+        csv_samples_finish(&samples);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        FILE *file = open_text(text, strlen(text));
+        struct error err = ERROR_INIT;
+
+        assert_int_equal(csv_import_samples(file, "f.csv", &wrong[i].columns, &samples, &err),
+                         STATUS_INVALID);
+        fclose(file);
+        assert_memory_equal(err.message, wrong[i].message, strlen(wrong[i].message));
+    }
+}
+
+static void test_hyperfine(void **state)
+{
+    static const char *const wrong[] = {
+        "{",
+        "{}",
+        "{\"results\":[]}",
+        "{\"results\":[{\"command\":\"x\"}]}",
+        "{\"results\":[{\"command\":\"x\",\"times\":[0]}]}",
+        "{\"results\":[{\"command\":\"x\",\"times\":[\"1\"]}]}",
+        "{\"results\":[{\"command\":\"x\",\"times\":[1],\"exit_codes\":[2]}]}"};
+    static const char good[] =
+        "{\"results\":[{\"command\":\"x\",\"times\":[0.001, 2],\"exit_codes\":[0,0]}]}";
+    FILE *file = open_text(good, strlen(good));
+    struct csv_samples samples;
+
+    (void)state;
+    assert_int_equal(csv_import_hyperfine(file, "f.json", &samples, NULL), STATUS_OK);
+    fclose(file);
+    assert_int_equal(samples.series_count, 1);
+    assert_string_equal(samples.series[0].name, "x");
+    assert_int_equal(samples.series[0].trials[0].count, 2);
+    assert_true(samples.series[0].trials[0].sample_ns[0] == 1000000);
+    assert_true(samples.series[0].trials[0].sample_ns[1] == 2000000000);
+    csv_samples_finish(&samples);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct error err = ERROR_INIT;
+
+        file = open_text(wrong[i], strlen(wrong[i]));
+        assert_int_equal(csv_import_hyperfine(file, "f.json", &samples, &err), STATUS_INVALID);
+        assert_memory_equal(err.message, "f.json:", 7);
+        fclose(file);
+    }
+}
+
 static void test_odd_bytes(void **state)
 {
     static const char nul[] = HEAD "a,1,5\0\n";
@@ -111,14 +198,14 @@ static void test_odd_bytes(void **state)
     FILE *file = open_text(nul, sizeof(nul) - 1);
 
     (void)state;
-    assert_int_equal(csv_import_samples(file, "f.csv", &samples, &err), STATUS_INVALID);
+    assert_int_equal(csv_import_samples(file, "f.csv", NULL, &samples, &err), STATUS_INVALID);
     assert_non_null(strstr(err.message, "NUL"));
     fclose(file);
     /* A quoted field of megabytes is refused before it fills the memory. */
     memset(text, 'x', long_length);
     memcpy(text, HEAD "\"", sizeof(HEAD));
     file = open_text(text, long_length);
-    assert_int_equal(csv_import_samples(file, "f.csv", &samples, &err), STATUS_INVALID);
+    assert_int_equal(csv_import_samples(file, "f.csv", NULL, &samples, &err), STATUS_INVALID);
     fclose(file);
     free(text);
 }
@@ -197,7 +284,7 @@ static void test_endless(void **state)
 
     (void)state;
     snprintf(words, sizeof(words), "more than %u rows", CSV_IMPORT_ROWS_MAX);
-    assert_int_equal(csv_import_samples(file, "f.csv", &samples, &err), STATUS_INVALID);
+    assert_int_equal(csv_import_samples(file, "f.csv", NULL, &samples, &err), STATUS_INVALID);
     assert_non_null(strstr(err.message, words));
     fclose(file);
 }
@@ -205,9 +292,10 @@ static void test_endless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),    cmocka_unit_test(test_bad_samples),
-        cmocka_unit_test(test_odd_bytes),  cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_bad_pairs),  cmocka_unit_test(test_endless),
+        cmocka_unit_test(test_samples),   cmocka_unit_test(test_bad_samples),
+        cmocka_unit_test(test_odd_bytes), cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_hyperfine), cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_bad_pairs), cmocka_unit_test(test_endless),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 
 #include <string.h>
 
@@ -62,6 +63,8 @@ static void test_wrong_settings(void **state)
                                         "lib:opencl",
                                         "lib:=x",
                                         "lib:opencl=",
+                                        "cc=",
+                                        "cc=/no/such/compiler",
                                         "env:",
                                         "env:=x",
                                         "precision=fp31",
@@ -180,6 +183,72 @@ static void test_varied_is_what_comes_out_differently(void **state)
     arm_spec_finish(&b);
 }
 
+/* The compiler, what it brings and the variable that chose it are one factor. */
+static void test_a_compiler_is_one_factor(void **state)
+{
+    static const char *const fields[] = {"variable.ASSAY_CC", "compiler.*", "library.*",
+                                         "device.compiler*", "kernel.*.options"};
+    struct arm_spec a = {0}, b = {0};
+    json_t *varied;
+
+    (void)state;
+    add(&a, "cc=sh"); /* any program */
+    assert_string_equal(a.changes[0], "ASSAY_CC=sh");
+    varied = varied_of(planned(&a, "cpu:0", "fp32"), planned(&b, "cpu:0", "fp32"));
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        assert_string_equal(factor(varied, fields[i]), "compiler");
+    json_decref(varied);
+    arm_spec_finish(&a);
+    arm_spec_finish(&b);
+}
+
+static char *ineffective(const char *varied_json, const char *field, const char *class,
+                         const char *a, const char *b)
+{
+    struct error err = ERROR_INIT;
+    json_t *varied = json_loads(varied_json, 0, NULL);
+    json_t *judgement = json_pack("{s:[{s:s, s:s, s:s, s:s?}, {s:s, s:s, s:s, s:n}]}", "fields",
+                                  "field", field, "class", class, "a", a, "b", b, "field",
+                                  "variable.X", "class", "subject", "a", "1", "b");
+    char *sentence;
+
+    assert_non_null(varied);
+    assert_int_equal(arm_spec_ineffective(varied, judgement, &sentence, &err), STATUS_OK);
+    json_decref(varied);
+    json_decref(judgement);
+    return sentence;
+}
+
+static void test_a_setting_without_effect_is_told(void **state)
+{
+    static const char varied[] = "{\"variable.X\": \"variable X\", \"library.*\": \"variable X\"}";
+    static const struct {
+        const char *field, *class, *a, *b;
+        bool effect;
+    } cases[] = {{"library.libc", "subject", "1", "1", false},
+                 {"library.libc", "subject", "1", "2", true},
+                 {"library.libc", "subject", "1", NULL, true},
+                 {"device.threads.bind", "controlled", "close", "spread", true},
+                 {"load.average", "nuisance", "1", "2", false},
+                 {"choice.copy", "controlled", "1", "2", false},
+                 {"kernel.copy.lanes", "controlled", "64", "128", false}};
+    char *sentence;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        sentence = ineffective(varied, cases[i].field, cases[i].class, cases[i].a, cases[i].b);
+        assert_true(!sentence == cases[i].effect);
+        assert_true(!sentence || strstr(sentence, "warning: X changed nothing that was recorded"));
+        free(sentence);
+    }
+    sentence =
+        ineffective("{\"variable.CC\": \"variable CC\"}", "device.name", "subject", "x", "x");
+    assert_non_null(strstr(sentence, "cc=COMMAND"));
+    free(sentence);
+    assert_null(ineffective("{}", "device.name", "subject", "x", "x"));
+    assert_null(ineffective("{\"device.*\": \"device\"}", "device.name", "subject", "x", "x"));
+}
+
 static void test_environment(void **state)
 {
     struct arm_spec spec = {0};
@@ -208,6 +277,8 @@ int main(void)
         cmocka_unit_test(test_unknown_library),
         cmocka_unit_test(test_varied),
         cmocka_unit_test(test_varied_is_what_comes_out_differently),
+        cmocka_unit_test(test_a_compiler_is_one_factor),
+        cmocka_unit_test(test_a_setting_without_effect_is_told),
         cmocka_unit_test(test_environment),
     };
 

@@ -1,0 +1,95 @@
+#include "harness/cli/with_bundle.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "harness/cli/comparison_again.h"
+#include "harness/core/log.h"
+#include "harness/core/text.h"
+#include "results/bundle.h"
+
+static void say_finding(void *context, const struct verify_finding *finding)
+{
+    if (finding->level == VERIFY_WRONG)
+        log_error("%s: %s", (const char *)context, finding->message);
+}
+
+static enum status check(const char *path, struct error *err)
+{
+    const struct verify_options options = {
+        .context = (void *)(uintptr_t)path, .found = say_finding, .compare = comparison_again};
+    struct verify_summary summary;
+    enum status status = bundle_verify(path, &options, &summary, err);
+
+    if (status == STATUS_OK && summary.wrong > 0)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: this bundle is not shown, since it fails verification", path);
+    if (status == STATUS_OK)
+        log_info("%s is a bundle: verified (%lld rows, %s), and shown without importing it", path,
+                 (long long)summary.rows,
+                 summary.signatures > 0 ? "signed; `assay verify --key` checks by whom"
+                                        : "unsigned");
+    return status;
+}
+
+static enum status take(const char *path, const char *database, struct store **ret,
+                        struct error *err)
+{
+    struct bundle_import import;
+    struct store *store = NULL;
+    enum status status = store_open(database, STORE_CREATE, 0, &store, err);
+
+    if (status == STATUS_OK)
+        status = bundle_import(store, path, NULL, NULL, &import, err);
+    if (status == STATUS_OK)
+        *ret = store;
+    else
+        store_close(store);
+    return status;
+}
+
+static void remove_all(char *folder)
+{
+    static const char *const names[] = {"/bundle.db", "/bundle.db-wal", "/bundle.db-shm", ""};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *path = text_format("%s%s", folder, names[i]);
+
+        if (path)
+            remove(path);
+        free(path);
+    }
+}
+
+int with_bundle(const struct command_line *line, const char *path, with_store_fn *run,
+                void *context)
+{
+    const char *base = getenv("TMPDIR");
+    char *folder = text_format("%s/assay-bundle-XXXXXX", base && *base ? base : "/tmp");
+    char *database = NULL;
+    struct command_line told = *line;
+    struct store *store = NULL;
+    struct error err = ERROR_INIT;
+    enum status status =
+        folder ? check(path, &err) : error_set(&err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    int result;
+
+    if (status != STATUS_OK || !mkdtemp(folder)) {
+        if (status == STATUS_OK)
+            error_set_errno(&err, errno, "%s", folder);
+        free(folder);
+        return command_fail_store(&err);
+    }
+    database = text_format("%s/bundle.db", folder);
+    status = database ? take(path, database, &store, &err)
+                      : error_set(&err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    told.bundle = path;
+    result = status == STATUS_OK ? run(&told, store, context) : command_fail_store(&err);
+    store_close(store);
+    remove_all(folder);
+    free(database);
+    free(folder);
+    return result;
+}

@@ -1,0 +1,186 @@
+/* A result in a few lines: system, configuration, result, findings. */
+#include "reports/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/remarks.h"
+#include "reports/terminal_internal.h"
+
+#define LINES_MAX 11 /* and one that names what was left out */
+
+/* "System         ", of one width for all. */
+static void brief_fact(const struct terminal *terminal, const char *label, const char *value)
+{
+    char lead[32];
+
+    snprintf(lead, sizeof(lead), "  %-14s ", label);
+    terminal_wrap(terminal, TONE_PLAIN, lead, value);
+}
+
+/* "; driver 550.54"; nothing where it is not known. */
+static void append_reading(struct text *line, const struct reading_list *list, const char *name,
+                           const char *before)
+{
+    const struct reading *reading = reading_find(list, name);
+
+    if (reading && reading->text)
+        text_append_format(line, "%s%s", before, reading->text);
+}
+
+static void append_system(const struct terminal *terminal, const struct view_cell *cell)
+{
+    struct text line;
+
+    text_init(&line);
+    text_append_format(&line, "%s  %s%s", cell->device_spec ? cell->device_spec : "?",
+                       cell->device.name ? cell->device.name : "device not recorded",
+                       cell->device.simulated ? " (simulated: no measurement of hardware)" : "");
+    append_reading(&line, &cell->device.readings, "device.driver_version", "; driver ");
+    for (size_t i = 0; i < cell->trial_count; i++)
+        if (cell->trials[i].host.count > 0) {
+            append_reading(&line, &cell->trials[i].host, "host.os", "; ");
+            append_reading(&line, &cell->trials[i].host, "host.kernel.release", ", Linux ");
+            break;
+        }
+    brief_fact(terminal, "System", line.data);
+    terminal->out->failed = terminal->out->failed || line.failed;
+    text_finish(&line);
+}
+
+static void append_configuration(const struct terminal *terminal, const struct view_cell *cell)
+{
+    struct view_gemm gemm;
+    struct text line;
+
+    text_init(&line);
+    text_append_format(&line, "protocol %s", cell->protocol ? cell->protocol : "not recorded");
+    if (cell->protocol_version.known)
+        text_append_format(&line, " v%lld", (long long)cell->protocol_version.value);
+    text_append(&line, cell->evidence || cell->imported.present ? "" : " (a first look)");
+    text_append_format(&line, "; scenario %s", cell->scenario ? cell->scenario : "not recorded");
+    if (view_gemm(cell, &gemm) && gemm.library)
+        text_append_format(&line, "; %s %s", gemm.library,
+                           gemm.version ? gemm.version : "of unknown version");
+    brief_fact(terminal, "Configuration", line.data);
+    terminal->out->failed = terminal->out->failed || line.failed;
+    text_finish(&line);
+}
+
+static void append_result(const struct terminal *terminal, const struct view_cell *cell)
+{
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *value = view_headline(cell, &id);
+    const char *reason = view_no_value_reason(cell);
+    struct view_figure figure;
+    struct text line;
+
+    text_init(&line);
+    if (view_figure_of(id, value, &figure)) {
+        text_append_format(&line, figure.marked ? "(%s)" : "%s", figure.value);
+        if (figure.spread[0])
+            text_append_format(&line, " %s", figure.spread);
+        if (figure.ends[0])
+            text_append_format(
+                &line, " (%s, %g %% interval %s)", figure.ends, cell->estimate->confidence * 100,
+                cell->estimate->trial_count > 1 ? "between trials" : "within one trial");
+        else
+            text_append(&line, cell->imported.present ? ", as its file says"
+                                                      : ", without a confidence interval");
+        if (figure.grade[0])
+            text_append_format(&line, ", grade %s", figure.grade);
+    } else {
+        text_append_format(&line, "%s: %s", view_is_unsupported(cell) ? "unsupported" : "no result",
+                           reason ? reason : "unknown");
+    }
+    brief_fact(terminal, "Result", line.data);
+    text_clear(&line);
+    if (cell->imported.present)
+        text_append_format(&line, "imported from %s",
+                           cell->imported.program ? cell->imported.program : "another program");
+    else
+        text_append_format(&line, "%s; %zu of %lld planned trials completed",
+                           view_verdict_label(cell), cell->ok_count,
+                           cell->planned.known ? (long long)cell->planned.value : 0);
+    brief_fact(terminal, "Verdict", line.data);
+    terminal->out->failed = terminal->out->failed || line.failed;
+    text_finish(&line);
+}
+
+static size_t lines_of(const struct text *out)
+{
+    size_t lines = 0;
+
+    for (size_t i = 0; i < out->length; i++)
+        lines += out->data[i] == '\n';
+    return lines;
+}
+
+/* Findings that are shown while there is room, and how many there are besides. */
+struct findings {
+    const struct terminal *terminal;
+    size_t lines, shown, left;
+};
+
+static void say_finding(void *context, enum finding_severity severity, const char *string)
+{
+    struct findings *findings = context;
+    struct terminal terminal = *findings->terminal;
+    struct text out;
+
+    (void)severity;
+    text_init(&out);
+    terminal.out = &out;
+    brief_fact(&terminal, findings->shown ? "" : "Findings", string);
+    if (findings->left > 0 || findings->lines + lines_of(&out) > LINES_MAX) {
+        findings->left++;
+    } else {
+        text_append(findings->terminal->out, text_ok(&out) ? out.data : "");
+        findings->lines += lines_of(&out);
+        findings->shown++;
+    }
+    text_finish(&out);
+}
+
+void report_terminal_brief(struct text *out, const struct view_cell *cell, size_t columns,
+                           bool colour)
+{
+    const struct terminal terminal = terminal_make(out, columns, colour);
+    const size_t before = lines_of(out);
+    struct findings findings = {.terminal = &terminal};
+    struct text line;
+    size_t i;
+    json_t *amendment;
+
+    text_init(&line);
+    text_append_format(&line, "%s  %s, %s, batch ", cell->result,
+                       cell->workload ? cell->workload : "workload not recorded",
+                       cell->precision ? cell->precision : "?");
+    if (cell->batch.known)
+        text_append_format(&line, "%lld", (long long)cell->batch.value);
+    else
+        text_append_char(&line, '?');
+    text_append(&line, cell->variant);
+    terminal_wrap(&terminal, TONE_BOLD, "", line.data);
+    append_system(&terminal, cell);
+    append_configuration(&terminal, cell);
+    append_result(&terminal, cell);
+    findings.lines = lines_of(out) - before;
+    json_array_foreach(cell->amendments, i, amendment)
+    {
+        char *words = view_amendment_words(amendment);
+
+        say_finding(&findings, FINDING_WARNING, words ? words : "amended");
+        free(words);
+    }
+    remarks_of_cell(cell, say_finding, &findings);
+    if (findings.left > 0) {
+        text_clear(&line);
+        text_append_format(&line, "%zu %s: assay show %s", findings.left,
+                           findings.shown ? "more" : "of them", cell->result);
+        brief_fact(&terminal, findings.shown ? "" : "Findings", line.data);
+    }
+    out->failed = out->failed || line.failed;
+    text_finish(&line);
+}

@@ -1,0 +1,201 @@
+"""What holds for all commands: options and their letters, exit statuses that scripts use, completion."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import ASSAY, CliTest  # noqa: E402
+
+FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
+                       "foreign_worker.py")
+
+
+class Options(CliTest):
+    def commands(self):
+        """Every command that help lists."""
+        part = self.assay("--help").out.split("\nCommands:\n")[1].split("\n\n")[0]
+        return re.findall(r"^  (\w+) ", part, re.MULTILINE)
+
+    def test_a_letter_has_one_meaning(self):
+        """The tables of all commands, as help prints them: one long option a letter, and the reverse."""
+        letters, names = {}, {}
+        commands = self.commands()
+        self.assertGreater(len(commands), 20)
+        for command in commands:
+            options = re.findall(r"^  (?:-(\w), |    )--([\w-]+)", self.assay(command, "--help").out,
+                                 re.MULTILINE)
+            self.assertGreater(len(options), 1, command)
+            for letter, name in options:
+                names.setdefault(name, {}).setdefault(letter, command)
+                if letter:
+                    letters.setdefault(letter, {}).setdefault(name, command)
+        self.assertGreater(len(letters), 5)
+        self.assertEqual({k: v for k, v in letters.items() if len(v) > 1}, {})
+        self.assertEqual({k: v for k, v in names.items() if len(v) > 1}, {},
+                         "an option has a letter in one command and none in another")
+
+    def test_exit_statuses_are_documented(self):
+        manual = self.assay("--manual").out
+        for command in ("compare", "ab"):
+            text = self.assay(command, "--help").out
+            self.assertIn("--exit-status", text)
+            self.assertRegex(" ".join(text.split()), "0 where b is equivalent or faster, 1 where b is slower, 2")
+        self.assertIn("exit\\-status: slower", manual)
+
+
+class ExitStatus(CliTest):
+    def measure(self, ns):
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol",
+                          self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json",
+                          ASSAY_WORKER=FOREIGN, FOREIGN_NS=str(ns))
+        self.assertEqual(call.status, 0, call.err)
+        return self.query("SELECT substr(uid, 1, 8) || '/1' FROM campaign ORDER BY id DESC LIMIT 1")[0][0]
+
+    def status(self, *words):
+        call = self.assay("compare", *words, "--db", self.db)
+        self.assertTrue(call.out, call.err)
+        return call.status
+
+    def test_compare(self):
+        a, b = self.measure(200000), self.measure(400000)
+        first_look = self.assay("run", "synthetic", "--device", "null:0", "--protocol", "quick", "--db",
+                                self.db)
+        self.assertEqual(first_look.status, 0, first_look.err)
+        for words, told, default in (((a, b), 1, 0), ((b, a), 0, 0), ((a, a), 0, 0),
+                                     ((a, "last"), 2, 0)):
+            self.assertEqual(self.status(*words), default)
+            self.assertEqual(self.status(*words, "--exit-status"), told, words)
+        self.assertEqual(self.status(a, a, "--exit-status", "--margin", "0.0000001"), 3)
+        self.assertEqual(self.assay("compare", a, "zzzz/1", "--exit-status", "--db", self.db).status, 4)
+
+    def test_ab(self):
+        arms = ("ab", "synthetic", "--device", "null:0", "--protocol",
+                self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--exit-status")
+        changed = ("--b", "env:FOREIGN_NS=400000")
+        worker = {"ASSAY_WORKER": FOREIGN, "FOREIGN_NS": "200000"}
+        self.assertEqual(self.assay(*arms, *changed, **worker).status, 1)
+        self.assertEqual(self.assay("compare", "last", "--exit-status", "--db", self.db).status, 1)
+        # Nothing is recorded of what this variable does, so that it may do nothing is said, here and later.
+        for words in ((), ("--json",)):
+            out = self.assay("compare", "last", *words, "--db", self.db).out
+            self.assertIn("warning: FOREIGN_NS changed nothing that was recorded", out)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+        self.assertEqual(self.assay(*[w for w in arms if w != "--exit-status"], *changed, **worker).status, 0)
+
+
+class Completion(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.script = self.write("complete.bash", self.assay("--completion").out)
+        self.assertEqual(self.run_synthetic().status, 0)
+        self.campaign = self.query("SELECT substr(uid, 1, 8) FROM campaign")[0][0]
+        self.result = self.campaign + "/1"
+
+    def offers(self, line, breaks=" \t\n\"'><=;|&(:"):
+        """What bash offers to put in the place of the word that the line ends in."""
+        done = subprocess.run(
+            ["bash", "--norc", "-c", 'source "$1"; COMP_WORDBREAKS=$3 COMP_LINE=$2 COMP_POINT=${#2}; _assay "$4"; '
+             'printf "%s\\n" "${COMPREPLY[@]}"', "bash", self.script, line, breaks, ASSAY],
+            check=True, capture_output=True, text=True, cwd=self.folder, env=self.environment(ASSAY_DB=self.db))
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_arguments(self):
+        self.write("offer.assay", "")
+        self.write("notes.txt", "")
+        files = {"offer.assay", "notes.txt", "complete.bash", "fast.yaml"}
+        self.assertEqual(self.offers("assay compare "), [self.result, "last", self.campaign])
+        self.assertEqual(self.offers("assay compare --margin 0.02 last "), [self.result, "last", self.campaign])
+        self.assertEqual(self.offers("assay compare a/1 b/1 "), [])
+        self.assertEqual(self.offers("assay amend " + self.result[:3]), [self.result])
+        self.assertEqual(self.offers("assay amend --reason x "), [self.result])
+        self.assertEqual(self.offers("assay archive "), ["last", self.campaign])
+        self.assertEqual(set(self.offers("assay show ")), {self.result, "offer.assay"})
+        self.assertEqual(set(self.offers("assay show offer.assay ")) - {"offer.assay"}, {self.result})
+        self.assertEqual(self.offers("assay show " + self.result + " "), [])
+        self.assertTrue(files <= set(self.offers("assay verify ")))
+        self.assertEqual(self.offers("assay checkpoint "), [])
+        self.assertEqual(self.offers("assay list "), [])
+        workloads = self.offers("assay run ")
+        self.assertTrue({"triad", "first-look", "fast.yaml"} <= set(workloads))
+        self.assertNotIn("quick", workloads)
+        self.assertNotIn("first-look", self.offers("assay ab "))
+        self.assertEqual(self.offers("assay ver"), ["verify"])
+        self.assertNotIn("worker", self.offers("assay "))
+        self.assertIn("cpu", self.offers("assay devices "))
+
+    def test_values(self):
+        devices = self.assay("devices", "--names").out.split()
+        self.assertIn("cpu:0", devices)
+        self.assertNotIn("null:0", devices)
+        for line in ("assay run --device ", "assay run -d ", "assay results --device=", "assay ab triad --device "):
+            self.assertEqual(self.offers(line), devices)
+        # Readline replaces what stands behind the last of its word breaks.
+        self.assertEqual(self.offers("assay run --device cpu:"), ["0"])
+        self.assertEqual(self.offers("assay run --device=cpu:"), ["0"])
+        self.assertEqual(self.offers("assay run --device=cpu:", breaks=" \t\n"), ["--device=cpu:0"])
+        protocols = self.offers("assay results --protocol ")
+        self.assertTrue({"quick", "standard"} <= set(protocols))
+        self.assertFalse({"triad", "fast.yaml"} & set(protocols))
+        self.assertTrue({"quick", "fast.yaml"} <= set(self.offers("assay run --protocol ")))
+        self.assertTrue({"fp32", "bf16", "int8"} <= set(self.offers("assay run --precision ")))
+        self.assertEqual(self.offers("assay run --implementation v"), ["vendor"])
+        self.assertEqual(self.offers("assay results --sort -r"), ["-result"])
+        self.assertEqual(self.offers("assay run --resume "), ["last", self.campaign])
+        self.assertEqual(self.offers("assay results --limit "), [])
+        self.assertEqual(self.offers("assay compare --db absent.db "), ["last"])
+
+    def test_options(self):
+        everything = self.offers("assay results --")
+        self.assertTrue({"--since=", "--sort=", "--json"} <= set(everything))
+        for given in ("--json", "--since 7d", "--since=7d", "--workload x", "-w x"):
+            name = {"-w": "--workload"}.get(given.split()[0], given.split()[0].split("=")[0])
+            left = self.offers(f"assay results {given} --")
+            self.assertEqual(sorted(set(everything) - set(left)), [o for o in everything if o.rstrip("=") == name])
+        self.assertIn("--device=", self.offers("assay run --device cpu:0 --"))
+        self.assertNotIn("--protocol=", self.offers("assay run -p quick --"))
+
+    def test_first_words(self):
+        self.assertEqual(self.offers("assay key "), ["new", "show", "list"])
+        self.assertEqual(self.offers("assay key s"), ["show"])
+        formats = self.offers("assay export ")
+        told = self.assay("export", "zzzzzzzzzz", "--db", self.db).err
+        self.assertEqual(formats, told.split("there are ")[1].strip().split(", "))
+        self.assertEqual(self.offers("assay export --sign csv"), ["csv", "csv-samples"])
+        self.assertEqual(self.offers("assay export json "), [self.result, "last", self.campaign])
+
+    def test_in_a_shell(self):
+        """Typed into bash on a terminal, with the word breaks that it has."""
+        os.symlink(ASSAY, os.path.join(self.folder, "assay"))
+        master, slave = pty.openpty()
+        path = self.folder + ":" + os.environ["PATH"]
+        shell = subprocess.Popen(["bash", "--norc", "--noprofile", "-i"], stdin=slave, stdout=slave, stderr=slave,
+                                 cwd=self.folder, start_new_session=True,
+                                 env=self.environment(PATH=path, ASSAY_DB=self.db, TERM="dumb", PS1="ready> ",
+                                                      INPUTRC="/dev/null"))
+        os.close(slave)
+
+        def typed(text, until):
+            os.write(master, text.encode())
+            out = ""
+            while until not in out:
+                out += os.read(master, 4096).decode()
+            return out
+
+        try:
+            typed("source complete.bash; echo so''urced\n", "sourced")
+            typed("assay amen\t", "assay amend ")
+            typed(self.result[:4] + "\t", self.result + " ")
+            typed("\x15assay run --device=cpu:\t", "--device=cpu:0 ")
+        finally:
+            shell.kill()
+            shell.wait()
+            os.close(master)
+
+
+if __name__ == "__main__":
+    unittest.main()
