@@ -13,11 +13,11 @@ def main():
     root = os.path.join(os.path.realpath(sys.argv[1]), "")
     rooms = {}
     for entry in json.load(sys.stdin)["data"][0]["files"]:
-        path = os.path.realpath(entry["filename"])
+        path = os.path.realpath(os.path.join(root, entry["filename"]))
         if not path.startswith(root) or path.startswith(root + "build/"):
             continue
-        folders = path[len(root):].split("/")
-        room = "/".join(folders[:2] if folders[0] in ("harness", "backends") else folders[:1])
+        folders = path[len(root):].split("/")[:-1]
+        room = "/".join(folders[:2 if folders[0] in ("harness", "backends") else 1])
         lines = entry["summary"]["lines"]
         for name in (room, "all"):
             covered, count = rooms.get(name, (0, 0))
@@ -25,7 +25,8 @@ def main():
     total = rooms.pop("all")
     print(f"line coverage\n{'room':<24} {'lines':>7} {'covered':>8}")
     for name, (covered, count) in [*sorted(rooms.items()), ("all", total)]:
-        print(f"{name:<24} {count:>7} {100 * covered / count:>7.1f}%")
+        if count > 0:
+            print(f"{name:<24} {count:>7} {100 * covered / count:>7.1f}%")
 
 
 if __name__ == "__main__":
