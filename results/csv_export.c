@@ -255,9 +255,3 @@ enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file
                     " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
         cell, 22, true, file, err);
 }
-
-enum status csv_export_series(struct store *store, int64_t cell, FILE *file, struct error *err)
-{
-    csv_export_series_header(file);
-    return csv_export_series_rows(store, cell, file, err);
-}

@@ -425,3 +425,22 @@ enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, s
     statement_i64(&statement, cell);
     return statement_rows_json(&statement, ret, err);
 }
+
+enum status ledger_salt(struct store *store, int64_t leaf, const char *column, struct digest *ret,
+                        struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status =
+        statement_begin(store, "SELECT secret FROM ledger_origin WHERE id = 1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK && (!row || sqlite3_column_bytes(statement.handle, 0) != 32))
+        status = error_set(err, STATUS_CORRUPT, "%s: the ledger has no origin", store->path);
+    if (status == STATUS_OK)
+        *ret = ledger_leaf_salt(sqlite3_column_blob(statement.handle, 0), leaf, column);
+    statement_end(&statement);
+    return status;
+}

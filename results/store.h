@@ -51,14 +51,9 @@ enum status store_batch_end(struct store *store, bool commit, struct error *err)
 
 /* ---- what was planned ---- */
 
-/* Content-addressed JSON: declarations, plans, environments. Canonical form; idempotent. */
-enum status store_put_json(struct store *store, const char *kind, const json_t *json,
-                           struct digest *ret, struct error *err);
+/* Content-addressed JSON: declarations, plans, environments. */
 enum status store_get_json(struct store *store, const struct digest *digest, json_t **ret,
                            struct error *err); /* UNAVAILABLE: a bundle withheld it */
-/* Content-addressed text (kernel text, compiler log); idempotent. */
-enum status store_put_text(struct store *store, const char *kind, const char *text, size_t length,
-                           struct digest *ret, struct error *err);
 
 struct store_declaration {
     const char *kind; /* "workload", "protocol", "suite" */
@@ -211,9 +206,7 @@ struct store_component {
     const char *missing_reason;                      /* why there is no digest */
     const char *manager, *package, *package_version; /* "dpkg", "libc6:amd64", ...; NULL: none */
 };
-enum status store_add_component(struct store *store, int64_t trial, const char *at,
-                                const struct store_component *component, struct error *err);
-/* All of them in one transaction and one row: much the smaller and faster way. */
+/* In one transaction and one row. */
 enum status store_add_components(struct store *store, int64_t trial, const char *at,
                                  const struct store_component *components, size_t count,
                                  struct error *err);

@@ -67,6 +67,9 @@ int store_connect(struct store *store, const char *name, int flags);
  */
 bool store_has_hot_journal(const char *path);
 
+/* DENIED, with what to do, when a log with changes lies beside a file that cannot be written to. */
+enum status store_check_pending(const char *path, struct error *err);
+
 /* ---- store_schema.c ---- */
 
 /* Scripts that take a database forward: the k-th from schema version k to k + 1, counted from 0. */

@@ -39,12 +39,6 @@ const struct workload_kind *workload_kind_find(const char *name)
     return NULL;
 }
 
-const struct workload_kind *const *workload_kinds(size_t *ret_count)
-{
-    *ret_count = KIND_COUNT;
-    return kinds;
-}
-
 static int compare_entries(const void *a, const void *b)
 {
     const struct catalog_entry *left = a, *right = b;

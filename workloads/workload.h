@@ -225,7 +225,6 @@ json_t *workload_refusals(const json_t *facts);
 
 /* The kinds compiled in. */
 const struct workload_kind *workload_kind_find(const char *name);
-const struct workload_kind *const *workload_kinds(size_t *ret_count);
 
 /* Parses a declaration. Errors as `ORIGIN:LINE: what, and what to write instead`. */
 enum status workload_parse(const char *origin, const char *yaml, size_t length,

@@ -262,7 +262,7 @@ static void append_comparison(struct text *out, const char *name, const char *a,
                     "  all are alike to the last digit: judged by how many agree, since there is "
                     "no spread\n");
     if (comparison->needed_pairs > 0)
-        text_append_format(out, "  about %llu %s would settle it\n",
+        text_append_format(out, "  about %llu %s needed for a decision\n",
                            (unsigned long long)comparison->needed_pairs,
                            a ? "trials of each" : "pairs");
     if (comparison->differs && adjusted > 1 - comparison->confidence)

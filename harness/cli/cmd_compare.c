@@ -85,7 +85,8 @@ const struct command command_compare = {
     .summary = "Say whether two results compare, then how they differ and why",
     .text = "A and B are results (9f2c41aa/3). First comes whether the two may be compared at all, "
             "with the reason; then the numbers, by Welch's t on the trials' means; then the one "
-            "factor that the difference is put down to, or the runs that would separate several. A "
+            "factor that the difference is attributed to, or the isolating runs where several "
+            "differ. A "
             "single CAMPAIGN made by `assay ab` is analysed pair by pair.\n"
             "\n" EXIT_STATUS_TEXT,
     .options = options,

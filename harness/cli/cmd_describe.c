@@ -258,7 +258,7 @@ const struct command command_describe = {
     .summary = "Show a workload's shapes, work and memory, a suite, or a protocol",
     .text =
         "NAME is what `assay list` shows. FILE is a declaration of your own, ./NAME.yaml: it is "
-        "checked, and a mistake is told with its line and what to write there instead.",
+        "checked, and a mistake is reported with its line and what to write instead.",
     .groups = GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,

@@ -1,23 +1,15 @@
 #include "harness/core/log.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "harness/core/text.h"
-
-static _Atomic int max_level = LOG_LEVEL_INFO;
 
 static void (*listener)(enum log_level level, const char *message);
 
 void log_set_listener(void (*function)(enum log_level level, const char *message))
 {
     listener = function;
-}
-
-void log_set_level(enum log_level level)
-{
-    atomic_store(&max_level, (int)level);
 }
 
 static const char *level_prefix(enum log_level level)
@@ -27,8 +19,6 @@ static const char *level_prefix(enum log_level level)
         return "error: ";
     case LOG_LEVEL_WARNING:
         return "warning: ";
-    case LOG_LEVEL_DEBUG:
-        return "debug: ";
     case LOG_LEVEL_INFO:
         break;
     }
@@ -60,8 +50,6 @@ void log_message(enum log_level level, const char *format, ...)
     size_t left, start;
     va_list args;
 
-    if ((int)level > atomic_load(&max_level))
-        return;
     text_init(&message);
     text_init(&line);
     va_start(args, format);

@@ -119,10 +119,8 @@ static enum status record_unchosen(struct store *store, const struct campaign_ce
     json_t *failed;
     enum status status;
 
-    if (reason->code == STATUS_UNSUPPORTED) {
-        log_debug("%s: nothing chosen beforehand: %s", cell->label, reason->message);
+    if (reason->code == STATUS_UNSUPPORTED)
         return STATUS_OK;
-    }
     log_warning("%s: nothing could be chosen for all its trials, so each chooses for itself, "
                 "and they may differ: %s",
                 cell->label, reason->message);

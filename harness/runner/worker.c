@@ -3,12 +3,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE__
-#include <xmmintrin.h>
-#endif
 
 #include "harness/core/clock.h"
 #include "harness/core/crash_context.h"
+#include "harness/core/denormals.h"
 #include "harness/core/log.h"
 #include "harness/runner/worker_internal.h"
 
@@ -66,17 +64,6 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
     return status == STATUS_OK ? read_choices(worker, trial, err) : status;
 }
 
-/* Threads that a runtime starts later inherit the mode, so it is set before the device is opened.
- */
-static void set_denormal_mode(bool flush)
-{
-#ifdef __SSE__
-    _mm_setcsr(flush ? _mm_getcsr() | 0x8040 : _mm_getcsr() & ~0x8040u); /* FTZ and DAZ */
-#else
-    (void)flush;
-#endif
-}
-
 static enum status open_device(struct worker *worker, struct error *err)
 {
     struct device_options options = {.flush_denormals = worker->protocol.flush_denormals,
@@ -85,7 +72,9 @@ static enum status open_device(struct worker *worker, struct error *err)
     uint32_t index;
     enum status status;
 
-    set_denormal_mode(worker->protocol.flush_denormals);
+    /* Threads that a runtime starts later inherit the mode, so it is set before the device is
+     * opened. */
+    denormals_flush(worker->protocol.flush_denormals);
     status = backend_resolve(worker->device_spec, &backend, &index, err);
     if (status == STATUS_OK)
         status = backend_device_open(backend, index, &options, &worker->device, err);

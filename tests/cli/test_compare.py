@@ -247,7 +247,7 @@ class Compare(CliTest):
         self.assertIn("no evidence", refused.err)
 
     def test_gate_is_recorded(self):
-        """Whichever way it went; once, as long as it says the same; and worked out again from samples."""
+        """Whichever way it went; once, as long as it says the same; and recomputed from samples."""
         a, b = self.measure_slower()
         self.assertEqual(self.gate(a, b, "--no-record"), 1)
         self.assertEqual(self.stored(), [])
@@ -346,7 +346,7 @@ class Compare(CliTest):
         self.assertEqual(self.stored(), [])
 
     def test_one_factor_beside_a_condition(self):
-        """What a difference is put down to stands beside what else is known to differ."""
+        """What a difference is attributed to is shown with what else is known to differ."""
         def measure(ns, text, **environment):
             path = os.path.join(self.folder, text, "cc")
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -356,8 +356,8 @@ class Compare(CliTest):
             return self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS=ns, FOREIGN_FILES=files, **environment)
 
         base = measure("1000000", "old", OMP_PROC_BIND="close")
-        for bind, words in (("close", "Put down to: compiler\n"),
-                            ("spread", "Put down to: compiler, unless one of the conditions that differ "
+        for bind, words in (("close", "Attributed to: compiler\n"),
+                            ("spread", "Attributed to: compiler, unless one of the conditions that differ "
                                        "made it\n")):
             other = measure("1100000", "new", OMP_PROC_BIND=bind)
             self.assertEqual(self.compare(base, other)["attribution"], "compiler")

@@ -39,7 +39,7 @@ static int64_t cell_under(struct store *store, struct protocol *protocol)
                               .trials = TRIALS};
     int64_t campaign_id, cell_id = 0;
 
-    assert_ok(store_put_json(store, "protocol", protocol->json, &campaign.protocol, &err), err);
+    assert_ok(fixture_put_json(store, "protocol", protocol->json, &campaign.protocol, &err), err);
     assert_true(digest_equal(&campaign.protocol, &protocol->digest));
     protocol_finish(protocol);
     cell.workload = cell.protocol = campaign.protocol;

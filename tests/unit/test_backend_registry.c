@@ -147,7 +147,6 @@ static void test_device_ops_check(void **state)
     ops.event_create = NULL;
     ops.event_destroy = NULL;
     ops.event_elapsed_ns = NULL;
-    ops.flush = NULL;
     ops.gemm_run = NULL;
     assert_int_equal(device_ops_check(&ops, &err), STATUS_INTERNAL);
     assert_non_null(strstr(err.message, "gemm"));

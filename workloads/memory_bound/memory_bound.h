@@ -103,7 +103,6 @@ struct memory_kernel {
 
 const struct memory_kernel *memory_kernel_at(size_t index);
 bool memory_kernel_has(const struct memory_kernel *kernel, enum precision precision);
-size_t memory_kernel_count(void);
 
 /* The generated data of a case. */
 struct memory_data {

@@ -302,7 +302,6 @@ CALL(clEnqueueNDRangeKernel,
       const size_t *offset, const size_t *global, const size_t *local, uint32_t waits,
       struct _cl_event *const *wait, struct _cl_event **event),
      (queue, kernel, dimensions, offset, global, local, waits, wait, event))
-CALL(clFlush, (struct _cl_command_queue * queue), (queue))
 CALL(clFinish, (struct _cl_command_queue * queue), (queue))
 RELEASE(clReleaseEvent, _cl_event)
 QUERY(clGetEventProfilingInfo,

@@ -76,7 +76,6 @@ static enum status use(struct device *device, struct outcome *outcome)
         NEXT(device_event_record(device, start, err));
         NEXT(device_kernel_launch(device, &launch, err));
         NEXT(device_event_record(device, end, err));
-        NEXT(device_flush(device, err));
         NEXT(device_synchronize(device, err));
         NEXT(device_event_elapsed_ns(device, start, end, &ns, err));
     }
