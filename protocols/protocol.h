@@ -26,7 +26,11 @@ enum protocol_cache { PROTOCOL_CACHE_HOT, PROTOCOL_CACHE_COLD };
 enum protocol_verification { PROTOCOL_VERIFY_EACH_TRIAL, PROTOCOL_VERIFY_FIRST_TRIAL };
 
 /* Findings at least so bad are refused; harness/runner/doctor.h has what the words mean. */
-enum protocol_refusal { PROTOCOL_REFUSE_NOTHING, PROTOCOL_REFUSE_SPOILS, PROTOCOL_REFUSE_DISTURBS };
+enum protocol_refusal {
+    PROTOCOL_REFUSE_NOTHING,
+    PROTOCOL_REFUSE_CRITICAL,
+    PROTOCOL_REFUSE_WARNING
+};
 
 struct protocol {
     char name[PROTOCOL_NAME_MAX];

@@ -72,8 +72,8 @@ static const cyaml_strval_t cache_names[] = {
 
 static const cyaml_strval_t refusal_names[] = {
     {"nothing", PROTOCOL_REFUSE_NOTHING},
-    {"spoils", PROTOCOL_REFUSE_SPOILS},
-    {"disturbs", PROTOCOL_REFUSE_DISTURBS},
+    {"critical", PROTOCOL_REFUSE_CRITICAL},
+    {"warning", PROTOCOL_REFUSE_WARNING},
 };
 
 static const cyaml_strval_t centre_names[] = {

@@ -151,12 +151,12 @@ static enum status append_machine(struct text *out, struct store *store, const s
     }
     html_fact_begin(out, "The machine");
     if (found.length > 0) {
-        bool unfit = strstr(found.data, "(spoils)") != NULL;
+        bool unfit = strstr(found.data, "(critical)") != NULL;
 
         text_append_format(out, "<span class=\"%s\">%s: ", unfit ? "bad" : "care",
-                           unfit ? "not fit to measure on" : "with what disturbs");
+                           unfit ? "not fit to measure on" : "with warnings");
         text_append_bytes(out, found.data, found.length);
-        text_append(out, "</span>; <a href=\"#deviations\">details</a>");
+        text_append(out, "</span>; <a href=\"#deviations\">the effects</a>");
     } else {
         text_append(out, looked ? "found fit to measure on"
                                 : "<span class=\"care\">nobody looked whether it was fit</span>");

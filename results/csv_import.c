@@ -246,7 +246,7 @@ enum status csv_import_samples(FILE *file, const char *origin, const struct csv_
     name_index_finish(&import.series_index);
     name_index_finish(&import.member_index);
     if (status == STATUS_OK && samples.series_count == 0)
-        status = error_set(err, STATUS_INVALID, "%s:2: no samples behind the header", origin);
+        status = error_set(err, STATUS_INVALID, "%s:2: no samples after the header", origin);
     if (status != STATUS_OK) {
         csv_samples_finish(&samples);
         return status;
@@ -390,7 +390,7 @@ enum status csv_import_pairs(FILE *file, const char *origin, struct csv_pairs *r
     enum status status = csv_reader_run(file, origin, columns, 4, take_arm, &import, err);
 
     if (status == STATUS_OK && pairs.series_count == 0)
-        status = error_set(err, STATUS_INVALID, "%s:2: no pairs behind the header", origin);
+        status = error_set(err, STATUS_INVALID, "%s:2: no pairs after the header", origin);
     if (status == STATUS_OK)
         status = check_complete(&import, err);
     name_index_finish(&import.series_index);

@@ -261,8 +261,8 @@ enum status repeatability_again(struct store *store, const int64_t cells[2], con
             break;
         if (!id || store_find_cell(store, id, &cell, NULL) != STATUS_OK)
             status = error_set(err, STATUS_UNSUPPORTED,
-                               "rests on result %s, which is not in this file, and was not worked "
-                               "out again",
+                               "rests on result %s, which is not in this file, and was not "
+                               "recomputed",
                                id ? id : "(no id)");
         else
             status = take(&search, cell, id, &counts, err);

@@ -50,7 +50,7 @@ static enum status check_folder(const char *path, struct error *err)
     else if (access(folder, W_OK | X_OK) != 0)
         status = error_set(err, STATUS_DENIED,
                            "%s: the folder %s is not writable (%s), and a database needs files "
-                           "beside it; choose another place with --db",
+                           "next to it; choose another place with --db",
                            path, folder, strerror(errno));
     free(folder);
     return status;
@@ -165,8 +165,8 @@ static enum status connect_immutable(struct store *store, struct error *err)
     if (store_has_hot_journal(store->path))
         return error_set(
             err, STATUS_DENIED,
-            "%s: a change that was cut off lies beside it in %s-journal, and has to be "
-            "taken back first; open it where it can be written to (assay run --resume, or "
+            "%s: an interrupted change is next to it in %s-journal and has to be "
+            "rolled back first; open it where it can be written to (assay run --resume, or "
             "sqlite3 FILE .tables)",
             store->path, store->path);
     text_init(&name);

@@ -224,8 +224,8 @@ static enum status look_again(const struct verify *verify, struct error *err)
         st.st_mtim.tv_nsec == verify->changed.tv_nsec)
         return STATUS_OK;
     return error_set(err, STATUS_BUSY,
-                     "%s: was written to while it was checked, so what was found counts for "
-                     "nothing; check it again, or check a copy",
+                     "%s: was written to while it was checked, so the findings are not "
+                     "valid; check it again, or check a copy",
                      verify->path);
 }
 
@@ -280,9 +280,9 @@ static enum status identify(struct verify *verify, struct error *err)
     if (store_has_hot_journal(verify->path))
         verify_tell(
             verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-            "a change that was cut off lies beside it in %s-journal; the next that opens the "
-            "file to write takes it back, and then other things stand in it: let that happen "
-            "(sqlite3 FILE .tables, with a copy of both), then check it again",
+            "an interrupted change is next to it in %s-journal; the next program that opens "
+            "the file for writing rolls it back, which changes the file: do that first (sqlite3 "
+            "FILE .tables, after copying both), then check it again",
             verify->path);
     version = pragma(db, "PRAGMA user_version");
     if (version < 1 || version > newest)

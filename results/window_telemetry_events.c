@@ -41,7 +41,7 @@ enum status window_telemetry_growth(const struct window_telemetry_view *view, co
         return status;
     if (channel.series.count > 0 &&
         !energy_of_counter(&channel.series, 0, view->begin_ns, view->end_ns, ret, &reason))
-        *ret = strstr(reason, "stood still") ? 0 : -1;
+        *ret = strstr(reason, "did not advance") ? 0 : -1;
     window_telemetry_channel_finish(&channel);
     return STATUS_OK;
 }

@@ -125,14 +125,6 @@ static void append_exceptions(struct text *out, const char *title, const json_t 
     text_finish(&names);
 }
 
-static void append_exploratory(struct text *out, const json_t *except)
-{
-    text_append(out, "Exploratory: two first looks of the same machine; no evidence, and no gate "
-                     "passes on it\n");
-    if (json_array_size(except) > 0)
-        append_exceptions(out, "These differ or are not known:", except);
-}
-
 /* "b is 1.8 times faster than a (45 % less time)"; small changes in percent alone. */
 static void append_change(struct text *out, double ratio)
 {
@@ -148,6 +140,14 @@ static void append_change(struct text *out, double ratio)
     else
         text_append_format(out, "b is %s than a: %s %s time", word, percent,
                            ratio < 1 ? "less" : "more");
+}
+
+static void append_exploratory(struct text *out, const json_t *except)
+{
+    text_append(out, "Exploratory: two first looks of the same machine; no evidence, and no gate "
+                     "passes on it\n");
+    if (json_array_size(except) > 0)
+        append_exceptions(out, "These differ or are not known:", except);
 }
 
 static void append_numbers(struct text *out, const struct comparison *numbers)

@@ -400,12 +400,12 @@ const char *fixture_soundness(struct store *store)
 enum status fixture_put_text(struct store *store, const char *kind, const char *text, size_t length,
                              struct digest *ret, struct error *err)
 {
-    enum status status = store_batch_begin(store, err);
+    enum status status = store_change_begin(store, err);
 
     if (status != STATUS_OK)
         return status;
     status = store_insert_content(store, kind, text, length, ret, err);
-    return status == STATUS_OK ? store_batch_end(store, true, err) : status;
+    return store_change_end(store, status, err);
 }
 
 enum status fixture_put_json(struct store *store, const char *kind, const json_t *json,

@@ -5,7 +5,7 @@ Needs mpmath (BSD). Run by hand when a function is added; the tests read the tab
 Arguments are the doubles that their decimal spelling reads as, so that a difference is the
 function's and not the argument's.
 """
-from mpmath import mp, mpf, betainc, gammainc, loggamma, erfc, quad, sqrt, exp, gamma, nstr
+from mpmath import mp, mpf, betainc, loggamma, erfc, quad, sqrt, exp, gamma, nstr
 
 mp.dps = 50
 
