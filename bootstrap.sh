@@ -8,10 +8,15 @@ usage: ./bootstrap.sh COMMAND
 
   run        install what is missing, build, and measure: the suite first-look under the protocol
              quick on every usable device; prints the table and where database and report are
-  test       install what is missing, build with warnings as errors, run the whole test suite
+  test       install what is missing, build with warnings as errors, run the short set of tests:
+             every room and kind, at most five minutes on two processors
+  test --all the whole test suite
   sanitize   the unit, conformance and fuzz tests under AddressSanitizer and UBSan
+  check      what CI checks besides: a build by clang with warnings as errors and the line coverage
+             of the short set, the tests of threads under ThreadSanitizer, clang-format, clang-tidy;
+             `check coverage`, `check threads`, `check format`, `check tidy`: one of them
   build      install what is missing and build (build/release/bin/assay)
-  install    install the packages that run needs; `install test` those that test needs
+  install    install the packages that run needs; `install test`, `install check` those of test, check
 
 Packages come from the distribution, by apt-get, as root or through sudo; on a distribution
 without apt-get the names are printed, and the work goes on if the tools are there.
@@ -43,6 +48,11 @@ optional_run_packages=(libdnnl2 libdnnl3 libdnnl3.6 libclblast1)
 optional_test_packages=("${optional_run_packages[@]}" chromium fonts-dejavu-core opencl-headers
     oclgrind libdnnl-dev libclblast-dev libamdhip64-dev libhiprtc-builtins5 librocm-smi-dev
     python3-jsonschema python3-pandas rpm openssl util-linux)
+# Each of the checks says "skipped" without its tools.
+# shellcheck disable=SC2034
+check_packages=("${test_packages[@]}")
+# shellcheck disable=SC2034
+optional_check_packages=("${optional_test_packages[@]}" clang libomp-dev llvm clang-format clang-tidy)
 
 say() {
     printf '==> %s\n' "$*"
@@ -145,8 +155,8 @@ available_of() {
 }
 
 explain_other_distribution() {
-    local set=$1 id=${ID-unknown} like="${ID-} ${ID_LIKE-}" test=false
-    [[ $set == test ]] && test=true
+    local set=$1 id=${ID-unknown} like="${ID-} ${ID_LIKE-}" test=true
+    [[ $set == run ]] && test=false
     say "no apt-get here ($id): install these by hand if they are missing"
     case " $like " in
     *fedora* | *rhel* | *centos*)
@@ -290,13 +300,15 @@ run_tests() {
 }
 
 command_test() {
+    local preset=short
+    [[ ${1-} != --all ]] || preset=ci
     install_packages test
     configure ci
     build ci
     provide_cache
     provide_promtool
     say "testing"
-    run_tests ci
+    run_tests "$preset"
 }
 
 command_sanitize() {
@@ -308,16 +320,99 @@ command_sanitize() {
     run_tests asan -L '^(unit|conformance|fuzz)$'
 }
 
+# has TOOL...: false, and says that the check is skipped, where one is missing.
+has() {
+    local tool
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null || {
+            say "skipped: there is no $tool"
+            return 1
+        }
+    done
+}
+
+# What the short set reaches of the GEMM, by room; the parts that only CI's long tests or a real
+# device reach count as not covered.
+check_coverage() {
+    local folder=$here/build/coverage profile=$here/build/coverage/profile status=0
+    has clang llvm-profdata llvm-cov || return 0
+    configure coverage
+    build coverage
+    rm -rf -- "$profile"
+    provide_cache
+    LLVM_PROFILE_FILE=$profile/%4m.profraw run_tests coverage || status=$?
+    llvm-profdata merge -sparse -o "$profile/all" "$profile"/*.profraw
+    llvm-cov export -summary-only -instr-profile "$profile/all" "$folder/bin/assay" |
+        python3 "$here/tests/support/coverage.py" "$here"
+    return "$status"
+}
+
+check_threads() {
+    has clang || return 0
+    configure tsan -DASSAY_WERROR=ON
+    say "building the tests of threads in $here/build/tsan"
+    (cd "$here" && cmake --build --preset tsan --parallel "$jobs" --target assay_thread_tests)
+    provide_cache
+    run_tests tsan -L '^threads$'
+}
+
+# Versions differ in details, so that only the one that the tree is formatted by can judge.
+check_format() {
+    local version
+    has clang-format git || return 0
+    version=$(clang-format --version | sed -n 's/.*version \([0-9]*\).*/\1/p')
+    if [[ $version -ne 14 ]]; then
+        say "skipped: the tree is formatted by clang-format 14; this is version $version"
+        return 0
+    fi
+    (cd "$here" && git ls-files -z '*.c' '*.h' | xargs -0 clang-format --dry-run -Werror) || {
+        say "the files above are not formatted: clang-format -i FILE"
+        return 1
+    }
+}
+
+check_tidy() {
+    local folder=$here/build/ci log=$scratch/tidy.log
+    has clang-tidy run-clang-tidy || return 0
+    configure ci
+    (cd "$here" && run-clang-tidy -j "$jobs" -quiet -p "$folder" \
+        "^$here/(backends|harness|protocols|reports|results|workloads)/.*\.c\$") >"$log" 2>&1 || {
+        grep -E -A 4 '(warning|error): ' "$log" >&2 || tail -n 20 "$log" >&2
+        return 1
+    }
+}
+
+command_check() {
+    local what status=0
+    [[ $# -gt 0 ]] || set -- format tidy threads coverage
+    for what in "$@"; do
+        [[ $what =~ ^(format|tidy|threads|coverage)$ ]] || die "check: there is no check \"$what\""
+    done
+    install_packages check
+    for what in "$@"; do
+        say "check: $what"
+        "check_$what" || {
+            say "check: $what FAILED"
+            status=1
+        }
+    done
+    return "$status"
+}
+
 [[ $# -ge 1 ]] || { usage >&2; exit 2; }
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 case $1 in
 run) command_run ;;
-test) command_test ;;
+test)
+    [[ $# -eq 1 || ($# -eq 2 && $2 == --all) ]] || { usage >&2; exit 2; }
+    command_test "${@:2}"
+    ;;
 sanitize) command_sanitize ;;
+check) command_check "${@:2}" ;;
 build) build_release ;;
 install)
-    [[ ${2-run} == run || ${2-run} == test ]] || { usage >&2; exit 2; }
+    [[ ${2-run} =~ ^(run|test|check)$ ]] || { usage >&2; exit 2; }
     install_packages "${2-run}"
     ;;
 -h | --help | help) usage ;;

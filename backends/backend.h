@@ -208,8 +208,6 @@ struct device_ops {
     enum status (*event_elapsed_ns)(struct device *device, const struct event *start,
                                     const struct event *end, int64_t *ret, struct error *err);
 
-    /* Hands what is enqueued to the device without waiting. Optional; NULL: nothing to do. */
-    enum status (*flush)(struct device *device, struct error *err);
     enum status (*synchronize)(struct device *device, struct error *err);
 
     /*
@@ -433,7 +431,6 @@ enum status device_event_record(struct device *device, struct event *event, stru
 /* Never negative: DEVICE when the device's clock ran backwards. INTERNAL when not recorded. */
 enum status device_event_elapsed_ns(struct device *device, const struct event *start,
                                     const struct event *end, int64_t *ret, struct error *err);
-enum status device_flush(struct device *device, struct error *err);
 enum status device_synchronize(struct device *device, struct error *err);
 size_t device_lane_candidates(struct device *device, uint32_t *ret, size_t capacity);
 

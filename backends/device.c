@@ -232,11 +232,6 @@ enum status device_event_elapsed_ns(struct device *device, const struct event *s
     return STATUS_OK;
 }
 
-enum status device_flush(struct device *device, struct error *err)
-{
-    return device->ops->flush != NULL ? device->ops->flush(device, err) : STATUS_OK;
-}
-
 enum status device_synchronize(struct device *device, struct error *err)
 {
     return device->ops->synchronize(device, err);

@@ -19,9 +19,18 @@ const char *field_class_name(enum field_class field_class)
 
 const char *comparability_verdict_name(enum comparability_verdict verdict)
 {
-    static const char *const names[] = {"comparable", "comparable_except", "not_comparable"};
+    static const char *const names[] = {"comparable", "comparable_except", "not_comparable",
+                                        "exploratory"};
 
     return names[verdict];
+}
+
+bool comparability_is_evidence(const json_t *judgement)
+{
+    const char *verdict = json_string_value(json_object_get(judgement, "verdict"));
+
+    return verdict && (!strcmp(verdict, comparability_verdict_name(COMPARABLE)) ||
+                       !strcmp(verdict, comparability_verdict_name(COMPARABLE_EXCEPT)));
 }
 
 /* ---- the declared table ---- */
@@ -115,6 +124,7 @@ const struct field_rule *field_rule_find(const char *field)
 /* A judgement under way. */
 struct judgement {
     json_t *reasons, *except, *factors, *fields; /* factors: name -> array of fields */
+    bool exploratory;
 };
 
 /* What one field comes to, before it is known what that means. */
@@ -224,15 +234,39 @@ static void weigh(struct judgement *judgement, const struct finding *finding)
         json_array_append_new(judgement->except, json_string(finding->field));
 }
 
+/*
+ * One unit of one machine. A processor has no UUID: then its name and the machine's must do, and a
+ * machine's name must be known.
+ */
+static bool same_machine(const json_t *a, const json_t *b)
+{
+    static const char *const names[] = {"host.name", "host.cpu.model", "device.name", "device.uuid"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const json_t *left = json_object_get(a, names[i]), *right = json_object_get(b, names[i]);
+        const bool known = left && right && !json_is_null(left) && !json_is_null(right);
+        const bool neither = (!left || json_is_null(left)) && (!right || json_is_null(right));
+
+        if (known ? !json_equal(left, right) : !neither || !strcmp(names[i], "host.name"))
+            return false;
+    }
+    return true;
+}
+
 /* A first look and a simulated device say so themselves, in both results alike. */
 static void weigh_self_declared(struct judgement *judgement, const json_t *a, const json_t *b)
 {
     if (json_is_false(json_object_get(a, "identity.protocol_evidence")) ||
-        json_is_false(json_object_get(b, "identity.protocol_evidence")))
-        json_array_append_new(
-            judgement->reasons,
-            json_string("identity.protocol_evidence is false: the protocol is a first look, whose "
-                        "results never compare; measure under `standard`"));
+        json_is_false(json_object_get(b, "identity.protocol_evidence"))) {
+        if (same_machine(a, b))
+            judgement->exploratory = true; /* unless something else keeps them apart */
+        else
+            json_array_append_new(
+                judgement->reasons,
+                json_string("identity.protocol_evidence is false: the protocol is a first look, "
+                            "whose results compare with others of the same device and machine "
+                            "only; measure under `standard`"));
+    }
     if (json_is_true(json_object_get(a, "device.simulated")) &&
         json_is_true(json_object_get(b, "device.simulated")))
         json_array_append_new(judgement->except, json_string("device.simulated"));
@@ -253,10 +287,12 @@ static json_t *factors_list(const json_t *factors)
 static json_t *conclude(struct judgement *judgement)
 {
     enum comparability_verdict verdict = json_array_size(judgement->reasons) > 0 ? NOT_COMPARABLE
+                                         : judgement->exploratory                ? EXPLORATORY
                                          : json_array_size(judgement->except) > 0
                                              ? COMPARABLE_EXCEPT
                                              : COMPARABLE;
-    const char *only = json_object_size(judgement->factors) == 1 && verdict != NOT_COMPARABLE
+    const char *only = json_object_size(judgement->factors) == 1 && verdict != NOT_COMPARABLE &&
+                               verdict != EXPLORATORY
                            ? json_object_iter_key(json_object_iter(judgement->factors))
                            : NULL;
 
@@ -304,7 +340,7 @@ static const char **names_to_judge(const json_t *a, const json_t *b, size_t *ret
 enum status comparability_judge(const json_t *a, const json_t *b, const json_t *varied,
                                 json_t **ret, struct error *err)
 {
-    struct judgement judgement = {json_array(), json_array(), json_object(), json_array()};
+    struct judgement judgement = {json_array(), json_array(), json_object(), json_array(), false};
     size_t count = 0, rules;
     const char **names = NULL;
     json_t *result = NULL;

@@ -1,5 +1,5 @@
 /*
- * comparability - may two results be compared at all, and what may a difference be put down to?
+ * comparability - may two results be compared at all, and what may a difference be attributed to?
  *
  * Every recorded field has a class, declared in protocols/declared/fields.yaml with its reason:
  *   identity    must match and be known; else the two do not compare
@@ -26,7 +26,7 @@
  * 4: ESTIMATE_VERSION 2. 5: what an arm's root, device or library brings with it. 6: pairs without
  * any spread. 7: attention. 8: a reproduction's sessions. 9: ESTIMATE_VERSION 3; worse and not
  * reproduced only beyond the margin; the pairs needed where there are many. 10: a compiler and the
- * variable that chose it are one factor; settings without effect are noted.
+ * variable that chose it are one factor; settings without effect are noted; exploratory.
  */
 #define COMPARISON_VERSION 10
 
@@ -35,10 +35,10 @@ const char *field_class_name(enum field_class field_class);
 
 /* One row of fields.yaml. */
 struct field_rule {
-    const char *field;   /* exact, or ending in '*' for all that begin so; the first match counts */
+    const char *field; /* exact, or ending in '*' for all that begin so; the first match counts */
     enum field_class field_class;
-    const char *factor;  /* subject: "driver"; NULL: the field's own name is the factor */
-    bool required;       /* subject: unknown means not comparable */
+    const char *factor; /* subject: "driver"; NULL: the field's own name is the factor */
+    bool required;      /* subject: unknown means not comparable */
     const char *why;
 };
 
@@ -48,14 +48,22 @@ const struct field_rule *field_rules(size_t *ret_count, struct error *err);
 /* The rule of a field, or NULL when none matches (a test sees to it that none is left out). */
 const struct field_rule *field_rule_find(const char *field);
 
-enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE };
+/*
+ * EXPLORATORY: two first looks (protocols with `evidence: false`) of one device of one machine that
+ * would compare otherwise. Their numbers may be looked at; they are no evidence, and nothing is
+ * attributed.
+ */
+enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE, EXPLORATORY };
 const char *comparability_verdict_name(enum comparability_verdict verdict);
 
+/* Whether a judgement says comparable, if only but for some conditions: then decisions may rest on it. */
+bool comparability_is_evidence(const json_t *judgement);
+
 /*
- * Judges two results by their fields. `a` and `b`: objects, name -> value (any JSON; null: unknown).
- * A field that only one of them has is unknown in the other. `varied`: what an experiment set on
- * purpose, as an object {field or prefix*: factor}; such fields count as subjects of that factor,
- * whatever their class. NULL: nothing, as for two stored results.
+ * Judges two results by their fields. `a` and `b`: objects, name -> value (any JSON; null:
+ * unknown). A field that only one of them has is unknown in the other. `varied`: what an experiment
+ * set on purpose, as an object {field or prefix*: factor}; such fields count as subjects of that
+ * factor, whatever their class. NULL: nothing, as for two stored results.
  *
  * New object in `ret`:
  *   {"verdict": "comparable" | "comparable_except" | "not_comparable",
@@ -65,8 +73,8 @@ const char *comparability_verdict_name(enum comparability_verdict verdict);
  *    "attribution": "driver" | null,
  *    "fields": [{"field", "class", "factor", "state": "same" | "differs" | "unknown", "a", "b",
  *                "why"}, ...]}
- * `attribution` is the one factor that differs; null when none or several do. NO_MEMORY, or INTERNAL
- * when the table is damaged.
+ * `attribution` is the one factor that differs; null when none or several do. NO_MEMORY, or
+ * INTERNAL when the table is damaged.
  */
 enum status comparability_judge(const json_t *a, const json_t *b, const json_t *varied,
                                 json_t **ret, struct error *err);

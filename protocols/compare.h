@@ -10,14 +10,15 @@
  *                (Schuirmann, "A comparison of the two one-sided tests procedure ...", J.
  *                Pharmacokinetics and Biopharmaceutics 15 (1987))
  *   faster, slower   the 95 % interval excludes no difference
- *   inconclusive     neither; `needed_pairs` says how many would settle it
+ *   inconclusive     neither; `needed_pairs` says how many a decision takes
  * A difference that is real but within the margin is equivalent, and `differs` shows it.
  *
  * Where all differences are alike to the last digit, t has no spread to go by, and two such pairs
  * would seem to prove anything. The rule is the same then with the test of signs (Dixon and Mood,
- * J. Am. Stat. Assoc. 41 (1946)) in the place of t: n alike pairs have p = 2^(1 - n), so at 95 % six
- * show a difference and five an equivalence. Without pairs it is the order of all trials (Wilcoxon,
- * Biometrics Bulletin 1 (1945)): p = 2 / C(n_a + n_b, n_a); four and four, and three and three.
+ * J. Am. Stat. Assoc. 41 (1946)) in the place of t: n alike pairs have p = 2^(1 - n), so at 95 %
+ * six show a difference and five an equivalence. Without pairs it is the order of all trials
+ * (Wilcoxon, Biometrics Bulletin 1 (1945)): p = 2 / C(n_a + n_b, n_a); four and four, and three and
+ * three.
  */
 #ifndef ASSAY_PROTOCOLS_COMPARE_H
 #define ASSAY_PROTOCOLS_COMPARE_H
@@ -32,8 +33,8 @@
 #include "protocols/estimate.h"
 
 /*
- * Logs of times whose standard deviation is below it are alike: rounding in their last place makes as
- * much. Times of an hour in ns have logarithms up to 29.
+ * Logs of times whose standard deviation is below it are alike: rounding in their last place makes
+ * as much. Times of an hour in ns have logarithms up to 29.
  */
 #define COMPARE_NO_SPREAD 1e-13
 

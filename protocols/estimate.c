@@ -274,6 +274,16 @@ static void find_verdict(struct estimate *e)
     e->verdict = (enum estimate_verdict)i;
 }
 
+/* Trials with samples after their warmup: those that the value and its interval are of. */
+static size_t trials_that_count(const struct estimate *e)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < e->trial_count; i++)
+        count += e->trials[i].mean_ns.has_value;
+    return count;
+}
+
 void estimate_set_metric(struct estimate *e, enum metric_id id,
                          const struct estimate_interval *value, const char *item, bool integers)
 {
@@ -287,8 +297,8 @@ void estimate_set_metric(struct estimate *e, enum metric_id id,
     v->lo = value->lo;
     v->hi = value->hi;
     metric_unit(id, item, integers, v->unit);
-    v->grade =
-        metric_grade(v, estimate_is_steady(e), e->verdict == ESTIMATE_INSUFFICIENT, e->trial_count);
+    v->grade = metric_grade(v, estimate_is_steady(e), e->verdict == ESTIMATE_INSUFFICIENT,
+                            trials_that_count(e));
 }
 
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,

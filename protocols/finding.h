@@ -82,6 +82,9 @@ enum finding_severity {
     X(FEW_TRIALS, "few_trials", INFO, NUMBERS("trials", "needed"),                          \
       "{trials:n} trials: the spread between processes is poorly known",                           \
       "run at least {needed:n} trials")                                                            \
+    X(INCOMPLETE, "incomplete", WARNING, NUMBERS("trials", "planned"),                          \
+      "preliminary: {trials:n} of {planned:n} planned trials; the others have not run, or failed", \
+      "an interrupted campaign goes on with `assay run --resume`")                                 \
     X(IMPRECISE, "imprecise", INFO, NUMBERS("half_width", "trials", "margin"),              \
       "95 % interval {half_width:half}",                                                           \
       "about {trials:n} trials for {margin:half}")                                                 \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define TRIALS_FOR_B 5
+#define TRIALS_FOR_C 2 /* one trial's interval leaves out the differences between processes */
 #define WIDTH_A 0.01
 #define WIDTH_B 0.05
 #define WIDTH_C 0.2
@@ -64,7 +65,7 @@ enum metric_grade metric_grade(const struct metric_value *value, bool steady, bo
 
     if (!value->has_value)
         return METRIC_GRADE_NONE;
-    if (!(width <= WIDTH_C) || !(steady || undecided))
+    if (!(width <= WIDTH_C) || !(steady || undecided) || trials < TRIALS_FOR_C)
         return METRIC_GRADE_D;
     if (undecided || trials < TRIALS_FOR_B || width > WIDTH_B)
         return METRIC_GRADE_C;

@@ -124,8 +124,9 @@ void metric_unit(enum metric_id id, const char *item, bool integers, char ret[ME
  * The grade of an estimate:
  *   A  steady, at least 5 trials, half-width of the interval at most 1 % of the value
  *   B  steady, at least 5 trials, at most 5 %
- *   C  steady or too few samples within trials to tell, at most 20 %; or fewer than 5 trials
- *   D  not steady, wider, or without an interval: an indication, no result
+ *   C  steady or too few samples within trials to tell, at least 2 trials, at most 20 %
+ *   D  not steady, wider, one trial, or without an interval: an indication, no result
+ * tests/calibration measures how often a value is further off than its grade says.
  */
 enum metric_grade metric_grade(const struct metric_value *value, bool steady, bool undecided,
                                size_t trials);

@@ -22,14 +22,21 @@
 
 enum protocol_cache { PROTOCOL_CACHE_HOT, PROTOCOL_CACHE_COLD };
 
+/* Which trials of a cell compare their outputs with the reference. */
+enum protocol_verification { PROTOCOL_VERIFY_EACH_TRIAL, PROTOCOL_VERIFY_FIRST_TRIAL };
+
 /* Findings at least so bad are refused; harness/runner/doctor.h has what the words mean. */
-enum protocol_refusal { PROTOCOL_REFUSE_NOTHING, PROTOCOL_REFUSE_SPOILS, PROTOCOL_REFUSE_DISTURBS };
+enum protocol_refusal {
+    PROTOCOL_REFUSE_NOTHING,
+    PROTOCOL_REFUSE_CRITICAL,
+    PROTOCOL_REFUSE_WARNING
+};
 
 struct protocol {
     char name[PROTOCOL_NAME_MAX];
     int64_t version;
     char *description; /* heap */
-    bool evidence;     /* false: results are a first look and never compare with others */
+    bool evidence;     /* false: results are a first look, and compare as exploratory at most */
 
     int64_t trials;            /* processes per cell */
     uint64_t seed;             /* of input data; the order's seed is drawn per campaign */
@@ -44,6 +51,10 @@ struct protocol {
     enum protocol_cache cache;   /* cold: a buffer of cold_flush_factor x LLC is written before each
                                     sample, outside the timed region */
     int64_t cold_flush_factor;
+    /* first_trial: later ones must write bit for bit what the first one did, or are verified, too
+     */
+    enum protocol_verification verification;
+    int64_t reference_ns; /* a fixed reference loop runs so often between samples; 0: never */
     bool flush_denormals;        /* FTZ/DAZ on host threads and in kernels where they can be set */
     int64_t throttle_cooldown_ns; /* pause between trials */
 

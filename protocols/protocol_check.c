@@ -146,6 +146,10 @@ static enum status check_evidence(const struct check *check)
                     "\"trials\" is %" PRId64 ", but evidence needs at least %d processes to know "
                     "the spread between them; write %d or more, or \"evidence: false\"",
                     p->trials, EVIDENCE_TRIALS, EVIDENCE_TRIALS);
+    if (p->verification != PROTOCOL_VERIFY_EACH_TRIAL)
+        return fail(check, "verification", "evidence",
+                    "\"verification\" is first_trial, but evidence compares the outputs of every "
+                    "trial with the reference; write each_trial, or \"evidence: false\"");
     if (p->required_count == 0)
         return fail(check, "required", "evidence",
                     "\"required\" is empty, but evidence must say what it was measured on; list "

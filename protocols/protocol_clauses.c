@@ -39,6 +39,10 @@ const struct clause protocol_clauses[] = {
         OUR(cold_flush_factor), 1, 64, true, false},
     {"flush_denormals", "flush_denormals", CLAUSE_BOOLEAN, RAW(flush_denormals),
         OUR(flush_denormals), 0, 0, false, false},
+    {"verification", "verification", CLAUSE_VERIFICATION, RAW(verification), OUR(verification),
+        0, 0, true, true},
+    {"reference.interval", "reference.interval_ns", CLAUSE_DURATION, RAW(reference.interval_ns),
+        OUR(reference_ns), 0, 3600 * S, true, true},
     {"telemetry.interval", "telemetry.interval_ns", CLAUSE_DURATION, RAW(telemetry.interval_ns),
         OUR(telemetry_ns), 0, 3600 * S, true, true},
     {"doctor.refuse", "doctor.refuse", CLAUSE_REFUSAL, RAW(doctor.refuse), OUR(doctor_refuses),
@@ -68,13 +72,18 @@ static const cyaml_strval_t cache_names[] = {
 
 static const cyaml_strval_t refusal_names[] = {
     {"nothing", PROTOCOL_REFUSE_NOTHING},
-    {"spoils", PROTOCOL_REFUSE_SPOILS},
-    {"disturbs", PROTOCOL_REFUSE_DISTURBS},
+    {"critical", PROTOCOL_REFUSE_CRITICAL},
+    {"warning", PROTOCOL_REFUSE_WARNING},
 };
 
 static const cyaml_strval_t centre_names[] = {
     {"mean", ESTIMATE_MEAN},
     {"median", ESTIMATE_MEDIAN},
+};
+
+static const cyaml_strval_t verification_names[] = {
+    {"each_trial", PROTOCOL_VERIFY_EACH_TRIAL},
+    {"first_trial", PROTOCOL_VERIFY_FIRST_TRIAL},
 };
 
 #define WORDS(names)                                                                               \
@@ -84,13 +93,15 @@ static const cyaml_strval_t centre_names[] = {
 
 _Static_assert(sizeof(enum protocol_cache) == sizeof(unsigned) &&
                    sizeof(enum protocol_refusal) == sizeof(unsigned) &&
-                   sizeof(enum estimate_centre) == sizeof(unsigned),
+                   sizeof(enum estimate_centre) == sizeof(unsigned) &&
+                   sizeof(enum protocol_verification) == sizeof(unsigned),
                "a clause of words is copied as unsigned");
 
 const struct clause_words *clause_words(enum clause_type type)
 {
     static const struct clause_words cache = WORDS(cache_names), refusal = WORDS(refusal_names),
-                                     centre = WORDS(centre_names);
+                                     centre = WORDS(centre_names),
+                                     verification = WORDS(verification_names);
 
     switch (type) {
     case CLAUSE_CACHE:
@@ -99,6 +110,8 @@ const struct clause_words *clause_words(enum clause_type type)
         return &refusal;
     case CLAUSE_CENTRE:
         return &centre;
+    case CLAUSE_VERIFICATION:
+        return &verification;
     default:
         return NULL;
     }
@@ -131,6 +144,11 @@ static const cyaml_schema_field_t sample_fields[] = {
 static const cyaml_schema_field_t cache_fields[] = {
     CYAML_FIELD_ENUM("state", OPTIONAL, struct protocol_raw_cache, state, cache_names, 2),
     CYAML_FIELD_INT("flush_factor", OPTIONAL, struct protocol_raw_cache, flush_factor),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t reference_fields[] = {
+    CYAML_FIELD_INT("interval", DURATION, struct protocol_raw_reference, interval_ns),
     CYAML_FIELD_END,
 };
 
@@ -182,6 +200,9 @@ static const cyaml_schema_field_t protocol_fields[] = {
     CYAML_FIELD_INT("cooldown", DURATION, struct protocol_raw, cooldown_ns),
     CYAML_FIELD_MAPPING("cache", OPTIONAL, struct protocol_raw, cache, cache_fields),
     CYAML_FIELD_BOOL("flush_denormals", OPTIONAL, struct protocol_raw, flush_denormals),
+    CYAML_FIELD_ENUM("verification", OPTIONAL, struct protocol_raw, verification,
+                     verification_names, 2),
+    CYAML_FIELD_MAPPING("reference", OPTIONAL, struct protocol_raw, reference, reference_fields),
     CYAML_FIELD_MAPPING("telemetry", OPTIONAL, struct protocol_raw, telemetry, telemetry_fields),
     CYAML_FIELD_MAPPING("doctor", OPTIONAL, struct protocol_raw, doctor, doctor_fields),
     CYAML_FIELD_MAPPING("analysis", OPTIONAL, struct protocol_raw, analysis, analysis_fields),
@@ -212,6 +233,7 @@ static size_t clause_size(const struct clause *clause)
     case CLAUSE_CACHE:
     case CLAUSE_REFUSAL:
     case CLAUSE_CENTRE:
+    case CLAUSE_VERIFICATION:
         return sizeof(unsigned);
     }
     return 0;

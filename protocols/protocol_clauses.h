@@ -17,7 +17,8 @@ enum clause_type {
     CLAUSE_REAL,
     CLAUSE_CACHE, /* from here on: enumerations, see clause_words() */
     CLAUSE_REFUSAL,
-    CLAUSE_CENTRE
+    CLAUSE_CENTRE,
+    CLAUSE_VERIFICATION
 };
 
 struct clause {
@@ -49,6 +50,9 @@ struct protocol_raw_cache {
     enum protocol_cache state;
     int64_t flush_factor;
 };
+struct protocol_raw_reference {
+    int64_t interval_ns;
+};
 struct protocol_raw_telemetry {
     int64_t interval_ns;
 };
@@ -74,6 +78,8 @@ struct protocol_raw {
     struct protocol_raw_sample sample;
     int64_t trial_timeout_ns, cooldown_ns;
     struct protocol_raw_cache cache;
+    enum protocol_verification verification;
+    struct protocol_raw_reference reference;
     bool flush_denormals;
     struct protocol_raw_telemetry telemetry;
     struct protocol_raw_doctor doctor;

@@ -29,6 +29,7 @@ static json_t *clause_to_json(const struct clause *clause, const struct protocol
     case CLAUSE_CACHE:
     case CLAUSE_REFUSAL:
     case CLAUSE_CENTRE:
+    case CLAUSE_VERIFICATION:
         memcpy(&word, place, sizeof(word));
         return json_string(clause_words(clause->type)->names[word].str);
     }
@@ -186,6 +187,7 @@ static enum status clause_from_json(const struct clause *clause, const json_t *v
     case CLAUSE_CACHE:
     case CLAUSE_REFUSAL:
     case CLAUSE_CENTRE:
+    case CLAUSE_VERIFICATION:
         return word_from_json(clause, value, place, err);
     }
     return STATUS_OK;

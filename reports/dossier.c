@@ -98,7 +98,7 @@ static void append_attempts(struct text *out, const struct view *view)
         escape_html(out, view->cells[i].precision);
         if (view->cells[i].batch.known)
             text_append_format(out, ", batch %lld", (long long)view->cells[i].batch.value);
-        text_append(out, view_implementation_words(&view->cells[i]));
+        escape_html(out, view->cells[i].variant);
         text_append(out, " <code>");
         escape_html(out, view->cells[i].result);
         text_append(out, "</code></h3>\n");

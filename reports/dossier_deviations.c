@@ -224,7 +224,7 @@ static enum status append_machine_part(struct text *out, struct store *store,
     for (size_t i = 0; i < view->campaign_count; i++)
         looked += json_array_size(json_object_get(view->campaigns[i].root, "doctor"));
     status = each_campaign(&items, store, view,
-                           "SELECT \"check\", severity, observed, spoils FROM findings"
+                           "SELECT \"check\", severity, observed, effect FROM findings"
                            " WHERE campaign = ?1 AND severity <> 'note'"
                            " ORDER BY severity DESC, 1",
                            append_finding, err);

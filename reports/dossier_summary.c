@@ -23,7 +23,7 @@ static void append_row(struct text *out, const struct view_cell *cell)
     escape_html(out, cell->precision ? cell->precision : "");
     if (cell->batch.known)
         text_append_format(out, ", batch %lld", (long long)cell->batch.value);
-    text_append(out, view_implementation_words(cell));
+    escape_html(out, cell->variant);
     text_append(out, "<br><span class=\"soft\">");
     escape_html_short(out, cell->device.name ? cell->device.name : "device not recorded", 80);
     text_append(out, cell->device.simulated ? ", simulated" : "");
@@ -151,12 +151,12 @@ static enum status append_machine(struct text *out, struct store *store, const s
     }
     html_fact_begin(out, "The machine");
     if (found.length > 0) {
-        bool unfit = strstr(found.data, "(spoils)") != NULL;
+        bool unfit = strstr(found.data, "(critical)") != NULL;
 
         text_append_format(out, "<span class=\"%s\">%s: ", unfit ? "bad" : "care",
-                           unfit ? "not fit to measure on" : "with what disturbs");
+                           unfit ? "not fit to measure on" : "with warnings");
         text_append_bytes(out, found.data, found.length);
-        text_append(out, "</span>; <a href=\"#deviations\">details</a>");
+        text_append(out, "</span>; <a href=\"#deviations\">the effects</a>");
     } else {
         text_append(out, looked ? "found fit to measure on"
                                 : "<span class=\"care\">nobody looked whether it was fit</span>");

@@ -131,7 +131,8 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
 
 static void append_masthead(struct text *out, const struct view *view)
 {
-    bool first_look = false, simulated = false;
+    bool simulated = false;
+    struct text closing;
 
     text_append(
         out,
@@ -139,16 +140,15 @@ static void append_masthead(struct text *out, const struct view *view)
     for (size_t i = 0; i < view->campaign_count; ++i)
         append_campaign(out, view, i);
     text_append(out, "</header>\n");
-    for (size_t i = 0; i < view->cell_count; ++i) {
-        first_look = first_look || (!view->cells[i].evidence && !view->cells[i].imported.present);
+    for (size_t i = 0; i < view->cell_count; ++i)
         simulated = simulated || view->cells[i].device.simulated;
+    text_init(&closing);
+    if (view_closing_words(view, &closing)) {
+        text_append(out, "<div class=\"note\"><p>");
+        escape_html_words(out, closing.data);
+        text_append(out, "</p></div>\n");
     }
-    if (first_look)
-        text_append(
-            out, "<div class=\"note\"><p><b>A first look, not evidence.</b> Results under protocol "
-                 "<i>quick</i>, or another one that declares itself no evidence, never "
-                 "compare with other results. <code>assay run --protocol standard</code> "
-                 "measures for evidence.</p></div>\n");
+    text_finish(&closing);
     if (simulated)
         text_append(
             out,

@@ -22,7 +22,7 @@ static void append_heading(struct text *out, const struct view_cell *cell)
     html_known(out, cell->precision);
     if (cell->batch.known)
         text_append_format(out, ", batch %lld", (long long)cell->batch.value);
-    text_append(out, view_implementation_words(cell));
+    escape_html(out, cell->variant);
     text_append(out, ", ");
     html_known(out, cell->device_spec);
     text_append(out, "</span></h3>\n");

@@ -46,7 +46,7 @@ static void append_findings(struct text *out, const json_t *findings)
                      "<th scope=\"col\" class=\"w12\">What</th>"
                      "<th scope=\"col\" class=\"w9\">How bad</th>"
                      "<th scope=\"col\" class=\"w25\">Seen</th>"
-                     "<th scope=\"col\" class=\"w25\">Affects</th>"
+                     "<th scope=\"col\" class=\"w25\">Effect</th>"
                      "<th scope=\"col\">What to do</th></tr></thead><tbody>\n");
     json_array_foreach((json_t *)findings, i, finding)
     {
@@ -55,7 +55,7 @@ static void append_findings(struct text *out, const json_t *findings)
         text_append(out, "</th>");
         append_cell(out, finding, "severity");
         append_cell(out, finding, "observed");
-        append_cell(out, finding, "spoils");
+        append_cell(out, finding, "effect");
         append_cell(out, finding, "remedy");
         text_append(out, "</tr>\n");
     }

@@ -48,7 +48,7 @@ static void append_metric(struct text *out, const struct view_cell *cell, enum m
 }
 
 static void append_row(struct text *out, const struct view_cell *cell,
-                       const struct remarks *remarks, size_t index)
+                       const struct remarks *remarks, size_t index, bool has_ratio)
 {
     enum metric_id id = METRIC_ITERATION_TIME;
     const struct metric_value *value = view_headline(cell, &id);
@@ -62,7 +62,9 @@ static void append_row(struct text *out, const struct view_cell *cell,
         escape_html_name(out, cell->workload);
     else
         escape_html_short(out, cell->workload ? cell->workload : "workload not recorded", 64);
-    text_append_format(out, "</a>%s</th><td>", view_implementation_words(cell));
+    text_append(out, "</a>");
+    escape_html(out, cell->variant);
+    text_append(out, "</th><td>");
     html_known(out, cell->precision);
     text_append(out, "</td><td class=\"num\">");
     if (cell->batch.known)
@@ -83,7 +85,8 @@ static void append_row(struct text *out, const struct view_cell *cell,
         escape_html(out, view_no_value_reason(cell));
     }
     append_refs(out, remarks, index);
-    append_metric(out, cell, METRIC_REFERENCE_RATIO);
+    if (has_ratio)
+        append_metric(out, cell, METRIC_REFERENCE_RATIO);
     append_metric(out, cell, METRIC_ITERATION_TIME);
     text_append_format(out, "</td><td class=\"num\">%s</td><td class=\"%s\">", figure.grade,
                        !cell->estimate        ? "soft"
@@ -134,6 +137,7 @@ static void append_interval_heading(struct text *out, const struct view *view)
 void html_results(struct text *out, const struct view *view)
 {
     bool *done = calloc(view->cell_count ? view->cell_count : 1, sizeof(*done));
+    const bool has_ratio = view_any_metric(view, METRIC_REFERENCE_RATIO);
     struct remarks remarks;
 
     if (!done) {
@@ -169,7 +173,7 @@ void html_results(struct text *out, const struct view *view)
             if (done[j] || !same_group(&view->cells[i], &view->cells[j]))
                 continue;
             done[j] = true;
-            append_row(out, &view->cells[j], &remarks, j);
+            append_row(out, &view->cells[j], &remarks, j, has_ratio);
         }
     }
     text_append(out, "</tbody></table></div>\n");

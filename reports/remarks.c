@@ -193,6 +193,7 @@ struct sayer {
     remarks_say_fn *say;
     void *context;
     size_t trial_count;
+    enum finding_severity severity; /* of the findings to say now */
 };
 
 __attribute__((format(printf, 3, 4))) static void
@@ -247,7 +248,7 @@ static void say_choice(const struct view_cell *cell, const struct sayer *sayer)
 
 void remarks_of_choice(const struct view_cell *cell, remarks_say_fn *say, void *context)
 {
-    say_choice(cell, &(struct sayer){say, context, 0});
+    say_choice(cell, &(struct sayer){say, context, 0, FINDING_INFO});
 }
 
 static void say_origin(const struct view_cell *cell, const struct sayer *sayer)
@@ -318,6 +319,8 @@ static void say_findings(void *context, const struct finding *const *items, size
     const struct sayer *sayer = context;
     struct text text;
 
+    if (finding_kinds[items[0]->code].severity != sayer->severity)
+        return;
     text_init(&text);
     finding_render(items, count, sayer->trial_count, &text);
     if (text_ok(&text))
@@ -327,12 +330,15 @@ static void say_findings(void *context, const struct finding *const *items, size
 
 void remarks_of_cell(const struct view_cell *cell, remarks_say_fn *say, void *context)
 {
-    struct sayer sayer = {say, context, cell->estimate ? cell->estimate->trial_count : 0};
+    struct sayer sayer = {say, context, cell->estimate ? cell->estimate->trial_count : 0,
+                          FINDING_INFO};
 
     say_origin(cell, &sayer);
     say_choice(cell, &sayer);
-    if (cell->estimate)
+    for (int severity = FINDING_CRITICAL; cell->estimate && severity >= FINDING_INFO; --severity) {
+        sayer.severity = (enum finding_severity)severity;
         finding_each_group(&cell->estimate->findings, say_findings, &sayer);
+    }
 }
 
 static void count_remark(void *context, enum finding_severity severity, const char *text)
@@ -353,7 +359,7 @@ bool remarks_has_any(const struct view_cell *cell)
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
     struct target target = {remarks, index};
-    const struct sayer sayer = {add_severe, &target, 0};
+    const struct sayer sayer = {add_severe, &target, 0, FINDING_INFO};
 
     if (cell->estimate && !finding_each_group(&cell->estimate->findings, add_findings, &target))
         remarks->failed = true;

@@ -114,10 +114,8 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
     set_field(row, ID,
               short_id ? text_format("%lld", (long long)cell->ordinal.value) : strdup(cell->result),
               out);
-    set_field(
-        row, WORKLOAD,
-        text_format("%s%s", cell->workload ? cell->workload : "?", view_implementation_words(cell)),
-        out);
+    set_field(row, WORKLOAD,
+              text_format("%s%s", cell->workload ? cell->workload : "?", cell->variant), out);
     set_field(row, PRECISION, strdup(cell->precision ? cell->precision : "?"), out);
     set_field(row, BATCH,
               cell->batch.known ? text_format("%lld", (long long)cell->batch.value) : strdup("?"),
@@ -136,17 +134,9 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
               out);
 }
 
-static bool has_ratio(const struct row *rows, size_t count)
-{
-    for (size_t i = 0; i < count; ++i)
-        if (rows[i].fields[RATIO] && strcmp(rows[i].fields[RATIO], "-"))
-            return true;
-    return false;
-}
-
 /* Widths from the content; what does not fit is taken from the elastic columns, in their order. */
 static void fit_widths(const struct row *heading, const struct row *rows, size_t count,
-                       size_t columns, bool wide, size_t widths[COLUMN_COUNT])
+                       size_t columns, bool wide, bool has_ratio, size_t widths[COLUMN_COUNT])
 {
     static const enum column elastic[] = {WORKLOAD, STEADY, ID, WORKLOAD, RESULT};
     size_t least[] = {WORKLOAD_MIN, 12, 0, 1, 10};
@@ -168,7 +158,7 @@ static void fit_widths(const struct row *heading, const struct row *rows, size_t
                 width += 1 + text_columns(rows[i].fields[NOTES]);
             widths[c] = width > widths[c] ? width : widths[c];
         }
-        if (c == NOTES || (!wide && c == TIME) || (c == RATIO && !has_ratio(rows, count)))
+        if (c == NOTES || (!wide && c == TIME) || (c == RATIO && !has_ratio))
             widths[c] = 0;
         if (widths[c])
             total += widths[c] + columns_of[c].gap;
@@ -403,7 +393,8 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
         heading.fields[c] = (char *)columns_of[c].heading;
     if (short_id)
         heading.fields[ID] = (char *)"#";
-    fit_widths(&heading, rows, view->cell_count, terminal.columns, wide, widths);
+    fit_widths(&heading, rows, view->cell_count, terminal.columns, wide,
+               view_any_metric(view, METRIC_REFERENCE_RATIO), widths);
     for (size_t i = 0; i < view->campaign_count; ++i)
         append_campaign(&terminal, view, i);
     text_append_char(out, '\n');

@@ -161,7 +161,7 @@ void report_terminal_brief(struct text *out, const struct view_cell *cell, size_
         text_append_format(&line, "%lld", (long long)cell->batch.value);
     else
         text_append_char(&line, '?');
-    text_append(&line, view_implementation_words(cell));
+    text_append(&line, cell->variant);
     terminal_wrap(&terminal, TONE_BOLD, "", line.data);
     append_system(&terminal, cell);
     append_configuration(&terminal, cell);

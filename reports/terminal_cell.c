@@ -338,7 +338,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
         text_append_format(&line, "%lld", (long long)cell->batch.value);
     else
         text_append_char(&line, '?');
-    text_append(&line, view_implementation_words(cell));
+    text_append(&line, cell->variant);
     terminal_wrap(&terminal, TONE_BOLD, "", line.data);
     append_headline(&terminal, cell);
     append_verdict(&terminal, cell);

@@ -56,6 +56,7 @@ static void read_identity(const json_t *root, struct view_cell *ret)
     ret->scenario = view_json_string(identity, "scenario");
     ret->implementation = view_json_string(identity, "implementation");
     ret->seed = view_json_string(identity, "seed");
+    ret->arm = view_json_string(root, "arm");
     ret->batch = view_json_count(identity, "batch");
     ret->flops = view_json_count(cost, "flops");
     ret->bytes = view_json_count(cost, "bytes");
@@ -154,6 +155,7 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
         view_cell_finish(&cell);
         return error_set(err, STATUS_NO_MEMORY, "report: out of memory while reading a result");
     }
+    view_set_variant(&cell);
     *ret = cell;
     return STATUS_OK;
 }

@@ -110,6 +110,8 @@ struct view_cell {
     size_t campaign; /* index in the view */
     struct view_count ordinal;
     const char *workload, *kind, *precision, *scenario, *implementation, *backend, *device_spec;
+    const char *arm;  /* "a" or "b" of an A/B; NULL: none */
+    char variant[64]; /* ", vendor", ", arm a (ASSAY_NULL=...)": what sets it apart; "": nothing */
     const char *workload_digest, *protocol, *protocol_digest;
     struct view_count workload_version, protocol_version;
     const char *workload_description, *protocol_description, *seed;
@@ -203,6 +205,9 @@ bool view_figure_of(enum metric_id id, const struct metric_value *value, struct 
 const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id);
 const struct metric_value *view_headline(const struct view_cell *cell, enum metric_id *ret_id);
 
+/* True when a cell of the view has a value of it. */
+bool view_any_metric(const struct view *view, enum metric_id id);
+
 /* The unit in which a value reads best: ns, B/s and J are scaled. */
 struct number_unit view_metric_unit(enum metric_id id, const struct metric_value *value);
 
@@ -292,11 +297,11 @@ void view_gemm_words(const struct view_gemm *gemm, struct text *ret);
 bool view_attention_words(const struct view_cell *cell, struct text *ret);
 bool view_is_emulated(const struct view_cell *cell);
 bool view_is_vendor(const struct view_cell *cell);
+/* Fills `variant`, once the rest is read. */
+void view_set_variant(struct view_cell *cell);
+
 /* Every trial ended because the device, its library or the implementation lacks what was asked for.
  */
-/* What sets a result apart from its neighbours: "", ", vendor", ", emulated" or both. */
-const char *view_implementation_words(const struct view_cell *cell);
-
 bool view_is_unsupported(const struct view_cell *cell);
 
 #endif

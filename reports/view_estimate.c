@@ -25,6 +25,17 @@ const struct metric_value *view_headline(const struct view_cell *cell, enum metr
     return value && value->has_value ? value : NULL;
 }
 
+bool view_any_metric(const struct view *view, enum metric_id id)
+{
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        const struct metric_value *value = view_metric(&view->cells[i], id);
+
+        if (value && value->has_value)
+            return true;
+    }
+    return false;
+}
+
 bool view_is_steady(const struct view_cell *cell)
 {
     return cell->estimate && estimate_is_steady(cell->estimate);

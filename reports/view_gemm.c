@@ -36,11 +36,34 @@ bool view_is_vendor(const struct view_cell *cell)
     return cell->implementation && strcmp(cell->implementation, "vendor") == 0;
 }
 
-const char *view_implementation_words(const struct view_cell *cell)
+/* The variables of an arm, "ASSAY_NULL=launch_ns=300000"; its other settings have columns. */
+static void append_settings(struct text *out, const json_t *settings)
 {
-    static const char *const words[2][2] = {{"", ", emulated"}, {", vendor", ", vendor, emulated"}};
+    const json_t *variables = json_object_get(settings, "environment");
+    const char *root = json_string_value(json_object_get(settings, "root"));
+    size_t i;
+    json_t *variable;
 
-    return words[view_is_vendor(cell)][view_is_emulated(cell)];
+    if (root)
+        text_append_format(out, " root=%s", root);
+    json_array_foreach(variables, i, variable) text_append_format(
+        out, " %s", json_is_string(variable) ? json_string_value(variable) : "?");
+}
+
+void view_set_variant(struct view_cell *cell)
+{
+    struct text settings;
+
+    text_init(&settings);
+    append_settings(&settings, json_object_get(cell->root, "arm_settings"));
+    snprintf(cell->variant, sizeof(cell->variant), "%s%s%s%.1s%s%.24s%s%s",
+             view_is_vendor(cell) ? ", vendor" : "", view_is_emulated(cell) ? ", emulated" : "",
+             cell->arm ? ", arm " : "", cell->arm ? cell->arm : "",
+             cell->arm && settings.length ? " (" : "",
+             cell->arm && settings.length ? settings.data + 1 : "",
+             cell->arm && settings.length > 25 ? "\u2026" : "",
+             cell->arm && settings.length ? ")" : "");
+    text_finish(&settings);
 }
 
 bool view_is_unsupported(const struct view_cell *cell)

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 
 #include "protocols/protocol.h"
+#include "results/reference_ratio.h"
 #include "results/window_telemetry.h"
 
 /* One trial that counts; `samples` is heap. */
@@ -29,8 +30,9 @@ struct parts {
 /* Of one iteration; 0: not counted. */
 struct work {
     int64_t ops, bytes, items;
-    char item[40]; /* "token"; "": no such unit */
-    bool integers; /* its arithmetic is of integers */
+    char item[40];   /* "token"; "": no such unit */
+    bool integers;   /* its arithmetic is of integers */
+    int64_t planned; /* trials */
     enum metric_id headline;
 };
 
@@ -82,7 +84,7 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
                                      "SELECT coalesce(flops, 0), coalesce(bytes, 0),"
                                      " coalesce(items, 0), lower(hex(protocol)),"
                                      " coalesce(item_name, ''), precision = 'int8',"
-                                     " coalesce(headline, '') FROM cell WHERE id = ?1",
+                                     " coalesce(headline, ''), trials FROM cell WHERE id = ?1",
                                      cell, &select, err);
     const char *hex;
     int rc;
@@ -94,7 +96,8 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
         *ret_work = (struct work){.ops = sqlite3_column_int64(select, 0),
                                   .bytes = sqlite3_column_int64(select, 1),
                                   .items = sqlite3_column_int64(select, 2),
-                                  .integers = sqlite3_column_int(select, 5) != 0};
+                                  .integers = sqlite3_column_int(select, 5) != 0,
+                                  .planned = sqlite3_column_int64(select, 7)};
         snprintf(ret_work->item, sizeof(ret_work->item), "%.39s",
                  (const char *)sqlite3_column_text(select, 4));
         ret_work->headline = headline_of(ret_work, (const char *)sqlite3_column_text(select, 6));
@@ -250,6 +253,9 @@ static void add_work(struct estimate *e, const struct parts *parts, const struct
     set_rate(e, METRIC_OP_RATE, work, work->ops);
     set_rate(e, METRIC_ITEM_RATE, work, work->items);
     e->headline = work->headline;
+    if ((int64_t)parts->count < work->planned)
+        finding_add(&e->findings, FINDING_INCOMPLETE, 0, NULL,
+                    (double[]){(double)parts->count, (double)work->planned});
     for (size_t i = 0; i < METRIC_COUNT; i++)
         percentiles = percentiles || (metrics[i].q > 0 && e->metrics[i].has_value);
     if (iterations > 1 && percentiles)
@@ -312,6 +318,24 @@ static enum status add_window_telemetry(struct store *store, int64_t cell,
     return status;
 }
 
+static enum status add_reference_ratio(struct store *store, const struct parts *parts,
+                                       int64_t iterations, struct estimate *estimate,
+                                       struct error *err)
+{
+    struct reference_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    enum status status;
+
+    if (!trials)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    for (size_t i = 0; i < parts->count; i++)
+        trials[i] = (struct reference_trial){parts->items[i].trial, parts->items[i].samples,
+                                             parts->items[i].count,
+                                             (size_t)parts->items[i].window_first, iterations};
+    status = reference_ratio_add(store, trials, parts->count, estimate, err);
+    free(trials);
+    return status;
+}
+
 enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
                               struct estimate **ret, struct error *err)
 {
@@ -336,7 +360,9 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
     if (status != STATUS_OK)
         goto done;
     add_work(estimate, &parts, &work, iterations);
-    status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
+    status = add_reference_ratio(store, &parts, iterations, estimate, err);
+    if (status == STATUS_OK)
+        status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
     if (status == STATUS_OK && estimate->findings.failed)
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
     if (status == STATUS_OK) {

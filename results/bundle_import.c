@@ -343,7 +343,7 @@ static enum status run(struct bundle_importer *importer, const struct verify_opt
     if (status == STATUS_OK)
         status = bundle_read(importer->path, &visitor, options, &sha256, err);
     if (status == STATUS_OK && importer->summary->wrong > 0)
-        return error_set(err, STATUS_CORRUPT, "%s: does not hold, so nothing was taken in",
+        return error_set(err, STATUS_CORRUPT, "%s: verification failed, so nothing was imported",
                          importer->path);
     if (status == STATUS_OK)
         status = add_origins(importer, &sha256, err);

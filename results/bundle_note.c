@@ -119,7 +119,7 @@ static void check_signatures(const struct bundle_reader *reader, const char *wha
     bool is_signed = false;
 
     if (text && !signatures)
-        BUNDLE_WRONG(reader, SIGNATURE, NULL, "what is signed is not the %s", what);
+        BUNDLE_WRONG(reader, SIGNATURE, NULL, "the signed text is not the %s", what);
     if (!options || options->key_count == 0)
         return;
     for (size_t i = 0; i < options->key_count && !is_signed; i++)
@@ -148,7 +148,7 @@ static void check_expected(const struct bundle_reader *reader, const char *expec
         if (is_head(expected, reader->earlier[i].size, &reader->earlier[i].root)) {
             bundle_found(reader, VERIFY_NOTE, VERIFY_HEAD, NULL,
                          "the expected head is an earlier one of this ledger, of %" PRId64
-                         " leaves: it is shown that nothing before it was changed since",
+                         " leaves: nothing before it has changed since",
                          reader->earlier[i].size);
             return;
         }
@@ -183,8 +183,8 @@ void bundle_check_notes(struct bundle_reader *reader)
     if (!options || options->key_count == 0)
         bundle_found(reader, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, "%s",
                      reader->seal ? "the bundle is signed; --key checks by whom"
-                                  : "the bundle is not signed: who made it, and whether rows were "
-                                    "taken out of it, cannot be told");
+                                  : "the bundle is unsigned: its author, and whether rows were "
+                                    "removed from it, cannot be determined");
     if (options && options->expect_head)
         check_expected(reader, options->expect_head);
 }

@@ -47,7 +47,7 @@ static void check_tokens(const struct bundle_reader *reader, const json_t *token
         else
             bundle_found(reader, VERIFY_NOTE, VERIFY_SIGNATURE, NULL,
                          "a time stamp of the head of %" PRId64
-                         " leaves says %s; who signed it is not checked: no CA given (--tsa-ca)",
+                         " leaves states %s; its signer was not checked: no CA given (--tsa-ca)",
                          head->size, timestamp.time);
     }
 }
@@ -72,8 +72,7 @@ static enum status add_leaves(struct bundle_reader *reader, size_t number, const
         if (!bundle_members_are(leaf, needed, none) ||
             json_integer_value(json_object_get(leaf, "leaf")) <= last)
             return bundle_damaged(
-                reader, "a proof of its heads lacks leaf or path, or stands behind a later "
-                        "leaf");
+                reader, "a proof of its heads lacks leaf or path, or follows a later leaf");
         last = json_integer_value(json_object_get(leaf, "leaf"));
         reader->early[reader->early_count++] = (struct bundle_early){
             .head = number,
@@ -131,7 +130,7 @@ static enum status take_head(struct bundle_reader *reader, const json_t *json, s
         return bundle_damaged(reader, "one of its heads has not size, root and path");
     head->size = json_integer_value(json_object_get(json, "size"));
     if (head->size < 1 || (number > 0 && head->size <= reader->earlier[number - 1].size))
-        return bundle_damaged(reader, "its heads are not in order");
+        return bundle_damaged(reader, "its heads are not in ascending order");
     reader->earlier_count++;
     if (!merkle_connects((uint64_t)head->size, &head->root, (uint64_t)reader->head.size,
                          &reader->head.root, path, count)) {
@@ -245,8 +244,8 @@ void bundle_look_at_row(struct bundle_reader *reader, const struct bundle_row *r
     if (!strcmp(row->table, "checkpoint") &&
         json_integer_value(json_object_get(row->row, "size")) != row->leaf)
         BUNDLE_WRONG(reader, TREE, row->table,
-                     "leaf %" PRId64 " is a head of another size: it was made at another time than "
-                     "it says",
+                     "leaf %" PRId64 " is a head of another size: it was not made at the "
+                     "time it states",
                      row->leaf);
     for (size_t i = 0; i < reader->planned_count && !strcmp(row->table, "trial"); i++)
         if (reader->planned[i].id == json_integer_value(json_object_get(row->row, "campaign")) &&

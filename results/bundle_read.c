@@ -181,7 +181,7 @@ static enum status take_end(struct bundle_reader *reader, const json_t *line,
                      reader->rows, (long long)json_integer_value(json_object_get(line, "rows")));
     if (!hex || !digest_from_hex(hex, &expected) || !digest_equal(&digest, &expected))
         BUNDLE_WRONG(reader, FILE, NULL,
-                     "the file's own SHA-256 does not fit: it was changed on its way");
+                     "the file's own SHA-256 does not match: it was changed in transit");
     return STATUS_OK;
 }
 
@@ -195,7 +195,7 @@ static enum status parse(struct bundle_reader *reader, size_t length, json_t **r
     if (canonical_parse(reader->line, length, "", ret, err) == STATUS_NO_MEMORY)
         return STATUS_NO_MEMORY;
     if (!*ret)
-        return bundle_damaged(reader, "the line is not JSON: it was changed or cut off");
+        return bundle_damaged(reader, "the line is not JSON: it was changed or truncated");
     status = canonical_dump(*ret, &dumped, err);
     if (status == STATUS_OK &&
         (strlen(dumped) != length || memcmp(dumped, reader->line, length) != 0))
@@ -260,7 +260,7 @@ static enum status next_line(struct bundle_reader *reader, size_t *ret_length, b
     *ret_more = c != EOF;
     reader->cut = c == EOF && length > 0;
     if (reader->cut)
-        BUNDLE_WRONG(reader, FILE, NULL, "the file was cut off in this line");
+        BUNDLE_WRONG(reader, FILE, NULL, "the file is truncated in this line");
     return STATUS_OK;
 }
 
@@ -280,7 +280,7 @@ static enum status read_lines(struct bundle_reader *reader, struct error *err)
         if (status == STATUS_OK)
             status = next_line(reader, &length, &more, err);
         if (status == STATUS_OK && more && reader->has_end) {
-            BUNDLE_WRONG(reader, FILE, NULL, "something stands behind the bundle's last line");
+            BUNDLE_WRONG(reader, FILE, NULL, "there is data after the bundle's last line");
             return STATUS_OK;
         }
     }
@@ -316,7 +316,7 @@ enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
     status = read_lines(&reader, err);
     reader.number = 0;
     if (status == STATUS_OK && reader.has_head && !reader.has_end && !reader.cut)
-        BUNDLE_WRONG(&reader, COMPLETE, NULL, "the bundle has no last line: the file was cut off");
+        BUNDLE_WRONG(&reader, COMPLETE, NULL, "the bundle has no last line: the file is truncated");
     if (status == STATUS_OK && reader.has_end) { /* what is missing can say nothing */
         bundle_check_notes(&reader);
         bundle_check_plans(&reader);

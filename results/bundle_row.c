@@ -149,8 +149,8 @@ enum status bundle_take_row(struct bundle_reader *reader, const json_t *line, st
                               "has");
     reader->rows++;
     if (row.leaf <= reader->last_leaf) {
-        BUNDLE_WRONG(reader, TREE, row.table, "leaf %" PRId64 " stands behind leaf %" PRId64,
-                     row.leaf, reader->last_leaf);
+        BUNDLE_WRONG(reader, TREE, row.table, "leaf %" PRId64 " follows leaf %" PRId64, row.leaf,
+                     reader->last_leaf);
         return STATUS_OK;
     }
     reader->last_leaf = row.leaf;

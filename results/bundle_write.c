@@ -118,12 +118,12 @@ static enum status cannot_withhold(const char *table, const char *column, int64_
 {
     if (ledger_is_committed(table, column))
         return error_set(err, STATUS_INVALID,
-                         "a value to withhold stands in %s.%s (leaf %" PRId64
+                         "a value to withhold occurs in %s.%s (leaf %" PRId64
                          "), which entered the ledger under an older assay, before this column "
                          "could be withheld",
                          table, column, leaf);
     return error_set(err, STATUS_INVALID,
-                     "a value to withhold also stands in %s.%s (leaf %" PRId64
+                     "a value to withhold also occurs in %s.%s (leaf %" PRId64
                      "), which cannot be withheld",
                      table, column, leaf);
 }
@@ -302,7 +302,8 @@ static enum status load_leaves(struct writer *writer, struct error *err)
     sqlite3_finalize(select);
     if (rc != SQLITE_DONE || count != writer->head.size) {
         free(leaves);
-        return error_set(err, STATUS_CORRUPT, "%s: the ledger has gaps; `assay verify` tells where",
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: the ledger has gaps; run `assay verify` to see where",
                          writer->store->path);
     }
     return merkle_levels_init(&writer->levels, leaves, (uint64_t)count, err);

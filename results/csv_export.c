@@ -21,6 +21,7 @@ static const char *const result_keys[] = {
     "batch",
     "scenario",
     "implementation",
+    "arm",
     "support",
     "library",
     "library_version",
@@ -253,10 +254,4 @@ enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file
                     " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
                     " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
         cell, 22, true, file, err);
-}
-
-enum status csv_export_series(struct store *store, int64_t cell, FILE *file, struct error *err)
-{
-    csv_export_series_header(file);
-    return csv_export_series_rows(store, cell, file, err);
 }

@@ -26,10 +26,8 @@ enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, st
  * Every series of every attempt of a cell, each row with its context: result, workload, precision,
  * batch, scenario, implementation, protocol, device_spec, device, simulated, driver_version, host,
  * workload_digest, protocol_digest, tool_version, created_utc_ns, trial, attempt, status,
- * iterations_per_sample, window_first, series, number, value.
+ * iterations_per_sample, window_first, series, number, value. The header is written once per file.
  */
-enum status csv_export_series(struct store *store, int64_t cell, FILE *file, struct error *err);
-/* The same in two parts, for several cells in one file. */
 void csv_export_series_header(FILE *file);
 enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file,
                                    struct error *err);

@@ -33,8 +33,8 @@ static enum status refuse(const struct import *import, uint64_t line, struct err
 
     text_init(&shown);
     text_append_printable(&shown, field, strlen(field) < 60 ? strlen(field) : 60);
-    status = error_set(err, STATUS_INVALID, "%s:%llu: \"%s\": %s", import->origin,
-                       (unsigned long long)line, text_ok(&shown) ? shown.data : "", what);
+    status = error_set_at(err, STATUS_INVALID, import->origin, line, "\"%s\": %s",
+                          text_ok(&shown) ? shown.data : "", what);
     text_finish(&shown);
     return status;
 }
@@ -48,9 +48,8 @@ static enum status check_row(struct import *import, const char *series, const ch
                              uint64_t line, struct error *err)
 {
     if (++import->rows > CSV_IMPORT_ROWS_MAX)
-        return error_set(err, STATUS_INVALID,
-                         "%s:%llu: more than %u rows: split the file by series", import->origin,
-                         (unsigned long long)line, CSV_IMPORT_ROWS_MAX);
+        return error_set_at(err, STATUS_INVALID, import->origin, line,
+                            "more than %u rows: split the file by series", CSV_IMPORT_ROWS_MAX);
     if (!series[0] || strlen(series) > CSV_IMPORT_NAME_MAX)
         return refuse(import, line, err, "a series' name has 1 to 256 bytes", series);
     if (!member[0] || strlen(member) > CSV_IMPORT_NAME_MAX)
@@ -247,7 +246,7 @@ enum status csv_import_samples(FILE *file, const char *origin, const struct csv_
     name_index_finish(&import.series_index);
     name_index_finish(&import.member_index);
     if (status == STATUS_OK && samples.series_count == 0)
-        status = error_set(err, STATUS_INVALID, "%s:2: no samples behind the header", origin);
+        status = error_set(err, STATUS_INVALID, "%s:2: no samples after the header", origin);
     if (status != STATUS_OK) {
         csv_samples_finish(&samples);
         return status;
@@ -391,7 +390,7 @@ enum status csv_import_pairs(FILE *file, const char *origin, struct csv_pairs *r
     enum status status = csv_reader_run(file, origin, columns, 4, take_arm, &import, err);
 
     if (status == STATUS_OK && pairs.series_count == 0)
-        status = error_set(err, STATUS_INVALID, "%s:2: no pairs behind the header", origin);
+        status = error_set(err, STATUS_INVALID, "%s:2: no pairs after the header", origin);
     if (status == STATUS_OK)
         status = check_complete(&import, err);
     name_index_finish(&import.series_index);

@@ -28,8 +28,8 @@ struct reader {
 static void refuse(struct reader *reader, uint64_t line, const char *what)
 {
     if (reader->status == STATUS_OK)
-        reader->status = error_set(reader->err, STATUS_INVALID, "%s:%llu: %s", reader->origin,
-                                   (unsigned long long)line, what);
+        reader->status =
+            error_set_at(reader->err, STATUS_INVALID, reader->origin, line, "%s", what);
 }
 
 static void take_field(void *bytes, size_t length, void *context)
@@ -65,10 +65,9 @@ static void check_header(struct reader *reader)
         same = same && !strcmp(reader->fields[i], reader->columns[i]);
     }
     if (!same)
-        reader->status =
-            error_set(reader->err, STATUS_INVALID, "%s:%llu: the first line must be: %s",
-                      reader->origin, (unsigned long long)reader->row_line,
-                      text_ok(&expected) ? expected.data : "the header");
+        reader->status = error_set_at(reader->err, STATUS_INVALID, reader->origin, reader->row_line,
+                                      "the first line must be: %s",
+                                      text_ok(&expected) ? expected.data : "the header");
     text_finish(&expected);
     reader->header_seen = true;
 }

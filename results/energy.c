@@ -74,7 +74,7 @@ bool energy_of_counter(const struct energy_series *series, int64_t wraps_at, int
     if (!has_begin || !has_end)
         return false;
     if (!moved) {
-        *ret_reason = "the counter stood still";
+        *ret_reason = "the counter did not advance";
         return false;
     }
     *ret = at_end - at_begin;

@@ -156,7 +156,7 @@ enum status key_public_parse(const char *text, struct key_public *ret, struct er
             "key show` prints it");
     if (id != key_id(&key))
         return error_set(err, STATUS_INVALID,
-                         "the public key %s has been changed: its id %08x does not fit it",
+                         "the public key %s has been changed: its id %08x does not match it",
                          key.name, id);
     *ret = key;
     return STATUS_OK;
@@ -262,7 +262,7 @@ static enum status parse_private(const char *path, const char *text, struct key 
     if (id != key_id(&key.public)) {
         key_finish(&key);
         return error_set(err, STATUS_INVALID,
-                         "%s: the key has been changed: its id does not fit it", path);
+                         "%s: the key has been changed: its id does not match it", path);
     }
     *ret = key;
     key_finish(&key);

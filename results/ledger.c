@@ -37,8 +37,8 @@ static enum status load_frontier(struct store *store, int64_t size, struct merkl
         if (covered < 1 || !bytes ||
             length != (size_t)merkle_node_count((uint64_t)covered) * DIGEST_SIZE) {
             status = error_set(err, STATUS_CORRUPT,
-                               "%s: a checkpoint has been changed; `assay "
-                               "verify` tells more",
+                               "%s: a checkpoint has been changed; run "
+                               "`assay verify` for details",
                                store->path);
         } else {
             ret->size = (uint64_t)covered;
@@ -76,10 +76,9 @@ static enum status add_leaves(struct store *store, int64_t size, struct merkle *
     }
     statement_end(&statement);
     if (status == STATUS_OK && (int64_t)tree->size != size)
-        status =
-            error_set(err, STATUS_CORRUPT,
-                      "%s: leaf %" PRIu64 " of the ledger is missing; `assay verify` tells more",
-                      store->path, tree->size);
+        status = error_set(err, STATUS_CORRUPT,
+                           "%s: leaf %" PRIu64 " of the ledger is missing; run `assay verify`",
+                           store->path, tree->size);
     return status;
 }
 
@@ -290,8 +289,8 @@ static enum status check_root(struct store *store, const struct ledger_checkpoin
 
     if (status == STATUS_OK && !digest_equal(&root, &checkpoint->root))
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: the ledger does not come to the root of checkpoint %" PRId64
-                           ", so nothing was signed; `assay verify` tells more",
+                           "%s: the ledger does not give the root of checkpoint %" PRId64
+                           ", so nothing was signed; run `assay verify` for details",
                            store->path, checkpoint->id);
     return status;
 }
@@ -307,8 +306,8 @@ enum status ledger_add_signature(struct store *store, int64_t id, const char *ro
     status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK && !note_is_log_name(checkpoint.origin))
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: the ledger's name is not one that assay gives, so what you would "
-                           "sign may read as something else; nothing was signed",
+                           "%s: the ledger's name is not one that assay gives, so the signed "
+                           "text could be ambiguous; nothing was signed",
                            store->path);
     if (status == STATUS_OK)
         status = check_unsigned(store, checkpoint.id, key, err);
@@ -424,4 +423,23 @@ enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, s
         return status;
     statement_i64(&statement, cell);
     return statement_rows_json(&statement, ret, err);
+}
+
+enum status ledger_salt(struct store *store, int64_t leaf, const char *column, struct digest *ret,
+                        struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status =
+        statement_begin(store, "SELECT secret FROM ledger_origin WHERE id = 1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK && (!row || sqlite3_column_bytes(statement.handle, 0) != 32))
+        status = error_set(err, STATUS_CORRUPT, "%s: the ledger has no origin", store->path);
+    if (status == STATUS_OK)
+        *ret = ledger_leaf_salt(sqlite3_column_blob(statement.handle, 0), leaf, column);
+    statement_end(&statement);
+    return status;
 }

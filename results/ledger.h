@@ -64,19 +64,6 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
 enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, struct digest *ret,
                         struct error *err);
 
-/*
- * Audit path of a leaf in the tree of the first `size` leaves; `ret` has MERKLE_HEIGHT_MAX entries.
- * Reads all `size` leaf hashes. NOT_FOUND: no such leaf.
- */
-enum status ledger_prove(struct store *store, int64_t leaf, int64_t size, struct digest *ret,
-                         size_t *ret_count, struct error *err);
-
-/*
- * Bytes whose hash is the leaf (FORMAT.md, "Leaf"): canonical JSON of row `key` of `table`, as it
- * is stored now, as leaf number `leaf`; heap. NOT_FOUND: no such row.
- */
-enum status ledger_leaf_data(struct store *store, int64_t leaf, char **ret, struct error *err);
-
 /* The salt of one committed value; with the value it gives the commitment in the leaf's data. */
 enum status ledger_salt(struct store *store, int64_t leaf, const char *column, struct digest *ret,
                         struct error *err);

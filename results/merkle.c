@@ -53,53 +53,6 @@ struct digest merkle_root(const struct merkle *tree)
     return root;
 }
 
-/* Largest power of two below `size` >= 2. */
-static uint64_t split(uint64_t size)
-{
-    return UINT64_C(1) << (63 - __builtin_clzll(size - 1));
-}
-
-static bool hash_range(uint64_t first, uint64_t end, merkle_leaf_fn *leaf_at, void *context,
-                       struct digest *ret)
-{
-    struct merkle tree = {0};
-    struct digest leaf;
-
-    for (uint64_t i = first; i < end; i++) {
-        if (!leaf_at(context, i, &leaf))
-            return false;
-        merkle_add(&tree, &leaf);
-    }
-    *ret = merkle_root(&tree);
-    return true;
-}
-
-int merkle_prove(uint64_t index, uint64_t size, merkle_leaf_fn *leaf_at, void *context,
-                 struct digest ret[MERKLE_HEIGHT_MAX])
-{
-    uint64_t first = 0, end = size;
-    struct digest top_down[MERKLE_HEIGHT_MAX];
-    int count = 0;
-
-    if (index >= size)
-        return -1;
-    while (end - first > 1) {
-        uint64_t middle = first + split(end - first);
-        bool left = index < middle;
-
-        if (count == MERKLE_HEIGHT_MAX || !hash_range(left ? middle : first, left ? end : middle,
-                                                      leaf_at, context, &top_down[count++]))
-            return -1;
-        if (left)
-            end = middle;
-        else
-            first = middle;
-    }
-    for (int i = 0; i < count; i++)
-        ret[i] = top_down[count - 1 - i];
-    return count;
-}
-
 bool merkle_proves(const struct digest *leaf, uint64_t index, uint64_t size,
                    const struct digest *path, size_t path_length, const struct digest *root)
 {

@@ -29,16 +29,6 @@ int merkle_node_count(uint64_t size);
 /* The tree's hash; SHA-256 of nothing for the empty tree. */
 struct digest merkle_root(const struct merkle *tree);
 
-/*
- * The audit path of leaf `index` in a tree of `size` leaves (section 2.1.1), lowest first.
- * `leaf_at` gives a leaf hash by its index, false when it cannot; it is called for every leaf but
- * this one. Returns the length of the path, -1 when a leaf is missing or `index` is not below
- * `size`.
- */
-typedef bool merkle_leaf_fn(void *context, uint64_t index, struct digest *ret);
-int merkle_prove(uint64_t index, uint64_t size, merkle_leaf_fn *leaf_at, void *context,
-                 struct digest ret[MERKLE_HEIGHT_MAX]);
-
 /* Whether the path leads from the leaf to the root (RFC 9162, section 2.1.3.2). */
 bool merkle_proves(const struct digest *leaf, uint64_t index, uint64_t size,
                    const struct digest *path, size_t path_length, const struct digest *root);

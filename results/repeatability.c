@@ -60,11 +60,10 @@ static enum status log_centre(struct store *store, int64_t cell, enum estimate_c
 /* Same identity and factors, and no condition that is known to be another. */
 static bool is_alike(const json_t *judgement)
 {
-    const char *verdict = json_string_value(json_object_get(judgement, "verdict"));
     json_t *field;
     size_t i;
 
-    if (!verdict || !strcmp(verdict, "not_comparable") ||
+    if (!comparability_is_evidence(judgement) ||
         json_array_size(json_object_get(judgement, "factors")) > 0)
         return false;
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
@@ -262,8 +261,8 @@ enum status repeatability_again(struct store *store, const int64_t cells[2], con
             break;
         if (!id || store_find_cell(store, id, &cell, NULL) != STATUS_OK)
             status = error_set(err, STATUS_UNSUPPORTED,
-                               "rests on result %s, which is not in this file, and was not worked "
-                               "out again",
+                               "rests on result %s, which is not in this file, and was not "
+                               "recomputed",
                                id ? id : "(no id)");
         else
             status = take(&search, cell, id, &counts, err);

@@ -41,7 +41,7 @@ CREATE TABLE doctor (
     id       INTEGER PRIMARY KEY,
     campaign INTEGER NOT NULL REFERENCES campaign (id),
     utc_ns   INTEGER NOT NULL, -- when
-    worst    TEXT NOT NULL, -- of its findings: 'spoils', 'disturbs', 'note' or 'none'
+    worst    TEXT NOT NULL, -- of its findings: 'critical', 'warning', 'note' or 'none'
     body     BLOB NOT NULL REFERENCES content (digest) -- the object that `assay doctor --json` prints
 ) STRICT;
 CREATE INDEX doctor_by_campaign ON doctor (campaign);
@@ -86,7 +86,7 @@ JOIN json_each(x.body) c;
 CREATE VIEW findings AS
 SELECT d.campaign, d.utc_ns / 1e9 AS at, json_extract(f.value, '$.check') AS 'check',
        json_extract(f.value, '$.severity') AS severity, json_extract(f.value, '$.observed') AS observed,
-       json_extract(f.value, '$.spoils') AS spoils, json_extract(f.value, '$.remedy') AS remedy
+       json_extract(f.value, '$.effect') AS effect, json_extract(f.value, '$.remedy') AS remedy
 FROM doctor d
 JOIN content x ON x.digest = d.body
 JOIN json_each(x.body, '$.findings') f;

@@ -35,7 +35,7 @@ SELECT d.campaign, d.utc_ns / 1e9 AS at,
        trim(CAST(json_extract(f.value, '$.check') AS TEXT), '"') AS "check",
        trim(CAST(json_extract(f.value, '$.severity') AS TEXT), '"') AS severity,
        CAST(json_extract(f.value, '$.observed') AS TEXT) AS observed,
-       CAST(json_extract(f.value, '$.spoils') AS TEXT) AS spoils,
+       CAST(json_extract(f.value, '$.effect') AS TEXT) AS effect,
        CAST(json_extract(f.value, '$.remedy') AS TEXT) AS remedy
 FROM doctor d
 JOIN content x ON x.digest = d.body, json_each(x.body, '$.findings') f;

@@ -50,7 +50,7 @@ static enum status check_folder(const char *path, struct error *err)
     else if (access(folder, W_OK | X_OK) != 0)
         status = error_set(err, STATUS_DENIED,
                            "%s: the folder %s is not writable (%s), and a database needs files "
-                           "beside it; choose another place with --db",
+                           "next to it; choose another place with --db",
                            path, folder, strerror(errno));
     free(folder);
     return status;
@@ -82,10 +82,11 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
     if (access(path, R_OK) != 0)
         return error_set(err, STATUS_DENIED, "%s: is not readable (%s)", path, strerror(errno));
     if (bundle_recognise(path))
-        return error_set(err, STATUS_INVALID,
-                         "%s: is a bundle, not a database: `assay verify %s` checks it, and `assay "
-                         "import %s --db FILE` takes it into a database, where its results are shown",
-                         path, path, path);
+        return error_set(
+            err, STATUS_INVALID,
+            "%s: is a bundle, not a database: `assay verify %s` checks it, and `assay "
+            "import %s --db FILE` takes it into a database, where its results are shown",
+            path, path, path);
     if (mode == STORE_READ)
         return STATUS_OK;
     if (access(path, W_OK) != 0)
@@ -132,36 +133,42 @@ bool store_has_hot_journal(const char *path)
     return is_hot;
 }
 
+enum status store_check_pending(const char *path, struct error *err)
+{
+    char *log = text_format("%s-wal", path);
+    struct stat st;
+    enum status status = STATUS_OK;
+
+    if (!log)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    if (stat(log, &st) == 0 && st.st_size > 0)
+        status = error_set(err, STATUS_DENIED,
+                           "%s: the last changes are still in %s and the folder is not writable; "
+                           "copy both files to a writable folder and read them there",
+                           path, log);
+    free(log);
+    return status;
+}
+
 /*
  * A database in WAL mode on a medium that cannot be written to can be read only as "immutable";
  * that is right as long as no one else writes to it, which a log beside it would show.
  */
 static enum status connect_immutable(struct store *store, struct error *err)
 {
+    enum status status = store_check_pending(store->path, err);
     struct text name;
-    struct stat st;
-    char *log = text_format("%s-wal", store->path);
-    bool pending = log && stat(log, &st) == 0 && st.st_size > 0;
-    enum status status;
     int rc;
 
-    if (!log || pending) {
-        status = log ? error_set(err, STATUS_DENIED,
-                                 "%s: the last changes are still in %s and the folder is not "
-                                 "writable; copy both files to a writable folder and read them "
-                                 "there",
-                                 store->path, log)
-                     : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
-        free(log);
+    if (status != STATUS_OK)
         return status;
-    }
-    free(log);
     if (store_has_hot_journal(store->path))
-        return error_set(err, STATUS_DENIED,
-                         "%s: a change that was cut off lies beside it in %s-journal, and has to be "
-                         "taken back first; open it where it can be written to (assay run --resume, or "
-                         "sqlite3 FILE .tables)",
-                         store->path, store->path);
+        return error_set(
+            err, STATUS_DENIED,
+            "%s: an interrupted change is next to it in %s-journal and has to be "
+            "rolled back first; open it where it can be written to (assay run --resume, or "
+            "sqlite3 FILE .tables)",
+            store->path, store->path);
     text_init(&name);
     text_append(&name, *store->path == '/' ? "file://" : "file:");
     for (const char *c = store->path; *c; c++) {

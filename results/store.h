@@ -1,18 +1,18 @@
 /*
  * store - the SQLite file that keeps plans, trials, raw samples and estimates.
  *
- * Append-only: evidence rows are inserted, never changed (triggers in schema.sql refuse it). A thing
- * that goes on in time is several rows: `trial` when it starts, its chunks, phases and checks as
- * they come, `trial_end` when it is over. A trial without an end was cut off by a crash of the
+ * Append-only: evidence rows are inserted, never changed (triggers in schema.sql refuse it). A
+ * thing that goes on in time is several rows: `trial` when it starts, its chunks, phases and checks
+ * as they come, `trial_end` when it is over. A trial without an end was cut off by a crash of the
  * harness; opening for a resume gives it the end "crashed".
  *
- * Every write below is one short transaction, durable when the call returns (WAL, synchronous=FULL),
- * except where a store_batch is open. A busy database is waited for, up to the time given at opening.
- * Errors: BUSY (who holds it cannot be known; waited how long), NO_SPACE, DENIED (read-only file or
- * folder), CORRUPT (not a database, wrong application, newer schema: which version is needed), IO.
- * A file of an older schema is taken forward when it is opened for writing; opened for reading it
- * stays as it is and is read through a temporary copy, as large as itself.
- * One store belongs to one thread.
+ * Every write below is one short transaction, durable when the call returns (WAL,
+ * synchronous=FULL), except where a store_batch is open. A busy database is waited for, up to the
+ * time given at opening. Errors: BUSY (who holds it cannot be known; waited how long), NO_SPACE,
+ * DENIED (read-only file or folder), CORRUPT (not a database, wrong application, newer schema:
+ * which version is needed), IO. A file of an older schema is taken forward when it is opened for
+ * writing; opened for reading it stays as it is and is read through a temporary copy, as large as
+ * itself. One store belongs to one thread.
  */
 #ifndef ASSAY_RESULTS_STORE_H
 #define ASSAY_RESULTS_STORE_H
@@ -51,14 +51,9 @@ enum status store_batch_end(struct store *store, bool commit, struct error *err)
 
 /* ---- what was planned ---- */
 
-/* Content-addressed JSON: declarations, plans, environments. Canonical form; idempotent. */
-enum status store_put_json(struct store *store, const char *kind, const json_t *json,
-                           struct digest *ret, struct error *err);
+/* Content-addressed JSON: declarations, plans, environments. */
 enum status store_get_json(struct store *store, const struct digest *digest, json_t **ret,
                            struct error *err); /* UNAVAILABLE: a bundle withheld it */
-/* Content-addressed text (kernel text, compiler log); idempotent. */
-enum status store_put_text(struct store *store, const char *kind, const char *text, size_t length,
-                           struct digest *ret, struct error *err);
 
 struct store_declaration {
     const char *kind; /* "workload", "protocol", "suite" */
@@ -71,12 +66,12 @@ enum status store_put_declaration(struct store *store, const struct store_declar
                                   struct digest *ret, struct error *err);
 
 struct store_campaign {
-    char uid[STORE_UID_SIZE];  /* random identifier, drawn by the runner */
+    char uid[STORE_UID_SIZE]; /* random identifier, drawn by the runner */
     int64_t created_utc_ns;
-    const json_t *plan;        /* cells and the order of trials; its digest is the plan's hash */
+    const json_t *plan; /* cells and the order of trials; its digest is the plan's hash */
     struct digest protocol;
     uint64_t order_seed;
-    const char *command;       /* the command line, for people */
+    const char *command; /* the command line, for people */
     const char *tool_version;
     struct digest tool_digest; /* of the assay binary */
 };
@@ -87,11 +82,11 @@ struct store_cell {
     struct digest workload, protocol;
     const char *workload_name;
     const char *protocol_name;
-    const char *kind;      /* of workload */
+    const char *kind; /* of workload */
     const char *precision, *scenario, *implementation;
     int64_t batch;
     uint64_t seed;
-    const char *backend;   /* "opencl" */
+    const char *backend; /* "opencl" */
     int64_t device_index;
     const char *device_spec; /* "opencl:0" */
     /* cost per iteration; NULL formula: not counted */
@@ -109,6 +104,12 @@ enum status store_add_campaign(struct store *store, const struct store_campaign 
                                const struct store_cell *cells, size_t cell_count,
                                const uint32_t *order, size_t order_count, int64_t *ret_campaign,
                                int64_t *ret_cells, struct error *err);
+
+/*
+ * The member "verified" of the facts of the cell's first trial that ended ok and has one, as a new
+ * object; NULL in `ret` where none has.
+ */
+enum status store_cell_verified(struct store *store, int64_t cell, json_t **ret, struct error *err);
 
 /* What was chosen for a cell's trials, canonical JSON; once a cell. */
 enum status store_add_choice(struct store *store, int64_t cell, const json_t *choice,
@@ -175,8 +176,9 @@ enum status store_add_phase(struct store *store, int64_t trial, const char *name
                             int64_t end_ns, struct error *err);
 
 /*
- * Raw samples of one series of a trial, in order: "wall_ns", "gap_ns", "device_ns", "stage:forward",
- * "telemetry:power_mw" ... Chunks follow each other: `first` is the count stored so far.
+ * Raw samples of one series of a trial, in order: "wall_ns", "gap_ns", "device_ns",
+ * "stage:forward", "telemetry:power_mw" ... Chunks follow each other: `first` is the count stored
+ * so far.
  */
 enum status store_add_samples(struct store *store, int64_t trial, const char *series,
                               uint64_t first, const int64_t *values, size_t count,
@@ -195,18 +197,16 @@ enum status store_add_check(struct store *store, int64_t trial, const struct sto
 /* A file that the worker had mapped. `at` is "window_start" or "window_end". */
 struct store_component {
     const char *path;
-    const char *kind;         /* "library", "executable", "icd", "driver", "compiler", "firmware" */
-    const char *version;      /* NULL: not told */
-    const char *build_id;     /* hex; NULL: it has none */
+    const char *kind;     /* "library", "executable", "icd", "driver", "compiler", "firmware" */
+    const char *version;  /* NULL: not told */
+    const char *build_id; /* hex; NULL: it has none */
     uint64_t size;
     struct digest digest;
     bool has_digest;
-    const char *missing_reason; /* why there is no digest */
+    const char *missing_reason;                      /* why there is no digest */
     const char *manager, *package, *package_version; /* "dpkg", "libc6:amd64", ...; NULL: none */
 };
-enum status store_add_component(struct store *store, int64_t trial, const char *at,
-                                const struct store_component *component, struct error *err);
-/* All of them in one transaction and one row: much the smaller and faster way. */
+/* In one transaction and one row. */
 enum status store_add_components(struct store *store, int64_t trial, const char *at,
                                  const struct store_component *components, size_t count,
                                  struct error *err);
@@ -232,9 +232,9 @@ struct store_telemetry {
     const char *message;    /* NULL: nothing to say */
     const json_t *channels; /* array; see schema.sql */
     int64_t interval_ns, ticks, late_ticks;
-    int64_t cpu_ns, reading_ns;  /* -1: not known */
-    const json_t *begin, *end;   /* readings; NULL: none told */
-    const char *dump;            /* NULL: none */
+    int64_t cpu_ns, reading_ns; /* -1: not known */
+    const json_t *begin, *end;  /* readings; NULL: none told */
+    const char *dump;           /* NULL: none */
 };
 enum status store_add_telemetry(struct store *store, int64_t trial,
                                 const struct store_telemetry *telemetry, struct error *err);
@@ -253,14 +253,14 @@ enum status store_load_telemetry(struct store *store, int64_t trial, const char 
 
 struct store_trial_end {
     int64_t ended_utc_ns;
-    const char *status;   /* a status_name: "ok", "crashed", "timeout", "check_failed" ... */
-    const char *message;  /* NULL when ok */
+    const char *status;  /* a status_name: "ok", "crashed", "timeout", "check_failed" ... */
+    const char *message; /* NULL when ok */
     int64_t iterations_per_sample;
-    int64_t window_first; /* index of the first sample of the window; -1: never got there */
-    int64_t samples;      /* of wall_ns */
-    const json_t *facts;  /* what the worker told of choices and losses; may be NULL */
-    int64_t exit_code;    /* -1: ended by a signal */
-    int64_t signal;       /* 0: none */
+    int64_t window_first;  /* index of the first sample of the window; -1: never got there */
+    int64_t samples;       /* of wall_ns */
+    const json_t *facts;   /* what the worker told of choices and losses; may be NULL */
+    int64_t exit_code;     /* -1: ended by a signal */
+    int64_t signal;        /* 0: none */
     int64_t max_rss_bytes; /* -1: not known */
 };
 enum status store_end_trial(struct store *store, int64_t trial, const struct store_trial_end *end,
@@ -294,9 +294,9 @@ enum status store_record_comparison(struct store *store, const char *kind, int64
 /*
  * Planned trials that --resume runs, in their order. A planned trial is pending when it was never
  * started, or when its last attempt has no end, was cut off with its harness (store_close_orphans),
- * or ended "interrupted". One that ended by its own fault ("crashed", "timeout", "check_failed" ...)
- * or "ok" is final: running it again until it goes well would be choosing results. `ret` is heap
- * (free() it), NULL when there are none.
+ * or ended "interrupted". One that ended by its own fault ("crashed", "timeout", "check_failed"
+ * ...) or "ok" is final: running it again until it goes well would be choosing results. `ret` is
+ * heap (free() it), NULL when there are none.
  */
 struct store_pending {
     int64_t sequence, cell, cell_ordinal;
@@ -334,7 +334,8 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
 
 /*
  * Rows of `assay results`, newest campaign first: an array of objects with the keys id, cell,
- * campaign, workload, kind, precision, batch, scenario, implementation, support, library,
+ * campaign, workload, kind, precision, batch, scenario, implementation, arm ("a"
+ * or "b" of an A/B), support, library,
  * library_version (of the GEMMs, where there are any), protocol, backend, device_spec, device,
  * simulated, trials_ok, trials_ended, trials_planned, verdict, mean_ns, mean_ns_lo, mean_ns_hi,
  * headline, rate_unit, rate, rate_lo, rate_hi, energy_source, energy_per_iteration_j,
@@ -346,21 +347,21 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
  * Filters that are NULL or 0 let everything pass.
  */
 struct store_filter {
-    int64_t cell;           /* row id; the other filters do not count then */
-    int64_t campaign;       /* row id */
-    const char *workload;   /* exact name */
+    int64_t cell;         /* row id; the other filters do not count then */
+    int64_t campaign;     /* row id */
+    const char *workload; /* exact name */
     const char *precision, *protocol, *verdict;
-    const char *device;     /* exact "opencl:0", or a part of the device's name in any case */
-    int64_t since_utc_ns;   /* campaigns made then or later */
-    bool hide_archived;     /* see store_archive_campaign */
-    const char *sort;       /* one of store_sort_keys; NULL: newest campaign first */
-    bool descending;        /* with `sort`; what is not known comes last either way */
-    int64_t limit, offset;  /* limit 0: all */
+    const char *device;    /* exact "opencl:0", or a part of the device's name in any case */
+    int64_t since_utc_ns;  /* campaigns made then or later */
+    bool hide_archived;    /* see store_archive_campaign */
+    const char *sort;      /* one of store_sort_keys; NULL: newest campaign first */
+    bool descending;       /* with `sort`; what is not known comes last either way */
+    int64_t limit, offset; /* limit 0: all */
 };
 /* What rows can be sorted by, NULL-terminated; "result" sorts within each unit. */
 extern const char *const store_sort_keys[];
-enum status store_list_results(struct store *store, const struct store_filter *filter,
-                               json_t **ret, struct error *err);
+enum status store_list_results(struct store *store, const struct store_filter *filter, json_t **ret,
+                               struct error *err);
 
 /*
  * What `tool` ("lscpu") said before the trials of a cell's campaign, the newest that it said, heap.

@@ -49,36 +49,6 @@ enum status store_insert_json(struct store *store, const char *kind, const json_
     return status;
 }
 
-enum status store_put_json(struct store *store, const char *kind, const json_t *json,
-                           struct digest *ret, struct error *err)
-{
-    struct digest digest;
-    enum status status = store_change_begin(store, err);
-
-    if (status != STATUS_OK)
-        return status;
-    status = store_insert_json(store, kind, json, &digest, err);
-    status = store_change_end(store, status, err);
-    if (status == STATUS_OK)
-        *ret = digest;
-    return status;
-}
-
-enum status store_put_text(struct store *store, const char *kind, const char *text, size_t length,
-                           struct digest *ret, struct error *err)
-{
-    struct digest digest;
-    enum status status = store_change_begin(store, err);
-
-    if (status != STATUS_OK)
-        return status;
-    status = store_insert_content(store, kind, text, length, &digest, err);
-    status = store_change_end(store, status, err);
-    if (status == STATUS_OK)
-        *ret = digest;
-    return status;
-}
-
 /* Whether a bundle left this text out, so that a stand-in is here. */
 static bool is_withheld(struct store *store, const char *hex)
 {

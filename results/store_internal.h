@@ -47,8 +47,8 @@ struct store {
     enum store_mode mode;
     int64_t busy_timeout_ns;
     int64_t busy_since_ns; /* of the wait going on */
-    bool made; /* by this call of store_open: nothing is stored yet */
-    int carried_from; /* schema version that it had before this call; 0: today's, or none */
+    bool made;             /* by this call of store_open: nothing is stored yet */
+    int carried_from;      /* schema version that it had before this call; 0: today's, or none */
     bool in_batch;
     bool batch_lost; /* SQLite rolled the whole batch back after a failure */
     struct store_slot slots[STORE_STATEMENTS_MAX];
@@ -57,7 +57,8 @@ struct store {
 
 /* ---- store.c ---- */
 
-/* Sets store->db, as every connection of a store is. SQLite's code; OK: the schema has been read. */
+/* Sets store->db, as every connection of a store is. SQLite's code; OK: the schema has been read.
+ */
 int store_connect(struct store *store, const char *name, int flags);
 /*
  * Whether a change that was cut off lies beside the file, in FILE-journal: SQLite takes it back,
@@ -65,6 +66,9 @@ int store_connect(struct store *store, const char *name, int flags);
  * FILE-wal.)
  */
 bool store_has_hot_journal(const char *path);
+
+/* DENIED, with what to do, when a log with changes lies beside a file that cannot be written to. */
+enum status store_check_pending(const char *path, struct error *err);
 
 /* ---- store_schema.c ---- */
 
@@ -96,7 +100,7 @@ struct statement {
 enum status statement_begin(struct store *store, const char *sql, struct statement *ret,
                             struct error *err);
 void statement_i64(struct statement *statement, int64_t value);
-void statement_u64(struct statement *statement, uint64_t value); /* above INT64_MAX: INVALID */
+void statement_u64(struct statement *statement, uint64_t value);      /* above INT64_MAX: INVALID */
 void statement_u64_text(struct statement *statement, uint64_t value); /* decimal */
 void statement_real(struct statement *statement, double value);
 void statement_null(struct statement *statement);
@@ -135,8 +139,9 @@ void store_snapshot_end(struct store *store);
 /* ---- shared by several files ---- */
 
 /*
- * The value of a reading of a set, as SQL; NULL: not told, or withheld. What a result on paper needs
- * beside it are the device's driver (of a row `d` of device) and the host, by its name in `trial`.
+ * The value of a reading of a set, as SQL; NULL: not told, or withheld. What a result on paper
+ * needs beside it are the device's driver (of a row `d` of device) and the host, by its name in
+ * `trial`.
  */
 #define CONTEXT_READING(set, name)                                                                 \
     "(SELECT json_extract(r.body, '$.value') FROM reading_member m JOIN reading r"                 \
@@ -162,5 +167,16 @@ enum status store_insert_readings(struct store *store, const json_t *readings, i
 enum status ledger_insert_checkpoint(struct store *store, const char *kind, int64_t campaign,
                                      const struct key *key, struct ledger_checkpoint *ret,
                                      struct error *err);
+
+/*
+ * Of cell `c` of campaign `g`: "a" or "b" where it is an arm of a paired campaign, else NULL; and
+ * the settings of that arm as the plan has them (JSON).
+ */
+#define ARM_SETTINGS                                                                               \
+    "(SELECT json_extract(n.body, '$.cells[' || (c.ordinal - 1) || '].spec') FROM content n"       \
+    " WHERE n.digest = g.plan AND json_valid(n.body))"
+#define ARM_NAME                                                                                   \
+    "CASE WHEN " ARM_SETTINGS " IS NOT NULL AND (SELECT count(*) FROM cell x"                      \
+    " WHERE x.campaign = c.campaign) = 2 THEN char(96 + c.ordinal) END"
 
 #endif

@@ -15,6 +15,7 @@
 #define COLUMNS                                                                                    \
     "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS id, c.id AS cell, c.campaign,"              \
     " c.workload_name AS workload, c.kind, c.precision, c.batch, c.scenario, c.implementation,"    \
+    " " ARM_NAME " AS arm,"                                                                        \
     " json_extract(f.facts, '$.gemm.support') AS support,"                                         \
     " json_extract(f.facts, '$.gemm.library') AS library,"                                         \
     " json_extract(f.facts, '$.gemm.version') AS library_version,"                                 \

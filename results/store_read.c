@@ -178,7 +178,6 @@ static enum status set_telemetry(struct store *store, json_t *trial, int64_t id,
     return status == STATUS_OK ? set_new(store, trial, "telemetry", rows, err) : status;
 }
 
-
 #define DEVICE_COLUMNS                                                                             \
     "d.id, d.backend, d.device_index AS 'index', d.name, d.vendor, d.uuid, d.type,"                \
     " d.simulated AS 'simulated:bool', d.digest, d.readings AS reading_set"
@@ -211,14 +210,15 @@ static enum status fill_trial(struct store *store, json_t *trial, struct error *
     if (status == STATUS_OK)
         status = set_environment(store, trial, id, err);
     if (status == STATUS_OK)
-        status = set_rows(store, trial, "components",
-                          "SELECT DISTINCT s.at, c.path, c.kind, c.version, c.build_id, c.size,"
-                          " c.sha256, c.missing_reason, p.package, p.version AS package_version, p.manager"
-                          " FROM trial_stack s JOIN stack_member m"
-                          " ON m.stack = s.stack JOIN component c ON c.id = m.component"
-                          " LEFT JOIN component_package p ON p.component = c.id"
-                          " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
-                          id, err);
+        status = set_rows(
+            store, trial, "components",
+            "SELECT DISTINCT s.at, c.path, c.kind, c.version, c.build_id, c.size,"
+            " c.sha256, c.missing_reason, p.package, p.version AS package_version, p.manager"
+            " FROM trial_stack s JOIN stack_member m"
+            " ON m.stack = s.stack JOIN component c ON c.id = m.component"
+            " LEFT JOIN component_package p ON p.component = c.id"
+            " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
+            id, err);
     if (status == STATUS_OK)
         status = set_telemetry(store, trial, id, err);
     if (status == STATUS_OK)
@@ -294,7 +294,8 @@ static enum status set_choices(struct store *store, json_t *object, int64_t cell
     return set_new(store, object, "choices", choices, err);
 }
 
-/* {"origin": whose file, "readings": told and lacking, "claim": what it says}; null: measured here. */
+/* {"origin": whose file, "readings": told and lacking, "claim": what it says}; null: measured here.
+ */
 static enum status set_imported(struct store *store, json_t *object, int64_t cell,
                                 struct error *err)
 {
@@ -367,7 +368,8 @@ static enum status read_cell(struct store *store, int64_t cell, json_t **ret, st
     enum status status = row_of(store,
                                 "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal,"
                                 " c.backend, c.device_spec, c.device_index,"
-                                " c.trials AS trials_planned,"
+                                " c.trials AS trials_planned, " ARM_NAME " AS arm, " ARM_SETTINGS
+                                " AS 'arm_settings:json',"
                                 " w.body AS 'workload:json', p.body AS 'protocol:json'"
                                 " FROM cell c JOIN campaign g ON g.id = c.campaign"
                                 " JOIN content w ON w.digest = c.workload"

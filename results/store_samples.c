@@ -102,8 +102,9 @@ static enum status read_chunk(struct statement *statement, int64_t expected_firs
         sqlite3_column_int64(handle, 3) != facts.maximum || told_total != facts.has_total ||
         (told_total && sqlite3_column_int64(handle, 4) != facts.total))
         return error_set(err, STATUS_CORRUPT,
-                         "the chunk at sample %" PRId64 " does not hold what its row says, or one "
-                         "before it is missing",
+                         "the chunk at sample %" PRId64
+                         " does not match its row, or an earlier one "
+                         "is missing",
                          (int64_t)sqlite3_column_int64(handle, 0));
     return STATUS_OK;
 }

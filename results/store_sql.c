@@ -315,7 +315,7 @@ enum status store_change_begin(struct store *store, struct error *err)
         return begin(store, err);
     if (store->batch_lost)
         return error_set(err, STATUS_IO,
-                         "%s: an earlier failure undid this batch; end it and start again",
+                         "%s: an earlier failure rolled this batch back; end it and start again",
                          store->path);
     return execute(store, sql_savepoint, "storing", err);
 }
@@ -368,7 +368,7 @@ enum status store_batch_end(struct store *store, bool commit_it, struct error *e
         execute(store, sql_rollback, "", NULL);
     if (commit_it)
         return error_set(err, STATUS_IO,
-                         "%s: an earlier failure undid this batch; nothing of it is stored",
+                         "%s: an earlier failure rolled this batch back; nothing of it is stored",
                          store->path);
     return STATUS_OK;
 }

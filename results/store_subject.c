@@ -371,12 +371,6 @@ done:
     return status;
 }
 
-enum status store_add_component(struct store *store, int64_t trial, const char *at,
-                                const struct store_component *component, struct error *err)
-{
-    return store_add_components(store, trial, at, component, 1, err);
-}
-
 /* ---- artifacts ---- */
 
 enum status store_add_artifact(struct store *store, int64_t trial, const json_t *artifact,

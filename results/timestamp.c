@@ -90,7 +90,7 @@ enum status timestamp_read(const void *bytes, size_t length, struct timestamp *r
                          "the time stamp is not DER; `openssl ts -query` and "
                          "the authority's reply give such a file");
     if (in.at != in.end)
-        return error_set(err, STATUS_INVALID, "there are bytes behind the time stamp");
+        return error_set(err, STATUS_INVALID, "there are bytes after the time stamp");
     /* TimeStampResp begins with its status, a token with an object identifier. */
     part = whole;
     timestamp.is_response = next(&part, &tag, &first) && tag == TAG_SEQUENCE;

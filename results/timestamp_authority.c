@@ -76,7 +76,7 @@ enum status timestamp_verify(const void *bytes, size_t length, const struct dige
     if (status == STATUS_OK)
         status = timestamp_read(bytes, length, &timestamp, err);
     if (status == STATUS_OK && ca_file && !timestamp_seconds(&timestamp, &at))
-        status = error_set(err, STATUS_INVALID, "the time stamp tells no time");
+        status = error_set(err, STATUS_INVALID, "the time stamp has no time");
     if (status == STATUS_OK && ca_file && access(ca_file, R_OK) != 0)
         status = error_set_errno(err, errno, "%s", ca_file);
     if (status == STATUS_OK && ca_file)

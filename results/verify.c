@@ -178,17 +178,24 @@ int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, in
 
 /* ---- the file ---- */
 
-/* Size of file and log; whether a log lies beside it. */
+static bool lies_beside(const char *path, const char *ending, struct stat *st)
+{
+    char *name = text_format("%s%s", path, ending);
+    const bool exists = name && stat(name, st) == 0;
+
+    free(name);
+    return exists;
+}
+
+/*
+ * Size of file and log; whether the file may be in use. An empty log without shared memory is what
+ * a copy brings along; in a folder that cannot be written to SQLite would not open it.
+ */
 static enum status look_at_file(struct verify *verify, struct error *err)
 {
-    char *log = text_format("%s-wal", verify->path);
-    struct stat st, log_st;
-    bool has_log;
+    struct stat st, log, memory;
+    const bool has_log = lies_beside(verify->path, "-wal", &log);
 
-    if (!log)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    has_log = stat(log, &log_st) == 0;
-    free(log);
     if (stat(verify->path, &st) != 0)
         return error_set_errno(err, errno, "%s", verify->path);
     if (!S_ISREG(st.st_mode))
@@ -197,9 +204,10 @@ static enum status look_at_file(struct verify *verify, struct error *err)
                          verify->path);
     if (access(verify->path, R_OK) != 0)
         return error_set_errno(err, errno, "%s", verify->path);
-    verify->immutable = !has_log;
+    verify->immutable =
+        !has_log || (log.st_size == 0 && !lies_beside(verify->path, "-shm", &memory));
     verify->changed = st.st_mtim;
-    verify->summary->bytes = st.st_size + (has_log ? log_st.st_size : 0);
+    verify->summary->bytes = st.st_size + (has_log ? log.st_size : 0);
     verify->work_max = WORK_BASE + WORK_PER_BYTE * verify->summary->bytes;
     return STATUS_OK;
 }
@@ -216,8 +224,8 @@ static enum status look_again(const struct verify *verify, struct error *err)
         st.st_mtim.tv_nsec == verify->changed.tv_nsec)
         return STATUS_OK;
     return error_set(err, STATUS_BUSY,
-                     "%s: was written to while it was checked, so what was found counts for "
-                     "nothing; check it again, or check a copy",
+                     "%s: was written to while it was checked, so the findings are not "
+                     "valid; check it again, or check a copy",
                      verify->path);
 }
 
@@ -258,6 +266,9 @@ static enum status identify(struct verify *verify, struct error *err)
     int newest;
 
     store_migrations(&newest);
+    if (application < 0 && (rc & 0xff) == SQLITE_CANTOPEN &&
+        store_check_pending(verify->path, err) != STATUS_OK)
+        return STATUS_DENIED;
     if (application < 0 && (rc & 0xff) != SQLITE_CORRUPT && (rc & 0xff) != SQLITE_NOTADB)
         return store_error(verify->store, rc, "opening", err);
     if (header.ours && verify->immutable && header.bytes > verify->summary->bytes)
@@ -269,9 +280,9 @@ static enum status identify(struct verify *verify, struct error *err)
     if (store_has_hot_journal(verify->path))
         verify_tell(
             verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-            "a change that was cut off lies beside it in %s-journal; the next that opens the "
-            "file to write takes it back, and then other things stand in it: let that happen "
-            "(sqlite3 FILE .tables, with a copy of both), then check it again",
+            "an interrupted change is next to it in %s-journal; the next program that opens "
+            "the file for writing rolls it back, which changes the file: do that first (sqlite3 "
+            "FILE .tables, after copying both), then check it again",
             verify->path);
     version = pragma(db, "PRAGMA user_version");
     if (version < 1 || version > newest)

@@ -185,13 +185,13 @@ static const struct rule {
     bool (*holds)(struct verify *verify);
 } rules[] = {
     {VERIFY_WRONG, "cell",
-     "SELECT id, 'cell ' || ordinal || ' stands where cell ' || place || ' is expected: one is"
+     "SELECT id, 'cell ' || ordinal || ' is in the place of cell ' || place || ': one is"
      " missing' FROM (SELECT id, ordinal, row_number() OVER (PARTITION BY campaign ORDER BY"
      " ordinal) AS place FROM cell) WHERE ordinal <> place"},
     {VERIFY_WRONG, "planned_trial",
-     "SELECT p.campaign || '/' || p.sequence, 'stands where trial ' || (SELECT count(*) FROM"
-     " planned_trial b WHERE b.campaign = p.campaign AND b.sequence <= p.sequence) || ' is"
-     " expected: one is missing' FROM (SELECT campaign FROM planned_trial GROUP BY campaign HAVING"
+     "SELECT p.campaign || '/' || p.sequence, 'is in the place of trial ' || (SELECT count(*) FROM"
+     " planned_trial b WHERE b.campaign = p.campaign AND b.sequence <= p.sequence) || ':"
+     " one is missing' FROM (SELECT campaign FROM planned_trial GROUP BY campaign HAVING"
      " min(sequence) <> 1 OR max(sequence) <> count(*)) g JOIN planned_trial p ON p.campaign ="
      " g.campaign WHERE p.sequence <> 1 AND NOT EXISTS (SELECT 1 FROM planned_trial b WHERE"
      " b.campaign = p.campaign AND b.sequence = p.sequence - 1)"},
@@ -200,16 +200,17 @@ static const struct rule {
      " FROM planned_trial p LEFT JOIN cell c ON c.id = p.cell"
      " WHERE c.campaign IS NOT p.campaign"},
     {VERIFY_WRONG, "cell",
-     "SELECT c.id, c.trials || ' trials were planned, ' || count(p.sequence) || ' stand in the "
+     "SELECT c.id, c.trials || ' trials were planned, ' || count(p.sequence) || ' are in the "
      "order'"
      " FROM cell c LEFT JOIN planned_trial p ON p.cell = c.id AND p.campaign = c.campaign"
      " GROUP BY c.id HAVING count(p.sequence) <> c.trials",
      all_trials_are_planned},
     {VERIFY_WRONG, "trial",
-     "SELECT t.id, 'attempt ' || t.attempt || ' stands where attempt ' || (SELECT count(*) FROM"
+     "SELECT t.id, 'attempt ' || t.attempt || ' is in the place of attempt ' || (SELECT count(*) "
+     "FROM"
      " trial b WHERE b.campaign = t.campaign AND b.sequence = t.sequence AND b.attempt <= "
-     "t.attempt) ||"
-     " ' is expected' FROM trial t WHERE t.attempt <> 1 AND NOT EXISTS (SELECT 1 FROM trial b WHERE"
+     "t.attempt)"
+     " FROM trial t WHERE t.attempt <> 1 AND NOT EXISTS (SELECT 1 FROM trial b WHERE"
      " b.campaign = t.campaign AND b.sequence = t.sequence AND b.attempt = t.attempt - 1)"},
     {VERIFY_WRONG, "trial",
      "SELECT t.id, 'is of another cell than the trial that was planned' FROM trial t"
@@ -245,14 +246,14 @@ static const struct rule {
                                         "WHERE coalesce(" CAMPAIGN_STATE(
                                             "g.id") ", '') <> 'finished'"},
     {VERIFY_WRONG, "series",
-     "SELECT id, 'the series ' || name || ' of trial ' || trial || ' goes on at sample ' || first"
-     " || ' where ' || place || ' is expected: samples are missing' FROM (SELECT id, trial, name,"
+     "SELECT id, 'the series ' || name || ' of trial ' || trial || ' continues at sample ' || first"
+     " || ' instead of ' || place || ': samples are missing' FROM (SELECT id, trial, name,"
      " first, coalesce((SELECT b.first + b.count FROM series b WHERE b.trial = s.trial AND b.name "
      "= s.name"
      " AND b.first < s.first ORDER BY b.first DESC LIMIT 1), 0) AS place FROM series s WHERE first"
      " <> 0) WHERE first <> place"},
     {VERIFY_WRONG, "trial_end",
-     "SELECT e.trial, 'tells of ' || e.samples || ' samples, ' || coalesce(sum(s.count), 0) ||"
+     "SELECT e.trial, 'states ' || e.samples || ' samples, ' || coalesce(sum(s.count), 0) ||"
      " ' are stored' FROM trial_end e LEFT JOIN series s ON s.trial = e.trial AND s.name = "
      "'wall_ns'"
      " WHERE e.samples IS NOT NULL AND e.status = 'ok' GROUP BY e.trial"

@@ -118,7 +118,7 @@ static void check_bodies(struct verify *verify)
 
         if (!digest_is(row, 1, &digest))
             tell(verify, "content", (const char *)sqlite3_column_text(row, 0),
-                 "its body is not what its digest says");
+                 "its body does not match its digest");
     }
     sqlite3_finalize(row);
 }
@@ -238,7 +238,7 @@ static void check_devices(struct verify *verify)
         text_append_char(&text, '}');
         digest = digest_bytes(text.data, text.length);
         if (text_ok(&text) && !digest_is(row, 1, &digest))
-            tell(verify, "device", key_of(row, key), "its digest is not that of what it says");
+            tell(verify, "device", key_of(row, key), "its digest does not match its content");
     }
     text_finish(&text);
     sqlite3_finalize(row);
@@ -275,7 +275,7 @@ static void check_components(struct verify *verify)
         text_append_char(&text, '}');
         digest = digest_bytes(text.data, text.length);
         if (text_ok(&text) && !digest_is(row, 1, &digest))
-            tell(verify, "component", key_of(row, key), "its digest is not that of what it says");
+            tell(verify, "component", key_of(row, key), "its digest does not match its content");
     }
     text_finish(&text);
     sqlite3_finalize(row);
@@ -317,7 +317,7 @@ static void check_withheld(struct verify *verify)
         verify_ask(verify, "SELECT count(*) FROM withheld WHERE NOT EXISTS (SELECT 1 FROM bundle)",
                    0, 0, VERIFY_CONTENT) > 0)
         verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "withheld", NULL,
-                    "names what a bundle left out, and nothing in this file came in a bundle");
+                    "names what a bundle withheld, but nothing in this file came from a bundle");
 }
 
 enum status verify_content(struct verify *verify, struct error *err)

@@ -179,10 +179,10 @@ static void tell_other_version(struct verify_findings *findings, const char *key
     canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "", &stored, NULL);
     verify_findings_add(findings, version < 1 ? VERIFY_WRONG : VERIFY_NOTE, VERIFY_ESTIMATE,
                         "estimate", key,
-                        "was made by analysis version %" PRId64 "; this assay has %d, and comes to "
+                        "was made by analysis version %" PRId64 "; version %d gives "
                         "%s: a mean of %.6g ns where %.6g ns is stored",
-                        version, ESTIMATE_VERSION, is_same ? "the same" : "another", mean_of(again),
-                        mean_of(stored));
+                        version, ESTIMATE_VERSION, is_same ? "the same" : "another result",
+                        mean_of(again), mean_of(stored));
     json_decref(stored);
 }
 
@@ -219,7 +219,7 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
         tell_other_version(findings, key, row, again, likeness != DIFFERENT);
     else if (likeness == DIFFERENT && status == STATUS_UNAVAILABLE)
         verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
-                            "cannot be worked out again: %s", err.message);
+                            "cannot be recomputed: %s", err.message);
     else if (likeness == DIFFERENT)
         verify_findings_add(findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", key,
                             "does not follow from the samples of cell %lld%s%s", (long long)cell,
@@ -394,17 +394,17 @@ static void tell_withheld(struct verify *verify, const char *key, const json_t *
     verify->summary->comparisons += follows;
     if (follows)
         verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                    "was worked out again but for what is withheld and decides nothing: %s",
+                    "was recomputed, except for withheld values that do not affect it: %s",
                     names.data);
     else if (text_ok(&names) && names.length > 0)
         verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                    "cannot be worked out again without what is withheld: %s; ask for a bundle "
-                    "that shows it",
+                    "cannot be recomputed without withheld values: %s; ask for a bundle that "
+                    "contains them",
                     names.data);
     else
         verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                    "cannot be worked out again without what is withheld%s%s",
-                    why->message[0] ? ": " : "", why->message);
+                    "cannot be recomputed without withheld values%s%s", why->message[0] ? ": " : "",
+                    why->message);
     text_finish(&names);
     json_decref(stored);
     json_decref(made);
@@ -452,7 +452,7 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row)
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
     if (verify_is_withheld(verify, "comparison", key)) {
         verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                    "is withheld, so it was not worked out again");
+                    "is withheld, so it was not recomputed");
         return;
     }
     status = canonical_parse(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), "comparison",
@@ -465,7 +465,7 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row)
     if (status == STATUS_OK && sqlite3_column_int64(row, 4) != COMPARISON_VERSION)
         status = error_set(&err, STATUS_UNSUPPORTED, "was made by another version of the rules");
     else if (status == STATUS_OK && !verify->options->compare)
-        status = error_set(&err, STATUS_UNSUPPORTED, "was not worked out again");
+        status = error_set(&err, STATUS_UNSUPPORTED, "was not recomputed");
     else if (status == STATUS_OK)
         status = verify->options->compare(verify->options->context, verify->store, kind,
                                           sqlite3_column_int64(row, 2),

@@ -80,7 +80,7 @@ struct verify {
     const struct verify_options *options;
     struct verify_summary *summary;
     const char *path;
-    bool immutable;          /* no log lies beside the file */
+    bool immutable;          /* no process has the file open */
     struct timespec changed; /* when the file was, before it was read */
     int64_t work_max;        /* SQLite operations that one connection may take */
     struct verify_budget *budgets;

@@ -80,7 +80,7 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
     else if (rc == SQLITE_DONE)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name,
                             key_text(entry->key, key),
-                            "the row that entered the ledger as leaf %" PRId64 " is gone", leaf);
+                            "the row that entered the ledger as leaf %" PRId64 " is missing", leaf);
     else
         tell_reading(worker, table->name, key_text(entry->key, key));
     verify_leave_row(worker, table);
@@ -211,8 +211,8 @@ enum status verify_rows(struct verify *verify, struct error *err)
 
     if (!verify->has_ledger) {
         verify_tell(verify, VERIFY_NOTE, VERIFY_ROW, NULL, NULL,
-                    "schema version %" PRId64 " has no ledger: whether rows were changed, added or "
-                    "taken away cannot be told; any command that writes brings the file up to date",
+                    "schema version %" PRId64 " has no ledger: changed, added or removed rows "
+                    "cannot be detected; any command that writes brings the file up to date",
                     verify->summary->schema_version);
         return STATUS_OK;
     }

@@ -54,7 +54,7 @@ static void check_signature(struct verify *verify, sqlite3_stmt *row)
     memcpy(note.root.bytes, root, DIGEST_SIZE);
     if (!note_verify(&note, public_key, signature)) {
         verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
-                    "does not fit checkpoint %lld", (long long)sqlite3_column_int64(row, 5));
+                    "does not match checkpoint %lld", (long long)sqlite3_column_int64(row, 5));
         return;
     }
     trusted = trusted_key(verify, public_key);
@@ -78,8 +78,8 @@ static void compare_clocks(struct verify *verify, const char *key, sqlite3_stmt 
         return;
     if (stamped < made - CLOCKS_APART_S)
         verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-                    "stands %lld s before the time at which the checkpoint says it was made: the "
-                    "times in this file are later than they were",
+                    "is %lld s earlier than the time the checkpoint states: the times in this file "
+                    "are too late",
                     (long long)(made - stamped));
     if (sqlite3_column_type(row, 4) == SQLITE_INTEGER &&
         stamped > sqlite3_column_int64(row, 4) / INT64_C(1000000000) + CLOCKS_APART_S)
@@ -122,7 +122,7 @@ static void check_stamps(struct verify *verify)
                         timestamp.time);
         else
             verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-                        "is of the right root and says %s; who signed it is not checked: no CA "
+                        "is of the right root and states %s; its signer was not checked: no CA "
                         "given (--tsa-ca)",
                         timestamp.time);
         if (has_read)
@@ -259,7 +259,8 @@ static enum status tell_plans(struct verify *verify, struct error *err)
                         ? " AND id NOT IN (SELECT campaign FROM bundle)"
                         : ""),
         0, &(struct verify_finding){VERIFY_NOTE, VERIFY_COMPLETE, .table = "campaign"}, "that ",
-        "was planned before its first trial is not shown: there is no checkpoint of its plan", err);
+        "was planned before its first trial is not proven: there is no checkpoint of its plan",
+        err);
 }
 
 static void tell_cover(struct verify *verify)
@@ -269,10 +270,10 @@ static void tell_cover(struct verify *verify)
 
     if (verify->options->key_count > 0 && summary->trusted_signatures == 0)
         verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
-                    "nothing is signed by the key that you named");
+                    "unsigned by the key that you named");
     else if (summary->signatures == 0)
         verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
-                    "nothing is signed: somebody who rewrites the whole file is found only by "
+                    "unsigned: a rewrite of the whole file is detected only with "
                     "--expect-head");
     else if (rest > 0)
         verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
@@ -280,8 +281,8 @@ static void tell_cover(struct verify *verify)
                     verify->options->key_count ? "that key" : "the newest signature");
     if (verify->options->key_count == 0 && summary->signatures > 0)
         verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
-                    "signatures fit the keys stored beside them; whose keys these are is checked "
-                    "by --key");
+                    "signatures match the keys stored with them; --key checks whose keys these "
+                    "are");
 }
 
 enum status verify_signatures(struct verify *verify, struct error *err)

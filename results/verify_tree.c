@@ -226,7 +226,7 @@ static void check_checkpoint(struct verify_tree *tree)
     if (!blob_is(row, 2, root.bytes, DIGEST_SIZE))
         verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
                             "the first %" PRIu64
-                            " leaves come to the root %s, not to the one stored: the "
+                            " leaves give the root %s, not the one stored: the "
                             "ledger was rewritten",
                             tree->merkle.size, digest_hex(&root, hex));
     if (!blob_is(row, 3, tree->merkle.nodes,
@@ -277,7 +277,7 @@ static void check_place(struct verify_tree *tree, const struct verify_leaf *leaf
     snprintf(key, sizeof(key), "%lld", (long long)leaf->number);
     verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
                         "entered the ledger as leaf %" PRIu64
-                        ", and its size is another: it was made at another time than it says",
+                        ", but states another size: it was not made at the time it states",
                         tree->merkle.size);
 }
 
@@ -322,8 +322,8 @@ static void take_leaf(struct verify_tree *tree, const struct verify_leaf *leaf)
 
             snprintf(key, sizeof(key), "%lld", (long long)leaf->number);
             verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, table->name, key,
-                                "stands in the ledger behind row %" PRId64
-                                ": rows were put in another order",
+                                "follows row %" PRId64
+                                " in the ledger: the order of rows was changed",
                                 table->last);
         } else if (table->counted) {
             table->last = leaf->number;
@@ -395,7 +395,7 @@ static void tell_cut_checkpoints(struct verify_tree *tree)
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(tree->checkpoints, 0));
         verify_findings_add(
             &tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-            "covers %lld leaves, there are %" PRIu64 ": the end of the ledger was cut off",
+            "covers %lld leaves, there are %" PRIu64 ": the end of the ledger is missing",
             (long long)sqlite3_column_int64(tree->checkpoints, 1), tree->merkle.size);
         next_checkpoint(tree);
     }
@@ -434,7 +434,7 @@ static void name_strangers(struct verify_tree *tree, size_t number)
             continue;
         verify_tell(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name,
                     text_of(rows, 0, key, sizeof(key)),
-                    "the row is not in the ledger: it was added by something else than assay");
+                    "the row is not in the ledger: it was not added by assay");
     }
     sqlite3_finalize(rows);
 }
@@ -458,7 +458,7 @@ static void compare_table(struct verify_tree *tree, size_t number)
         sort(keys);
     if (keys->twice > 0)
         verify_tell(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name, NULL,
-                    "%zu rows stand in the ledger more than once", keys->twice);
+                    "%zu rows are in the ledger more than once", keys->twice);
     if (rows == table->leaves && keys->twice == 0)
         return;
     if (!keys->all)
@@ -493,7 +493,7 @@ enum status verify_tree(struct verify *verify, struct error *err)
     else if (tree->expects && tree->head_size < (int64_t)tree->merkle.size)
         verify_tell(verify, VERIFY_NOTE, VERIFY_HEAD, NULL, NULL,
                     "the expected head is of the first %" PRId64 " of %" PRIu64
-                    " leaves: it says nothing of what came after",
+                    " leaves: it does not cover what came later",
                     tree->head_size, tree->merkle.size);
     return tree->failed ? error_set(err, STATUS_NO_MEMORY, "out of memory") : STATUS_OK;
 }

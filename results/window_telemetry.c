@@ -139,26 +139,37 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
     return status;
 }
 
-/* Mean on the log scale over trials, with t on R - 1. */
-static struct estimate_interval interval(const struct account *account, double confidence,
-                                         double by)
+struct estimate_interval window_telemetry_between_trials(const double *logs, size_t count,
+                                                         double confidence)
 {
-    const double n = (double)account->known;
+    const double n = (double)count;
     struct estimate_interval ret = {0};
     double mean = 0, squares = 0, half;
 
-    for (size_t i = 0; i < account->known; i++)
-        mean += account->logs[i] / n;
-    for (size_t i = 0; i < account->known; i++)
-        squares += (account->logs[i] - mean) * (account->logs[i] - mean);
-    ret.has_value = account->known > 0;
-    ret.value = exp(mean) / by;
-    if (account->known < 2)
+    for (size_t i = 0; i < count; i++)
+        mean += logs[i] / n;
+    for (size_t i = 0; i < count; i++)
+        squares += (logs[i] - mean) * (logs[i] - mean);
+    ret.has_value = count > 0;
+    ret.value = exp(mean);
+    if (count < 2)
         return ret;
     half = student_quantile(0.5 + confidence / 2, n - 1) * sqrt(squares / (n - 1) / n);
-    ret.lo = exp(mean - half) / by;
-    ret.hi = exp(mean + half) / by;
+    ret.lo = exp(mean - half);
+    ret.hi = exp(mean + half);
     ret.has_interval = isfinite(ret.hi);
+    return ret;
+}
+
+static struct estimate_interval interval(const struct account *account, double confidence,
+                                         double by)
+{
+    struct estimate_interval ret =
+        window_telemetry_between_trials(account->logs, account->known, confidence);
+
+    ret.value /= by;
+    ret.lo /= by;
+    ret.hi /= by;
     return ret;
 }
 

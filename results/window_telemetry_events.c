@@ -29,21 +29,26 @@ static void found(const struct events *events, enum finding_code code, const cha
     finding_add(events->findings, code, events->view->number, subject, numbers);
 }
 
-/* Growth of a host's counter over the window; -1: not known, 0 when it stood still. */
-static enum status growth(const struct events *events, const char *name, double *ret)
+enum status window_telemetry_growth(const struct window_telemetry_view *view, const char *part,
+                                    const char *name, double *ret, struct error *err)
 {
     struct window_telemetry_channel channel;
     const char *reason = "";
-    enum status status = window_telemetry_load(events->view, "host", name, &channel, events->err);
+    enum status status = window_telemetry_load(view, part, name, &channel, err);
 
     *ret = -1;
     if (status != STATUS_OK)
         return status;
-    if (channel.series.count > 0 && !energy_of_counter(&channel.series, 0, events->view->begin_ns,
-                                                       events->view->end_ns, ret, &reason))
-        *ret = strstr(reason, "stood still") ? 0 : -1;
+    if (channel.series.count > 0 &&
+        !energy_of_counter(&channel.series, 0, view->begin_ns, view->end_ns, ret, &reason))
+        *ret = strstr(reason, "did not advance") ? 0 : -1;
     window_telemetry_channel_finish(&channel);
     return STATUS_OK;
+}
+
+static enum status growth(const struct events *events, const char *name, double *ret)
+{
+    return window_telemetry_growth(events->view, "host", name, ret, events->err);
 }
 
 static enum status host_events(const struct events *events)

@@ -28,8 +28,16 @@ enum status window_telemetry_load(const struct window_telemetry_view *view, cons
                                   struct error *err);
 void window_telemetry_channel_finish(struct window_telemetry_channel *channel);
 
+/* Growth of a counter over the window; -1: not known, 0 when it stood still. */
+enum status window_telemetry_growth(const struct window_telemetry_view *view, const char *part,
+                                    const char *name, double *ret, struct error *err);
+
 /* The telemetry of a part, or NULL; a channel's description in it, or NULL. */
 const json_t *window_telemetry_part(const struct window_telemetry_view *view, const char *part);
+
+/* Mean of logs of values of trials, as a value, with its interval by t on count - 1. */
+struct estimate_interval window_telemetry_between_trials(const double *logs, size_t count,
+                                                         double confidence);
 
 /* window_telemetry_events.c: findings of one trial. */
 enum status window_telemetry_events(const struct window_telemetry_view *view,

@@ -39,12 +39,6 @@ const struct workload_kind *workload_kind_find(const char *name)
     return NULL;
 }
 
-const struct workload_kind *const *workload_kinds(size_t *ret_count)
-{
-    *ret_count = KIND_COUNT;
-    return kinds;
-}
-
 static int compare_entries(const void *a, const void *b)
 {
     const struct catalog_entry *left = a, *right = b;
@@ -215,15 +209,15 @@ static enum status find_kind(const struct heading *heading, const char *origin, 
     if (heading->kind != NULL)
         text_append_printable(&shown, heading->kind, strlen(heading->kind));
     if (heading->suite != NULL && heading->workload == NULL)
-        status = error_set(err, STATUS_INVALID,
-                           "%s:%d: this declares a suite; a workload starts with `workload: NAME`",
-                           origin, key_line(yaml, length, "suite"));
+        status =
+            error_set_at(err, STATUS_INVALID, origin, (uint64_t)key_line(yaml, length, "suite"),
+                         "this declares a suite; a workload starts with `workload: NAME`");
     else if (heading->kind == NULL)
-        status = error_set(err, STATUS_INVALID, "%s:1: `kind` is missing; write `kind: ` and %s",
-                           origin, list.data);
+        status = error_set_at(err, STATUS_INVALID, origin, 1,
+                              "`kind` is missing; write `kind: ` and %s", list.data);
     else if ((*ret = workload_kind_find(heading->kind)) == NULL)
-        status = error_set(err, STATUS_INVALID, "%s:%d: there is no kind \"%s\"; write %s", origin,
-                           key_line(yaml, length, "kind"), shown.data, list.data);
+        status = error_set_at(err, STATUS_INVALID, origin, (uint64_t)key_line(yaml, length, "kind"),
+                              "there is no kind \"%s\"; write %s", shown.data, list.data);
     text_finish(&shown);
     text_finish(&list);
     return status;

@@ -95,6 +95,13 @@ struct workload_check {
 /* Reports each check as it is made; `context` is the caller's. */
 typedef void workload_check_fn(void *context, const struct workload_check *check);
 
+/* What `recheck` found. */
+struct workload_recheck {
+    char *text;        /* what later trials compare with, heap; NULL: nothing to compare with */
+    uint64_t compared; /* elements that the text stands for */
+    bool same;         /* it agrees with what was expected */
+};
+
 /* Stage times of the latest iteration block, filled by the kind; a stage it skipped is < 0. */
 struct workload_stages {
     const char *const *names; /* "data", "upload", "forward", "backward", "optimizer" */
@@ -145,6 +152,16 @@ struct workload_kind {
      */
     enum status (*verify)(struct workload_instance *instance, workload_check_fn *report,
                           void *context, struct error *err);
+    /*
+     * Whether the outputs are bit for bit those of another trial of the same case, which `verify`
+     * passed: a check without the reference. Called where `verify` would be; `expected` is the
+     * other trial's text of the same moment (or the one before its warmup, where it had none after
+     * the window), NULL: only tell the text. Where the result is the same, the instance is left as
+     * `verify` leaves it; else `verify` may follow. `ret` is the caller's to free, also on failure.
+     * Optional; NULL: what iterations come to differs from trial to trial, or verifying is cheap.
+     */
+    enum status (*recheck)(struct workload_instance *instance, const char *expected,
+                           struct workload_recheck *ret, struct error *err);
     /* Kernels compiled: one artifact each, at most `capacity`; returns how many. Optional. */
     size_t (*artifacts)(struct workload_instance *instance, struct module_artifact *ret,
                         size_t capacity);
@@ -208,7 +225,6 @@ json_t *workload_refusals(const json_t *facts);
 
 /* The kinds compiled in. */
 const struct workload_kind *workload_kind_find(const char *name);
-const struct workload_kind *const *workload_kinds(size_t *ret_count);
 
 /* Parses a declaration. Errors as `ORIGIN:LINE: what, and what to write instead`. */
 enum status workload_parse(const char *origin, const char *yaml, size_t length,

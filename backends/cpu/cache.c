@@ -57,13 +57,6 @@ enum status cpu_cache_open(struct cpu_cache *ret, struct error *err)
     return STATUS_OK;
 }
 
-void cpu_cache_finish(struct cpu_cache *cache)
-{
-    free(cache->folder);
-    free(cache->reason);
-    memset(cache, 0, sizeof(*cache));
-}
-
 static char *path_of(const struct cpu_cache *cache, const struct digest *key, const char *suffix)
 {
     char hex[DIGEST_HEX_SIZE];

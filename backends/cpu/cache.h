@@ -21,7 +21,6 @@ struct cpu_cache {
  * nobody else, since what lies in it is run. Fails only with NO_MEMORY.
  */
 enum status cpu_cache_open(struct cpu_cache *ret, struct error *err);
-void cpu_cache_finish(struct cpu_cache *cache);
 
 /*
  * Path of a valid object and the messages kept with it, both heap. NOT_FOUND: there is none, or it

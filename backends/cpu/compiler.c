@@ -182,16 +182,6 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
     return STATUS_OK;
 }
 
-void cpu_compiler_finish(struct cpu_compiler *compiler)
-{
-    free(compiler->command);
-    free(compiler->path);
-    free(compiler->version);
-    free(compiler->identity);
-    free(compiler->tried);
-    memset(compiler, 0, sizeof(*compiler));
-}
-
 /*
  * gcc's driver runs cc1, as, collect2 and ld; clang is its own preprocessor, compiler and assembler,
  * and has no cc1 to name.

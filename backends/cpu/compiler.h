@@ -8,7 +8,7 @@
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
 
-/* Strings are owned by the struct (cpu_compiler_finish). */
+/* Strings are heap and live as long as the process. */
 struct cpu_compiler {
     char *command;  /* as found: "cc", or what ASSAY_CC says */
     char *path;     /* the file behind it; NULL where it cannot be told */
@@ -23,7 +23,6 @@ struct cpu_compiler {
  * is filled although the call fails.
  */
 enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err);
-void cpu_compiler_finish(struct cpu_compiler *compiler);
 
 /* Driver, compiler proper, assembler and linker. */
 void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret);

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/threads.h"
 #include "harness/core/clock.h"
+#include "harness/core/denormals.h"
 
 #define PAGE ((uint64_t)4096)
 #define HUGE_PAGE ((uint64_t)2 << 20)
@@ -24,7 +25,7 @@ static void end_flush(struct device *base)
 {
     struct cpu_device *device = cpu_device(base);
 
-    if (!device->pool_flushes || cpu_threads_switch_flush(true))
+    if (!device->pool_flushes || denormals_flush(true))
         return;
     cpu_threads_set_flush(device->threads, false);
     device->pool_flushes = false;
@@ -197,7 +198,7 @@ enum status cpu_device_open(struct backend *backend, uint32_t index,
         return status;
     }
     list = &device->base.info.readings;
-    if (cpu_threads_can_flush())
+    if (denormals_can_flush())
         reading_add_text(list, "device.option.flush_denormals",
                          device->flush_denormals ? "yes" : "no",
                          "FTZ and DAZ of MXCSR, or FZ of FPCR, on every thread of a launch");

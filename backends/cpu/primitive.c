@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backends/cpu/threads.h"
+#include "harness/core/denormals.h"
 
 #define ALIGN 4096
 
@@ -147,7 +148,7 @@ enum status cpu_dnnl_point(const struct onednn *dnnl, struct dnnl_memory *memory
  */
 static bool begin_flush(struct cpu_device *device)
 {
-    const bool before = cpu_threads_switch_flush(true);
+    const bool before = denormals_flush(true);
 
     if (!device->pool_flushes)
         cpu_threads_set_flush(device->threads, true);
@@ -165,7 +166,7 @@ enum status cpu_dnnl_execute(struct cpu_device *device, const struct dnnl_primit
     if (code == ASSAY_DNNL_success)
         code = dnnl->api.dnnl_stream_wait(dnnl->stream);
     if (device->flush_denormals)
-        cpu_threads_switch_flush(before);
+        denormals_flush(before);
     return code == ASSAY_DNNL_success ? STATUS_OK
                                       : onednn_fail(dnnl, "dnnl_primitive_execute", code, err);
 }

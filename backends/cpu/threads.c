@@ -12,6 +12,7 @@
 #endif
 
 #include "harness/core/cgroup.h"
+#include "harness/core/denormals.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 
@@ -97,50 +98,6 @@ uint32_t cpu_threads_count(void)
 #endif
 }
 
-#if defined(__x86_64__)
-#define FLUSH_BITS 0x8040u /* FTZ and DAZ of MXCSR: Intel SDM volume 1, section 10.2.3 */
-
-bool cpu_threads_switch_flush(bool flush)
-{
-    const uint32_t before = __builtin_ia32_stmxcsr();
-
-    __builtin_ia32_ldmxcsr(flush ? before | FLUSH_BITS : before & ~FLUSH_BITS);
-    return (before & FLUSH_BITS) == FLUSH_BITS;
-}
-
-bool cpu_threads_can_flush(void)
-{
-    return true;
-}
-#elif defined(__aarch64__)
-#define FLUSH_BITS (UINT64_C(1) << 24) /* FZ of FPCR: Arm ARM, section C5.2 */
-
-bool cpu_threads_switch_flush(bool flush)
-{
-    uint64_t before, after;
-
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
-    after = flush ? before | FLUSH_BITS : before & ~FLUSH_BITS;
-    __asm__ volatile("msr fpcr, %0" : : "r"(after));
-    return (before & FLUSH_BITS) != 0;
-}
-
-bool cpu_threads_can_flush(void)
-{
-    return true;
-}
-#else
-bool cpu_threads_switch_flush(bool flush)
-{
-    return flush;
-}
-
-bool cpu_threads_can_flush(void)
-{
-    return false;
-}
-#endif
-
 /* One launch, seen by all threads. `next` has a cache line of its own. */
 struct job {
     cpu_kernel_run *run;
@@ -153,7 +110,7 @@ struct job {
 
 static void work(struct job *job, uint64_t thread, uint64_t threads)
 {
-    const bool before = cpu_threads_switch_flush(job->flush);
+    const bool before = denormals_flush(job->flush);
 
     if (job->part == 0) {
         const uint64_t begin = job->total * thread / threads;
@@ -171,7 +128,7 @@ static void work(struct job *job, uint64_t thread, uint64_t threads)
             job->run(job->groups, job->arguments, begin, end < job->total ? end : job->total);
         }
     }
-    cpu_threads_switch_flush(before);
+    denormals_flush(before);
 }
 
 void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
@@ -191,12 +148,12 @@ void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
 #ifdef _OPENMP
     {
         /* Threads that are started here have the mode of this one from then on. */
-        const bool before = cpu_threads_switch_flush(flush);
+        const bool before = denormals_flush(flush);
 
         /* Always the whole pool: a smaller team would end the other threads. */
 #pragma omp parallel num_threads(threads)
         work(&job, (uint64_t)omp_get_thread_num(), (uint64_t)omp_get_num_threads());
-        cpu_threads_switch_flush(before);
+        denormals_flush(before);
     }
 #endif
 }
@@ -239,10 +196,12 @@ void cpu_threads_set_flush(uint32_t threads, bool flush)
 {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
+    denormals_flush(flush);
 #else
     (void)threads;
 #endif
-    cpu_threads_switch_flush(flush);
+    /* LLVM's runtime gives the calling thread back what it had before a parallel region. */
+    denormals_flush(flush);
 }
 
 void cpu_threads_touch(unsigned char *bytes, uint64_t size, uint32_t threads)

@@ -32,18 +32,12 @@ void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
                      const union cpu_argument *arguments, uint32_t threads, bool flush);
 
 /*
- * Flushing of denormals: of the calling thread, giving what it was before, which threads that the
- * pool starts later inherit; and of all threads of the pool, the calling one included, which costs
- * as much as a launch.
+ * denormals_flush() on all threads of the pool, the calling one included; costs as much as a launch.
  */
-bool cpu_threads_switch_flush(bool flush);
 void cpu_threads_set_flush(uint32_t threads, bool flush);
 
 /* Writes one byte a page from the threads that will use the memory, so that it is there. */
 void cpu_threads_touch(unsigned char *bytes, uint64_t size, uint32_t threads);
-
-/* True where this processor's flushing can be switched. */
-bool cpu_threads_can_flush(void);
 
 /* How many, where they stand, which runtime: "device.threads..." */
 void cpu_threads_read(struct reading_list *list);

@@ -235,7 +235,6 @@ struct opencl_topology_amd {
     X(int32_t, clEnqueueNDRangeKernel,                                                             \
       (struct _cl_command_queue *, struct _cl_kernel *, uint32_t, const size_t *, const size_t *,  \
        const size_t *, uint32_t, struct _cl_event *const *, struct _cl_event **))                  \
-    X(int32_t, clFlush, (struct _cl_command_queue *))                                              \
     X(int32_t, clFinish, (struct _cl_command_queue *))                                             \
     X(int32_t, clReleaseEvent, (struct _cl_event *))                                               \
     X(int32_t, clGetEventProfilingInfo, (struct _cl_event *, uint32_t, size_t, void *, size_t *))

@@ -104,14 +104,6 @@ static enum status download(struct device *base, struct buffer *buffer, uint64_t
     return code == OCL_SUCCESS ? STATUS_OK : fail_after_work(err, "clEnqueueReadBuffer", code);
 }
 
-static enum status flush(struct device *base, struct error *err)
-{
-    struct opencl_device *device = opencl_device(base);
-    int32_t code = device->api->clFlush(device->queue);
-
-    return code == OCL_SUCCESS ? STATUS_OK : opencl_fail(err, NULL, "clFlush", code);
-}
-
 static enum status synchronize(struct device *base, struct error *err)
 {
     struct opencl_device *device = opencl_device(base);
@@ -153,7 +145,7 @@ static void close_device(struct device *base)
     .buffer_alloc = buffer_alloc, .buffer_free = buffer_free, .upload = upload,                    \
     .download = download, .module_load = opencl_module_load,                                       \
     .module_unload = opencl_module_unload, .module_describe = opencl_module_describe,              \
-    .kernel_launch = opencl_kernel_launch, .flush = flush, .synchronize = synchronize,             \
+    .kernel_launch = opencl_kernel_launch, .synchronize = synchronize,                             \
     .lane_candidates = lane_candidates, .close = close_device
 
 static const struct device_ops plain_ops = {COMMON_HOOKS};

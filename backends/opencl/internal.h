@@ -17,6 +17,7 @@ struct opencl_platform {
     char *name;    /* printable, "" when the driver tells none */
     char *library; /* the ICD's file, NULL when it cannot be told */
     char *note;    /* what went wrong while asking it, NULL when nothing did */
+    bool failed;   /* it gave an error where it should have listed its devices */
 };
 
 struct opencl_slot {
@@ -33,6 +34,7 @@ struct opencl_state {
     uint32_t platform_count;
     struct opencl_slot *slots;
     uint32_t slot_count;
+    uint32_t failed_count;                         /* platforms that failed beside others */
     uint32_t devices_left_out, platforms_left_out; /* beyond the bounds above */
 };
 

@@ -30,6 +30,21 @@ static char *find_library(const struct opencl_api *api, struct _cl_platform_id *
     return path;
 }
 
+/* The error of the n-th platform that failed. */
+static enum status platform_error(const struct opencl_state *state, uint32_t n, struct error *err)
+{
+    const struct opencl_platform *platform = state->platforms;
+
+    while (!platform->failed || n-- > 0)
+        platform++;
+    return error_set(err, STATUS_UNAVAILABLE, "the platform %s%s%s%s gives no devices: %s",
+                     platform->name != NULL ? platform->name : "without a name",
+                     platform->library != NULL ? " (" : "",
+                     platform->library != NULL ? platform->library : "",
+                     platform->library != NULL ? ")" : "",
+                     platform->note != NULL ? platform->note : "out of memory");
+}
+
 enum status opencl_left_out(const struct opencl_state *state, struct error *err)
 {
     return error_set(err, STATUS_UNSUPPORTED,
@@ -94,18 +109,25 @@ static void add_platform(struct opencl_state *state, struct _cl_platform_id *id)
     const struct opencl_object object = {.api = &state->api, .platform = id};
     struct error error = ERROR_INIT;
     uint32_t before = state->slot_count;
+    enum status status;
 
     platform->id = id;
     if (id == NULL) {
         platform->note = strdup("the loader gave a null platform");
+        platform->failed = true;
+        state->failed_count++;
         return;
     }
     if (opencl_query_text(&object, OCL_PLATFORM_NAME, &platform->name, &error) != STATUS_OK)
         platform->note = strdup(error.message);
     platform->library = find_library(&state->api, id);
-    if (add_devices(state, platform, &error) != STATUS_OK && before == state->slot_count) {
+    status = add_devices(state, platform, &error);
+    if (status != STATUS_OK && before == state->slot_count) {
         free(platform->note);
         platform->note = strdup(error.message);
+        /* A driver without hardware has no device, and devices over the bound are counted apart. */
+        platform->failed = status != STATUS_UNAVAILABLE && status != STATUS_UNSUPPORTED;
+        state->failed_count += platform->failed;
     }
 }
 
@@ -183,22 +205,33 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     if (status == STATUS_OK)
         opencl_clblast_open(&state->api, &state->clblast);
     if (status == STATUS_OK)
-        *ret_device_count =
-            state->slot_count + (state->devices_left_out > 0 || state->platforms_left_out > 0);
+        *ret_device_count = state->slot_count + state->failed_count +
+                            (state->devices_left_out > 0 || state->platforms_left_out > 0);
     return status;
 }
 
-/* The device behind the last one stands for those that are left out. */
 static bool is_listed(const struct backend *backend, uint32_t index)
 {
     return index < ((const struct opencl_state *)backend->state)->slot_count;
+}
+
+/*
+ * Indices after the last device stand for what cannot be listed, so that it is reported with its
+ * reason: first each platform that failed, then all that is left out.
+ */
+static enum status not_listed(const struct backend *backend, uint32_t index, struct error *err)
+{
+    const struct opencl_state *state = backend->state;
+    const uint32_t n = index - state->slot_count;
+
+    return n < state->failed_count ? platform_error(state, n, err) : opencl_left_out(state, err);
 }
 
 static enum status device_info(struct backend *backend, uint32_t index, struct device_info *ret,
                                struct error *err)
 {
     return is_listed(backend, index) ? opencl_device_info(backend, index, ret, err)
-                                     : opencl_left_out(backend->state, err);
+                                     : not_listed(backend, index, err);
 }
 
 static enum status device_open(struct backend *backend, uint32_t index,
@@ -206,7 +239,7 @@ static enum status device_open(struct backend *backend, uint32_t index,
                                struct error *err)
 {
     return is_listed(backend, index) ? opencl_device_open(backend, index, options, ret, err)
-                                     : opencl_left_out(backend->state, err);
+                                     : not_listed(backend, index, err);
 }
 
 static void files(struct backend *backend, uint32_t index, struct backend_file_list *ret)

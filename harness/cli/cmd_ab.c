@@ -78,12 +78,10 @@ static int run_campaign(const struct command_line *line, struct store *store,
     signing_close(&signing);
     if (status != STATUS_OK)
         return command_fail(&err);
-    if (summary.interrupted) {
-        log_info("interrupted; go on with: assay run --resume %.8s --db %s, then assay compare "
-                 "%.8s",
-                 campaign->uid, store_path(store), campaign->uid);
-        return ASSAY_EXIT_INTERRUPTED;
-    }
+    if (summary.interrupted)
+        return command_interrupted(
+            "interrupted; go on with: assay run --resume %.8s --db %s, then assay compare %.8s",
+            campaign->uid, store_path(store), campaign->uid);
     status = ab_evaluate(store, campaign->row, &request->compare, &result, &err);
     if (status != STATUS_OK)
         return command_fail(&err);

@@ -1,4 +1,5 @@
 #include "harness/cli/commands.h"
+#include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
@@ -16,6 +17,14 @@ static int amend(const struct command_line *line, struct store *store, void *con
         ledger_add_amendment(store, cell, command_author(line, KEY_BY),
                              command_value(line, KEY_REASON), &err) != STATUS_OK)
         return command_fail_store(&err);
+    if (command_has(line, KEY_JSON)) {
+        json_t *amendments;
+
+        if (ledger_amendments(store, cell, &amendments, &err) != STATUS_OK)
+            return command_fail_store(&err);
+        return output_json(
+            json_pack("{s:s, s:o}", "id", line->arguments[0], "amendments", amendments));
+    }
     log_info("recorded; the result itself stays as it was, and `assay show %s` says both",
              line->arguments[0]);
     return ASSAY_EXIT_OK;
@@ -45,7 +54,7 @@ const struct command command_amend = {
         "ID is what `assay results` lists, such as 9f2c41aa/3. The amendment is a row of its own, "
         "with its time, in the ledger like all evidence.",
     .options = options,
-    .groups = GROUP_STORE,
+    .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,
     .completes = "RESULT",

@@ -5,8 +5,8 @@
 
 #include "harness/cli/analyze_unpaired.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
-#include "harness/core/canonical.h"
 #include "harness/core/log.h"
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
@@ -24,20 +24,6 @@ enum {
     KEY_SERIES,
     KEY_BASELINE
 };
-
-/* One JSON object on a line of its own, in canonical form: the same input gives the same bytes. */
-static enum status print_line(json_t *object, struct error *err)
-{
-    char *line = NULL;
-    enum status status = object ? canonical_dump(object, &line, err)
-                                : error_set(err, STATUS_NO_MEMORY, "no memory for the result");
-
-    json_decref(object);
-    if (status == STATUS_OK)
-        puts(line);
-    free(line);
-    return status;
-}
 
 static enum status read_fraction(const struct command_line *line, int key, const char *name,
                                  double *value, struct error *err)
@@ -201,7 +187,7 @@ static enum status compare_unpaired(const struct command_line *line,
                     json_string(basis == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
                 json_object_set_new(object, "note", json_string(unpaired_caveat(basis)));
             }
-            status = print_line(object, err);
+            status = output_row(object, err);
             if (status != STATUS_OK)
                 return status;
             continue;
@@ -234,7 +220,7 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
         if (status != STATUS_OK)
             break;
         if (command_has(line, KEY_JSON))
-            status = print_line(series_json(&samples.series[i], estimates[i]), err);
+            status = output_row(series_json(&samples.series[i], estimates[i]), err);
         else
             append_estimate(&out, &samples.series[i], estimates[i]);
     }
@@ -276,7 +262,7 @@ static void append_comparison(struct text *out, const char *name, const char *a,
                     "  all are alike to the last digit: judged by how many agree, since there is "
                     "no spread\n");
     if (comparison->needed_pairs > 0)
-        text_append_format(out, "  about %llu %s would settle it\n",
+        text_append_format(out, "  about %llu %s needed for a decision\n",
                            (unsigned long long)comparison->needed_pairs,
                            a ? "trials of each" : "pairs");
     if (comparison->differs && adjusted > 1 - comparison->confidence)
@@ -337,7 +323,7 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
         const char *name = pairs.series[i].name;
 
         if (command_has(line, KEY_JSON))
-            status = print_line(comparison_json(name, &comparisons[i], adjusted[i]), err);
+            status = output_row(comparison_json(name, &comparisons[i], adjusted[i]), err);
         else
             append_comparison(&out, name, NULL, &comparisons[i], adjusted[i]);
     }
@@ -387,11 +373,15 @@ static int run(const struct command_line *line)
         error_set_errno(&err, errno, "%s", path);
         return command_fail(&err);
     }
+    if (command_has(line, KEY_JSON))
+        output_json(json_array());
     analyze(line, file, standard_input ? "standard input" : path, &err);
     if (!standard_input)
         fclose(file);
-    if (err.code != STATUS_OK)
+    if (err.code != STATUS_OK) {
+        envelope_set_data(NULL); /* of the series before the one that failed */
         return command_fail(&err);
+    }
     return output_flush();
 }
 
@@ -429,7 +419,7 @@ const struct command command_analyze = {
         "what differs between processes; the output says which.\n"
         "\n"
         "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
-        "time. --json writes one object a line.",
+        "time.",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,

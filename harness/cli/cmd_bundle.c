@@ -89,7 +89,7 @@ static int bundle(const struct command_line *line, struct store *store, void *co
     for (; options.campaign_count < line->argument_count; options.campaign_count++)
         if (store_find_campaign(store, line->arguments[options.campaign_count],
                                 &campaigns[options.campaign_count], &err) != STATUS_OK) {
-            log_error("%s", err.message);
+            command_say(&err);
             return ASSAY_EXIT_STORE;
         }
     for (; (word = command_value_at(line, KEY_WITHHOLD, options.withhold_count));) {

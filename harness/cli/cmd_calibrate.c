@@ -22,8 +22,8 @@ enum { KEY_COMPARISONS = 0x100 };
 #define WORKLOADS_MAX 16
 
 /*
- * Median cost of an empty sample: two clock readings and their bookkeeping. Their mean where the clock
- * is coarser than that; it holds every interruption, too.
+ * Median cost of an empty sample: two clock readings and their bookkeeping. Their mean where the
+ * clock is coarser than that; it holds every interruption, too.
  */
 static double sample_overhead_ns(struct error *err)
 {
@@ -102,25 +102,26 @@ static json_t *clock_json(void)
                      sample_overhead_ns(NULL));
 }
 
-static int show(const struct command_line *line, const struct calibration_tally *tally, json_t *json)
+static int show(const struct command_line *line, const struct calibration_tally *tally,
+                json_t *json)
 {
     struct text out;
 
     if (command_has(line, KEY_JSON))
         return output_json(json);
     text_init(&out);
-    text_append_format(
-        &out,
-        "Clock: resolution %lld ns, a reading %.0f ns; a sample costs %.0f ns\n"
-        "%zu comparisons of a workload with itself, arms interleaved:\n"
-        "  %zu with an interval that excludes no difference (5 %% are expected)\n"
-        "  %zu called faster or slower\n"
-        "The same trials as if one arm had run first and the other after it:\n"
-        "  %zu with an interval that excludes no difference\n",
-        (long long)json_integer_value(json_object_get(json, "clock_resolution_ns")),
-        json_real_value(json_object_get(json, "clock_read_ns")),
-        json_real_value(json_object_get(json, "sample_overhead_ns")), tally->comparisons,
-        tally->paired_different, tally->paired_verdicts, tally->blocked_different);
+    text_append_format(&out,
+                       "Clock: resolution %lld ns, a reading %.0f ns; a sample costs %.0f ns\n"
+                       "%zu comparisons of a workload with itself, arms interleaved:\n"
+                       "  %zu with an interval that excludes no difference (5 %% are expected)\n"
+                       "  %zu called faster or slower\n"
+                       "The same trials as if one arm had run first and the other after it:\n"
+                       "  %zu with an interval that excludes no difference\n",
+                       (long long)json_integer_value(json_object_get(json, "clock_resolution_ns")),
+                       json_real_value(json_object_get(json, "clock_read_ns")),
+                       json_real_value(json_object_get(json, "sample_overhead_ns")),
+                       tally->comparisons, tally->paired_different, tally->paired_verdicts,
+                       tally->blocked_different);
     if (tally->without_numbers > 0)
         text_append_format(&out, "%zu gave no numbers: no pair had two steady trials\n",
                            tally->without_numbers);
@@ -170,7 +171,7 @@ static int calibrate(const struct command_line *line, struct store *store, void 
             result = show(line, &tally, json);
         }
         if (interrupted)
-            result = ASSAY_EXIT_INTERRUPTED;
+            result = command_interrupted("interrupted; what was finished is kept");
     }
     json_decref(tally.rows);
     json_decref(clock);
@@ -198,11 +199,10 @@ const struct command command_calibrate = {
     .name = "calibrate",
     .arguments = "[WORKLOAD]...",
     .summary = "Compare workloads with themselves: how often does this machine show a difference?",
-    .text =
-        "Each comparison is a paired campaign of a against a. Of 40, about 2 must differ by "
-        "chance; many more mean that something on this machine favours one arm. Beside it stands "
-        "what the very same trials would have said one arm after the other. Stored with the "
-        "clock's resolution and the cost of a sample.",
+    .text = "Each comparison is a paired campaign of a against a. Of 40, about 2 must differ by "
+            "chance; many more mean that something on this machine favours one arm. Next to it is "
+            "what the very same trials would have said one arm after the other. Stored with the "
+            "clock's resolution and the cost of a sample.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_max = WORKLOADS_MAX,

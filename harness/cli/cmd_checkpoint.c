@@ -112,7 +112,7 @@ static int checkpoint(const struct command_line *line, struct store *store, void
     if (status == STATUS_OK && token)
         status = add_token(store, found.id, token, &err);
     if (status != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         return status == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
     return show(line, store, &found);

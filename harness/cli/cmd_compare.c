@@ -7,6 +7,7 @@
 #include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "protocols/comparability.h"
 
 enum { KEY_MARGIN = 0x100, KEY_RECORD };
 
@@ -20,12 +21,20 @@ static int compare(const struct command_line *line, struct store *store, void *c
     if (stored_comparison_make(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL, context,
                                &comparison, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
     if (stored_comparison_load_arms(store, &comparison, &err) != STATUS_OK) {
         stored_comparison_finish(&comparison);
         return command_fail_store(&err);
+    }
+    if (command_has(line, KEY_RECORD) && !comparison.paired &&
+        !strcmp(json_string_value(json_object_get(comparison.judgement, "verdict")),
+                comparability_verdict_name(EXPLORATORY))) {
+        log_error("two first looks compare as exploratory only, which is no evidence to record: "
+                  "leave out --record, or measure both under `standard`");
+        stored_comparison_finish(&comparison);
+        return ASSAY_EXIT_USAGE;
     }
     object = stored_comparison_json(&comparison);
     result = stored_comparison_show(&comparison, json_incref(object), command_has(line, KEY_JSON),
@@ -76,7 +85,8 @@ const struct command command_compare = {
     .summary = "Say whether two results compare, then how they differ and why",
     .text = "A and B are results (9f2c41aa/3). First comes whether the two may be compared at all, "
             "with the reason; then the numbers, by Welch's t on the trials' means; then the one "
-            "factor that the difference is put down to, or the runs that would separate several. A "
+            "factor that the difference is attributed to, or the isolating runs where several "
+            "differ. A "
             "single CAMPAIGN made by `assay ab` is analysed pair by pair.\n"
             "\n" EXIT_STATUS_TEXT,
     .options = options,

@@ -201,7 +201,7 @@ static int describe_protocol(const struct command_line *line, struct protocol *p
     text_init(&out);
     text_append_format(&out, "%s (protocol, version %lld, %s)\n", protocol->name,
                        (long long)protocol->version,
-                       protocol->evidence ? "evidence" : "a first look: its results never compare");
+                       protocol->evidence ? "evidence" : "a first look: no evidence");
     if (protocol->description && protocol->description[0])
         text_append_format(&out, "%s\n", protocol->description);
     text_append_format(&out, "identity %s\n\nClauses\n", hex);
@@ -258,7 +258,7 @@ const struct command command_describe = {
     .summary = "Show a workload's shapes, work and memory, a suite, or a protocol",
     .text =
         "NAME is what `assay list` shows. FILE is a declaration of your own, ./NAME.yaml: it is "
-        "checked, and a mistake is told with its line and what to write there instead.",
+        "checked, and a mistake is reported with its line and what to write instead.",
     .groups = GROUP_JSON,
     .arguments_min = 1,
     .arguments_max = 1,

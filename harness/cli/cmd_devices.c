@@ -190,7 +190,7 @@ static void append_library(struct text *out, const json_t *library, size_t colum
     if (member(library, "version")[0])
         text_append_format(&words, "version %s, ", member(library, "version"));
     else
-        text_append_format(&words, "version not told%s%s, ",
+        text_append_format(&words, "version unknown%s%s, ",
                            member(library, "version_reason")[0] ? ": " : "",
                            member(library, "version_reason"));
     if (package)

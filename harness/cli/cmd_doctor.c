@@ -46,7 +46,7 @@ static void append_finding(struct text *out, const json_t *finding)
 {
     text_append_format(out, "  %s (%s)\n", member(finding, "check"), member(finding, "severity"));
     append_labelled(out, "seen", member(finding, "observed"));
-    append_labelled(out, "spoils", member(finding, "spoils"));
+    append_labelled(out, "effect", member(finding, "effect"));
     append_labelled(out, "remedy", member(finding, "remedy"));
 }
 
@@ -85,7 +85,7 @@ static int show(const json_t *report)
     append_list(&out, "Not known here", json_object_get(report, "unknown"), "reason");
     text_append_char(&out, '\n');
     output_wrapped(&out,
-                   "spoils: numbers taken like this say little of the device; disturbs: wider "
+                   "critical: numbers taken like this say little of the device; warning: wider "
                    "intervals, or a level that moves; note: worth knowing.",
                    0, output_columns());
     return output_text(&out);

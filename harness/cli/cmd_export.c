@@ -140,7 +140,7 @@ static int export_selected(const struct command_line *line, struct store *store,
         signer.context = &key;
     }
     if (select_cells(line, store, &selection, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         result = err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
         goto done;
     }

@@ -80,7 +80,7 @@ static int take(const struct command_line *line, struct store *store, void *cont
             tell(request.path, &outcome, ids);
         json_decref(ids);
     }
-    if (command_has(line, KEY_JSON))
+    if (command_has(line, KEY_JSON) && (taking->taken || result == ASSAY_EXIT_OK))
         result = output_json(rows) ? ASSAY_EXIT_SYSTEM : result;
     else
         json_decref(rows);

@@ -15,7 +15,7 @@ static int run_worker(const struct command_line *line)
 
 const struct command command_worker = {
     .name = "worker",
-    .summary = "Run one trial, as told on descriptor 3 (started by `assay run`)",
+    .summary = "Run one trial, as described on descriptor 3 (started by `assay run`)",
     .hidden = true,
     .run = run_worker,
 };

@@ -114,7 +114,7 @@ static int show(const struct command_line *line)
     if (!path)
         return no_home();
     if (key_read(path, &key, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         result = err.code == STATUS_NO_MEMORY ? ASSAY_EXIT_SYSTEM : ASSAY_EXIT_USAGE;
     } else {
         result = show_key(line, &key.public, path);

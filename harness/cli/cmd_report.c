@@ -150,7 +150,7 @@ static int report(const struct command_line *line, struct store *store, void *co
 
     (void)context;
     if (collect(line, store, &cells, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         result = ASSAY_EXIT_STORE;
     } else if (cells.count == 0) {
         log_error("no results in %s; `assay run first-look` makes some", store_path(store));

@@ -140,10 +140,9 @@ static int run_plan(const struct command_line *line, struct store *store, const 
     } else if (status != STATUS_OK) {
         result = command_fail(&err);
     } else if (summary.interrupted) {
-        log_info("interrupted; go on with: assay run --resume %.8s --db %s, then assay compare %s "
-                 "%.8s/1",
-                 campaign.uid, store_path(store), original, campaign.uid);
-        result = ASSAY_EXIT_INTERRUPTED;
+        result = command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s, "
+                                     "then assay compare %s %.8s/1",
+                                     campaign.uid, store_path(store), original, campaign.uid);
     } else {
         result = compare_with(line, store, original, &campaign, &summary, compare);
     }

@@ -112,7 +112,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
 
     (void)context;
     if (read_filter(line, store, &filter, &err) != STATUS_OK) {
-        log_error("%s", err.message);
+        command_say(&err);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
     if (command_has(line, KEY_IDS) && !command_has(line, KEY_LIMIT))

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
@@ -12,6 +13,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/runner/campaign.h"
+#include "harness/runner/expected.h"
 #include "harness/runner/plan.h"
 
 enum {
@@ -81,11 +83,11 @@ static enum status take_precision(struct request *request, const char *word, str
         return STATUS_OK;
     }
     nearest = text_nearest(word, names, sizeof(names) / sizeof(names[0]));
-    return error_set(err, STATUS_INVALID,
-                     "--precision %s: no such precision%s%s%s; write one of fp64, fp32, tf32, bf16, "
-                     "fp16, fp8_e4m3, fp8_e5m2, int8, fp4",
-                     word, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-                     nearest ? "\"?" : "");
+    return error_set(
+        err, STATUS_INVALID,
+        "--precision %s: no such precision%s%s%s; write one of fp64, fp32, tf32, bf16, "
+        "fp16, fp8_e4m3, fp8_e5m2, int8, fp4",
+        word, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
 static enum status take_batch(struct request *request, const char *word, struct error *err)
@@ -130,8 +132,8 @@ static enum status read_request(const struct command_line *line, struct request 
     request->plan.batches = request->batches;
     request->plan.implementations = request->implementations;
     request->plan.emulate = command_has(line, KEY_EMULATE);
-    request->plan.protocol = command_has(line, KEY_PROTOCOL) ? command_value(line, KEY_PROTOCOL)
-                                                             : "quick";
+    request->plan.protocol =
+        command_has(line, KEY_PROTOCOL) ? command_value(line, KEY_PROTOCOL) : "quick";
     request->plan.nonce = command_value(line, KEY_NONCE);
     request->plan.question = command_value(line, KEY_QUESTION);
     for (size_t n = 0; (value = command_value_at(line, KEY_DEVICE, n)); n++) {
@@ -160,25 +162,21 @@ static enum status read_request(const struct command_line *line, struct request 
 static enum status expect(const struct command_line *line, struct store *store,
                           const struct plan *plan, struct expected *ret, struct error *err)
 {
-    enum status status = STATUS_OK;
+    enum status status = expected_init(ret, plan->cell_count, err);
 
     for (size_t i = 0; i < plan->cell_count && status == STATUS_OK; i++) {
         json_t *message = plan_trial_json(plan, &plan->cells[i]);
-        struct expected_trial trial;
         size_t trials = 0;
 
         for (size_t k = 0; k < plan->order_count; k++)
             trials += plan->order[k] == i;
-        status = message ? expected_trial_of(store, message, &trial, err)
+        status = message ? expected_set(ret, i, store, message, trials, false, err)
                          : error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
-        if (status == STATUS_OK)
-            expected_add(ret, &trial, trials);
         json_decref(message);
     }
-    if (command_has(line, KEY_DOCTOR) && plan->protocol.doctor_jitter_ns < JITTER_NS)
-        expected_add_before(ret, JITTER_NS);
-    else
-        expected_add_before(ret, plan->protocol.doctor_jitter_ns);
+    ret->before_ns = plan->protocol.doctor_jitter_ns;
+    if (command_has(line, KEY_DOCTOR) && ret->before_ns < JITTER_NS)
+        ret->before_ns = JITTER_NS;
     return status;
 }
 
@@ -202,17 +200,21 @@ static int show_plan(const struct command_line *line, const struct plan *plan)
     struct error err = ERROR_INIT;
     struct text out, sentence;
 
-    if (expect_from_stored(line, plan, &expected, &err) != STATUS_OK)
+    if (expect_from_stored(line, plan, &expected, &err) != STATUS_OK) {
+        expected_finish(&expected);
         return command_fail(&err);
+    }
     if (command_has(line, KEY_JSON)) {
         json_t *shown = json_copy(plan->json);
 
         json_object_set_new(shown, "expected", expected_json(&expected));
+        expected_finish(&expected);
         return output_json(shown);
     }
     text_init(&out);
     text_init(&sentence);
     expected_append(&sentence, &expected);
+    expected_finish(&expected);
     text_append_format(&sentence, "; under protocol %s. Nothing was run.", plan->protocol.name);
     output_wrapped(&out, text_ok(&sentence) ? sentence.data : "", 0, output_columns());
     text_finish(&sentence);
@@ -241,13 +243,14 @@ static json_t *summary_json(const struct campaign *campaign, const struct campai
         (json_int_t)summary->ok, "trials_failed", (json_int_t)summary->failed, "trials_unsupported",
         (json_int_t)summary->unsupported, "trials_left",
         (json_int_t)(summary->planned - summary->done), "interrupted", summary->interrupted,
-        "results", results, "expected", expected_json(&summary->expected));
+        "results", results, "expected", json_incref(campaign->expected));
 }
 
 static int run_campaign(const struct command_line *line, struct store *store,
                         struct campaign *campaign)
 {
-    struct campaign_options options = {.wake_fd = -1, .quiet = command_has(line, KEY_QUIET),
+    struct campaign_options options = {.wake_fd = -1,
+                                       .quiet = command_has(line, KEY_QUIET),
                                        .jitter_ns = command_has(line, KEY_DOCTOR) ? JITTER_NS : 0};
     struct campaign_summary summary = {0};
     struct error err = ERROR_INIT;
@@ -277,11 +280,9 @@ static int run_campaign(const struct command_line *line, struct store *store,
     } else {
         result = results_view_table(store, campaign->row, &err);
     }
-    if (summary.interrupted) {
-        log_info("interrupted; go on with: assay run --resume %.8s --db %s", campaign->uid,
-                 store_path(store));
-        return ASSAY_EXIT_INTERRUPTED;
-    }
+    if (summary.interrupted)
+        return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s",
+                                   campaign->uid, store_path(store));
     if (!command_has(line, KEY_JSON))
         log_info("campaign %.8s is in %s; a page of it: assay report --html report.html --db %s "
                  "%.8s",
@@ -290,6 +291,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
         log_info("%zu of %zu trials asked for what their device does not support, and say what",
                  summary.unsupported, summary.done);
     if (summary.failed > 0 || (summary.ok == 0 && summary.unsupported > 0)) {
+        envelope_explain(summary.failed > 0 ? summary.failure : STATUS_UNSUPPORTED, "");
         if (summary.failed > 0)
             log_error("%zu of %zu trials failed; `assay show ID` tells why", summary.failed,
                       summary.done);
@@ -390,10 +392,11 @@ const struct command command_run = {
     .arguments = "[NAME|FILE|SUITE]...",
     .summary = "Run workloads under a protocol and store every sample",
     .text = "The plan is recorded before the first trial. Each trial is a fresh process; trials of "
-            "all cells are interleaved in a seeded random order. Ctrl-C keeps what is finished.\n"
+            "all cells are interleaved in a seeded random order.\n"
             "\n"
-            "How long it will take is said before: at least what the protocol fixes, or, for cells "
-            "whose trials are in the database, as long as those took.\n"
+            "How long it will take is said before, roughly: as long as stored trials of the same "
+            "cells took, or by the protocol and the size of the work. After each trial it is "
+            "told more exactly. Ctrl-C ends a run early, and shows what finished trials say.\n"
             "\n"
             "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
             "\n"

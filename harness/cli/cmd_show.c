@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
+#include "protocols/finding.h"
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
@@ -36,6 +38,20 @@ static int show_dump(struct store *store, int64_t cell, const char *tool)
     fputs(text, stdout);
     free(text);
     return output_flush();
+}
+
+/* What a reader must know of the estimate: stored by code and number, shown in words, too. */
+static void add_findings(const json_t *record)
+{
+    const json_t *estimate = json_object_get(record, "estimate");
+    struct finding_list list;
+
+    if (!findings_from_json(json_object_get(estimate, "findings"), &list))
+        return;
+    envelope_add_findings(findings_for_people(&list,
+                                              json_array_size(json_object_get(estimate, "trials")),
+                                              json_string_value(json_object_get(record, "id"))));
+    finding_list_finish(&list);
 }
 
 /* The only result of a bundle; where it has several, their table. True: `ret` is set. */
@@ -87,6 +103,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
             return command_fail(&err);
         }
         json_object_set_new(record, "amendments", amendments);
+        add_findings(record);
         return output_json(record);
     }
     if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)
@@ -105,6 +122,14 @@ static int show(const struct command_line *line, struct store *store, void *cont
 
 static int run(const struct command_line *line)
 {
+    struct error err = ERROR_INIT;
+
+    if (command_has(line, KEY_JSON) &&
+        (command_has(line, KEY_SERIES) || command_has(line, KEY_DUMP))) {
+        error_set(&err, STATUS_INVALID,
+                  "--series and --dump write text that is not JSON: leave out --json");
+        return command_fail(&err);
+    }
     return with_store(line, STORE_READ, show, NULL);
 }
 

@@ -138,8 +138,7 @@ static int show(const struct verify_summary *summary, struct report *report, con
                            (long long)summary->leaves);
         if (summary->leaves > 0)
             text_append_format(&out, " with root %s", digest_hex(&summary->root, root));
-        text_append_format(&out,
-                           "; %lld estimates and %lld comparisons worked out again; %lld wrong; ",
+        text_append_format(&out, "; %lld estimates and %lld comparisons recomputed; %lld wrong; ",
                            (long long)summary->estimates, (long long)summary->comparisons,
                            (long long)summary->wrong);
         append_speed(&out, summary);
@@ -220,7 +219,7 @@ static int run(const struct command_line *line)
     if (status == STATUS_OK) {
         result = show(&summary, &report, path);
     } else {
-        log_error("%s", err.message);
+        command_say(&err);
         result = exit_of(status);
     }
     json_decref(report.findings);

@@ -1,6 +1,7 @@
 #include "harness/cli/command.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "backends/backend.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/help.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
@@ -103,14 +105,17 @@ static error_t parse_key(int key, char *value, struct argp_state *state)
             state->child_inputs[i] = line;
         return 0;
     case ARGP_KEY_ARG:
-        if (state->arg_num >= command->arguments_max + command->takes_bundle)
+        if (state->arg_num >= command->arguments_max + command->takes_bundle) {
             argp_error(state, "too many arguments at \"%s\"", value);
+            return EINVAL; /* with ARGP_NO_EXIT */
+        }
         line->arguments[line->argument_count++] = value;
         return 0;
     case ARGP_KEY_END:
-        if (line->argument_count < command->arguments_min)
-            argp_error(state, "it needs %s", command->arguments);
-        return 0;
+        if (line->argument_count >= command->arguments_min)
+            return 0;
+        argp_error(state, "it needs %s", command->arguments);
+        return EINVAL;
     case ARGP_KEY_NO_ARGS:
     case ARGP_KEY_SUCCESS:
     case ARGP_KEY_ERROR:
@@ -120,9 +125,11 @@ static error_t parse_key(int key, char *value, struct argp_state *state)
     default:
         break;
     }
-    if (key == KEY_LIB && !set_library(value))
+    if (key == KEY_LIB && !set_library(value)) {
         argp_error(state, "--lib %s: write NAME=PATH, for instance opencl=/opt/lib/libOpenCL.so.1",
                    value);
+        return EINVAL;
+    }
     line->options[line->option_count++] = (struct command_option){key, value};
     return 0;
 }
@@ -229,6 +236,34 @@ static bool has_unknown_option(const struct command *command, int argc, char **a
     return false;
 }
 
+/*
+ * Parses the words. argp and getopt write what is wrong with them to stderr and exit; with --json
+ * the first line of that is an error like others.
+ */
+static error_t parse(const struct argp *argp, int argc, char **argv, struct command_line *line)
+{
+    FILE *standard_error = stderr;
+    char *said = NULL;
+    size_t length = 0;
+    error_t failed;
+
+    if (!envelope_is_open())
+        return argp_parse(argp, argc, argv, ARGP_NO_HELP, NULL, line);
+    stderr = open_memstream(&said, &length);
+    if (!stderr) {
+        stderr = standard_error;
+        log_error("no memory");
+        return ENOMEM;
+    }
+    failed = argp_parse(argp, argc, argv, ARGP_NO_HELP | ARGP_NO_EXIT, NULL, line);
+    fclose(stderr);
+    stderr = standard_error;
+    if (failed)
+        log_error("%.*s", said ? (int)strcspn(said, "\n") : 0, said ? said : "");
+    free(said);
+    return failed;
+}
+
 int command_main(const struct command *command, int argc, char **argv)
 {
     struct argp groups[GROUP_COUNT + 1] = {{0}};
@@ -265,8 +300,10 @@ int command_main(const struct command *command, int argc, char **argv)
 
         argv[0] = name;
         argp_err_exit_status = ASSAY_EXIT_USAGE;
-        if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &line) == 0) {
+        if (parse(&argp, argc, argv, &line) == 0) {
             argv[0] = program;
+            if (envelope_is_open() && !command_has(&line, KEY_JSON))
+                envelope_cancel(); /* --json was the value of another option */
             result = check_variables(command, &err) == STATUS_OK ? command->run(&line)
                                                                  : command_fail(&err);
         } else {
@@ -316,6 +353,21 @@ const char *command_database(const struct command_line *line)
     return path && path[0] ? path : "assay.db";
 }
 
+int command_interrupted(const char *format, ...)
+{
+    struct text text;
+    va_list args;
+
+    text_init(&text);
+    va_start(args, format);
+    text_append_formatv(&text, format, args);
+    va_end(args);
+    envelope_add_error(STATUS_INTERRUPTED, text.data, "");
+    log_info("%s", text.data);
+    text_finish(&text);
+    return ASSAY_EXIT_INTERRUPTED;
+}
+
 const char *command_author(const struct command_line *line, int key)
 {
     const char *author = command_value(line, key);
@@ -334,9 +386,15 @@ int command_fail_store(const struct error *err)
                                                                          : ASSAY_EXIT_STORE;
 }
 
+void command_say(const struct error *err)
+{
+    envelope_explain(err->code, err->place);
+    log_error("%s", err->message[0] ? err->message : status_meaning(err->code));
+}
+
 int command_fail(const struct error *err)
 {
-    log_error("%s", err->message[0] ? err->message : status_meaning(err->code));
+    command_say(err);
     switch (err->code) {
     case STATUS_INVALID:
         return ASSAY_EXIT_USAGE;

@@ -118,7 +118,16 @@ const char *command_author(const struct command_line *line, int key);
 /* The options of the shared groups, ended by {0}; for manual.c. */
 const struct argp_option *command_group_options(enum command_group group);
 
-/* Says an error on stderr and returns the exit status that fits it. */
+/* Says an error on stderr, and in the envelope of --json. */
+void command_say(const struct error *err);
+
+/*
+ * Says on stderr that the user stopped the command and how to go on, which is an error in the
+ * envelope of --json; returns ASSAY_EXIT_INTERRUPTED.
+ */
+int command_interrupted(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says an error and returns the exit status that fits it. */
 int command_fail(const struct error *err);
 
 /* As command_fail, of what was asked of a store: what it has not or cannot give is ASSAY_EXIT_STORE. */

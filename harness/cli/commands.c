@@ -27,6 +27,7 @@ static const struct command *const commands[] = {
     &command_archive,
     &command_delete,
     &command_key,
+    &command_schema,
     &command_worker,
     &command_probe,
     &command_telemetry,

@@ -26,6 +26,7 @@ extern const struct command command_amend;
 extern const struct command command_archive;
 extern const struct command command_delete; /* hidden: says why there is none */
 extern const struct command command_key;
+extern const struct command command_schema;
 extern const struct command command_export;
 extern const struct command command_import;
 extern const struct command command_worker; /* hidden: what `run` starts */

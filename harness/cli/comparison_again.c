@@ -87,7 +87,7 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
     if (!uid || !workload)
         return error_set(err, STATUS_UNSUPPORTED,
                          "an older calibration, which does not say of which campaigns it was made, "
-                         "is not worked out again");
+                         "is not recomputed");
     status = store_find_campaign(store, uid, &campaign, err);
     if (status == STATUS_OK)
         status = ab_evaluate(store, campaign, &options, &result, err);

@@ -3,12 +3,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/core/number.h"
+#include "protocols/comparability.h"
 
 /* More runs than these are named by families; --json has each. */
 #define RUNS_LISTED 5
@@ -109,7 +111,7 @@ static void append_list(struct text *out, const char *title, const json_t *list)
     }
 }
 
-static void append_exceptions(struct text *out, const json_t *list)
+static void append_exceptions(struct text *out, const char *title, const json_t *list)
 {
     struct text names;
     size_t i;
@@ -118,15 +120,39 @@ static void append_exceptions(struct text *out, const json_t *list)
     text_init(&names);
     json_array_foreach(list, i, entry)
         text_append_format(&names, "%s%s", i ? ", " : "", json_string_value(entry));
-    text_append(out, "Comparable, except that these differ or are not known:\n  ");
+    text_append_format(out, "%s\n  ", title);
     output_wrapped(out, text_ok(&names) ? names.data : "", 2, output_columns());
     text_finish(&names);
 }
 
+/* "b is 1.8 times faster than a (45 % less time)"; small changes in percent alone. */
+static void append_change(struct text *out, double ratio)
+{
+    const double times = ratio < 1 ? 1 / ratio : ratio;
+    const char *word = ratio < 1 ? "faster" : "slower";
+    char percent[NUMBER_SIZE], number[NUMBER_SIZE];
+
+    number_format_percent(fabs(ratio - 1), percent);
+    if (times >= 1.2)
+        text_append_format(out, "b is %s times %s than a (%s %s time)",
+                           number_format_digits(times, 3, number), word, percent,
+                           ratio < 1 ? "less" : "more");
+    else
+        text_append_format(out, "b is %s than a: %s %s time", word, percent,
+                           ratio < 1 ? "less" : "more");
+}
+
+static void append_exploratory(struct text *out, const json_t *except)
+{
+    text_append(out, "Exploratory: two first looks of the same machine; no evidence, and no gate "
+                     "passes on it\n");
+    if (json_array_size(except) > 0)
+        append_exceptions(out, "These differ or are not known:", except);
+}
+
 static void append_numbers(struct text *out, const struct comparison *numbers)
 {
-    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], percent[NUMBER_SIZE];
-    double change = numbers->ratio.value - 1;
+    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
     /* One more than a figure has: what a ratio says begins behind its 1. */
     int digits = numbers->ratio.has_interval
                      ? 1 + number_digits(numbers->ratio.value, numbers->ratio.lo, numbers->ratio.hi)
@@ -135,10 +161,7 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
     switch (numbers->verdict) {
     case COMPARE_FASTER:
     case COMPARE_SLOWER:
-        text_append_format(out, "b is %s than a: it takes %s %s time",
-                           compare_verdict_name(numbers->verdict),
-                           number_format_percent(change < 0 ? -change : change, percent),
-                           change < 0 ? "less" : "more");
+        append_change(out, numbers->ratio.value);
         break;
     case COMPARE_EQUIVALENT:
         text_append_format(out, "b is equivalent to a within %g %%", numbers->margin * 100);
@@ -164,11 +187,10 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
     if (numbers->verdict == COMPARE_EQUIVALENT && numbers->differs)
         text_append(out, "  the difference is real, and smaller than the margin\n");
     if (numbers->no_spread)
-        text_append(out,
-                    "  all are alike to the last digit: judged by how many agree, since there is "
-                    "no spread\n");
+        text_append(out, "  all pairs are equal to the last digit: decided by the sign test, since "
+                         "there is no spread\n");
     if (numbers->needed_pairs > 0)
-        text_append_format(out, "  about %llu %s would settle it\n",
+        text_append_format(out, "  about %llu %s needed for a decision\n",
                            (unsigned long long)numbers->needed_pairs,
                            numbers->paired ? "pairs" : "trials an arm");
 }
@@ -246,7 +268,7 @@ static bool has_other_conditions(const json_t *judgement)
     return false;
 }
 
-/* `shown`: a difference in time was found, which can be put down to something. */
+/* `shown`: a difference in time was found, which can be attributed to something. */
 static void append_attribution(struct text *out, const json_t *judgement, bool shown)
 {
     const json_t *factors = json_object_get(judgement, "factors");
@@ -264,12 +286,13 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
     if (!shown)
         text_append(out, "They differ in:\n");
     else if (json_is_string(json_object_get(judgement, "attribution")))
-        text_append_format(out, "Put down to: %s%s\n", member(judgement, "attribution"),
+        text_append_format(out, "Attributed to: %s%s\n", member(judgement, "attribution"),
                            has_other_conditions(judgement)
                                ? ", unless one of the conditions that differ made it"
                                : "");
     else
-        text_append(out, "Put down to none of these, since several differ:\n");
+        text_append(out, "Confounded: several factors differ, so the difference is attributed to "
+                         "none of them:\n");
     families = families_of(factors);
     json_object_foreach(families, family, list) append_family(out, family, list);
     json_decref(families);
@@ -285,7 +308,7 @@ static void append_separating_runs(struct text *out, const json_t *judgement)
 
     if (json_array_size(factors) <= RUNS_LISTED) {
         runs = separating_runs(judgement);
-        append_list(out, "Runs that would separate them:", runs);
+        append_list(out, "Isolating runs:", runs);
         json_decref(runs);
         return;
     }
@@ -302,8 +325,8 @@ static void append_separating_runs(struct text *out, const json_t *judgement)
     }
     json_decref(families);
     text_append_format(out,
-                       "The %zu runs that would separate them: everything as in a, with one "
-                       "of these of b\n  ",
+                       "The %zu isolating runs: everything as in a, with one of these "
+                       "of b\n  ",
                        json_array_size(factors));
     output_wrapped(out, text_ok(&names) ? names.data : "", 2, output_columns());
     text_finish(&names);
@@ -384,8 +407,11 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
         append_list(out, "Not comparable:", json_object_get(view->judgement, "reasons"));
     else if (!strcmp(verdict, "comparable"))
         text_append(out, "Comparable\n");
+    else if (!strcmp(verdict, "exploratory"))
+        append_exploratory(out, json_object_get(view->judgement, "except"));
     else
-        append_exceptions(out, json_object_get(view->judgement, "except"));
+        append_exceptions(out, "Comparable, except that these differ or are not known:",
+                          json_object_get(view->judgement, "except"));
     if (view->numbers) {
         append_numbers(out, view->numbers);
         append_no_figure(out, view);
@@ -394,7 +420,9 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
     if (view->note)
         append_told(out, "", view->note);
     if (strcmp(verdict, "not_comparable")) {
-        append_attribution(out, view->judgement, view->numbers && view->numbers->differs);
+        append_attribution(out, view->judgement,
+                           view->numbers && view->numbers->differs &&
+                               comparability_is_evidence(view->judgement));
         append_separating_runs(out, view->judgement);
     }
     if (explain)

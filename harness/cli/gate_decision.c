@@ -1,6 +1,6 @@
 #include "harness/cli/gate_decision.h"
 
-#include <string.h>
+#include "protocols/comparability.h"
 
 const char *gate_decision_name(enum gate_decision decision)
 {
@@ -32,8 +32,7 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison)
 {
     const struct comparison *numbers = &comparison->numbers;
 
-    if (!strcmp(json_string_value(json_object_get(comparison->judgement, "verdict")),
-                "not_comparable"))
+    if (!comparability_is_evidence(comparison->judgement))
         return GATE_NOT_COMPARABLE;
     if (!comparison->has_numbers)
         return GATE_INCONCLUSIVE;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/envelope.h"
 
 static int write_end = -1;
 static volatile sig_atomic_t seen;
@@ -20,8 +21,10 @@ static void handle_signal(int number)
 
     if (seen && number == SIGHUP)
         return; /* a terminal that closes says it twice: the kernel and the shell */
-    if (seen)
+    if (seen) {
+        envelope_write_interrupted();
         _exit(ASSAY_EXIT_INTERRUPTED);
+    }
     seen = 1;
     ignored = write(write_end, "x", 1);
     ignored = write(STDERR_FILENO, note, strlen(note));

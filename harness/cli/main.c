@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/manual.h"
 #include "harness/cli/output.h"
 #include "harness/core/log.h"
@@ -54,10 +55,14 @@ static int explain_unknown(const char *name)
     return ASSAY_EXIT_USAGE;
 }
 
-/* What was written by the way must have arrived, too. */
-static int finish(int result)
+/* Runs the command of this name. What was written by the way must have arrived, too. */
+static int run(const char *name, int argc, char **argv)
 {
-    return result == ASSAY_EXIT_OK ? output_flush() : result;
+    const struct command *command = find(name);
+
+    if (envelope_asked(argc, argv))
+        envelope_begin(command ? command->name : NULL);
+    return envelope_end(command ? command_main(command, argc, argv) : explain_unknown(name));
 }
 
 /*
@@ -74,8 +79,6 @@ static void fill_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    const struct command *command;
-
     fill_standard_descriptors();
 
     /* Widths of characters need UTF-8; nothing else may follow the user's language, in some of
@@ -100,16 +103,12 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "help") && argc > 2) {
         static char help[] = "--help";
 
-        command = find(argv[2]);
-        if (!command)
-            return explain_unknown(argv[2]);
+        const char *name = argv[2];
+
         argv[2] = help;
-        return finish(command_main(command, argc - 1, argv + 1));
+        return run(name, argc - 1, argv + 1);
     }
     if (!strcmp(argv[1], "help"))
         return print(manual_append_overview);
-    command = find(argv[1]);
-    if (!command)
-        return explain_unknown(argv[1]);
-    return finish(command_main(command, argc - 1, argv + 1));
+    return run(argv[1], argc - 1, argv + 1);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/envelope.h"
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 
@@ -41,17 +42,23 @@ int output_fail(const struct error *err)
 
 int output_json(json_t *json)
 {
-    int failed = json ? json_dumpf(json, stdout, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
-
-    json_decref(json);
-    if (failed && reader_left())
-        return ASSAY_EXIT_OK;
-    if (failed) {
-        log_error("the result could not be written as JSON (%s)",
-                  json ? strerror(errno) : "no memory");
+    if (!json) {
+        log_error("no memory for the result");
         return ASSAY_EXIT_SYSTEM;
     }
-    putchar('\n');
+    envelope_set_data(json);
+    return ASSAY_EXIT_OK;
+}
+
+enum status output_row(json_t *row, struct error *err)
+{
+    return envelope_add_row(row) ? STATUS_OK
+                                 : error_set(err, STATUS_NO_MEMORY, "no memory for the result");
+}
+
+int output_bytes(const char *bytes, size_t length)
+{
+    fwrite(bytes, 1, length, stdout);
     return output_flush();
 }
 

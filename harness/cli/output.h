@@ -9,8 +9,18 @@
 #include "harness/core/status.h"
 #include "harness/core/text.h"
 
-/* Writes the object, indented by two, and a newline; takes the reference. Returns an exit status. */
+/*
+ * The data of a call with --json: written in its envelope (envelope.h) once the command has ended.
+ * Takes the reference. Returns an exit status; NULL, which says that there was no memory for it, is
+ * an error.
+ */
 int output_json(json_t *json);
+
+/* One more element of data that is a list, which output_json set. Takes the reference. */
+enum status output_row(json_t *row, struct error *err);
+
+/* Writes and flushes. Returns an exit status. */
+int output_bytes(const char *bytes, size_t length);
 
 /* Writes and frees the text. Returns an exit status: a full disk is not silent. */
 int output_text(struct text *text);

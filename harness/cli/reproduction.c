@@ -5,6 +5,7 @@
 
 #include "harness/cli/output.h"
 #include "harness/core/number.h"
+#include "protocols/comparability.h"
 
 const char *reproduction_verdict_name(enum reproduction_verdict verdict)
 {
@@ -24,8 +25,7 @@ static enum reproduction_verdict judge(const struct reproduction *reproduction)
 {
     const struct stored_comparison *comparison = reproduction->comparison;
 
-    if (!strcmp(json_string_value(json_object_get(comparison->judgement, "verdict")),
-                "not_comparable"))
+    if (!comparability_is_evidence(comparison->judgement))
         return REPRODUCTION_NOT_HERE;
     if (!comparison->has_numbers)
         return REPRODUCTION_INCONCLUSIVE;

@@ -221,8 +221,8 @@ enum status declaration_error(const struct declaration *declaration, const char 
     text_append_formatv(&message, format, args);
     va_end(args);
     text_append_printable(&shown, message.data, message.length);
-    error_set(err, STATUS_INVALID, "%s:%d: %s", declaration->origin,
-              declaration_line(declaration, path), shown.data);
+    error_set_at(err, STATUS_INVALID, declaration->origin,
+                 (uint64_t)declaration_line(declaration, path), "%s", shown.data);
     text_finish(&shown);
     text_finish(&message);
     return STATUS_INVALID;

@@ -21,8 +21,8 @@ static enum status fail(struct check *check, int line, struct text *what)
     enum status status;
 
     if (text_ok(what) && text_ok(&check->path))
-        status = error_set(check->err, STATUS_INVALID, "%s:%d: %s", check->declaration->origin,
-                           line, what->data);
+        status = error_set_at(check->err, STATUS_INVALID, check->declaration->origin,
+                              (uint64_t)line, "%s", what->data);
     else
         status = error_set(check->err, STATUS_NO_MEMORY, "%s: out of memory",
                            check->declaration->origin);

@@ -67,7 +67,7 @@ struct parse {
 
 static enum status fail(struct parse *parse, size_t line, const char *what)
 {
-    return error_set(parse->err, STATUS_INVALID, "%s:%zu: %s", parse->origin, line + 1, what);
+    return error_set_at(parse->err, STATUS_INVALID, parse->origin, line + 1, "%s", what);
 }
 
 static enum status fail_memory(struct parse *parse)

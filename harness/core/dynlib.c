@@ -13,15 +13,7 @@
 
 #include "harness/core/text.h"
 
-#define OVERRIDE_MAX 64
-
-/* Only ever grows, so that a path once handed out stays; the last entry of a name counts. */
-static struct {
-    char *name, *path;
-} overrides[OVERRIDE_MAX];
-static size_t override_count;
 static atomic_bool any_simulated;
-static pthread_mutex_t override_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void (*step_watcher)(const char *step);
 
@@ -44,52 +36,14 @@ static bool is_name(const char *name)
     return name && *name && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
 }
 
-enum status dynlib_override(const char *name, const char *path, struct error *err)
-{
-    enum status status = STATUS_OK;
-    char *own_name, *own_path;
-
-    if (!is_name(name))
-        return error_set(err, STATUS_INVALID,
-                         "library name \"%s\": write lower-case letters, "
-                         "digits and _ only, e.g. opencl",
-                         name ? name : "");
-    if (!path || !*path)
-        return error_set(err, STATUS_INVALID, "library %s: no path given", name);
-    own_name = strdup(name);
-    own_path = strdup(path);
-    pthread_mutex_lock(&override_mutex);
-    if (!own_name || !own_path) {
-        status = error_set(err, STATUS_NO_MEMORY, "library %s: out of memory", name);
-    } else if (override_count == OVERRIDE_MAX) {
-        status = error_set(err, STATUS_INVALID, "library %s: more than %d libraries overridden",
-                           name, OVERRIDE_MAX);
-    } else {
-        overrides[override_count].name = own_name;
-        overrides[override_count++].path = own_path;
-        own_name = own_path = NULL;
-    }
-    pthread_mutex_unlock(&override_mutex);
-    free(own_name);
-    free(own_path);
-    return status;
-}
-
 const char *dynlib_override_path(const char *name)
 {
-    const char *path = NULL;
+    const char *path;
     char variable[80] = "ASSAY_LIB_";
     size_t at = strlen(variable);
 
     if (!is_name(name))
         return NULL;
-    pthread_mutex_lock(&override_mutex);
-    for (size_t i = override_count; i > 0 && !path; --i)
-        if (!strcmp(overrides[i - 1].name, name))
-            path = overrides[i - 1].path;
-    pthread_mutex_unlock(&override_mutex);
-    if (path)
-        return path;
     for (; *name && at + 1 < sizeof(variable); ++name)
         variable[at++] = *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name;
     if (*name)

@@ -3,9 +3,9 @@
  *
  * A library is described by its short name ("opencl"), its sonames newest first, and a table of
  * symbols. Opening fills a struct of function pointers, all or nothing for the required ones. The
- * search order is: override set with dynlib_override (the command line), environment variable
- * ASSAY_LIB_<NAME>, then each soname through the dynamic loader. RTLD_NOW | RTLD_LOCAL; libraries
- * are never closed, since vendor libraries do not survive it.
+ * search order is: environment variable ASSAY_LIB_<NAME>, then each soname through the dynamic
+ * loader. RTLD_NOW | RTLD_LOCAL; libraries are never closed, since vendor libraries do not survive
+ * it.
  */
 #ifndef ASSAY_CORE_DYNLIB_H
 #define ASSAY_CORE_DYNLIB_H
@@ -62,13 +62,7 @@ void dynlib_watch(void (*watcher)(const char *step));
 /* Frees the strings; the mapping stays. Takes a zeroed or half-filled one. */
 void dynlib_finish(struct dynlib *lib);
 
-/*
- * From now on `name` is opened from `path` and from nowhere else. Copies both. INVALID when the
- * name is not [a-z0-9_]+ or the table of 64 is full.
- */
-enum status dynlib_override(const char *name, const char *path, struct error *err);
-
-/* Path that an override or environment variable gives for `name`, or NULL. */
+/* Path that the environment variable ASSAY_LIB_<NAME> gives for `name`, or NULL. */
 const char *dynlib_override_path(const char *name);
 
 #endif

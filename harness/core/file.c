@@ -129,9 +129,7 @@ static enum status sync_directory_of(const char *path, struct error *err)
     if (!copy)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        status = error_set_errno(err, errno, "%s", copy);
-    else if (fsync(fd) && errno != EINVAL && errno != EROFS)
+    if (fd < 0 || (fsync(fd) && errno != EINVAL && errno != EROFS))
         status = error_set_errno(err, errno, "%s", copy);
     if (fd >= 0)
         close(fd);
@@ -139,14 +137,18 @@ static enum status sync_directory_of(const char *path, struct error *err)
     return status;
 }
 
-/* A database of results or a key that a slip of the keyboard has named: neither can be had again.
+/* A database of results or a private key, named by a slip of the keyboard: neither can be had
+ * again.
  */
 static bool is_irreplaceable(const char *path)
 {
     static const char *const beginnings[] = {"SQLite format 3", "PRIVATE+KEY+"};
     char head[16] = "";
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    const ssize_t got = fd >= 0 ? read(fd, head, sizeof(head) - 1) : 0;
+    struct stat st;
+    /* What is read from a pipe is taken from its reader. */
+    const bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    const ssize_t got = is_file ? read(fd, head, sizeof(head) - 1) : 0;
 
     if (fd >= 0)
         close(fd);
@@ -160,10 +162,11 @@ enum status file_check_output(const char *path, struct error *err)
 {
     if (!is_irreplaceable(path))
         return STATUS_OK;
-    return error_set(err, STATUS_INVALID,
-                     "%s: is a database or a key, which is never overwritten; choose another name or "
-                     "move it away",
-                     path);
+    return error_set(
+        err, STATUS_INVALID,
+        "%s: is a database or a key, which is never overwritten; choose another name or "
+        "move it away",
+        path);
 }
 
 /* What the umask leaves of a mode that others have a part in. */
@@ -178,54 +181,92 @@ static mode_t masked(mode_t mode)
     return mode & ~mask;
 }
 
-/* Opens a new file beside `path`. */
-static enum status open_beside(const char *path, int *ret_fd, char **ret_temporary,
+/* The file that a path leads to, symbolic links resolved, heap; it need not exist, its links must.
+ */
+static enum status resolve(const char *path, char **ret, struct error *err)
+{
+    struct stat st;
+    char *target = realpath(path, NULL);
+
+    if (!target && errno == ENOENT && lstat(path, &st) == 0)
+        return error_set(err, STATUS_NOT_FOUND,
+                         "%s: is a symbolic link to a file that does not exist; name that file",
+                         path);
+    if (!target && !(target = strdup(path)))
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    *ret = target;
+    return STATUS_OK;
+}
+
+/* Opens a new file of this mode beside the file that is to be replaced. */
+static enum status open_beside(struct file_draft *draft, mode_t mode, int *ret_fd,
                                struct error *err)
 {
-    enum status status;
-    struct stat st;
-    char *temporary;
+    enum status status = resolve(draft->path, &draft->target, err);
 
-    if (!*path)
-        return error_set(err, STATUS_INVALID, "the file to write has an empty name");
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return error_set(err, STATUS_INVALID, "%s: is a directory; name a file", path);
-    temporary = text_format("%s.XXXXXX", path);
-    if (!temporary)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
-    *ret_fd = mkostemp(temporary, O_CLOEXEC);
-    if (*ret_fd >= 0) {
-        *ret_temporary = temporary;
-        return STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    draft->temporary = text_format("%s.XXXXXX", draft->target);
+    if (!draft->temporary)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", draft->path);
+    *ret_fd = mkostemp(draft->temporary, O_CLOEXEC);
+    if (*ret_fd < 0) {
+        status = errno == ENOENT
+                     ? error_set(err, STATUS_NOT_FOUND,
+                                 "%s: there is no such directory to write it in", draft->path)
+                     : error_set_errno(err, errno, "%s: cannot be written", draft->path);
+        free(draft->temporary);
+        draft->temporary = NULL;
+    } else if (fchmod(*ret_fd, masked(mode))) {
+        status = error_set_errno(err, errno, "%s", draft->path);
+        close(*ret_fd);
     }
-    if (errno == ENOENT)
-        status =
-            error_set(err, STATUS_NOT_FOUND, "%s: there is no such directory to write it in", path);
-    else
-        status = error_set_errno(err, errno, "%s: cannot be written", path);
-    free(temporary);
     return status;
 }
 
-/* Puts what was written and closed under its name, or takes it away; frees `temporary`. */
-static enum status settle(char *temporary, const char *path, enum status status, struct error *err)
+/* Renames what was written and closed to its name, or removes it. */
+static enum status finish(struct file_draft *draft, enum status status, struct error *err)
 {
-    if (status == STATUS_OK && rename(temporary, path))
-        status = error_set_errno(err, errno, "%s", path);
-    if (status == STATUS_OK)
-        status = sync_directory_of(path, err);
-    else
-        unlink(temporary);
-    free(temporary);
+    if (draft->temporary) {
+        if (status == STATUS_OK && rename(draft->temporary, draft->target))
+            status = error_set_errno(err, errno, "%s", draft->path);
+        if (status == STATUS_OK)
+            status = sync_directory_of(draft->target, err);
+        else
+            unlink(draft->temporary);
+    }
+    free(draft->temporary);
+    free(draft->target);
     return status;
+}
+
+/* Only a regular file is replaced: a device or a FIFO of that name is written to. */
+static enum status start(struct file_draft *draft, mode_t mode, int *ret_fd, struct error *err)
+{
+    enum status status = STATUS_OK;
+    struct stat st;
+    const bool exists = stat(draft->path, &st) == 0;
+
+    if (!*draft->path)
+        return error_set(err, STATUS_INVALID, "the file to write has an empty name");
+    if (exists && S_ISDIR(st.st_mode))
+        return error_set(err, STATUS_INVALID, "%s: is a directory; name a file", draft->path);
+    if (!exists || S_ISREG(st.st_mode)) {
+        status = open_beside(draft, mode, ret_fd, err);
+    } else {
+        *ret_fd = open(draft->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        if (*ret_fd < 0)
+            status = error_set_errno(err, errno, "%s", draft->path);
+    }
+    return status == STATUS_OK ? STATUS_OK : finish(draft, status, err);
 }
 
 enum status file_write_atomic(const char *path, const void *bytes, size_t length, mode_t mode,
                               struct error *err)
 {
-    char *temporary;
+    struct file_draft draft = {.path = path};
     int fd;
-    enum status status = open_beside(path, &fd, &temporary, err);
+    enum status status = start(&draft, mode, &fd, err);
 
     if (status != STATUS_OK)
         return status;
@@ -233,35 +274,29 @@ enum status file_write_atomic(const char *path, const void *bytes, size_t length
     if (status != STATUS_OK) {
         if (err)
             error_prefix(err, "%s", path);
-    } else if (fchmod(fd, masked(mode)) || fsync(fd)) {
+    } else if (draft.temporary && fsync(fd)) {
         status = error_set_errno(err, errno, "%s", path);
     }
     if (close(fd) && status == STATUS_OK)
         status = error_set_errno(err, errno, "%s", path);
-    return settle(temporary, path, status, err);
+    return finish(&draft, status, err);
 }
 
 enum status file_draft_begin(struct file_draft *ret, const char *path, struct error *err)
 {
     struct file_draft draft = {.path = path};
     enum status status = file_check_output(path, err);
-    struct stat st;
     int fd;
 
+    if (status == STATUS_OK)
+        status = start(&draft, 0666, &fd, err);
     if (status != STATUS_OK)
         return status;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    else
-        status = open_beside(path, &fd, &draft.temporary, err);
-    if (status != STATUS_OK)
-        return status;
-    if (fd < 0 || (draft.temporary && fchmod(fd, masked(0666))) ||
-        !(draft.stream = fdopen(fd, "w"))) {
+    draft.stream = fdopen(fd, "w");
+    if (!draft.stream) {
         status = error_set_errno(err, errno, "%s", path);
-        if (fd >= 0)
-            close(fd);
-        return draft.temporary ? settle(draft.temporary, path, status, err) : status;
+        close(fd);
+        return finish(&draft, status, err);
     }
     *ret = draft;
     return STATUS_OK;
@@ -274,7 +309,7 @@ enum status file_draft_end(struct file_draft *draft, enum status status, struct 
         status = error_set_errno(err, errno, "%s", draft->path);
     if (fclose(draft->stream) && status == STATUS_OK)
         status = error_set_errno(err, errno, "%s", draft->path);
-    return draft->temporary ? settle(draft->temporary, draft->path, status, err) : status;
+    return finish(draft, status, err);
 }
 
 int file_open_memory(const char *name, size_t size)

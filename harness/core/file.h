@@ -18,8 +18,10 @@ enum status file_read(const char *path, size_t max, char **ret, size_t *ret_leng
 enum status file_read_line(const char *path, char **ret, struct error *err);
 
 /*
- * Writes beside `path`, syncs, renames over it: after a crash the old or the new content stands. The
- * umask takes from `mode`, as in file_draft_begin().
+ * Writes beside `path`, syncs, renames over it: after a crash the old or the new content is there.
+ * The umask takes from `mode`, as in file_draft_begin(). A symbolic link is kept and the file that
+ * it leads to replaced; what is not a regular file (a device, a FIFO) is written to and never
+ * replaced.
  */
 enum status file_write_atomic(const char *path, const void *bytes, size_t length, mode_t mode,
                               struct error *err);
@@ -27,20 +29,20 @@ enum status file_write_atomic(const char *path, const void *bytes, size_t length
 /* INVALID where `path` is a database or a private key, which no output is meant to replace. */
 enum status file_check_output(const char *path, struct error *err);
 
-/*
- * A file in the making, which appears under its name when it is whole. What is no regular file (a
- * terminal, a pipe) is written to at once.
+/* A file that appears under its name when it is whole; where files go as file_write_atomic() says.
  */
 struct file_draft {
     FILE *stream; /* to write to */
     const char *path;
-    char *temporary; /* beside `path`, heap; NULL: written in place */
+    char *target;    /* `path` without symbolic links, heap */
+    char *temporary; /* beside `target`, heap; NULL: `path` is written to in place */
 };
 
 /*
  * `path` lives until the end. The file gets the permissions that the umask leaves, which is read by
  * setting it: no other thread may make files meanwhile. INVALID for a directory, an empty name, and
- * what file_check_output() refuses; NOT_FOUND when the directory is missing.
+ * what file_check_output() refuses; NOT_FOUND when the directory, or what a symbolic link leads to,
+ * is missing.
  */
 enum status file_draft_begin(struct file_draft *ret, const char *path, struct error *err);
 

@@ -1,16 +1,15 @@
 #include "harness/core/log.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "harness/core/text.h"
 
-static _Atomic int max_level = LOG_LEVEL_INFO;
+static void (*listener)(enum log_level level, const char *message);
 
-void log_set_level(enum log_level level)
+void log_set_listener(void (*function)(enum log_level level, const char *message))
 {
-    atomic_store(&max_level, (int)level);
+    listener = function;
 }
 
 static const char *level_prefix(enum log_level level)
@@ -20,8 +19,6 @@ static const char *level_prefix(enum log_level level)
         return "error: ";
     case LOG_LEVEL_WARNING:
         return "warning: ";
-    case LOG_LEVEL_DEBUG:
-        return "debug: ";
     case LOG_LEVEL_INFO:
         break;
     }
@@ -50,11 +47,9 @@ void log_message(enum log_level level, const char *format, ...)
     int saved_errno = errno;
     struct text message, line;
     const char *bytes;
-    size_t left;
+    size_t left, start;
     va_list args;
 
-    if ((int)level > atomic_load(&max_level))
-        return;
     text_init(&message);
     text_init(&line);
     va_start(args, format);
@@ -62,7 +57,10 @@ void log_message(enum log_level level, const char *format, ...)
     va_end(args);
     text_append(&line, "assay: ");
     text_append(&line, level_prefix(level));
+    start = line.length;
     append_lines(&line, message.data);
+    if (listener && text_ok(&line))
+        listener(level, line.data + start);
     text_append_char(&line, '\n');
 
     bytes = line.data;

@@ -2,10 +2,7 @@
 #ifndef ASSAY_CORE_LOG_H
 #define ASSAY_CORE_LOG_H
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
-
-/* Messages above this level are dropped. INFO at the start. */
-void log_set_level(enum log_level level);
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO };
 
 /*
  * Writes one line "assay: level: text" to stderr in one write(2), so that lines of several
@@ -15,9 +12,14 @@ void log_set_level(enum log_level level);
 void log_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/*
+ * A function that gets every message, as it is written but without "assay: level: "; NULL: none. It
+ * may not log.
+ */
+void log_set_listener(void (*listener)(enum log_level level, const char *message));
+
 #define log_error(...) log_message(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_message(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...) log_message(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...) log_message(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
 #endif

@@ -1,6 +1,7 @@
 #include "harness/core/status.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,6 +59,7 @@ enum status error_setv(struct error *err, enum status code, const char *format, 
     else if ((size_t)length >= sizeof(message))
         mark_cut(message);
     err->code = code;
+    err->place[0] = '\0';
     memcpy(err->message, message, strlen(message) + 1);
     return code;
 }
@@ -69,6 +71,26 @@ enum status error_set(struct error *err, enum status code, const char *format, .
     va_start(args, format);
     error_setv(err, code, format, args);
     va_end(args);
+    return code;
+}
+
+enum status error_set_at(struct error *err, enum status code, const char *file, uint64_t line,
+                         const char *format, ...)
+{
+    char message[ERROR_MESSAGE_MAX];
+    va_list args;
+    int length;
+
+    if (!err)
+        return code;
+    va_start(args, format);
+    if (vsnprintf(message, sizeof(message), format, args) < 0)
+        message[0] = '\0';
+    va_end(args);
+    error_set(err, code, "%s:%" PRIu64 ": %s", file, line, message);
+    length = snprintf(err->place, sizeof(err->place), "%s:%" PRIu64, file, line);
+    if (length < 0 || (size_t)length >= sizeof(err->place))
+        err->place[0] = '\0'; /* half a path names another file */
     return code;
 }
 
@@ -110,7 +132,7 @@ enum status error_set_errno(struct error *err, int errnum, const char *format, .
 
 enum status error_prefix(struct error *err, const char *format, ...)
 {
-    char context[ERROR_MESSAGE_MAX];
+    char context[ERROR_MESSAGE_MAX], place[ERROR_PLACE_MAX];
     va_list args;
 
     if (!err)
@@ -119,5 +141,8 @@ enum status error_prefix(struct error *err, const char *format, ...)
     if (vsnprintf(context, sizeof(context), format, args) < 0)
         context[0] = '\0';
     va_end(args);
-    return error_set(err, err->code, "%s: %s", context, err->message);
+    memcpy(place, err->place, sizeof(place));
+    error_set(err, err->code, "%s: %s", context, err->message);
+    memcpy(err->place, place, sizeof(place));
+    return err->code;
 }

@@ -10,6 +10,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* One list gives the codes, their names (stored in databases, so never renamed) and meanings. */
 #define STATUS_MAP(X)                                                                              \
@@ -43,14 +44,16 @@ enum status {
 };
 
 #define ERROR_MESSAGE_MAX 2048
+#define ERROR_PLACE_MAX 512
 
 /* A failure's code and its message: what happened, where, and what to do. */
 struct error {
     enum status code;
     char message[ERROR_MESSAGE_MAX];
+    char place[ERROR_PLACE_MAX]; /* "FILE:LINE" of what is wrong in a file; else "" */
 };
 
-#define ERROR_INIT {STATUS_OK, ""}
+#define ERROR_INIT {STATUS_OK, "", ""}
 
 /* Stable short name of a code ("device_lost"); "unknown" for a value out of range. */
 const char *status_name(enum status code);
@@ -70,13 +73,18 @@ enum status error_set(struct error *err, enum status code, const char *format, .
     __attribute__((format(printf, 3, 4)));
 enum status error_setv(struct error *err, enum status code, const char *format, va_list args);
 
+/* As error_set, of a line of a file, from 1: "FILE:LINE: message", and its place. */
+enum status error_set_at(struct error *err, enum status code, const char *file, uint64_t line,
+                         const char *format, ...) __attribute__((format(printf, 5, 6)));
+
 /* Sets the code that fits `errnum` (ENOSPC, EACCES, ENOMEM, ENOENT, else IO): "WHAT: strerror". */
 enum status error_set_errno(struct error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /*
- * Puts "context: " before the message already in `err`; returns its code. With NULL the code is not
- * known here and INTERNAL is returned: where `err` may be NULL keep the status yourself.
+ * Puts "context: " before the message already in `err`, whose place stays; returns its code. With
+ * NULL the code is not known here and INTERNAL is returned: where `err` may be NULL keep the status
+ * yourself.
  */
 enum status error_prefix(struct error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

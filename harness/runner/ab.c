@@ -56,7 +56,7 @@ enum status ab_evaluate(struct store *store, int64_t campaign,
         ab_result_finish(&result);
         return status;
     }
-    if (!strcmp(json_string_value(json_object_get(result.judgement, "verdict")), "not_comparable"))
+    if (!comparability_is_evidence(result.judgement))
         error_set(&result.why, STATUS_INVALID, "the two arms do not compare");
     else if (result.pairs.count == 0)
         error_set(&result.why, STATUS_INVALID, "no pair has two steady trials: %s",

@@ -96,6 +96,7 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
     struct campaign campaign = {.store = store,
                                 .silence_ns = plan->protocol.trial_timeout_ns,
                                 .cooldown_ns = plan->protocol.throttle_cooldown_ns,
+                                .verification = plan->protocol.verification,
                                 .doctor_refuses = plan->protocol.doctor_refuses,
                                 .doctor_jitter_ns = plan->protocol.doctor_jitter_ns,
                                 .telemetry_ns = plan->protocol.telemetry_ns};
@@ -148,5 +149,6 @@ void campaign_finish(struct campaign *campaign)
         arm_spec_finish(&campaign->cells[i].spec);
     }
     free(campaign->cells);
+    json_decref(campaign->expected);
     memset(campaign, 0, sizeof(*campaign));
 }

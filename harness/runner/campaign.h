@@ -12,49 +12,49 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
-#include "harness/runner/expected.h"
 #include "harness/runner/plan.h"
 #include "results/key.h"
 #include "results/store.h"
 
 struct campaign_cell {
     int64_t row, ordinal;
-    char *label;       /* "triad fp32 on opencl:0", heap */
-    json_t *message;   /* body of the worker's "trial" message */
+    char *label;          /* "triad fp32 on opencl:0", heap */
+    json_t *message;      /* body of the worker's "trial" message */
     struct arm_spec spec; /* how its worker starts */
     bool chosen;          /* its message has the choices, or there are none to hand over */
     bool refused;         /* a trial of this call ended unsupported, and the user was told */
     json_t *environment;  /* fixed readings as its worker has them; set while running */
-    int64_t expected_ns;  /* of one trial; set while running */
 };
 
 struct campaign {
-    struct store *store;  /* the caller's */
+    struct store *store; /* the caller's */
     int64_t row;
     char uid[STORE_UID_SIZE];
     struct campaign_cell *cells;
     size_t cell_count;
     bool resumed;
-    int64_t silence_ns;   /* watchdog, from the protocol */
-    int64_t cooldown_ns;  /* pause between trials, from the protocol */
-    enum protocol_refusal doctor_refuses; /* from the protocol, */
-    int64_t doctor_jitter_ns;             /* as this is */
+    int64_t silence_ns;                      /* watchdog, from the protocol */
+    int64_t cooldown_ns;                     /* pause between trials, from the protocol */
+    enum protocol_verification verification; /* from the protocol */
+    enum protocol_refusal doctor_refuses;    /* from the protocol, */
+    int64_t doctor_jitter_ns;                /* as this is */
     int64_t telemetry_ns; /* sampled so often beside a trial, from the protocol; 0: not at all */
+    json_t *expected;     /* expected_json, as said before the first trial; set while running */
 };
 
 struct campaign_options {
-    int wake_fd;               /* readable: stop in good order; -1: none */
-    bool quiet;                /* no progress */
-    int64_t jitter_ns;         /* test for jitter beforehand, at least so long */
-    const struct key *key;     /* signs the ledger at the plan and at the end; NULL: nobody signs */
+    int wake_fd;           /* readable: stop in good order; -1: none */
+    bool quiet;            /* no progress */
+    int64_t jitter_ns;     /* test for jitter beforehand, at least so long */
+    const struct key *key; /* signs the ledger at the plan and at the end; NULL: nobody signs */
 };
 
 /* What came of running. */
 struct campaign_summary {
     size_t planned, done, ok, failed; /* trials; done: of this call */
-    size_t unsupported;               /* neither ok nor failed: the device lacks what was asked for */
+    size_t unsupported; /* neither ok nor failed: the device lacks what was asked for */
+    enum status failure; /* of the first that failed */
     bool interrupted;
-    struct expected expected; /* how long they would take, as said before the first */
 };
 
 /* Records plan, cells and order in one transaction; nothing has run yet. */
@@ -62,20 +62,21 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
                             struct campaign *ret, struct error *err);
 
 /*
- * Takes up a stored campaign (store_find_campaign's forms of `id`), from its own record and no file.
- * Trials that the harness left without an end are closed as crashed and run again. BUSY: another
- * process runs this campaign (lease.h). INVALID: another program than this began it, and trials are
- * pending.
+ * Takes up a stored campaign (store_find_campaign's forms of `id`), from its own record and no
+ * file. Trials that the harness left without an end are closed as crashed and run again. BUSY:
+ * another process runs this campaign (lease.h). INVALID: another program than this began it, and
+ * trials are pending.
  */
 enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
                           struct error *err);
 void campaign_finish(struct campaign *campaign);
 
 /*
- * Runs every planned trial that has no final attempt, then estimates each cell. Before the first trial
- * and at the end the ledger gets a checkpoint, signed when there is a key. Returns OK also when
- * trials failed or the user interrupted (see the summary); an error is the store's or the system's,
- * and what was finished before is kept.
+ * Runs every planned trial that has no final attempt, then estimates each cell; of an interrupted
+ * campaign from the trials that are done, which the estimate says. Before the first trial and at
+ * the end the ledger gets a checkpoint, signed when there is a key. Returns OK also when trials
+ * failed or the user interrupted (see the summary); an error is the store's or the system's, and
+ * what was finished before is kept.
  */
 enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,
                          struct campaign_summary *ret, struct error *err);

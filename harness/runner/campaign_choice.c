@@ -26,7 +26,7 @@ static bool has_choices(const struct campaign_cell *cell)
     return kind && kind->choices && !worker_process_is_foreign();
 }
 
-/* The same work on the same device: the messages are equal, choices aside. */
+/* The same work on the same device: the messages are equal, but for what trials found out. */
 static bool same_work(const struct campaign_cell *a, const struct campaign_cell *b)
 {
     const char *key;
@@ -34,7 +34,8 @@ static bool same_work(const struct campaign_cell *a, const struct campaign_cell 
 
     json_object_foreach(a->message, key, value)
     {
-        if (strcmp(key, "choices") && !json_equal(value, json_object_get(b->message, key)))
+        if (strcmp(key, "choices") && strcmp(key, "verified") &&
+            !json_equal(value, json_object_get(b->message, key)))
             return false;
     }
     return true;
@@ -118,10 +119,8 @@ static enum status record_unchosen(struct store *store, const struct campaign_ce
     json_t *failed;
     enum status status;
 
-    if (reason->code == STATUS_UNSUPPORTED) {
-        log_debug("%s: nothing chosen beforehand: %s", cell->label, reason->message);
+    if (reason->code == STATUS_UNSUPPORTED)
         return STATUS_OK;
-    }
     log_warning("%s: nothing could be chosen for all its trials, so each chooses for itself, "
                 "and they may differ: %s",
                 cell->label, reason->message);

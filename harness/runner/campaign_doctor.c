@@ -61,7 +61,7 @@ enum status campaign_examine(struct campaign *campaign, const struct campaign_op
                              struct error *err)
 {
     static const enum doctor_severity refused[] = {
-        [PROTOCOL_REFUSE_SPOILS] = DOCTOR_SPOILS, [PROTOCOL_REFUSE_DISTURBS] = DOCTOR_DISTURBS};
+        [PROTOCOL_REFUSE_CRITICAL] = DOCTOR_CRITICAL, [PROTOCOL_REFUSE_WARNING] = DOCTOR_WARNING};
     json_t *specs = devices_of(campaign), *report = NULL;
     struct doctor_options doctor = {.specs = specs,
                                     .look_ns = LOOK_NS,
@@ -84,8 +84,8 @@ enum status campaign_examine(struct campaign *campaign, const struct campaign_op
         doctor_worst(report) >= refused[campaign->doctor_refuses]) {
         append_bad(&bad, report, refused[campaign->doctor_refuses]);
         status = refuse(campaign, bad.data, err);
-    } else if (status == STATUS_OK && doctor_worst(report) == DOCTOR_SPOILS && !options->quiet) {
-        append_bad(&bad, report, DOCTOR_SPOILS);
+    } else if (status == STATUS_OK && doctor_worst(report) == DOCTOR_CRITICAL && !options->quiet) {
+        append_bad(&bad, report, DOCTOR_CRITICAL);
         log_warning("this machine is not fit to measure on: %s; `assay doctor` tells more",
                     bad.data);
     }

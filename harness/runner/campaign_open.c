@@ -50,6 +50,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
         campaign->silence_ns = protocol.trial_timeout_ns;
         campaign->cooldown_ns = protocol.throttle_cooldown_ns;
         campaign->telemetry_ns = protocol.telemetry_ns;
+        campaign->verification = protocol.verification;
         campaign->doctor_refuses = protocol.doctor_refuses;
         campaign->doctor_jitter_ns = protocol.doctor_jitter_ns;
         protocol_finish(&protocol);

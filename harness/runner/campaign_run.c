@@ -3,11 +3,13 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/campaign_choice.h"
 #include "harness/runner/campaign_doctor.h"
 #include "harness/runner/environment.h"
+#include "harness/runner/expected.h"
 #include "harness/runner/lease.h"
 #include "harness/runner/maps.h"
 #include "harness/runner/progress.h"
@@ -52,32 +54,26 @@ static bool is_first_of_device(const struct campaign *campaign, const struct sto
     return true;
 }
 
-/* How long the pending trials will take: of each cell, and in all. */
-static enum status expect(struct campaign *campaign, const struct campaign_options *options,
-                          const struct pending *pending, struct campaign_summary *summary,
+/* How long the pending trials will take. */
+static enum status expect(const struct campaign *campaign, const struct campaign_options *options,
+                          const struct pending *pending, struct expected *expected,
                           struct error *err)
 {
-    const int64_t jitter_ns = campaign->doctor_jitter_ns > options->jitter_ns
-                                  ? campaign->doctor_jitter_ns
-                                  : options->jitter_ns;
-    enum status status = STATUS_OK;
+    enum status status = expected_init(expected, campaign->cell_count, err);
 
     for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
-        struct campaign_cell *cell = &campaign->cells[i];
-        struct expected_trial trial;
+        const struct campaign_cell *cell = &campaign->cells[i];
         size_t trials = 0;
 
         for (size_t k = 0; k < pending->count; k++)
             trials += pending->trials[k].cell == cell->row;
-        status = expected_trial_of(campaign->store, cell->message, &trial, err);
-        if (status != STATUS_OK)
-            break;
-        cell->expected_ns = trial.ns;
-        expected_add(&summary->expected, &trial, trials);
+        status = expected_set(expected, i, campaign->store, cell->message, trials,
+                              campaign->resumed && cell->chosen, err);
     }
-    if (pending->count > 0)
-        expected_add_before(&summary->expected, jitter_ns);
-    summary->planned = pending->count;
+    if (status == STATUS_OK && pending->count > 0)
+        expected->before_ns = campaign->doctor_jitter_ns > options->jitter_ns
+                                  ? campaign->doctor_jitter_ns
+                                  : options->jitter_ns;
     return status;
 }
 
@@ -92,23 +88,52 @@ static void tell_expected(const struct expected *expected)
     text_finish(&line);
 }
 
+/* Hands what a verified trial of the cell wrote to its next ones, where the protocol says so. */
+static enum status take_verified(const struct campaign *campaign, struct campaign_cell *cell,
+                                 struct error *err)
+{
+    json_t *verified = NULL;
+    enum status status;
+
+    if (campaign->verification == PROTOCOL_VERIFY_EACH_TRIAL ||
+        json_object_get(cell->message, "verified"))
+        return STATUS_OK;
+    status = store_cell_verified(campaign->store, cell->row, &verified, err);
+    if (status == STATUS_OK && verified)
+        json_object_set(cell->message, "verified", verified);
+    json_decref(verified);
+    return status;
+}
+
+/* Chooses sizes for the cell's trials, where that is still to be done, and times it. */
+static enum status choose(struct campaign *campaign, struct campaign_cell *cell, int wake_fd,
+                          struct expected *expected, int64_t *begun_ns, struct error *err)
+{
+    const bool chosen = cell->chosen;
+    const int64_t start_ns = clock_monotonic_ns();
+    const enum status status = campaign_choose(campaign, cell, wake_fd, err);
+    const int64_t took_ns = clock_monotonic_ns() - start_ns;
+
+    if (!chosen)
+        expected_took(expected, (size_t)(cell - campaign->cells), EXPECTED_CHOICE, took_ns);
+    *begun_ns += took_ns;
+    return status;
+}
+
 static enum status run_pending(struct campaign *campaign, const struct campaign_options *options,
                                const struct pending *pending, struct trial_request *request,
-                               struct campaign_summary *summary, struct error *err)
+                               struct expected *expected, struct campaign_summary *summary,
+                               struct error *err)
 {
     const struct store_pending *trials = pending->trials;
-    int64_t left_ns = 0;
     enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < pending->count; i++) {
-        const struct campaign_cell *cell = find_cell(campaign, trials[i].cell);
-
-        left_ns += cell ? cell->expected_ns : 0;
-    }
-    progress_expect(request->progress, left_ns);
+    progress_expect(request->progress, expected_left_ns(expected));
     for (size_t i = 0; i < pending->count && status == STATUS_OK && !summary->interrupted; i++) {
         struct campaign_cell *cell = find_cell(campaign, trials[i].cell);
         struct trial_outcome outcome = {0};
+        size_t index;
+        int64_t begun_ns = clock_monotonic_ns();
         char *note = NULL;
 
         if (asked_to_stop(options->wake_fd, i > 0 ? campaign->cooldown_ns : 0)) {
@@ -121,8 +146,10 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
             break;
         }
         progress_set(request->progress, cell->label);
-        status = campaign_choose(campaign, cell, options->wake_fd, err);
+        status = choose(campaign, cell, options->wake_fd, expected, &begun_ns, err);
         summary->interrupted = asked_to_stop(options->wake_fd, 0);
+        if (status == STATUS_OK && !summary->interrupted)
+            status = take_verified(campaign, cell, err);
         if (status != STATUS_OK || summary->interrupted)
             break;
         request->sequence = trials[i].sequence;
@@ -141,16 +168,18 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
             summary->interrupted = true;
         else if (outcome.status == STATUS_UNSUPPORTED)
             summary->unsupported++;
-        else
-            summary->failed++;
+        else if (summary->failed++ == 0)
+            summary->failure = outcome.status;
         if (outcome.status == STATUS_UNSUPPORTED && !cell->refused)
             note = text_format("%s: unsupported: %s", cell->label, outcome.error.message);
         else if (outcome.status != STATUS_OK && outcome.status != STATUS_UNSUPPORTED)
             note = text_format("%s: trial %lld: %s: %s", cell->label, (long long)trials[i].sequence,
                                status_name(outcome.status), outcome.error.message);
         cell->refused |= outcome.status == STATUS_UNSUPPORTED;
-        left_ns -= cell->expected_ns;
-        progress_expect(request->progress, left_ns);
+        index = (size_t)(cell - campaign->cells);
+        expected_took(expected, index, expected_next(expected, index),
+                      clock_monotonic_ns() - begun_ns);
+        progress_expect(request->progress, expected_left_ns(expected));
         progress_advance(request->progress, note);
         free(note);
     }
@@ -215,20 +244,27 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
                                     .progress = &progress,
                                     .wake_fd = options->wake_fd};
     struct pending pending = {0};
+    struct expected expected = {0};
     enum status status =
         store_pending_trials(campaign->store, campaign->row, &pending.trials, &pending.count, err);
 
     if (status == STATUS_OK)
-        status = expect(campaign, options, &pending, &summary, err);
+        status = expect(campaign, options, &pending, &expected, err);
+    if (status == STATUS_OK) {
+        summary.planned = pending.count;
+        json_decref(campaign->expected);
+        campaign->expected = expected_json(&expected);
+    }
     if (status == STATUS_OK)
         status = read_environments(campaign, err);
     if (status != STATUS_OK) {
+        expected_finish(&expected);
         free(pending.trials);
         return status;
     }
     maps_cache_init(&cache);
     if (!options->quiet && summary.planned > 0)
-        tell_expected(&summary.expected);
+        tell_expected(&expected);
     progress_init(&progress, summary.planned, options->quiet);
     lease_describe(holder);
     status = store_add_campaign_event(campaign->store, campaign->row,
@@ -239,11 +275,14 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     if (status == STATUS_OK)
         status = campaign_examine(campaign, options, err);
     if (status == STATUS_OK)
-        status = run_pending(campaign, options, &pending, &request, &summary, err);
+        status = run_pending(campaign, options, &pending, &request, &expected, &summary, err);
+    expected_finish(&expected);
     free(pending.trials);
     progress_finish(&progress);
     maps_cache_finish(&cache);
-    if (status == STATUS_OK && !summary.interrupted)
+    /* Of an interrupted campaign, too: preliminary ones, which say so and give way to those of all
+     * trials once it went on. */
+    if (status == STATUS_OK)
         status = estimate_cells(campaign, err);
     if (status == STATUS_OK)
         status =

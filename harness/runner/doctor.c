@@ -52,7 +52,7 @@ static json_t *words(const char *format, va_list args)
 }
 
 void doctor_find(struct doctor *doctor, enum doctor_severity severity, const char *check,
-                 const char *spoils, const char *remedy, const char *observed, ...)
+                 const char *effect, const char *remedy, const char *observed, ...)
 {
     va_list args;
     json_t *seen;
@@ -62,8 +62,8 @@ void doctor_find(struct doctor *doctor, enum doctor_severity severity, const cha
     va_end(args);
     json_array_append_new(doctor->findings,
                           json_pack("{s:s, s:s, s:o, s:s, s:s}", "check", check, "severity",
-                                    doctor_severity_name(severity), "observed", seen, "spoils",
-                                    spoils, "remedy", remedy));
+                                    doctor_severity_name(severity), "observed", seen, "effect",
+                                    effect, "remedy", remedy));
 }
 
 void doctor_pass(struct doctor *doctor, const char *check, const char *observed, ...)
@@ -188,7 +188,7 @@ static json_t *worst_first(const json_t *findings, int *ret_worst)
     json_t *sorted = json_array();
 
     *ret_worst = DOCTOR_NONE;
-    for (int rank = DOCTOR_SPOILS; rank > DOCTOR_NONE; rank--) {
+    for (int rank = DOCTOR_CRITICAL; rank > DOCTOR_NONE; rank--) {
         for (size_t i = 0; i < json_array_size(findings); i++) {
             if (severity_rank(json_array_get(findings, i)) != rank)
                 continue;

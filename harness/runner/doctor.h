@@ -17,8 +17,8 @@
 #define DOCTOR_SEVERITY_MAP(X)                                                                     \
     X(NONE, "none")         /* nothing was found */                                                \
     X(NOTE, "note")         /* worth knowing; results are good without a change */                 \
-    X(DISTURBS, "disturbs") /* intervals grow wider, or a level moves by some per cent */          \
-    X(SPOILS, "spoils")     /* numbers taken like this say little of the device */
+    X(WARNING, "warning")   /* intervals grow wider, or a level moves by some per cent */          \
+    X(CRITICAL, "critical") /* numbers taken like this say little of the device */
 
 enum doctor_severity {
 #define DOCTOR_SEVERITY_ENUM(code, name) DOCTOR_##code,
@@ -42,7 +42,7 @@ struct doctor_options {
 /*
  * Looks at the machine. New object:
  *   {"version": 1, "utc_ns", "worst": severity, "host": name, "devices": ["opencl:0", ...],
- *    "findings": [{"check", "severity", "observed", "spoils", "remedy"}, ...],   worst first
+ *    "findings": [{"check", "severity", "observed", "effect", "remedy"}, ...],   worst first
  *    "passed": [{"check", "observed"}, ...],
  *    "unknown": [{"check", "reason"}, ...],
  *    "jitter": {"duration_ns", "threshold_ns", "gaps", "lost_ns", "longest_ns"} or null}

@@ -26,7 +26,7 @@ static void check_governor(struct doctor *doctor)
         doctor_pass(doctor, "governor", "performance on every processor");
     else
         doctor_find(
-            doctor, DOCTOR_DISTURBS, "governor",
+            doctor, DOCTOR_WARNING, "governor",
             "the clock follows the load of a moment ago, so that the first samples run slower "
             "and short pauses show in the numbers",
             "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
@@ -66,7 +66,7 @@ static void check_clocks(struct doctor *doctor)
         doctor_pass(doctor, "turbo", "off");
     else
         doctor_find(
-            doctor, DOCTOR_DISTURBS, "turbo",
+            doctor, DOCTOR_WARNING, "turbo",
             "the clock depends on heat and on how many cores work, so neighbours and earlier "
             "trials show in the numbers",
             boost_remedy(doctor), "on");
@@ -114,7 +114,7 @@ static void check_clock_source(struct doctor *doctor)
                            !strcmp(source, "jiffies") || !strcmp(source, "refined-jiffies"));
 
     if (slow)
-        doctor_find(doctor, DOCTOR_DISTURBS, "clock source",
+        doctor_find(doctor, DOCTOR_WARNING, "clock source",
                     "reading it takes about a microsecond, which is part of every sample",
                     "find out why the kernel gave up tsc (journalctl -k | grep -i tsc); if it is "
                     "sound, boot with clocksource=tsc tsc=reliable",
@@ -127,7 +127,7 @@ static void check_clock_source(struct doctor *doctor)
         doctor_cannot_know(doctor, "timer", "a recorded machine's clock cannot be read");
     else if (quality.read_cost_ns > 500 || quality.resolution_ns > 1000)
         doctor_find(
-            doctor, quality.resolution_ns > 100000 ? DOCTOR_SPOILS : DOCTOR_DISTURBS, "timer",
+            doctor, quality.resolution_ns > 100000 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "timer",
             "short samples are as long as reading the clock",
             "use a machine whose clock is read without a system call (vDSO), or protocols with "
             "longer samples (sample.min_time)",
@@ -149,7 +149,7 @@ static void check_memory(struct doctor *doctor)
     if (total < 0 || available < 0)
         doctor_cannot_know(doctor, "memory", "/proc/meminfo does not tell");
     else if (available < GIB || available < total / 10)
-        doctor_find(doctor, available < GIB / 4 ? DOCTOR_SPOILS : DOCTOR_DISTURBS, "memory",
+        doctor_find(doctor, available < GIB / 4 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "memory",
                     "the kernel takes pages back while samples are taken, or ends the worker",
                     "end what holds it: ps aux --sort=-rss | head", "%s of %s available",
                     text_human_bytes((double)available, a), text_human_bytes((double)total, b));
@@ -159,7 +159,7 @@ static void check_memory(struct doctor *doctor)
     if (swap < 0 || swap_free < 0)
         doctor_cannot_know(doctor, "swap", "/proc/meminfo does not tell");
     else if (swap > swap_free)
-        doctor_find(doctor, DOCTOR_DISTURBS, "swap",
+        doctor_find(doctor, DOCTOR_WARNING, "swap",
                     "a page that went out costs a thousand times its time when it is touched",
                     "sudo swapoff -a (needs as much free memory), then sudo swapon -a", "%s in use",
                     text_human_bytes((double)(swap - swap_free), a));
@@ -185,7 +185,7 @@ static void check_limits(struct doctor *doctor)
         doctor_pass(doctor, "processor quota", "none in this cgroup");
     else
         doctor_find(
-            doctor, throttled ? DOCTOR_SPOILS : DOCTOR_DISTURBS, "processor quota",
+            doctor, throttled ? DOCTOR_CRITICAL : DOCTOR_WARNING, "processor quota",
             "once the quota of a period is used up, every thread stands still until the next",
             "give the container whole processors instead (docker run --cpuset-cpus, not "
             "--cpus; AllowedCPUs=, not CPUQuota=)",
@@ -260,7 +260,7 @@ static void check_heat(struct doctor *doctor)
                            "no sensor tells it with its limit (a virtual machine hides them)");
     else if (critical - value < 10000)
         doctor_find(
-            doctor, DOCTOR_DISTURBS, "temperature", "near its limit a processor lowers its clock",
+            doctor, DOCTOR_WARNING, "temperature", "near its limit a processor lowers its clock",
             "let it cool, look at fans and air; measure under `soak` to see where it settles",
             "%.0f degrees, the limit is %.0f", (double)value / 1000, (double)critical / 1000);
     else
@@ -280,7 +280,7 @@ static void check_mains(struct doctor *doctor)
         snprintf(path, sizeof(path), "/sys/class/power_supply/%.64s/online", supplies[i]);
         machine_read_line(path, &online, NULL);
         if (type && online && !strcmp(type, "Mains") && !strcmp(online, "0"))
-            doctor_find(doctor, DOCTOR_DISTURBS, "battery", "on battery the clock is held down",
+            doctor_find(doctor, DOCTOR_WARNING, "battery", "on battery the clock is held down",
                         "plug it in", "no mains at %s", supplies[i]);
         free(type);
         free(online);
@@ -326,7 +326,7 @@ static void check_steal(struct doctor *doctor, int64_t capacity_ms)
         return;
     }
     doctor_find(
-        doctor, percent >= 10 ? DOCTOR_SPOILS : DOCTOR_DISTURBS, "steal time",
+        doctor, percent >= 10 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "steal time",
         "the hypervisor gives this machine's processors to others, in the middle of samples",
         "use an instance with dedicated cores, or measure when its neighbours sleep",
         "%.1f %% of all processor time went to other machines", percent);
@@ -365,7 +365,7 @@ static void check_load(struct doctor *doctor, int64_t capacity_ms)
         doctor_pass(doctor, "other processes", "%.1f %% of all processor time while looking",
                     percent);
     else
-        doctor_find(doctor, percent >= 25 ? DOCTOR_SPOILS : DOCTOR_DISTURBS, "other processes",
+        doctor_find(doctor, percent >= 25 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "other processes",
                     "they take processors, caches and memory bandwidth while samples are taken",
                     "stop them, or wait until they are done: ps aux --sort=-%cpu | head",
                     "%.0f %% of all processor time (idle: %.0f %%): %s", percent,
@@ -393,7 +393,7 @@ static void check_jitter(struct doctor *doctor)
                     (double)jitter->duration_ns / 1e9, jitter->gaps,
                     (double)jitter->longest_ns / 1e6);
     else
-        doctor_find(doctor, percent >= 10 ? DOCTOR_SPOILS : DOCTOR_DISTURBS, "jitter",
+        doctor_find(doctor, percent >= 10 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "jitter",
                     "a thread that only reads the clock is held up: samples carry time in which "
                     "nothing of theirs ran",
                     "stop other processes; on a server, keep cores for the measurement (isolcpus=, "

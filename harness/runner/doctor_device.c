@@ -74,7 +74,7 @@ static void check_throttling(struct doctor *doctor, const struct telemetry_log *
     text_init(&reasons);
     append_bits(&reasons, log, "throttle_reasons", mask);
     if (reasons.length > 0)
-        doctor_find(doctor, DOCTOR_DISTURBS, check,
+        doctor_find(doctor, DOCTOR_WARNING, check,
                     "the device runs below its clock before anything is measured",
                     "look at its cooling and power limit (nvidia-smi -q -d PERFORMANCE,POWER; "
                     "amd-smi metric)",
@@ -92,7 +92,7 @@ static void check_heat(struct doctor *doctor, const struct telemetry_log *log,
     if (!newest(log, "temperature_mc", &now) || limit <= 0)
         doctor_cannot_know(doctor, check, "the device does not tell temperature and limit");
     else if (limit - now < 10000)
-        doctor_find(doctor, DOCTOR_DISTURBS, check, "near its limit a device lowers its clock",
+        doctor_find(doctor, DOCTOR_WARNING, check, "near its limit a device lowers its clock",
                     "let it cool, look at fans and air", "%.0f degrees, it slows down at %.0f",
                     (double)now / 1000, (double)limit / 1000);
     else
@@ -113,7 +113,7 @@ static void check_told(struct doctor *doctor, const struct reading_list *told, c
     if (!processes)
         doctor_cannot_know(doctor, check, "the device does not tell who uses it");
     else if (strcmp(processes, "none"))
-        doctor_find(doctor, DOCTOR_SPOILS, check,
+        doctor_find(doctor, DOCTOR_CRITICAL, check,
                     "they take the device's time, memory and power while samples are taken",
                     "end them: nvidia-smi or amd-smi process lists them", "%s", processes);
     else
@@ -138,7 +138,7 @@ static void check_told(struct doctor *doctor, const struct reading_list *told, c
         doctor_pass(doctor, check, "on");
     snprintf(check, sizeof(check), "%s PCIe link", spec);
     if (width > 0 && width_max > 0 && width < width_max)
-        doctor_find(doctor, DOCTOR_DISTURBS, check, "copies run at a part of their rate",
+        doctor_find(doctor, DOCTOR_WARNING, check, "copies run at a part of their rate",
                     "look at slot, riser and BIOS: lspci -vv shows LnkSta",
                     "%" PRId64 " of %" PRId64 " lanes", width, width_max);
     else if (width > 0)

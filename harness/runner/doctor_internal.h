@@ -20,7 +20,7 @@ struct doctor {
 };
 
 void doctor_find(struct doctor *doctor, enum doctor_severity severity, const char *check,
-                 const char *spoils, const char *remedy, const char *observed, ...)
+                 const char *effect, const char *remedy, const char *observed, ...)
     __attribute__((format(printf, 6, 7)));
 void doctor_pass(struct doctor *doctor, const char *check, const char *observed, ...)
     __attribute__((format(printf, 3, 4)));

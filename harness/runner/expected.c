@@ -1,7 +1,10 @@
 #include "harness/runner/expected.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "harness/runner/expected_guess.h"
 #include "protocols/protocol.h"
 
 /* Newest trials that the median is taken of. */
@@ -14,80 +17,157 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-enum status expected_trial_of(struct store *store, const json_t *message,
-                              struct expected_trial *ret, struct error *err)
+enum status expected_init(struct expected *expected, size_t count, struct error *err)
 {
+    *expected =
+        (struct expected){.cells = calloc(count + 1, sizeof(*expected->cells)), .count = count};
+    return expected->cells ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+}
+
+void expected_finish(struct expected *expected)
+{
+    free(expected->cells);
+    *expected = (struct expected){0};
+}
+
+/* Most of the stored ones are later trials, so their median is such a one's. */
+static void use_stored(struct expected_cell *cell, int64_t *durations, size_t count,
+                       int64_t pause_ns)
+{
+    double scale;
+
+    if (count == 0)
+        return;
+    qsort(durations, count, sizeof(*durations), by_value);
+    scale = (double)(durations[count / 2] + pause_ns) / cell->guess_ns[EXPECTED_LATER];
+    for (size_t i = 0; i < EXPECTED_STEPS; i++)
+        cell->guess_ns[i] *= scale;
+    cell->known = true;
+}
+
+enum status expected_set(struct expected *expected, size_t index, struct store *store,
+                         const json_t *message, size_t trials, bool begun, struct error *err)
+{
+    struct expected_cell *cell = &expected->cells[index];
     int64_t durations[TRIALS_MAX];
-    struct expected_trial trial;
     struct protocol protocol;
     size_t count = 0;
     enum status status = protocol_from_json(json_object_get(message, "protocol"), &protocol, err);
 
     if (status != STATUS_OK)
         return status;
-    if (store)
+    *cell = (struct expected_cell){.least_ns = protocol.warmup_ns + protocol.window_ns +
+                                               protocol.throttle_cooldown_ns};
+    status = expected_guess(&protocol, message, cell->guess_ns, err);
+    if (status == STATUS_OK && store)
         status = store_trial_durations(store, message, durations, TRIALS_MAX, &count, err);
-    trial.least_ns = protocol.warmup_ns + protocol.window_ns + protocol.throttle_cooldown_ns;
-    trial.window_max_ns = protocol.window_max_ns;
-    trial.known = count > 0;
-    trial.ns = trial.least_ns;
-    if (count > 0) {
-        qsort(durations, count, sizeof(*durations), by_value);
-        trial.ns = durations[count / 2] + protocol.throttle_cooldown_ns;
+    if (status == STATUS_OK) {
+        use_stored(cell, durations, count, protocol.throttle_cooldown_ns);
+        cell->left[EXPECTED_FIRST] = trials > 0 && !begun;
+        cell->left[EXPECTED_LATER] = trials - cell->left[EXPECTED_FIRST];
+        cell->left[EXPECTED_CHOICE] = cell->left[EXPECTED_FIRST];
     }
     protocol_finish(&protocol);
-    if (status == STATUS_OK)
-        *ret = trial;
     return status;
 }
 
-void expected_add(struct expected *expected, const struct expected_trial *trial, size_t trials)
+void expected_took(struct expected *expected, size_t index, enum expected_step step, int64_t ns)
 {
-    if (trials == 0)
+    struct expected_cell *cell = &expected->cells[index];
+
+    if (cell->left[step] == 0)
         return;
-    expected->cells++;
-    expected->trials += trials;
-    expected->known += trial->known;
-    expected->ns += (int64_t)trials * trial->ns;
-    expected->least_ns += (int64_t)trials * trial->least_ns;
-    if (!trial->known && trial->window_max_ns > expected->window_max_ns)
-        expected->window_max_ns = trial->window_max_ns;
+    cell->left[step]--;
+    if (ns > 0) {
+        cell->took[step]++;
+        cell->took_ns[step] += (double)ns;
+    }
 }
 
-void expected_add_before(struct expected *expected, int64_t ns)
+enum expected_step expected_next(const struct expected *expected, size_t cell)
 {
-    expected->ns += ns;
-    expected->least_ns += ns;
+    return expected->cells[cell].left[EXPECTED_FIRST] > 0 ? EXPECTED_FIRST : EXPECTED_LATER;
+}
+
+/* What was done took so many times as long as was guessed; 0: nothing was done. */
+static double scale_of(const struct expected_cell *cells, size_t count)
+{
+    double took = 0, guessed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        for (size_t step = 0; step < EXPECTED_STEPS; step++) {
+            took += cells[i].took_ns[step];
+            guessed += (double)cells[i].took[step] * cells[i].guess_ns[step];
+        }
+    }
+    return guessed > 0 ? took / guessed : 0;
+}
+
+static double step_ns(const struct expected_cell *cell, enum expected_step step, double all)
+{
+    const double own = scale_of(cell, 1);
+
+    if (cell->took[step] > 0)
+        return cell->took_ns[step] / (double)cell->took[step];
+    return cell->guess_ns[step] * (own > 0 ? own : all > 0 ? all : 1);
+}
+
+int64_t expected_left_ns(const struct expected *expected)
+{
+    const double all = scale_of(expected->cells, expected->count);
+    double sum = 0;
+
+    for (size_t i = 0; i < expected->count; i++)
+        for (size_t step = 0; step < EXPECTED_STEPS; step++)
+            if (expected->cells[i].left[step] > 0)
+                sum +=
+                    (double)expected->cells[i].left[step] * step_ns(&expected->cells[i], step, all);
+    return llround(sum);
+}
+
+struct counted {
+    size_t cells, trials, known;
+    int64_t least_ns, ns;
+};
+
+static struct counted count(const struct expected *expected)
+{
+    struct counted sum = {.least_ns = expected->before_ns,
+                          .ns = expected->before_ns + expected_left_ns(expected)};
+
+    for (size_t i = 0; i < expected->count; i++) {
+        const struct expected_cell *cell = &expected->cells[i];
+        const size_t trials = cell->left[EXPECTED_FIRST] + cell->left[EXPECTED_LATER];
+
+        sum.cells += trials > 0;
+        sum.trials += trials;
+        sum.known += trials > 0 && cell->known;
+        sum.least_ns += (int64_t)trials * cell->least_ns;
+    }
+    return sum;
 }
 
 void expected_append(struct text *out, const struct expected *expected)
 {
-    char time[TEXT_HUMAN_SIZE], most[TEXT_HUMAN_SIZE];
+    const struct counted sum = count(expected);
+    char time[TEXT_HUMAN_SIZE];
 
-    text_human_duration((double)expected->ns, time);
-    text_append_format(out, "%zu cell%s, %zu trial%s: ", expected->cells,
-                       expected->cells == 1 ? "" : "s", expected->trials,
-                       expected->trials == 1 ? "" : "s");
-    if (expected->known == expected->cells) {
-        text_append_format(out, "about %s, as stored trials of %s took", time,
-                           expected->cells == 1 ? "this cell" : "these cells");
-        return;
-    }
-    text_append_format(out, "at least %s", time);
-    if (expected->known > 0)
-        text_append_format(out, ", %zu cell%s as stored trials of %s took, the others",
-                           expected->known, expected->known == 1 ? "" : "s",
-                           expected->known == 1 ? "it" : "them");
-    text_append_format(out,
-                       " by warmup, window and pause alone: starting, compiling and checking come "
-                       "on top, and where samples are slow a window may last up to %s",
-                       text_human_duration((double)expected->window_max_ns, most));
+    text_append_format(out, "%zu cell%s, %zu trial%s: about %s", sum.cells,
+                       sum.cells == 1 ? "" : "s", sum.trials, sum.trials == 1 ? "" : "s",
+                       text_human_duration((double)sum.ns, time));
+    if (sum.known == sum.cells)
+        text_append_format(out, ", as stored trials of %s took",
+                           sum.cells == 1 ? "this cell" : "these cells");
+    else
+        text_append(out, ", roughly: no trial of these cells is stored, and the first ones will "
+                         "tell more");
 }
 
 json_t *expected_json(const struct expected *expected)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:o}", "cells", (json_int_t)expected->cells, "trials",
-                     (json_int_t)expected->trials, "cells_known", (json_int_t)expected->known,
-                     "least_ns", (json_int_t)expected->least_ns, "expected_ns",
-                     expected->known == expected->cells ? json_integer(expected->ns) : json_null());
+    const struct counted sum = count(expected);
+
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "cells", (json_int_t)sum.cells, "trials",
+                     (json_int_t)sum.trials, "cells_known", (json_int_t)sum.known, "least_ns",
+                     (json_int_t)sum.least_ns, "expected_ns", (json_int_t)sum.ns);
 }

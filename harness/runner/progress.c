@@ -40,25 +40,20 @@ static int label_bytes(const char *label, size_t columns)
 
 #define LEFT_SIZE (TEXT_HUMAN_SIZE + 16)
 
-/* ", 3.2 min left", at the pace so far; empty where nothing is to be said. */
+/* ", 3.2 min left", as expected, else at the pace so far; empty where nothing is to be said. */
 static void append_left(const struct progress *progress, int64_t now, char ret[LEFT_SIZE])
 {
     const double elapsed = (double)(now - progress->started_ns);
     char time[TEXT_HUMAN_SIZE];
     double left = 0;
 
-    if (progress->expected_ns > 0) {
-        const double over = (double)(progress->expected_ns - progress->left_ns);
-        const double pace =
-            over > 0 ? (double)(progress->since_ns - progress->started_ns) / over : 1;
-
-        left = (double)progress->left_ns * pace - (double)(now - progress->since_ns);
-    } else if (progress->done > 0) {
+    if (progress->since_ns > 0)
+        left = (double)(progress->left_ns - (now - progress->since_ns));
+    else if (progress->done > 0)
         left = elapsed / (double)progress->done * (double)(progress->total - progress->done);
-    }
     ret[0] = '\0';
     if (left > 0 && progress->done < progress->total)
-        snprintf(ret, LEFT_SIZE, ", %s left", text_human_duration(left, time));
+        snprintf(ret, LEFT_SIZE, ", about %s left", text_human_duration(left, time));
 }
 
 static void draw(struct progress *progress)
@@ -97,10 +92,6 @@ void progress_expect(struct progress *progress, int64_t left_ns)
 {
     progress->since_ns = clock_monotonic_ns();
     progress->left_ns = left_ns;
-    if (progress->expected_ns == 0) {
-        progress->expected_ns = left_ns;
-        progress->started_ns = progress->since_ns;
-    }
 }
 
 void progress_set(struct progress *progress, const char *label)

@@ -12,8 +12,7 @@
 struct progress {
     size_t total, done;
     int64_t started_ns, drawn_ns;
-    int64_t expected_ns, left_ns; /* of all; from `since_ns` on; both as it was thought before */
-    int64_t since_ns;
+    int64_t left_ns, since_ns; /* from then on it takes so long; 0: nothing is expected */
     bool terminal, quiet, drawn;
     char label[256];
 };
@@ -22,8 +21,8 @@ struct progress {
 void progress_init(struct progress *progress, size_t total, bool quiet);
 
 /*
- * What is not done yet is expected to take so long; told before the first item, from when on the
- * pace is taken, and after each, before progress_advance.
+ * What is not done yet is expected to take so long; told before the first item and after each,
+ * before progress_advance.
  */
 void progress_expect(struct progress *progress, int64_t left_ns);
 

@@ -51,5 +51,5 @@ void words_forget(int fd)
     lseek(fd, kept > 0 ? kept : 0, SEEK_SET);
     fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
     if (kept > 0 && pwrite(fd, last, (size_t)kept, 0) != kept)
-        log_debug("a child's words were lost");
+        log_warning("the last output of a child process was lost");
 }

@@ -3,12 +3,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE__
-#include <xmmintrin.h>
-#endif
 
 #include "harness/core/clock.h"
 #include "harness/core/crash_context.h"
+#include "harness/core/denormals.h"
 #include "harness/core/log.h"
 #include "harness/runner/worker_internal.h"
 
@@ -61,19 +59,9 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
     status = protocol_from_json(json_object_get(trial, "protocol"), &worker->protocol, err);
     if (status == STATUS_OK)
         status = workload_from_json(json_object_get(trial, "workload"), &worker->workload, err);
+    worker->expected = json_incref(json_object_get(trial, "verified"));
     worker->work.workload = &worker->workload;
     return status == STATUS_OK ? read_choices(worker, trial, err) : status;
-}
-
-/* Threads that a runtime starts later inherit the mode, so it is set before the device is opened.
- */
-static void set_denormal_mode(bool flush)
-{
-#ifdef __SSE__
-    _mm_setcsr(flush ? _mm_getcsr() | 0x8040 : _mm_getcsr() & ~0x8040u); /* FTZ and DAZ */
-#else
-    (void)flush;
-#endif
 }
 
 static enum status open_device(struct worker *worker, struct error *err)
@@ -84,7 +72,9 @@ static enum status open_device(struct worker *worker, struct error *err)
     uint32_t index;
     enum status status;
 
-    set_denormal_mode(worker->protocol.flush_denormals);
+    /* Threads that a runtime starts later inherit the mode, so it is set before the device is
+     * opened. */
+    denormals_flush(worker->protocol.flush_denormals);
     status = backend_resolve(worker->device_spec, &backend, &index, err);
     if (status == STATUS_OK)
         status = backend_device_open(backend, index, &options, &worker->device, err);
@@ -123,13 +113,55 @@ static void report_check(void *context, const struct workload_check *check)
         worker_link_send_check(&worker->link, worker->verify_phase, check, &worker->check_error);
 }
 
+/*
+ * Compares with what a verified trial of the cell wrote, or notes what the next ones shall compare
+ * with. After the window, one that has nothing of that moment is compared with what was before it.
+ */
+static enum status recheck(struct worker *worker, const char *phase, bool *ret_same,
+                           struct error *err)
+{
+    const struct workload_kind *kind = worker->workload.kind;
+    const char *expected = json_string_value(json_object_get(worker->expected, phase));
+    struct workload_recheck found = {0};
+    enum status status;
+
+    *ret_same = false;
+    if (worker->protocol.verification != PROTOCOL_VERIFY_FIRST_TRIAL || !kind->recheck)
+        return STATUS_OK;
+    if (!expected)
+        expected = json_string_value(json_object_get(worker->expected, "verify_before"));
+    status = kind->recheck(worker->instance, expected, &found, err);
+    if (status == STATUS_OK && found.same) {
+        const struct workload_check check = {
+            .output = "outputs",
+            .metric = "same_bits",
+            .reason = "bit for bit what a trial of this cell wrote that was compared with the "
+                      "reference",
+            .compared = found.compared,
+            .passed = true,
+        };
+
+        report_check(worker, &check);
+        *ret_same = true;
+    } else if (status == STATUS_OK && found.text) {
+        if (!worker->verified)
+            worker->verified = json_object();
+        json_object_set_new(worker->verified, phase, json_string(found.text));
+    }
+    free(found.text);
+    return status;
+}
+
 static enum status verify(struct worker *worker, const char *phase, struct error *err)
 {
     int64_t begin_ns = clock_monotonic_ns();
+    bool same = false;
     enum status status;
 
     worker->verify_phase = phase;
-    status = worker->workload.kind->verify(worker->instance, report_check, worker, err);
+    status = recheck(worker, phase, &same, err);
+    if (status == STATUS_OK && !same)
+        status = worker->workload.kind->verify(worker->instance, report_check, worker, err);
     if (worker->check_error.code != STATUS_OK && status == STATUS_OK) {
         if (err)
             *err = worker->check_error;
@@ -155,6 +187,11 @@ static enum status send_facts(struct worker *worker, struct error *err)
         json_object_set(facts, "choices", worker->choices);
     if (refusals)
         json_object_set_new(facts, "refused", refusals);
+    if (worker->reference)
+        json_object_set_new(facts, "reference_loop",
+                            json_string(reference_loop_name(worker->reference)));
+    if (worker->verified && !worker->expected)
+        json_object_set(facts, "verified", worker->verified);
     return worker_link_send(&worker->link, json_pack("{s:s, s:o}", "type", "facts", "facts", facts),
                             err);
 }
@@ -252,12 +289,16 @@ static void finish(struct worker *worker)
     }
     device_close(worker->device);
     sampler_finish(&worker->sampler);
+    reference_loop_destroy(worker->reference);
+    free(worker->reference_ns);
     free(worker->device_ns);
     for (size_t i = 0; i < WORKLOAD_STAGES_MAX; i++)
         free(worker->stage_ns[i]);
     free(worker->flush_bytes);
     free(worker->device_spec);
     json_decref(worker->choices);
+    json_decref(worker->expected);
+    json_decref(worker->verified);
     workload_finish(&worker->workload);
     protocol_finish(&worker->protocol);
     worker_link_close(&worker->link);

@@ -5,6 +5,7 @@
 #include "harness/runner/sampler.h"
 #include "harness/runner/worker_link.h"
 #include "protocols/protocol.h"
+#include "workloads/reference_loop.h"
 #include "workloads/workload.h"
 
 /* Everything one trial holds. */
@@ -14,25 +15,30 @@ struct worker {
     struct workload workload;
     struct workload_case work;
     char *device_spec;
-    bool tune;                                /* choose and tell, no trial */
-    json_t *choices;                          /* given; NULL: the worker chooses */
+    bool tune;        /* choose and tell, no trial */
+    json_t *choices;  /* given; NULL: the worker chooses */
+    json_t *expected; /* of a verified trial's outputs; NULL: none */
+    json_t *verified; /* the same of this one, phase: text; NULL: none */
     struct device *device;
     struct workload_instance *instance;
     struct sampler sampler;
     struct event *start_event, *end_event;
-    int64_t *device_ns;                       /* NULL: no device clock */
-    int64_t *stage_ns[WORKLOAD_STAGES_MAX];   /* NULL: no such stage */
+    int64_t *device_ns;                     /* NULL: no device clock */
+    int64_t *stage_ns[WORKLOAD_STAGES_MAX]; /* NULL: no such stage */
     char stage_series[WORKLOAD_STAGES_MAX][MESSAGE_NAME_MAX];
     size_t stage_count;
-    struct buffer *flush_buffer;              /* cold cache only */
+    struct reference_loop *reference; /* NULL: the protocol or the device has none */
+    int64_t *reference_ns;            /* of a pass before the sample; -1: none was made */
+    int64_t reference_end_ns;         /* of the latest passes */
+    struct buffer *flush_buffer;      /* cold cache only */
     void *flush_bytes;
     uint64_t flush_size;
-    int64_t block;                            /* iterations per sample */
-    size_t sent;                              /* samples sent so far, in every series */
+    int64_t block; /* iterations per sample */
+    size_t sent;   /* samples sent so far, in every series */
     int64_t last_send_ns;
     int64_t window_first;
     const char *verify_phase;
-    struct error check_error;                 /* of sending a check */
+    struct error check_error; /* of sending a check */
 };
 
 /* Says that the phase that began at `begin_ns` is over now. */

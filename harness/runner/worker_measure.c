@@ -9,6 +9,7 @@
 
 /* Samples are sent between samples, at most this often: sending costs the caches something. */
 #define SEND_INTERVAL_NS ((int64_t)1000000000)
+#define REFERENCE_PART 5 /* a fifth of the measured time goes to the reference loop */
 
 enum status worker_send_phase(struct worker *worker, const char *name, int64_t begin_ns,
                               struct error *err)
@@ -37,6 +38,26 @@ static enum status prepare_flush(struct worker *worker, struct error *err)
                                &worker->flush_buffer, err);
 }
 
+static enum status prepare_reference(struct worker *worker, struct error *err)
+{
+    struct workload_cost cost;
+    enum status status;
+
+    if (worker->protocol.reference_ns == 0)
+        return STATUS_OK;
+    status = worker->workload.kind->cost(&worker->work, &cost, err);
+    if (status == STATUS_OK)
+        status = reference_loop_create(worker->device, &cost, &worker->reference, err);
+    if (status != STATUS_OK || !worker->reference)
+        return status;
+    worker->reference_ns = malloc((size_t)worker->protocol.max_samples * sizeof(int64_t));
+    if (!worker->reference_ns)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the reference loop's times");
+    for (int64_t i = 0; i < worker->protocol.max_samples; i++)
+        worker->reference_ns[i] = -1;
+    return STATUS_OK;
+}
+
 enum status worker_prepare_series(struct worker *worker, struct error *err)
 {
     size_t capacity = (size_t)worker->protocol.max_samples;
@@ -54,7 +75,8 @@ enum status worker_prepare_series(struct worker *worker, struct error *err)
         if (!worker->device_ns)
             return error_set(err, STATUS_NO_MEMORY, "no memory for the device's times");
     }
-    return prepare_flush(worker, err);
+    status = prepare_reference(worker, err);
+    return status == STATUS_OK ? prepare_flush(worker, err) : status;
 }
 
 /*
@@ -146,11 +168,39 @@ static enum status read_stages(struct worker *worker, size_t index, struct error
     return STATUS_OK;
 }
 
+/*
+ * Passes of the reference loop before a sample, once the interval is over: as many as take a fixed
+ * part of the time since the last ones, so that long samples are told by more of them. Kept is the
+ * mean time of one.
+ */
+static enum status run_reference(struct worker *worker, size_t index, struct error *err)
+{
+    const int64_t begin_ns = clock_monotonic_ns();
+    const int64_t since_ns = begin_ns - worker->reference_end_ns;
+    int64_t now_ns = begin_ns, passes = 0;
+
+    if (!worker->reference || (index > 0 && since_ns < worker->protocol.reference_ns))
+        return STATUS_OK;
+    do {
+        const enum status status = reference_loop_run(worker->reference, err);
+
+        if (status != STATUS_OK)
+            return status;
+        now_ns = clock_monotonic_ns();
+        passes++;
+    } while (index > 0 && now_ns - begin_ns < since_ns / REFERENCE_PART);
+    worker->reference_ns[index] = (now_ns - begin_ns) / passes;
+    worker->reference_end_ns = now_ns;
+    return STATUS_OK;
+}
+
 static enum status take_sample(struct worker *worker, struct error *err)
 {
     size_t index = worker->sampler.count;
-    enum status status = STATUS_OK;
+    enum status status = run_reference(worker, index, err);
 
+    if (status != STATUS_OK)
+        return status;
     if (worker->flush_buffer) {
         status =
             device_upload(worker->flush_buffer, 0, worker->flush_bytes, worker->flush_size, err);
@@ -194,6 +244,9 @@ enum status worker_send_samples(struct worker *worker, struct error *err)
     if (status == STATUS_OK && worker->device_ns)
         status = worker_link_send_samples(link, "device_ns", worker->device_ns, worker->sent, count,
                                           err);
+    if (status == STATUS_OK && worker->reference_ns)
+        status = worker_link_send_samples(link, "reference_ns", worker->reference_ns, worker->sent,
+                                          count, err);
     for (size_t i = 0; i < worker->stage_count && status == STATUS_OK; i++)
         status = worker_link_send_samples(link, worker->stage_series[i], worker->stage_ns[i],
                                           worker->sent, count, err);

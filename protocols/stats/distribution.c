@@ -129,55 +129,6 @@ double student_quantile(double p, double df)
     return p < 0.5 ? -t : t;
 }
 
-double chi2_cdf(double x, double df)
-{
-    return df > 0 ? special_gamma_lower(0.5 * df, 0.5 * x) : NAN;
-}
-
-static double chi2_value(double x, double df, double unused)
-{
-    (void)unused;
-    return chi2_cdf(x, df);
-}
-
-static double chi2_value_upper(double x, double df, double unused)
-{
-    (void)unused;
-    return -special_gamma_upper(0.5 * df, 0.5 * x);
-}
-
-static double chi2_slope(double x, double df, double unused)
-{
-    double k = 0.5 * df, h = 0.5 * x;
-
-    (void)unused;
-    return 0.5 * exp(-special_stirling_error(k) - special_deviance(k, h)) / sqrt(2 * M_PI * k) * k /
-           h;
-}
-
-double chi2_quantile(double p, double df)
-{
-    struct solver solver = {chi2_value, chi2_slope, df, 0};
-    double z, start, leading, c = 2.0 / (9.0 * df);
-
-    if (!(p >= 0 && p <= 1) || !(df > 0))
-        return NAN;
-    if (p == 0 || p == 1)
-        return p == 0 ? 0 : INFINITY;
-    /* Wilson and Hilferty's cube, A&S 26.4.17. */
-    z = normal_quantile(p);
-    start = df * pow(fmax(1 - c + z * sqrt(c), 0.01), 3);
-    /* Far down the series' first term is better: P = (x/2)^k / gamma(k + 1). */
-    leading = 2 * exp((log(p) + special_log_gamma(0.5 * df + 1)) / (0.5 * df));
-    if (leading < 0.1 * df)
-        start = leading;
-    if (p > 0.5) {
-        solver.value = chi2_value_upper;
-        return solve(&solver, -(1.0 - p), start, 0, INFINITY);
-    }
-    return solve(&solver, p, start, 0, INFINITY);
-}
-
 double beta_cdf(double x, double a, double b)
 {
     if (!(a > 0) || !(b > 0) || isnan(x))
@@ -203,15 +154,6 @@ double beta_quantile(double p, double a, double b)
     if (p == 0 || p == 1)
         return p;
     return solve(&solver, p, a / (a + b), 0, 1);
-}
-
-double f_upper(double x, double d1, double d2)
-{
-    if (!(d1 > 0) || !(d2 > 0) || isnan(x))
-        return NAN;
-    if (x <= 0)
-        return 1;
-    return special_beta(0.5 * d2, 0.5 * d1, d2 / (d2 + d1 * x), d1 * x / (d2 + d1 * x));
 }
 
 /* Nodes and weights of the 8-point Gauss-Legendre rule on [-1, 1] (A&S table 25.4). */

@@ -3,7 +3,7 @@
  *
  * Lower tails unless a name says otherwise. Probabilities outside [0, 1] and parameters out of
  * range give NaN; p = 0 and p = 1 give the ends of the support (infinite for normal and t).
- * Definitions: DLMF 7.2, 8.2, 8.17; Abramowitz and Stegun chapter 26.
+ * Definitions: DLMF 7.2, 8.17; Abramowitz and Stegun chapter 26.
  */
 #ifndef ASSAY_PROTOCOLS_STATS_DISTRIBUTION_H
 #define ASSAY_PROTOCOLS_STATS_DISTRIBUTION_H
@@ -17,14 +17,8 @@ double normal_quantile(double p);
 double student_cdf(double t, double df);
 double student_quantile(double p, double df);
 
-double chi2_cdf(double x, double df);
-double chi2_quantile(double p, double df);
-
 double beta_cdf(double x, double a, double b);
 double beta_quantile(double p, double a, double b);
-
-/* F with d1 and d2 degrees of freedom (A&S 26.6.2). */
-double f_upper(double x, double d1, double d2);
 
 /*
  * P(T <= t) of the noncentral t with noncentrality `delta`: the normal probability averaged over

@@ -29,11 +29,4 @@ double special_deviance(double x, double m);
  */
 double special_beta(double a, double b, double x, double y);
 
-/*
- * Regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P, a > 0, x >= 0. Series DLMF
- * 8.11.4 below a + 1, continued fraction DLMF 8.9.2 above.
- */
-double special_gamma_lower(double a, double x);
-double special_gamma_upper(double a, double x);
-
 #endif

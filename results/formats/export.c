@@ -19,12 +19,6 @@ static const struct export_format formats[] = {
     {"mlperf", "lines :::MLLOG {...}, as MLPerf's logs have them", false, export_mlperf},
 };
 
-const struct export_format *export_formats(size_t *ret_count)
-{
-    *ret_count = sizeof(formats) / sizeof(formats[0]);
-    return formats;
-}
-
 enum status export_format_find(const char *name, const struct export_format **ret,
                                struct error *err)
 {

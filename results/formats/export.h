@@ -35,9 +35,6 @@ struct export_format {
     export_fn *write;
 };
 
-/* All formats, in the order of help. */
-const struct export_format *export_formats(size_t *ret_count);
-
 /* The format of this name; INVALID names the nearest, or all. */
 enum status export_format_find(const char *name, const struct export_format **ret,
                                struct error *err);

@@ -291,12 +291,6 @@ static const struct import_format formats[] = {
      "mlperf-loadgen", mlperf_read_summary},
 };
 
-const struct import_format *import_formats(size_t *ret_count)
-{
-    *ret_count = sizeof(formats) / sizeof(formats[0]);
-    return formats;
-}
-
 enum status import_format_find(const char *name, const struct import_format **ret,
                                struct error *err)
 {

@@ -53,8 +53,6 @@ struct import_format {
 
 #define IMPORT_HEAD_SIZE 8192
 
-/* All formats, in the order in which they are tried. */
-const struct import_format *import_formats(size_t *ret_count);
 /* By name; INVALID names the nearest, or all. */
 enum status import_format_find(const char *name, const struct import_format **ret,
                                struct error *err);

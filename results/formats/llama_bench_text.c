@@ -99,7 +99,7 @@ static void refuse(struct table *table, const char *what)
 {
     if (table->status == STATUS_OK)
         table->status =
-            error_set(table->err, STATUS_INVALID, "%s:%zu: %s", table->path, table->line, what);
+            error_set_at(table->err, STATUS_INVALID, table->path, table->line, "%s", what);
 }
 
 static void on_field(void *bytes, size_t length, void *context)

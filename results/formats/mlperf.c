@@ -34,8 +34,8 @@ static enum status add_field(struct summary *summary, const char *key, size_t ke
 
     if (key_length > IMPORT_TEXT_MAX || value_length > IMPORT_TEXT_MAX ||
         !text_is_utf8(key, key_length) || (value_length && !text_is_utf8(value, value_length)))
-        return error_set(err, STATUS_INVALID, "%s:%zu: must be UTF-8 text of at most %d bytes",
-                         summary->path, summary->line, IMPORT_TEXT_MAX);
+        return error_set_at(err, STATUS_INVALID, summary->path, summary->line,
+                            "must be UTF-8 text of at most %d bytes", IMPORT_TEXT_MAX);
     name = text_format("%.*s", (int)key_length, key);
     text = text_format("%.*s", (int)value_length, value);
     for (int i = 2; name && json_object_get(summary->section, name); i++) {
@@ -46,8 +46,8 @@ static enum status add_field(struct summary *summary, const char *key, size_t ke
             name = text_format("%.*s (%d)", (int)key_length, key, i);
     }
     if (!name || !text || json_object_set_new(summary->section, name, json_string(text)) < 0)
-        status = error_set(err, STATUS_INVALID, "%s:%zu: the same key again and again",
-                           summary->path, summary->line);
+        status = error_set_at(err, STATUS_INVALID, summary->path, summary->line,
+                              "the same key again and again");
     free(name);
     free(text);
     return status;

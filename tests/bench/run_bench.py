@@ -365,7 +365,7 @@ def verify(options):
     rate = size / min(seconds["rows"])
     return verdict("verify", rate >= 200,
                    f"{rate:.0f} MB/s of a file of {size:.0f} MB (goal: 200 or more); with every "
-                   f"estimate worked out again {size / min(seconds['all']):.1f} MB/s")
+                   f"estimate recomputed {size / min(seconds['all']):.1f} MB/s")
 
 
 def main():

@@ -71,6 +71,7 @@ static struct truth truth_of(const struct generator *g)
     case GENERATOR_STATIONARY:
     case GENERATOR_LOGNORMAL:
     case GENERATOR_PERIODIC:
+    case GENERATOR_HEAVY_TAILS:
     case GENERATOR_CLOCK:
         break;
     }
@@ -84,6 +85,19 @@ static double clock_factor(double deviation)
     double hz = CLOCK_STEP_HZ * floor(CLOCK_HZ * (1 + deviation) / CLOCK_STEP_HZ + 0.5);
 
     return CLOCK_HZ / fmax(hz, CLOCK_STEP_HZ);
+}
+
+/* t with 3 degrees of freedom, of variance 1: normal / sqrt(chi squared), as 3 is its variance. */
+static double heavy_tails(struct random *random)
+{
+    double squares = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        double z = random_next_normal(random);
+
+        squares += z * z;
+    }
+    return random_next_normal(random) / sqrt(squares);
 }
 
 struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t index, int64_t *ret)
@@ -135,6 +149,9 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
                 high = !high;
             x += high ? g->size : 0;
             break;
+        case GENERATOR_HEAVY_TAILS:
+            x = 1 + g->sd * heavy_tails(&random);
+            break;
         case GENERATOR_CLOCK:
             x = clock_factor(z) * (1 + 0.25 * g->sd * random_next_normal(&random));
             break;
@@ -145,6 +162,37 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
         ret[i] = (int64_t)fmax(x, 1);
     }
     return truth;
+}
+
+double generator_window_mean(const struct generator *g)
+{
+    double n = (double)g->count, sum = 0, t;
+
+    for (t = 0; t < n; t++) {
+        switch (g->kind) {
+        case GENERATOR_APPROACH:
+            sum += g->size * exp(-t / (g->where * n));
+            break;
+        case GENERATOR_SLOWDOWN:
+            sum -= g->size * exp(-t / (g->where * n));
+            break;
+        case GENERATOR_STEP:
+            sum += t < floor(g->where * n) ? g->size : 0;
+            break;
+        case GENERATOR_LATE_SHIFT:
+            sum += t >= floor(g->where * n) ? g->size : 0;
+            break;
+        case GENERATOR_DRIFT:
+            sum += g->size * t / n;
+            break;
+        case GENERATOR_TWO_STATE:
+            sum += 0.5 * g->size;
+            break;
+        default:
+            break;
+        }
+    }
+    return GENERATOR_LEVEL_NS * (1 + sum / n);
 }
 
 double generator_mean_sd(size_t count, double phi)

@@ -23,7 +23,8 @@ enum generator_kind {
     GENERATOR_LATE_SHIFT, /* `size` slower from `where` n to the end */
     GENERATOR_PERIODIC,   /* plus a sine of amplitude `size` and period `where` samples */
     GENERATOR_TWO_STATE, /* `size` slower in a second state; both last `where` samples on average */
-    GENERATOR_CLOCK      /* time is work over a clock that wanders in 15 MHz steps about 1.5 GHz,
+    GENERATOR_HEAVY_TAILS, /* t with 3 degrees of freedom in place of the noise, independent */
+    GENERATOR_CLOCK        /* time is work over a clock that wanders in 15 MHz steps about 1.5 GHz,
                             with the noise's sd in frequency, plus white noise of sd / 4 */
 };
 
@@ -48,6 +49,9 @@ struct truth {
 /* Makes series `index` of `seed` into `ret` (generator->count samples). */
 struct truth generator_make(const struct generator *generator, uint64_t seed, uint64_t index,
                             int64_t *ret);
+
+/* Expected mean of all samples of a generator without spikes, whatever its course (not CLOCK). */
+double generator_window_mean(const struct generator *generator);
 
 /* Standard deviation of the mean of `count` stationary samples of relative sd 1, exactly. */
 double generator_mean_sd(size_t count, double phi);

@@ -19,6 +19,9 @@ struct settings {
 /* Intervals of the mean, their width, percentiles, verdicts and places (estimate_cell). */
 void measure_engine(const struct settings *settings, struct table *table);
 
+/* Intervals between trials, their coverage by grade, marked values, the verdict of cells. */
+void measure_cells(const struct settings *settings, struct table *table);
+
 /* False differences, power, equivalence (paired_analyze, unpaired_analyze). */
 void measure_comparisons(const struct settings *settings, struct table *table);
 

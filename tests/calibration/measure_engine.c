@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/random.h"
 #include "protocols/estimate.h"
 #include "protocols/stats/distribution.h"
 #include "tests/calibration/generator.h"
@@ -397,7 +396,7 @@ static void measure_shapes(const struct settings *settings, struct table *table)
         {"thermal slowdown of 5 %: called slowdown",
          {.kind = GENERATOR_SLOWDOWN, .size = 0.05, .where = 0.05},
          ESTIMATE_SLOWDOWN},
-        {"late shift of 3 % at 85 %: called no_steady_state",
+        {"late shift of 3 % at 85 %: called non_stationary",
          {.kind = GENERATOR_LATE_SHIFT, .size = 0.03, .where = 0.85},
          ESTIMATE_NON_STATIONARY},
         {"periodic, 2 %, every 50: called flat",
@@ -429,68 +428,14 @@ static void measure_shapes(const struct settings *settings, struct table *table)
     }
 }
 
-/* Run effects: every process has a level of its own, and the cell's interval must know it. */
-static void measure_trials(const struct settings *settings, struct table *table)
-{
-    enum { TRIALS = 5, COUNT = 300 };
-    struct generator g = {.kind = GENERATOR_STATIONARY, .count = COUNT, .sd = 0.01, .phi = 0.5};
-    struct row row = {.what = "run effects of 1 %, 5 trials: interval between trials covers",
-                      .low = NAN,
-                      .high = NAN,
-                      .mean = NAN,
-                      .series = settings->series,
-                      .trials = settings->series};
-    struct estimate_options options = estimate_options_default();
-    long i, series = (long)settings->series;
-    size_t hits = 0;
-    char key[64];
-
-    options.percentile_count = 0;
-    describe(&g, row.where, sizeof(row.where));
-    snprintf(key, sizeof(key), "%zu times %d trials with run effects", settings->series, TRIALS);
-    if (parts_take(settings->parts, key, &hits, sizeof(hits)))
-        series = 0;
-#pragma omp parallel for reduction(+ : hits) schedule(dynamic, 8)
-    for (i = 0; i < series; i++) {
-        int64_t samples[TRIALS][COUNT];
-        struct estimate_series trials[TRIALS];
-        const struct metric_value *mean;
-        struct estimate *e = NULL;
-        struct random random;
-        size_t t, k;
-
-        random_init(&random, settings->seed ^ 0x747269616c73u, (uint64_t)i);
-        for (t = 0; t < TRIALS; t++) {
-            double level = exp(0.01 * random_next_normal(&random));
-
-            generator_make(&g, settings->seed, ((uint64_t)(t + 1) << 56) + (uint64_t)i, samples[t]);
-            for (k = 0; k < COUNT; k++)
-                samples[t][k] = (int64_t)((double)samples[t][k] * level);
-            trials[t] = (struct estimate_series){samples[t], COUNT, 0, 0};
-        }
-        if (estimate_cell(trials, TRIALS, &options, &e, NULL))
-            continue;
-        mean = &e->metrics[METRIC_ITERATION_TIME];
-        hits +=
-            mean->has_interval && mean->lo <= GENERATOR_LEVEL_NS && mean->hi >= GENERATOR_LEVEL_NS;
-        estimate_destroy(e);
-    }
-    if (series > 0)
-        parts_keep(settings->parts, key, &hits, sizeof(hits));
-    row.hits = hits;
-    table_add(table, &row);
-}
-
 void measure_engine(const struct settings *settings, struct table *table)
 {
     static const struct {
         const char *name;
         void (*measure)(const struct settings *settings, struct table *table);
     } parts[] = {
-        {"mean", measure_means},       {"percentile", measure_percentiles},
-        {"two-state", measure_states}, {"flat", measure_flat},
-        {"change", measure_changes},   {"shape", measure_shapes},
-        {"trials", measure_trials},
+        {"mean", measure_means}, {"percentile", measure_percentiles}, {"two-state", measure_states},
+        {"flat", measure_flat},  {"change", measure_changes},         {"shape", measure_shapes},
     };
     size_t i;
 

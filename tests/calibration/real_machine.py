@@ -69,7 +69,7 @@ def assay(*words, **environment):
                           stdin=subprocess.DEVNULL, env={**os.environ, **environment})
     if done.returncode not in (0, 1):
         sys.exit(f"assay {' '.join(words)}: exit {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout)
+    return json.loads(done.stdout)["data"]
 
 
 def power_at(sd, delay):

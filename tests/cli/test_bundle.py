@@ -213,16 +213,16 @@ class Bundle(CliTest):
                     self.assertIn("was withheld", call.out)
                     self.assertNotIn("first look", self.assay("show", "last/1", "--db", taken).out)
                 os.unlink(taken)
-        for word, said in (("host.name", "was worked out again but for what is withheld and decides "
-                            "nothing: host.name"),
-                           ("host.cpu.usable", "cannot be worked out again without what is withheld: "
-                            "host.cpu.usable; ask for a bundle that shows it")):
+        for word, said in (("host.name", "was recomputed, except for withheld values that do not "
+                            "affect it: host.name"),
+                           ("host.cpu.usable", "cannot be recomputed without withheld values: "
+                            "host.cpu.usable; ask for a bundle that contains them")):
             self.make("--withhold", word)
             taken = os.path.join(self.folder, "taken.db")
             self.assertEqual(self.assay("import", self.file, "--db", taken).status, 0)
             call = self.assay("verify", taken)
             self.assertIn(said, call.out)
-            self.assertIn(f"{int('decides nothing' in said)} comparisons worked out again", call.out)
+            self.assertIn(f"{int('do not affect it' in said)} comparisons recomputed", call.out)
             os.unlink(taken)
         decided = self.assay("gate", "last/1", "last/2", "--db", self.db)
         self.assertIn(decided.status, (0, 1, 3), decided.err)

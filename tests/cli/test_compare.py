@@ -36,7 +36,7 @@ class Analyze(CliTest):
         path = self.samples({"steady": steady, "warm": warm, "one": [[7]]})
         call = self.assay("analyze", path, "--json")
         self.assertEqual(call.status, 0, call.err)
-        rows = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        rows = {row["series"]: row for row in call.json()}
         self.assertEqual(list(rows), ["steady", "warm", "one"])
         self.assertEqual(rows["steady"]["verdict"], "steady")
         self.assertEqual(rows["warm"]["verdict"], "after_warmup")
@@ -66,7 +66,7 @@ class Analyze(CliTest):
         call = self.assay("analyze", "--paired", self.write("p.csv", "\n".join(rows)), "--json",
                           "--margin", "0.01")
         self.assertEqual(call.status, 0, call.err)
-        verdicts = {row["series"]: row for row in map(json.loads, call.out.splitlines())}
+        verdicts = {row["series"]: row for row in call.json()}
         self.assertEqual(verdicts["slower"]["verdict"], "slower")
         self.assertEqual(verdicts["same"]["verdict"], "equivalent")
         self.assertEqual(verdicts["faster"]["verdict"], "faster")
@@ -82,7 +82,7 @@ class Analyze(CliTest):
                 for arm, ratio in (("a", 1), ("b", 1.05 if series == 40 else 1)):
                     rows.append(f"s{series},{pair},{arm},{1e6 * ratio * (1 + generator.gauss(0, 0.005))}")
         path = self.write("p.csv", "\n".join(rows))
-        told = list(map(json.loads, self.assay("analyze", "--paired", path, "--json").out.splitlines()))
+        told = self.assay("analyze", "--paired", path, "--json").json()
         ranked = sorted(told, key=lambda row: row["p_difference"])
         self.assertEqual(ranked[0]["series"], "s40")
         self.assertLess(ranked[0]["p_difference_adjusted"], 0.001)
@@ -234,8 +234,20 @@ class Compare(CliTest):
             self.assertIsNone(result["attribution"])
             self.assertEqual(self.gate(base, other), 2)
 
+    def test_first_looks_are_exploratory(self):
+        """Numbers and what differs are shown; nothing is attributed, recorded, or passes a gate."""
+        a, b = (self.measure(workload=self.workload(1), protocol="quick") for _ in range(2))
+        result = self.compare(a, b)
+        self.assertEqual(result["comparability"]["verdict"], "exploratory")
+        self.assertIsNone(result["attribution"])
+        self.assertIn("Exploratory", self.assay("compare", a, b, "--db", self.db).out)
+        self.assertEqual(self.gate(a, b), 2)
+        refused = self.assay("compare", a, b, "--record", "--db", self.db)
+        self.assertEqual(refused.status, 2)
+        self.assertIn("no evidence", refused.err)
+
     def test_gate_is_recorded(self):
-        """Whichever way it went; once, as long as it says the same; and worked out again from samples."""
+        """Whichever way it went; once, as long as it says the same; and recomputed from samples."""
         a, b = self.measure_slower()
         self.assertEqual(self.gate(a, b, "--no-record"), 1)
         self.assertEqual(self.stored(), [])
@@ -334,7 +346,7 @@ class Compare(CliTest):
         self.assertEqual(self.stored(), [])
 
     def test_one_factor_beside_a_condition(self):
-        """What a difference is put down to stands beside what else is known to differ."""
+        """What a difference is attributed to is shown with what else is known to differ."""
         def measure(ns, text, **environment):
             path = os.path.join(self.folder, text, "cc")
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -344,8 +356,8 @@ class Compare(CliTest):
             return self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS=ns, FOREIGN_FILES=files, **environment)
 
         base = measure("1000000", "old", OMP_PROC_BIND="close")
-        for bind, words in (("close", "Put down to: compiler\n"),
-                            ("spread", "Put down to: compiler, unless one of the conditions that differ "
+        for bind, words in (("close", "Attributed to: compiler\n"),
+                            ("spread", "Attributed to: compiler, unless one of the conditions that differ "
                                        "made it\n")):
             other = measure("1100000", "new", OMP_PROC_BIND=bind)
             self.assertEqual(self.compare(base, other)["attribution"], "compiler")
@@ -455,6 +467,10 @@ class Compare(CliTest):
         statuses = self.query("SELECT c.ordinal, e.status FROM trial_end e JOIN trial t ON "
                               "t.id = e.trial JOIN cell c ON c.id = t.cell ORDER BY 1")
         self.assertEqual(statuses, [(1, "ok")] * 5 + [(2, "crashed")] * 5)
+        rows = self.assay("results", "--json", "--db", self.db).json()
+        self.assertEqual([row["arm"] for row in rows], ["a", "b"])
+        table = self.assay("results", "--db", self.db, COLUMNS="200").out
+        self.assertIn("synthetic, arm b (ASSAY_NULL=fault=crash@5…)", table)
         self.assertIn("crashed", self.assay("compare", "last", "--db", self.db).out)
         self.assertEqual(self.gate("last"), 2)
 

@@ -18,7 +18,7 @@ class Doctor(CliTest):
         self.assertEqual(call.status, 0, call.err)
         report = call.json()
         for finding in report["findings"]:
-            self.assertTrue(all(finding[key] for key in ("check", "severity", "observed", "spoils",
+            self.assertTrue(all(finding[key] for key in ("check", "severity", "observed", "effect",
                                                          "remedy")), finding)
         return report, {f["check"]: f for f in report["findings"]}
 
@@ -38,8 +38,8 @@ class Doctor(CliTest):
                             "fixed clock": "400000 to 4700000"}.items():
             self.assertIn(seen, findings[check]["observed"])
         self.assertIn("no_turbo", findings["turbo"]["remedy"])
-        self.assertEqual(report["worst"], "disturbs")
-        ranks = [["spoils", "disturbs", "note"].index(f["severity"]) for f in report["findings"]]
+        self.assertEqual(report["worst"], "warning")
+        ranks = [["critical", "warning", "note"].index(f["severity"]) for f in report["findings"]]
         self.assertEqual(ranks, sorted(ranks))
 
     def test_what_cannot_be_known_is_no_finding(self):
@@ -100,7 +100,7 @@ class Doctor(CliTest):
         call = self.assay("doctor", "--json", "--jitter", "0s", "--device", "null:0",
                           ASSAY_NULL="power_mw=9000,throttle=2,foreign=1")
         findings = {f["check"]: f for f in call.json()["findings"]}
-        self.assertEqual(findings["null:0 processes"]["severity"], "spoils")
+        self.assertEqual(findings["null:0 processes"]["severity"], "critical")
         self.assertIn("thermal", findings["null:0 throttling"]["observed"])
         call = self.assay("doctor", "--json", "--jitter", "0s", "--device", "null:0",
                           ASSAY_NULL="power_mw=9000,fault=telemetry_crash@1")
@@ -116,10 +116,10 @@ class Doctor(CliTest):
         self.assertIn("null:0 processes", call.err)
         self.assertEqual(self.query("SELECT count(*) FROM doctor"), [(1,)])
         self.assertEqual(self.query("SELECT severity FROM findings WHERE \"check\" = "
-                                    "'null:0 processes'"), [("spoils",)])
+                                    "'null:0 processes'"), [("critical",)])
 
     def test_a_protocol_refuses(self):
-        self.FAST += "doctor: {refuse: spoils}\n"
+        self.FAST += "doctor: {refuse: critical}\n"
         stranger = "launch_ns=200000,power_mw=1,foreign=1"
         call = self.run_synthetic(ASSAY_NULL=stranger)
         self.assertEqual(call.status, 3, call.err)

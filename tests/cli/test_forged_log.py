@@ -69,7 +69,7 @@ class ForgedLog(TamperTest):
             forgery.rewrite()
         self.assert_good(path, ("--expect-head", kept[1]), head=kept[1])
         call = self.assay("verify", path, "--expect-head", kept[1])
-        self.assertIn("it says nothing of what came after", call.out)
+        self.assertIn("it does not cover what came later", call.out)
         for found in self.both(path, ("--key", self.public), keys=[self.public]):
             self.assertEqual(found, {("signature", "campaign", "1")})
         for table, number, change in (
@@ -138,8 +138,8 @@ class ForgedLog(TamperTest):
                 forgery.db.execute("UPDATE estimate SET version = ?", (version,))
                 forgery.rewrite()
             out = self.assay("verify", path).out
-            self.assertRegex(out, level + ": estimate: estimate 1: was made by analysis version %d; this assay has"
-                             r" \d+, and comes to another: a mean of \S+ ns where" % version)
+            self.assertRegex(out, level + ": estimate: estimate 1: was made by analysis version %d; version"
+                             r" \d+ gives another result: a mean of \S+ ns where" % version)
 
     def test_comparison_forged_with_its_log(self):
         path = os.path.join(self.folder, "ab.db")

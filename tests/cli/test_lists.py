@@ -51,7 +51,7 @@ class Lists(ListTest):
             self.assertEqual(call.status, 0, call.err)
 
         def batches(*words):
-            return [row["batch"] for row in json.loads(self.assay("results", "--json", "--db", self.db, *words).out)]
+            return [row["batch"] for row in self.assay("results", "--json", "--db", self.db, *words).json()]
 
         self.assertEqual(batches(), [1, 4, 2])
         self.assertEqual(batches("--sort", "created"), [2, 4, 1])
@@ -191,7 +191,7 @@ class Bundle(ListTest):
         for words in (("results", self.bundle), ("report", self.bundle), ("report", "--db", self.bundle)):
             self.assertIn("campaign " + self.campaign, self.shown(*words), words)
         self.assertIn(result, self.shown("report", self.bundle, "--html", "-"))
-        self.assertEqual(json.loads(self.shown("show", self.bundle, "--json"))["id"], result)
+        self.assertEqual(json.loads(self.shown("show", self.bundle, "--json"))["data"]["id"], result)
 
     def test_several_results(self):
         campaigns = [self.measure(), self.measure()]

@@ -1,10 +1,13 @@
-"""A database that another process holds, for longer than anybody waits: a clear end, and nothing lost."""
+"""A database that another process holds, or in a read-only folder: it is read, or a clear error says why not."""
 
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
+import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -55,6 +58,55 @@ class Locked(CliTest):
                           ("report", "--html", "page.html", "--db", self.db)):
                 call = self.assay(*words)
                 self.assertEqual(call.status, 0, (words, call.err))
+
+    def read_only(self, *words):
+        """A call where permissions count: as an ordinary user, in a folder that cannot be written to."""
+        page = os.path.join(self.home, "page.html")
+        words = [page if word == "PAGE" else word for word in words]
+        if os.geteuid() == 0:
+            words = ["setpriv", "--reuid", "65534", "--clear-groups", ASSAY, *words]
+        else:
+            words = [ASSAY, *words]
+        os.chmod(self.home, 0o777)
+        os.chmod(self.folder, 0o555)
+        try:
+            return subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=False,
+                                  env=self.environment())
+        finally:
+            os.chmod(self.folder, 0o755)
+
+    def test_a_read_only_folder(self):
+        if os.geteuid() == 0 and not shutil.which("setpriv"):
+            self.skipTest("root writes everywhere, and there is no setpriv (package util-linux)")
+        self.home = self.enterContext(tempfile.TemporaryDirectory())
+        readers = (("verify", self.db), ("results", "--db", self.db),
+                   ("show", "last/1", "--db", self.db), ("export", "csv", "--db", self.db),
+                   ("report", "--html", "PAGE", "--db", self.db))
+        # What a reader that ended, or one that was killed, leaves beside the file.
+        for beside in ((), ("-wal",), ("-wal", "-shm")):
+            for ending in ("-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.db + ending)
+            for ending in beside:
+                with open(self.db + ending, "wb") as file:
+                    file.truncate(32768 if ending == "-shm" else 0)
+            for words in readers:
+                done = self.read_only(*words)
+                self.assertEqual(done.returncode, 0, (beside, words, done.stderr))
+
+        os.unlink(self.db + "-shm")
+        with contextlib.closing(sqlite3.connect(self.db)) as db:
+            db.execute("PRAGMA wal_autocheckpoint=0")
+            db.execute("CREATE TABLE t (c)")
+            db.execute("DROP TABLE t")
+            db.commit()
+            shutil.copy(self.db + "-wal", self.db + ".kept")
+        os.rename(self.db + ".kept", self.db + "-wal")
+        self.assertGreater(os.path.getsize(self.db + "-wal"), 0)
+        for words in readers:
+            done = self.read_only(*words)
+            self.assertNotEqual(done.returncode, 0, (words, done.stdout))
+            self.assertIn("copy both files to a writable folder", done.stderr, words)
 
     def test_writers_say_who_is_in_the_way(self):
         before = self.content()

@@ -197,7 +197,7 @@ class Reproduce(CliTest):
 
     def test_a_machine_that_the_protocol_refuses(self):
         root = self.machine("tuned_server")
-        self.EVIDENCE += "doctor: {refuse: spoils}\n"
+        self.EVIDENCE += "doctor: {refuse: critical}\n"
         original = self.measure(ASSAY_HOST_ROOT=root)
         call = self.reproduce(original, ASSAY_HOST_ROOT=root,
                               ASSAY_NULL="launch_ns=200000,seed=1,power_mw=1,foreign=1")

@@ -341,8 +341,8 @@ class TamperBundle(CliTest):
             call = self.assay("verify", self.file)
             self.assertEqual((call.status, call.err), (1, ""), size)
             wrong = [line for line in call.out.splitlines() if line.startswith("wrong: ")]
-            expected = "wrong: complete: the bundle has no last line: the file was cut off" \
-                if size in ends else "wrong: file: line %d: the file was cut off in this line" % (
+            expected = "wrong: complete: the bundle has no last line: the file is truncated" \
+                if size in ends else "wrong: file: line %d: the file is truncated in this line" % (
                     1 + sum(end < size for end in ends))
             self.assertEqual(wrong, [expected], size)
             self.assertTrue(verify_bundle.Bundle(self.file).run(), size)
@@ -430,7 +430,7 @@ class TamperBundle(CliTest):
         self.assert_found("a text under another's digest")
         call = self.assay("import", self.file, "--db", "new.db")
         self.assertEqual(call.status, 2, call.err)
-        self.assertIn("its body is not what its digest says", call.err)
+        self.assertIn("its body does not match its digest", call.err)
         self.write_lines([self.lines[0], self.lines[1].replace('"table":"', '"table":"\\u001b[31m\u202e')] +
                          self.lines[2:])
         out = self.assay("verify", self.file).out

@@ -54,7 +54,7 @@ class Views(CliTest):
 
     def test_grafana(self):
         rows = self.ask("grafana: rate_over_time")
-        expected = sorted((row["created_utc_ns"], row["value"]) for row in self.rows
+        expected = sorted((int(row["created_utc_ns"]), row["value"]) for row in self.rows
                           if row["value"] is not None and row["verdict"] in SETTLED)
         self.assertTrue(expected)
         self.assertEqual([row["value"] for row in rows], [rate for _, rate in expected])

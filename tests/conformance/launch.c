@@ -210,8 +210,6 @@ static void test_order(void **state)
             expect_ok(c, device_upload(buffer, 0, x, n * 4, &c->err));
             expected += 9;
         }
-        if (k % 50 == 7)
-            expect_ok(c, device_flush(c->device, &c->err));
     }
     expect_ok(c, device_download(buffer, 0, x, n * 4, &c->err));
     for (i = 0; i < n; i++)

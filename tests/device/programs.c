@@ -78,10 +78,12 @@ bool program_run(const char *name, const char *const *arguments, int minutes, ch
 json_t *program_run_json(const char *name, const char *const *arguments, int minutes, int *code)
 {
     char *output = NULL;
-    json_t *json = NULL;
+    json_t *document = NULL, *data;
 
     if (program_run(name, arguments, minutes, &output, code))
-        json = json_loads(output, 0, NULL);
+        document = json_loads(output, 0, NULL);
+    data = json_incref(json_object_get(document, "data"));
+    json_decref(document);
     free(output);
-    return json;
+    return data;
 }

@@ -20,7 +20,7 @@ const char *programs_declared(void);
  */
 bool program_run(const char *name, const char *const *arguments, int minutes, char **ret,
                  int *code);
-/* Its output as JSON, new; NULL when it is none. */
+/* The data of its JSON output (`assay COMMAND --json`), new; NULL when there is none. */
 json_t *program_run_json(const char *name, const char *const *arguments, int minutes, int *code);
 
 #endif

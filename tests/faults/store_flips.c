@@ -49,7 +49,7 @@ static void read_all(struct store *store)
     free(pending);
     file = fopen("/dev/null", "w");
     assert_non_null(file);
-    check_answer(csv_export_series(store, 1, file, &err), &err);
+    check_answer(csv_export_series_rows(store, 1, file, &err), &err);
     fclose(file);
     count = 0;
     status = store_load_samples(store, 1, "wall_ns", &values, &count, &err);

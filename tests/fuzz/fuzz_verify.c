@@ -12,6 +12,7 @@
 #include "harness/core/file.h"
 #include "protocols/estimate.h"
 #include "results/ledger.h"
+#include "results/store_internal.h"
 #include "results/verify.h"
 
 static char folder[] = "/tmp/assay-fuzz-XXXXXX";
@@ -52,7 +53,9 @@ static void fill(struct store *store)
         values[i] = 1000 + i % 7;
     memset(campaign.uid, 'a', sizeof(campaign.uid) - 1);
     campaign.plan = json;
-    FUZZ_REQUIRE(store_put_json(store, "workload", json, &cell.workload, NULL) == STATUS_OK);
+    FUZZ_REQUIRE(store_batch_begin(store, NULL) == STATUS_OK);
+    FUZZ_REQUIRE(store_insert_json(store, "workload", json, &cell.workload, NULL) == STATUS_OK);
+    FUZZ_REQUIRE(store_batch_end(store, true, NULL) == STATUS_OK);
     campaign.protocol = cell.protocol = cell.workload;
     FUZZ_REQUIRE(store_add_campaign(store, &campaign, &cell, 1, &order, 1, &row, &cell_row, NULL) ==
                  STATUS_OK);

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -20,6 +21,8 @@ import unittest
 
 SETTLED = ("steady", "after_warmup", "after_slowdown")  # verdicts whose value is a headline
 ASSAY = os.path.abspath(os.environ["ASSAY"])  # the executable, set by ctest; tests have folders of their own
+# A shell without job control starts background commands with SIGINT ignored, which children inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 PATIENCE = 1500  # seconds for what only a defect makes hang; ctest's are a little more
 
 
@@ -71,14 +74,49 @@ def child_of(pid, word):
     return 0
 
 
+@functools.cache
+def validator(command):
+    """Of the schema of a command's --json, as the program gives it; None without python3-jsonschema."""
+    try:
+        import jsonschema
+    except ImportError:
+        return None
+    done = subprocess.run([ASSAY, "schema", command], capture_output=True, text=True, check=True)
+    return jsonschema.Draft202012Validator(json.loads(done.stdout))
+
+
+def exact(digits):
+    """An integer that every reader of JSON keeps, those with doubles, too."""
+    if abs(int(digits)) > 2**53:
+        raise AssertionError(f"{digits} is beyond 2^53")
+    return int(digits)
+
+
+def document(text):
+    """The one document of a call with --json, which its schema allows."""
+    whole = json.loads(text, parse_int=exact)
+    identifier = whole["schema"].split(":")
+    if identifier[:3] != ["urn", "assay", "schema"]:
+        raise AssertionError(whole["schema"])
+    checker = validator(identifier[3])
+    for error in checker.iter_errors(whole) if checker else ():
+        raise AssertionError(f"{whole['schema']} at {error.json_path}: {error.message[:2000]}")
+    return whole
+
+
 class Call:
     """A finished call: status, standard output, standard error."""
 
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err
 
+    @functools.cached_property
+    def document(self):
+        return document(self.out)
+
     def json(self):
-        return json.loads(self.out)
+        """The data of a call with --json."""
+        return self.document["data"]
 
 
 class CliTest(unittest.TestCase):

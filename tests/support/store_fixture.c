@@ -8,8 +8,10 @@
 
 #include <sqlite3.h>
 
+#include "harness/core/canonical.h"
 #include "harness/core/random.h"
 #include "results/store_import.h"
+#include "results/store_internal.h"
 
 #define START_UTC_NS 1763654400000000000 /* 2025-11-20T16:00:00Z */
 
@@ -151,9 +153,9 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
                                 FIXTURE_CELLS * FIXTURE_TRIALS, ret_campaign, ret_cells, err);
     json_decref((json_t *)(uintptr_t)campaign.plan);
     if (status == STATUS_OK) {
-        json_t *report = json_pack("{s:s, s:[{s:s, s:s, s:s}]}", "worst", "disturbs", "findings",
-                                   "check", "governor", "severity", "disturbs", "observed",
-                                   "powersave");
+        json_t *report =
+            json_pack("{s:s, s:[{s:s, s:s, s:s}]}", "worst", "warning", "findings", "check",
+                      "governor", "severity", "warning", "observed", "powersave");
 
         status = report ? store_add_doctor(store, *ret_campaign, report, err)
                         : error_set(err, STATUS_NO_MEMORY, "out of memory");
@@ -245,7 +247,7 @@ static enum status add_subject(struct store *store, int64_t trial, struct error 
     if (status == STATUS_OK)
         status = store_add_components(store, trial, "window_start", components, 2, err);
     if (status == STATUS_OK)
-        status = store_add_component(store, trial, "window_end", &components[0], err);
+        status = store_add_components(store, trial, "window_end", components, 1, err);
     if (status == STATUS_OK)
         status = store_add_artifact(store, trial, artifact, err);
     json_decref(readings);
@@ -393,6 +395,29 @@ const char *fixture_soundness(struct store *store)
     if (fixture_ask(store, "SELECT count(*) FROM pragma_foreign_key_check") != 0)
         return "foreign_key_check found a row without its parent";
     return "ok";
+}
+
+enum status fixture_put_text(struct store *store, const char *kind, const char *text, size_t length,
+                             struct digest *ret, struct error *err)
+{
+    enum status status = store_change_begin(store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = store_insert_content(store, kind, text, length, ret, err);
+    return store_change_end(store, status, err);
+}
+
+enum status fixture_put_json(struct store *store, const char *kind, const json_t *json,
+                             struct digest *ret, struct error *err)
+{
+    char *canonical = NULL;
+    enum status status = canonical_dump(json, &canonical, err);
+
+    if (status == STATUS_OK)
+        status = fixture_put_text(store, kind, canonical, strlen(canonical), ret, err);
+    free(canonical);
+    return status;
 }
 
 enum status fixture_mark_bundled(struct store *store, int64_t campaign, struct error *err)

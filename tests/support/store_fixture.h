@@ -50,6 +50,12 @@ void fixture_uid(unsigned number, char ret[STORE_UID_SIZE]);
 enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *ret_campaign,
                                  int64_t ret_cells[FIXTURE_CELLS], struct error *err);
 
+/* Stores content by its digest: JSON, or any bytes. */
+enum status fixture_put_json(struct store *store, const char *kind, const json_t *json,
+                             struct digest *ret, struct error *err);
+enum status fixture_put_text(struct store *store, const char *kind, const char *text, size_t length,
+                             struct digest *ret, struct error *err);
+
 /* Marks a campaign as one that came in a bundle which withheld its command. */
 enum status fixture_mark_bundled(struct store *store, int64_t campaign, struct error *err);
 /* An import of one result, as if a file of `number` had held it. */

@@ -126,7 +126,7 @@ enum status synthetic_add_components(struct store *store, const struct synthetic
         } else {
             component.build_id = build_id;
         }
-        TRY(store_add_component(store, trial, at, &component, err));
+        TRY(store_add_components(store, trial, at, &component, 1, err));
     }
     return STATUS_OK;
 }

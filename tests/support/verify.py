@@ -1,7 +1,7 @@
 """A second verifier, written from results/FORMAT.md and BUNDLE.md alone: verify.py [options] FILE
 
 Prints a line a finding, "wrong: CHECK: TABLE KEY: what", and exits with 0 (verified), 1 (something is
-wrong) or 4 (no such database). Estimates are not worked out again. Signatures need python3-cryptography;
+wrong) or 4 (no such database). Estimates are not recomputed. Signatures need python3-cryptography;
 who signed a time stamp is checked with --tsa-ca (verify_stamp.py), and else a note says that it was not.
 """
 

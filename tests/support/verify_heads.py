@@ -44,7 +44,7 @@ def late(verifier, covered):
 def cover(verifier, covered):
     """Every campaign against the newest head that a key of the reader's signed."""
     if not covered:
-        verifier.wrong("signature", None, None, "nothing is signed by the key")
+        verifier.wrong("signature", None, None, "unsigned by the key")
     for number, size in verifier.ask("SELECT g.id, max(c.size) FROM campaign g LEFT JOIN checkpoint c ON"
                                      " c.campaign = g.id GROUP BY g.id"):
         if size is None or size > covered:

@@ -1,5 +1,6 @@
 assay_add_test(NAME test_backend_registry SOURCES unit/test_backend_registry.c
     LIBS assay_backends LABELS unit)
+target_compile_definitions(test_backend_registry PRIVATE ICD_DIRECTORY="${ASSAY_ICD_DIRECTORY}")
 assay_add_test(NAME test_backend_wrappers SOURCES unit/test_backend_wrappers.c
     unit/wrapper_fixture.c LIBS assay_backends LABELS unit)
 assay_add_test(NAME test_backend_operations SOURCES unit/test_backend_operations.c
@@ -42,7 +43,7 @@ set_target_properties(fixture_libcuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda S
     C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/nothing)
 if(NOT ASSAY_SANITIZE) # what the library and its compiler leak is not ours to look for
     assay_add_test(NAME test_cudnn_graph SOURCES unit/test_cudnn_graph.c
-        LIBS assay_backends ${CMAKE_DL_LIBS} LABELS unit COST 300
+        LIBS assay_backends ${CMAKE_DL_LIBS} LABELS unit COST 14 LONG
         ENVIRONMENT LD_LIBRARY_PATH=$<TARGET_FILE_DIR:fixture_libcuda>)
     add_dependencies(test_cudnn_graph fixture_libcuda)
 endif()
@@ -50,10 +51,10 @@ add_library(fixture_dnnl MODULE unit/fixture_dnnl.c)
 set_target_properties(fixture_dnnl PROPERTIES PREFIX "lib"
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 assay_add_test(NAME test_backend_cpu SOURCES unit/test_backend_cpu.c unit/cpu_fixture.c
-    LIBS assay_backends LABELS unit)
+    LIBS assay_backends LABELS unit threads)
 assay_add_test(NAME test_backend_cpu_threads
     SOURCES unit/test_backend_cpu_threads.c unit/cpu_fixture.c
-    LIBS assay_backends OpenMP::OpenMP_C LABELS unit)
+    LIBS assay_backends OpenMP::OpenMP_C LABELS unit threads)
 target_compile_definitions(test_backend_cpu_threads
     PRIVATE FAKE_DNNL_PATH="$<TARGET_FILE:fixture_dnnl>")
 add_dependencies(test_backend_cpu_threads fixture_dnnl)

@@ -23,7 +23,7 @@ endforeach()
 if(NOT TARGET test_backend_hip_abi_other)
     add_test(NAME test_backend_hip_abi_other COMMAND sh -c
         "echo 'SKIP: no root with other ROCm headers (ASSAY_ROCM_ROOT)'; exit 77")
-    set_tests_properties(test_backend_hip_abi_other PROPERTIES SKIP_RETURN_CODE 77 LABELS unit)
+    assay_set_tests(test_backend_hip_abi_other LABELS unit)
 endif()
 
 # hipBLASLt's header is no C: its text is read. Another folder: -DASSAY_HIPBLASLT_INCLUDE=.
@@ -32,4 +32,4 @@ add_test(NAME test_hipblaslt_header COMMAND python3
     ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_hipblaslt_header.py
     ${PROJECT_SOURCE_DIR}/backends/hip/hipblaslt.h ${ASSAY_HIPBLASLT_INCLUDE} /usr/include
     /opt/rocm/include /var/tmp/roots/trixie/usr/include)
-set_tests_properties(test_hipblaslt_header PROPERTIES SKIP_RETURN_CODE 77 LABELS unit)
+assay_set_tests(test_hipblaslt_header LABELS unit)

@@ -15,4 +15,4 @@ foreach(name key ledger bundle)
         LIBS assay_store_fixture LABELS unit)
 endforeach()
 assay_add_test(NAME test_verify SOURCES unit/test_verify.c
-    LIBS assay_synthetic_fixture assay_store_fixture LABELS unit)
+    LIBS assay_synthetic_fixture assay_store_fixture LABELS unit threads)

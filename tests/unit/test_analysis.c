@@ -1,4 +1,5 @@
 #include "results/analysis.h"
+#include "results/contention.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static int64_t cell_under(struct store *store, struct protocol *protocol)
                               .trials = TRIALS};
     int64_t campaign_id, cell_id = 0;
 
-    assert_ok(store_put_json(store, "protocol", protocol->json, &campaign.protocol, &err), err);
+    assert_ok(fixture_put_json(store, "protocol", protocol->json, &campaign.protocol, &err), err);
     assert_true(digest_equal(&campaign.protocol, &protocol->digest));
     protocol_finish(protocol);
     cell.workload = cell.protocol = campaign.protocol;
@@ -325,6 +326,93 @@ static void test_damage_is_refused(void **state)
                   STATUS_CORRUPT, err);
 }
 
+/* The loop's time over the iteration's, of each trial; not where a trial has none. */
+static void test_reference_ratio(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    int64_t cell = cell_of(fixture->store), values[SAMPLES];
+    struct estimate *estimate;
+
+    for (int64_t i = 0; i < TRIALS; i++) {
+        const struct metric_value *ratio;
+        int64_t trial;
+
+        for (size_t k = 0; k < SAMPLES; k++)
+            values[k] = k < 20 ? 1 : k % 2 ? -1 : 41000 + 200 * (i - 1);
+        assert_ok(store_begin_trial(fixture->store, 1, i + 1, 0, &trial, &err), err);
+        assert_ok(
+            store_add_samples(fixture->store, trial, "reference_ns", 0, values, SAMPLES, &err),
+            err);
+        make_samples(i + 1, 1000, values);
+        assert_ok(store_add_samples(fixture->store, trial, "wall_ns", 0, values, SAMPLES, &err),
+                  err);
+        end_trial(fixture->store, trial, "ok", 1000, 20);
+        assert_ok(analysis_estimate(fixture->store, cell, INT64_MAX, &estimate, &err), err);
+        ratio = &estimate->metrics[METRIC_REFERENCE_RATIO];
+        assert_true(ratio->has_value && fabs(ratio->value - 4000) < 40);
+        assert_int_equal(ratio->has_interval, i > 0);
+        assert_true(i == 0 || (ratio->lo < ratio->value && ratio->value < ratio->hi));
+        estimate_destroy(estimate);
+    }
+    fixture_tamper(fixture->path, "DELETE FROM series WHERE trial = 2 AND name = 'reference_ns'");
+    assert_ok(analysis_estimate(fixture->store, cell, INT64_MAX, &estimate, &err), err);
+    assert_false(estimate->metrics[METRIC_REFERENCE_RATIO].present);
+    estimate_destroy(estimate);
+}
+
+/* Two windows of a second: 1.6 and 0.4 cores went to others, 0.1 to the hypervisor. */
+static void test_contention(void **state)
+{
+    static const char *const names[] = {"time_ns", "cpu_busy_ms", "worker_cpu_ms", "cpu_steal_ms"};
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct contention contention;
+    json_t *channels = json_array();
+
+    cell_of(fixture->store);
+    assert_ok(contention_of_campaign(fixture->store, 1, &contention, &err), err);
+    assert_int_equal(contention.windows, 0);
+    for (size_t i = 1; i < 4; i++)
+        json_array_append_new(channels,
+                              json_pack("{s:s, s:s}", "name", names[i], "kind", "counter"));
+    for (int64_t i = 0; i < 3; i++) {
+        /* The third has no telemetry. */
+        const int64_t series[][3] = {{0, 1000000000, 2000000000},
+                                     {5000, 7000, i == 0 ? 9000 : 7800},
+                                     {100, 300, 700},
+                                     {40, 40, 140}};
+        const struct store_telemetry telemetry = {.part = "host",
+                                                  .status = "ok",
+                                                  .channels = channels,
+                                                  .interval_ns = 1000000000,
+                                                  .ticks = 3,
+                                                  .cpu_ns = -1,
+                                                  .reading_ns = -1};
+        const int64_t trial = run_trial(fixture->store, i + 1, 1000, "ok");
+
+        assert_ok(store_add_phase(fixture->store, trial, "window", 1000000000, 2000000000, &err),
+                  err);
+        if (i == 2)
+            continue;
+        assert_ok(store_add_telemetry(fixture->store, trial, &telemetry, &err), err);
+        for (size_t k = 0; k < 4; k++) {
+            char name[64];
+
+            snprintf(name, sizeof(name), "telemetry:host.%s", names[k]);
+            assert_ok(store_add_samples(fixture->store, trial, name, 0, series[k], 3, &err), err);
+        }
+    }
+    json_decref(channels);
+    assert_ok(contention_of_campaign(fixture->store, 1, &contention, &err), err);
+    assert_int_equal(contention.windows, 2);
+    assert_true(fabs(contention.seconds - 2) < 1e-9);
+    assert_true(fabs(contention.others_cores - 1.0) < 1e-9);
+    assert_true(fabs(contention.worker_cores - 0.4) < 1e-9);
+    assert_true(fabs(contention.steal_cores - 0.1) < 1e-9);
+    assert_int_equal(contention.cores, 0); /* this trial does not tell */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +426,8 @@ int main(void)
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_a_time_that_may_be_nothing, fixture_open,
                                         fixture_remove),
+        cmocka_unit_test_setup_teardown(test_reference_ratio, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_contention, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_damage_is_refused, fixture_open, fixture_remove),
     };
 

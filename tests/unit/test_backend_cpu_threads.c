@@ -14,6 +14,7 @@
 
 #include "backends/cpu/dnnl_api.h"
 #include "backends/cpu/threads.h"
+#include "harness/core/denormals.h"
 #include "harness/core/text.h"
 #include "tests/unit/cpu_fixture.h"
 
@@ -151,7 +152,7 @@ static void test_gemm_flush(void **state)
     assert_int_equal(backend_probe(backend, NULL), STATUS_OK);
     assert_int_equal(backend_device_open(backend, 0, &options, &device, NULL), STATUS_OK);
     unsetenv("OMP_NUM_THREADS");
-    if (!cpu_threads_can_flush() || !device_has_gemm(device)) {
+    if (!denormals_can_flush() || !device_has_gemm(device)) {
         device_close(device);
         skip();
     }
@@ -175,11 +176,11 @@ static void test_gemm_flush(void **state)
     assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
     assert_int_equal(flushing_threads(), 0);
     /* As in a trial, which flushes itself: the threads are told once and stay so. */
-    cpu_threads_switch_flush(true);
+    denormals_flush(true);
     assert_int_equal(device_gemm_run(gemm, &operands, NULL), STATUS_OK);
     assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
     assert_int_equal(flushing_threads(), 3);
-    cpu_threads_switch_flush(false);
+    denormals_flush(false);
     device_gemm_destroy(gemm);
     device_buffer_free(operands.a.buffer);
     device_buffer_free(operands.b.buffer);

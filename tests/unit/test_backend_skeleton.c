@@ -47,7 +47,6 @@ static void test_skeleton(void **state)
     assert_null(module);
     assert_int_equal(device_lane_candidates(device, lanes, 4), 1);
     assert_int_equal(lanes[0], 1);
-    assert_int_equal(device_flush(device, &err), STATUS_OK);
     assert_int_equal(device_synchronize(device, &err), STATUS_OK);
     assert_false(device_has_events(device));
     assert_false(device_has_gemm(device));

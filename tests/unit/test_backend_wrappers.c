@@ -142,7 +142,6 @@ static const struct device_ops full_ops = {
     .event_destroy = event_destroy,
     .event_record = event_record,
     .event_elapsed_ns = event_elapsed,
-    .flush = simple,
     .synchronize = simple,
     .close = close_hook,
 };
@@ -158,7 +157,6 @@ static int set_up(void **state)
     least_ops.event_destroy = NULL;
     least_ops.event_record = NULL;
     least_ops.event_elapsed_ns = NULL;
-    least_ops.flush = NULL;
     device = (struct device){.ops = &full_ops, .info = {.name = (char *)"fake", .max_lanes = 64}};
     other = device;
     reached = 0;
@@ -309,9 +307,6 @@ static void test_events(void **state)
     REFUSED(STATUS_UNSUPPORTED, device_event_create(&device, &event, &err));
     REFUSED(STATUS_UNSUPPORTED, device_event_record(&device, event, &err));
     REFUSED(STATUS_UNSUPPORTED, device_event_elapsed_ns(&device, event, event, &ns, &err));
-    reached = 0;
-    assert_int_equal(device_flush(&device, &error), STATUS_OK);
-    assert_int_equal(reached, 0);
     PASSES(device_synchronize(&device, &err));
 }
 

@@ -97,17 +97,49 @@ static void test_identity(void **state)
     }
 }
 
-/* A first look does not compare even with itself. */
+/* A first look compares with one of the same machine, which is no evidence. */
 static void test_first_look(void **state)
 {
+    static const struct {
+        const char *field, *value, *verdict;
+        bool machine; /* the reason is that it is another machine */
+    } cases[] = {
+        {"library.libz", "dd", "exploratory", false},
+        {"host.cpu.governor", "powersave", "exploratory", false},
+        {"identity.protocol_digest", "q", "not_comparable", false},
+        {"device.uuid", "v", "not_comparable", true},
+        {"device.uuid", NULL, "not_comparable", true},
+        {"host.name", "y", "not_comparable", true},
+        {"host.name", NULL, "not_comparable", true},
+    };
     json_t *a = fields(), *judgement;
 
     (void)state;
     json_object_set_new(a, "identity.protocol_evidence", json_false());
     judgement = judge(a, a, NULL);
-    assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
-    assert_true(lists(judgement, "reasons", "first look"));
+    assert_string_equal(text_of(judgement, "verdict"), "exploratory");
+    assert_false(comparability_is_evidence(judgement));
     json_decref(judgement);
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *b = json_deep_copy(a);
+
+        json_object_set_new(a, "device.uuid", json_string("u"));
+        json_object_set_new(b, "device.uuid", json_string("u"));
+        if (cases[i].value)
+            json_object_set_new(b, cases[i].field, json_string(cases[i].value));
+        else
+            json_object_del(b, cases[i].field);
+        judgement = judge(a, b, NULL);
+        if (strcmp(text_of(judgement, "verdict"), cases[i].verdict) != 0)
+            fail_msg("%s: %s", cases[i].field, text_of(judgement, "verdict"));
+        assert_true(json_is_null(json_object_get(judgement, "attribution")));
+        assert_int_equal(lists(judgement, "reasons", "first look"), cases[i].machine);
+        assert_int_equal(lists(judgement, "except", cases[i].field),
+                         !strcmp(cases[i].field, "host.cpu.governor"));
+        json_decref(judgement);
+        json_decref(b);
+    }
     json_decref(a);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -221,6 +222,73 @@ static void test_full_device(void **state)
     close(fd);
 }
 
+/* Reads a FIFO in another process; its exit status says whether exactly these bytes came. */
+static pid_t expect_from(const char *fifo, const char *expected)
+{
+    const pid_t child = fork();
+
+    if (child == 0) {
+        FILE *stream = fopen(fifo, "r");
+        char got[64] = "";
+
+        _exit(stream && fread(got, 1, sizeof(got) - 1, stream) == strlen(expected) &&
+                      !strcmp(got, expected)
+                  ? 0
+                  : 1);
+    }
+    return child;
+}
+
+static void replaces_regular_files_only(void **state)
+{
+    struct error err = ERROR_INIT;
+    struct file_draft draft;
+    struct stat st;
+    char *fifo = text_format("%s/fifo", directory), *link = text_format("%s/link", directory);
+    char *bytes;
+    int how;
+
+    (void)state;
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    for (int i = 0; i < 2; i++) {
+        const pid_t reader = expect_from(fifo, "through");
+
+        assert_true(reader > 0);
+        if (i == 0) {
+            assert_int_equal(file_write_atomic(fifo, "through", 7, 0644, &err), STATUS_OK);
+        } else {
+            assert_int_equal(file_draft_begin(&draft, fifo, &err), STATUS_OK);
+            fputs("through", draft.stream);
+            assert_int_equal(file_draft_end(&draft, STATUS_OK, &err), STATUS_OK);
+        }
+        assert_int_equal(waitpid(reader, &how, 0), reader);
+        assert_int_equal(how, 0);
+        assert_int_equal(lstat(fifo, &st), 0);
+        assert_true(S_ISFIFO(st.st_mode));
+    }
+
+    assert_int_equal(file_write_atomic(path_of("linked"), "old", 3, 0600, &err), STATUS_OK);
+    assert_int_equal(symlink("linked", link), 0);
+    assert_int_equal(file_write_atomic(link, "new", 3, 0600, &err), STATUS_OK);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(file_read(path_of("linked"), 10, &bytes, NULL, &err), STATUS_OK);
+    assert_string_equal(bytes, "new");
+    free(bytes);
+
+    assert_int_equal(unlink(path_of("linked")), 0);
+    assert_int_equal(file_write_atomic(link, "x", 1, 0600, &err), STATUS_NOT_FOUND);
+    assert_non_null(strstr(err.message, "symbolic link to a file that does not exist"));
+    assert_int_equal(unlink(link), 0);
+
+    assert_int_equal(symlink("/dev/full", link), 0);
+    assert_int_equal(file_write_atomic(link, "x", 1, 0600, &err), STATUS_NO_SPACE);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    free(fifo);
+    free(link);
+}
+
 static void test_directories(void **state)
 {
     struct error err = ERROR_INIT;
@@ -251,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_read_line),
         cmocka_unit_test(test_failed_write_keeps_old),
         cmocka_unit_test(test_full_device),
+        cmocka_unit_test(replaces_regular_files_only),
         cmocka_unit_test(test_directories),
     };
 

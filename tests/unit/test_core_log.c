@@ -47,19 +47,6 @@ static void test_levels(void **state)
     begin();
     log_error("three");
     assert_string_equal(end(), "assay: error: three\n");
-    begin();
-    log_debug("four");
-    assert_string_equal(end(), "");
-    log_set_level(LOG_LEVEL_DEBUG);
-    begin();
-    log_debug("five");
-    assert_string_equal(end(), "assay: debug: five\n");
-    log_set_level(LOG_LEVEL_ERROR);
-    begin();
-    log_warning("six");
-    log_info("seven");
-    assert_string_equal(end(), "");
-    log_set_level(LOG_LEVEL_INFO);
 }
 
 static void test_escapes(void **state)

@@ -81,8 +81,8 @@ static void test_refused(void **state)
     static const int64_t wild[] = {INT64_MAX, -5, INT64_MAX, 0};
 
     (void)state;
-    assert_string_equal(refused(times, stuck, 4, 0, S, 2 * S), "the counter stood still");
-    assert_string_equal(refused(times, late, 4, 0, 0, 2 * S), "the counter stood still");
+    assert_string_equal(refused(times, stuck, 4, 0, S, 2 * S), "the counter did not advance");
+    assert_string_equal(refused(times, late, 4, 0, 0, 2 * S), "the counter did not advance");
     assert_non_null(strstr(refused(times, late, 4, 0, 0, 4 * S), "do not enclose"));
     assert_non_null(strstr(refused(times, late, 4, 0, -1, S), "do not enclose"));
     assert_non_null(strstr(refused(times, none, 4, 0, 0, S), "do not enclose"));

@@ -65,7 +65,7 @@ static void test_one_trial(void **state)
     assert_true(isnan(e->variance_process));
     assert_true(fabs(e->variance_iteration - 1e-4) < 2e-5);
     assert_non_null(found(e, FINDING_ONE_TRIAL));
-    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_C);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_D);
     /* p99.9 takes 2995 samples, p99 299. */
     assert_true(e->metrics[METRIC_P99].has_interval);
     assert_false(e->metrics[METRIC_P999].has_value);
@@ -161,9 +161,31 @@ static void test_a_fifth_of_the_trials_may_be_odd(void **state)
     estimate_destroy(e);
 }
 
+/* Trials without samples after their warmup do not make a grade better. */
+static void test_the_grade_is_of_trials_with_samples(void **state)
+{
+    int64_t x[5][N];
+    struct estimate_series series[5];
+    struct estimate *e;
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        fill(x[i], N, 1e6, 0.001, 90 + i);
+        series[i] = (struct estimate_series){x[i], N, 0, 0};
+    }
+    e = estimate(series, 5);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_A);
+    estimate_destroy(e);
+    series[0].first = series[1].first = N;
+    e = estimate(series, 5);
+    assert_true(estimate_is_steady(e));
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_C);
+    estimate_destroy(e);
+}
+
 /*
- * Trials whose samples are worth too little for an interval of their own still give one between
- * them: that rule guards intervals within a trial.
+ * Trials whose effective sample size is too small for an interval of their own still give one
+ * between them: that rule guards intervals within a trial.
  */
 static void test_short_trials_have_an_interval_between_them(void **state)
 {
@@ -417,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_interval_lies_between_trials),
         cmocka_unit_test(test_a_drifting_trial_counts_and_is_marked),
         cmocka_unit_test(test_a_fifth_of_the_trials_may_be_odd),
+        cmocka_unit_test(test_the_grade_is_of_trials_with_samples),
         cmocka_unit_test(test_short_trials_have_an_interval_between_them),
         cmocka_unit_test(test_equal_samples),
         cmocka_unit_test(test_equal_trials),

@@ -186,6 +186,7 @@ static void units_and_grades(void **state)
     value.hi = 100.9;
     assert_int_equal(metric_grade(&value, true, false, 5), METRIC_GRADE_A);
     assert_int_equal(metric_grade(&value, true, false, 4), METRIC_GRADE_C);
+    assert_int_equal(metric_grade(&value, true, false, 1), METRIC_GRADE_D);
     assert_int_equal(metric_grade(&value, false, true, 8), METRIC_GRADE_C);
     assert_int_equal(metric_grade(&value, false, false, 8), METRIC_GRADE_D);
     value.hi = 104.9;

@@ -66,39 +66,18 @@ static void test_every_table_is_in_the_log(void **state)
     assert_int_equal(fixture_ask(fixture->store, "SELECT max(leaf) + 1 - count(*) FROM ledger"), 0);
 }
 
-static void test_leaf_data(void **state)
+static void test_roots(void **state)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
     int64_t campaign, cells[FIXTURE_CELLS];
     int64_t leaves = 0;
-    struct digest root, empty;
+    struct digest root;
 
     fill(fixture, &campaign, cells);
     assert_ok(ledger_root(fixture->store, -1, &leaves, &root, &err), err);
-    assert_ok(ledger_root(fixture->store, 0, NULL, &empty, &err), err);
+    assert_ok(ledger_root(fixture->store, 0, NULL, &root, &err), err);
     assert_true(leaves > 40);
-    for (int64_t leaf = 0; leaf < leaves; leaf++) {
-        struct digest hash, path[MERKLE_HEIGHT_MAX];
-        char *data = NULL;
-        size_t count = 0;
-
-        assert_ok(ledger_leaf_data(fixture->store, leaf, &data, &err), err);
-        hash = merkle_leaf(data, strlen(data));
-        assert_ok(ledger_prove(fixture->store, leaf, leaves, path, &count, &err), err);
-        assert_true(merkle_proves(&hash, (uint64_t)leaf, (uint64_t)leaves, path, count, &root));
-        if (strstr(data, "\"table\":\"phase\"") && strstr(data, "\"setup\""))
-            assert_non_null(strstr(data, "{\"row\":{\"begin_ns\":0,\"end_ns\":"));
-        if (strstr(data, "\"table\":\"ledger_origin\""))
-            assert_non_null(strstr(data, "\"secret\":{\"commitment\":\""));
-        if (strstr(data, "\"table\":\"verification\""))
-            assert_non_null(strstr(data, "\"tolerance\":{\"ieee754\":\""));
-        free(data);
-    }
-    assert_status(ledger_leaf_data(fixture->store, leaves, &(char *){NULL}, &err), STATUS_NOT_FOUND,
-                  err);
-    assert_status(ledger_prove(fixture->store, leaves, leaves, &empty, &(size_t){0}, &err),
-                  STATUS_NOT_FOUND, err);
     assert_status(ledger_root(fixture->store, leaves + 1, NULL, &root, &err), STATUS_NOT_FOUND,
                   err);
 }
@@ -220,7 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_table_is_in_the_log, fixture_open,
                                         fixture_remove),
-        cmocka_unit_test_setup_teardown(test_leaf_data, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_roots, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_leaf_numbers, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_checkpoints, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_time_stamps, fixture_open, fixture_remove),

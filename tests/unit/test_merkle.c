@@ -1,11 +1,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "results/merkle.h"
+#include "results/merkle_levels.h"
 
 /* The reference inputs and roots of Certificate Transparency's test suites (RFC 6962 hashing). */
 static const struct {
@@ -55,43 +56,39 @@ static void test_reference_roots(void **state)
     }
 }
 
-static bool give(void *context, uint64_t index, struct digest *ret)
-{
-    ++*(uint64_t *)context;
-    *ret = leaf_at(index);
-    return true;
-}
-
 static void test_proofs(void **state)
 {
     struct merkle tree = {0};
 
     (void)state;
     for (uint64_t size = 1; size <= 40; size++) {
-        struct digest leaf = leaf_at(size - 1), root;
+        struct digest *leaves = calloc(size, sizeof(*leaves)), leaf = leaf_at(size - 1), root;
+        struct merkle_levels levels;
+        struct error err = ERROR_INIT;
 
+        assert_non_null(leaves);
+        for (uint64_t index = 0; index < size; index++)
+            leaves[index] = leaf_at(index);
+        assert_int_equal(merkle_levels_init(&levels, leaves, size, &err), STATUS_OK);
         merkle_add(&tree, &leaf);
         root = merkle_root(&tree);
         for (uint64_t index = 0; index < size; index++) {
             struct digest path[MERKLE_HEIGHT_MAX], other;
-            uint64_t calls = 0;
-            int count = merkle_prove(index, size, give, &calls, path);
+            const size_t count = merkle_levels_prove(&levels, index, size, path);
 
-            assert_true(count >= 0);
-            assert_int_equal(calls, size - 1);
             leaf = leaf_at(index);
-            assert_true(merkle_proves(&leaf, index, size, path, (size_t)count, &root));
+            assert_true(merkle_proves(&leaf, index, size, path, count, &root));
             other = leaf_at(index + 1);
-            assert_false(merkle_proves(&other, index, size, path, (size_t)count, &root));
-            assert_false(merkle_proves(&leaf, index, size, path, (size_t)count, &other));
-            assert_false(merkle_proves(&leaf, size, size, path, (size_t)count, &root));
+            assert_false(merkle_proves(&other, index, size, path, count, &root));
+            assert_false(merkle_proves(&leaf, index, size, path, count, &other));
+            assert_false(merkle_proves(&leaf, size, size, path, count, &root));
             if (count > 0) {
-                assert_false(merkle_proves(&leaf, index, size, path, (size_t)count - 1, &root));
+                assert_false(merkle_proves(&leaf, index, size, path, count - 1, &root));
                 path[0].bytes[0] ^= 1;
-                assert_false(merkle_proves(&leaf, index, size, path, (size_t)count, &root));
+                assert_false(merkle_proves(&leaf, index, size, path, count, &root));
             }
         }
-        assert_int_equal(merkle_prove(size, size, give, &(uint64_t){0}, NULL), -1);
+        merkle_levels_finish(&levels);
     }
 }
 

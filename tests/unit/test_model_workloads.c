@@ -257,6 +257,61 @@ static void test_inference(void **state)
     workload_finish(&workload);
 }
 
+static char *recheck(struct workload_instance *instance, const char *expected, bool same)
+{
+    struct workload_recheck found = {0};
+
+    ASSERT_OK(instance->kind->recheck(instance, expected, &found, err));
+    assert_int_equal(found.same, same);
+    return found.text;
+}
+
+/* Both moments of a verified instance against a later one, which needs no reference. */
+static void test_recheck(void **state)
+{
+    static const char *const yaml[] = {TRAINING, INFERENCE "verify:\n  sequences: 3\n"};
+
+    (void)state;
+    if (!device)
+        skip();
+    for (int i = 0; i < 2; i++) {
+        struct workload workload = parse(yaml[i]);
+        struct workload_instance *first = create(&workload, 1), *later = create(&workload, 1);
+        struct checks checks = {0};
+        char *texts[2], *found;
+
+        texts[0] = recheck(first, NULL, false);
+        ASSERT_OK(first->kind->verify(first, note_check, &checks, err));
+        run(first, 3);
+        texts[1] = recheck(first, NULL, false);
+        ASSERT_OK(first->kind->verify(first, note_check, &checks, err));
+        assert_true(i == 0 || !texts[1]); /* inference goes back to its first batch */
+
+        free(recheck(later, texts[0], true));
+        assert_true(((struct gpt2_instance *)later)->ops->gemms->sealed);
+        run(later, 5); /* another number of iterations */
+        found = recheck(later, texts[i == 0], true);
+        free(found);
+        workload_instance_destroy(later);
+
+        /* Another weight gives other bits, and the reference's verdict on them counts. */
+        later = create(&workload, 1);
+        {
+            const float other = 3.0f;
+            struct gpt2_device *model = ((struct gpt2_instance *)later)->model;
+
+            ASSERT_OK(
+                device_upload(model->buffers[GPT2_PARAMETERS], 0, &other, sizeof(other), err));
+        }
+        free(recheck(later, texts[0], false));
+        free(texts[0]);
+        free(texts[1]);
+        workload_instance_destroy(later);
+        workload_instance_destroy(first);
+        workload_finish(&workload);
+    }
+}
+
 /* A device that tells no times: the host waits at each boundary, and says that it did. */
 static void test_stages_without_events(void **state)
 {
@@ -459,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_same_seed_same_bytes),
         cmocka_unit_test(test_verification_catches),
         cmocka_unit_test(test_inference),
+        cmocka_unit_test(test_recheck),
         cmocka_unit_test(test_stages_without_events),
     };
     int failed;

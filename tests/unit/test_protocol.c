@@ -122,12 +122,12 @@ static void test_quick(void **state)
     (void)state;
     assert_int_equal(protocol_find("quick", &p, &err), STATUS_OK);
     assert_false(p.evidence);
-    assert_int_equal(p.version, 1);
-    assert_int_equal(p.trials, 3);
-    assert_int_equal(p.warmup_iterations, 3);
-    assert_int_equal(p.warmup_ns, SECOND / 5);
-    assert_int_equal(p.window_ns, 6 * SECOND / 10);
-    assert_int_equal(p.window_min_samples, 10);
+    assert_int_equal(p.version, 2);
+    assert_int_equal(p.trials, 8);
+    assert_int_equal(p.warmup_iterations, 1);
+    assert_int_equal(p.warmup_ns, SECOND / 10);
+    assert_int_equal(p.window_ns, SECOND / 5);
+    assert_int_equal(p.window_min_samples, 3);
     assert_int_equal(p.min_sample_ns, 200000);
     assert_int_equal(p.trial_timeout_ns, 60 * SECOND);
     assert_int_equal(p.cache, PROTOCOL_CACHE_HOT);
@@ -264,16 +264,15 @@ static void test_impossible(void **state)
         "p.yaml:5: \"window.max_time\" (500ms) is shorter than \"window.time\" (1s); write "
         "1s or more");
     expect_error("name: a\nextends: quick\nwindow:\n  time: 1h\n",
-                 "p.yaml:4: \"window.max_time\" (10s) is shorter than \"window.time\" (1h); write "
+                 "p.yaml:4: \"window.max_time\" (5s) is shorter than \"window.time\" (1h); write "
                  "1h or more");
     expect_error("name: a\nextends: quick\nwindow:\n  min_samples: 100001\n",
                  "p.yaml:4: \"window.max_samples\" (100000) is less than \"window.min_samples\" "
                  "(100001); write 100001 or more");
-    expect_error(
-        "name: a\nextends: quick\nsample:\n  min_time: 2s\n",
-        "p.yaml:4: 10 samples (\"window.min_samples\") of at least 2s (\"sample.min_time\")"
-        " take longer than \"window.max_time\" (10s); write fewer or shorter samples, or a "
-        "longer limit");
+    expect_error("name: a\nextends: quick\nsample:\n  min_time: 2s\n",
+                 "p.yaml:4: 3 samples (\"window.min_samples\") of at least 2s (\"sample.min_time\")"
+                 " take longer than \"window.max_time\" (5s); write fewer or shorter samples, or a "
+                 "longer limit");
     expect_error("name: a\nextends: quick\nanalysis:\n  confidence: 95\n",
                  "p.yaml:4: \"analysis.confidence\" is 95; write a number between 0.5 and 1, 0.95 "
                  "say");
@@ -328,6 +327,27 @@ static void test_wrong_text(void **state)
     expect_error("name: a\nextends: standard\ncache: {state: warm}\n",
                  "p.yaml:3: \"cache.state\" is \"warm\", which is none of hot, cold; write one of "
                  "these");
+}
+
+/* What standard does not say stays as it was; evidence verifies each trial. */
+static void test_later_clauses(void **state)
+{
+    struct protocol p;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(protocol_find("standard", &p, &err), STATUS_OK);
+    assert_int_equal(p.verification, PROTOCOL_VERIFY_EACH_TRIAL);
+    assert_null(json_object_get(p.json, "verification"));
+    assert_null(json_object_get(p.json, "reference"));
+    protocol_finish(&p);
+    assert_int_equal(protocol_find("quick", &p, &err), STATUS_OK);
+    assert_int_equal(p.verification, PROTOCOL_VERIFY_FIRST_TRIAL);
+    assert_true(p.trials >= 8);
+    protocol_finish(&p);
+    expect_error("name: a\nextends: standard\nverification: first_trial\n",
+                 "p.yaml:3: \"verification\" is first_trial, but evidence compares the outputs of "
+                 "every trial with the reference; write each_trial, or \"evidence: false\"");
 }
 
 static void test_extends(void **state)
@@ -488,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_impossible),
         cmocka_unit_test(test_wrong_text),
+        cmocka_unit_test(test_later_clauses),
         cmocka_unit_test(test_extends),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_from_json),

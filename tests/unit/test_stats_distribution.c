@@ -29,8 +29,6 @@ static struct function functions[] = {
     {"normal_quantile", 1, normal_quantile, NULL, NULL, 1e-13, 0, 0},
     {"student_cdf", 2, NULL, student_cdf, NULL, 1e-12, 0, 0},
     {"student_quantile", 2, NULL, student_quantile, NULL, 1e-11, 0, 0},
-    {"chi2_cdf", 2, NULL, chi2_cdf, NULL, 1e-12, 0, 0},
-    {"chi2_quantile", 2, NULL, chi2_quantile, NULL, 1e-11, 0, 0},
     {"beta_cdf", 3, NULL, NULL, beta_cdf, 1e-11, 0, 0},
     {"beta_quantile", 3, NULL, NULL, beta_quantile, 1e-11, 0, 0},
     {"binomial_cdf", 3, NULL, NULL, binomial_cdf, 1e-11, 0, 0},
@@ -93,10 +91,9 @@ static void test_quantiles_invert(void **state)
     for (i = 0; i < sizeof(ps) / sizeof(ps[0]); i++) {
         assert_true(fabs(normal_cdf(normal_quantile(ps[i])) - ps[i]) <= 1e-12 * ps[i] + 1e-16);
         for (j = 0; j < sizeof(dfs) / sizeof(dfs[0]); j++) {
-            double t = student_quantile(ps[i], dfs[j]), c = chi2_quantile(ps[i], dfs[j]);
+            double t = student_quantile(ps[i], dfs[j]);
 
             assert_true(fabs(student_cdf(t, dfs[j]) - ps[i]) <= 1e-10 * ps[i] + 1e-15);
-            assert_true(fabs(chi2_cdf(c, dfs[j]) - ps[i]) <= 1e-8 * ps[i] + 1e-14);
         }
     }
 }
@@ -108,7 +105,6 @@ static void test_ends_and_nonsense(void **state)
     assert_true(isinf(student_quantile(1, 3)) && student_quantile(1, 3) > 0);
     assert_true(student_quantile(0.5, 3) == 0);
     assert_true(beta_quantile(0, 2, 3) == 0 && beta_quantile(1, 2, 3) == 1);
-    assert_true(chi2_quantile(0, 3) == 0);
     assert_true(isnan(normal_quantile(-0.1)) && isnan(normal_quantile(NAN)));
     assert_true(isnan(student_quantile(0.9, 0)) && isnan(student_cdf(1, -1)));
     assert_true(isnan(beta_cdf(0.5, 0, 1)) && isnan(special_log_gamma(-1)));
@@ -116,7 +112,6 @@ static void test_ends_and_nonsense(void **state)
     assert_true(binomial_cdf(-1, 5, 0.5) == 0 && binomial_cdf(5, 5, 0.5) == 1);
     /* Noncentral t with nothing to be noncentral about is t. */
     assert_true(fabs(student_noncentral_cdf(1.3, 7, 0) - student_cdf(1.3, 7)) < 1e-10);
-    assert_true(fabs(f_upper(4.9646027437307128, 1, 10) - 0.05) < 1e-12);
 }
 
 int main(void)

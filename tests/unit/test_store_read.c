@@ -268,9 +268,10 @@ static char *export(struct fixture *fixture, int64_t cell, const json_t *rows, i
     assert_non_null(file);
     if (form == 0)
         assert_ok(csv_export_samples(fixture->store, cell, file, &err), err);
-    else if (form == 1)
-        assert_ok(csv_export_series(fixture->store, cell, file, &err), err);
-    else
+    else if (form == 1) {
+        csv_export_series_header(file);
+        assert_ok(csv_export_series_rows(fixture->store, cell, file, &err), err);
+    } else
         assert_ok(csv_export_results(rows, file, &err), err);
     fclose(file);
     return bytes;

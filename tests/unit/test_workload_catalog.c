@@ -116,8 +116,6 @@ static void test_names(void **state)
 {
     enum scenario scenario;
     enum implementation implementation;
-    size_t count;
-    const struct workload_kind *const *kinds = workload_kinds(&count);
 
     (void)state;
     for (int i = SCENARIO_SINGLE_STREAM; i <= SCENARIO_SERVER; ++i) {
@@ -131,10 +129,7 @@ static void test_names(void **state)
         assert_int_equal(implementation, i);
     }
     assert_false(implementation_from_name("leg", &implementation));
-    for (size_t i = 0; i < count; ++i) {
-        assert_ptr_equal(workload_kind_find(kinds[i]->name), kinds[i]);
-        assert_non_null(kinds[i]->summary);
-    }
+    assert_string_equal(workload_kind_find("memory_bound")->name, "memory_bound");
     assert_null(workload_kind_find("none"));
 }
 

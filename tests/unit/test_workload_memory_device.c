@@ -240,6 +240,82 @@ static void test_stale_output(void **state)
     stop(&running);
 }
 
+static struct workload_recheck recheck(struct running *running, const char *expected)
+{
+    struct workload_recheck found = {0};
+    struct error err = ERROR_INIT;
+
+    if (running->workload.kind->recheck(running->instance, expected, &found, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return found;
+}
+
+/* What another instance wrote and verified stands in the reference's place, bit for bit. */
+static void test_recheck(void **state)
+{
+    struct running first, later;
+    struct tally tally = {0};
+    struct error err = ERROR_INIT;
+    struct workload_recheck told, found;
+    struct memory_instance *instance;
+    float value = 0.123f;
+
+    (void)state;
+    start(&first, "triad", "elements: 5000003", 1, PRECISION_FP32);
+    start(&later, "triad", "elements: 5000003", 1, PRECISION_FP32);
+    instance = (struct memory_instance *)later.instance;
+    told = recheck(&first, NULL);
+    assert_int_equal(told.compared, 5000003);
+    assert_false(told.same);
+    assert_int_equal(first.workload.kind->verify(first.instance, count_check, &tally, &err),
+                     STATUS_OK);
+    for (int i = 0; i < 2; i++) {
+        found = recheck(&later, told.text);
+        assert_true(found.same);
+        free(found.text);
+    }
+
+    /* A window that wrote nothing is not passed on what the check before it saw. */
+    instance->unchecked = 100;
+    found = recheck(&later, told.text);
+    assert_false(found.same);
+    free(found.text);
+    assert_int_equal(later.workload.kind->verify(later.instance, count_check, &tally, &err),
+                     STATUS_CHECK_FAILED);
+
+    /* One element, and two signs at the same place of two rows of the checksum. */
+    for (int i = 0; i < 2; i++) {
+        float pair[2];
+
+        assert_int_equal(later.workload.kind->iterate(later.instance, &err), STATUS_OK);
+        for (int k = 0; k < 2; k++) {
+            const uint64_t at = 64 * (uint64_t)k;
+
+            assert_int_equal(
+                device_download(instance->arrays[2], at, &pair[k], sizeof(pair[k]), &err),
+                STATUS_OK);
+            value = i == 0 ? pair[k] + 0.5f : -pair[k];
+            if (i == 1 || k == 0)
+                assert_int_equal(
+                    device_upload(instance->arrays[2], at, &value, sizeof(value), &err), STATUS_OK);
+        }
+        found = recheck(&later, told.text);
+        assert_false(found.same);
+        free(found.text);
+        assert_int_equal(later.workload.kind->verify(later.instance, count_check, &tally, &err),
+                         STATUS_CHECK_FAILED);
+        instance->unchecked = 0;
+    }
+    free(told.text);
+    stop(&later);
+    stop(&first);
+
+    start(&first, "adamw", "elements: 1003", 1, PRECISION_FP32);
+    found = recheck(&first, NULL);
+    assert_null(found.text); /* its state goes on: always verified */
+    stop(&first);
+}
+
 static void test_facts(void **state)
 {
     struct running running;
@@ -328,7 +404,7 @@ int main(void)
         cmocka_unit_test(test_storage),    cmocka_unit_test(test_fp64),
         cmocka_unit_test(test_damage),     cmocka_unit_test(test_stale_output),
         cmocka_unit_test(test_facts),      cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_choices),    cmocka_unit_test(test_recheck),
     };
     int failed;
 

@@ -1,20 +1,21 @@
 assay_add_test(NAME test_model_gpt2 SOURCES unit/test_model_gpt2.c LIBS assay_workloads
     LABELS unit)
 assay_add_test(NAME test_model_device SOURCES unit/test_model_device.c
-    LIBS assay_workload_fixture LABELS unit COST 300)
+    LIBS assay_workload_fixture LABELS unit COST 10)
 assay_add_test(NAME test_data_tokens SOURCES unit/test_data_tokens.c LIBS assay_workloads
     LABELS unit)
 assay_add_test(NAME test_model_workloads SOURCES unit/test_model_workloads.c
-    LIBS assay_workload_fixture LABELS unit COST 300)
+    LIBS assay_workload_fixture LABELS unit COST 26 LONG)
 assay_add_test(NAME test_model_golden SOURCES unit/test_model_golden.c LIBS assay_workloads
     LABELS unit)
 assay_add_test(NAME test_model_precision SOURCES unit/test_model_precision.c
-    LIBS assay_workload_fixture LABELS unit COST 300)
+    LIBS assay_workload_fixture LABELS unit COST 33 LONG)
 assay_add_test(NAME test_model_int8 SOURCES unit/test_model_int8.c
-    LIBS assay_workload_fixture LABELS unit COST 300)
+    LIBS assay_workload_fixture LABELS unit COST 10)
 assay_same_kernels(models test_model_device test_model_workloads test_model_precision
     test_model_int8)
 
-foreach(name test_model_device test_model_workloads test_model_precision test_model_int8)
-    assay_test_on(${name} cpu)
-endforeach()
+assay_test_on(test_model_device cpu COST 3)
+assay_test_on(test_model_workloads cpu COST 12)
+assay_test_on(test_model_precision cpu COST 19 LONG)
+assay_test_on(test_model_int8 cpu COST 3)

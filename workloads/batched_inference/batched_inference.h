@@ -68,5 +68,7 @@ json_t *inference_int8_json(const struct inference_instance *instance);
 enum status inference_iterate(struct workload_instance *base, struct error *err);
 enum status inference_verify(struct workload_instance *base, workload_check_fn *report,
                              void *context, struct error *err);
+enum status inference_recheck(struct workload_instance *base, const char *expected,
+                              struct workload_recheck *ret, struct error *err);
 
 #endif

@@ -6,7 +6,8 @@
 #include "harness/core/random.h"
 #include "workloads/storage.h"
 
-#define TILE_ELEMENTS ((uint64_t)1 << 20)
+#define TILE_ELEMENTS ((uint64_t)1 << 22) /* threads wait for each other after every tile */
+#define BLOCK_ELEMENTS 512                /* encoded at once */
 
 void memory_decode(enum memory_type type, enum dtype storage, const void *bytes, uint64_t count,
                    double *ret)
@@ -76,16 +77,20 @@ static void fill(const struct memory_data *data, size_t array, uint64_t begin, u
     double *doubles = ret;
 
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < count; ++i) {
-        if (what->type == MEMORY_U32) {
-            words[i] = memory_index(data, array, begin + i, data->sizes.vocabulary);
-        } else if (storage == DTYPE_F64) {
-            doubles[i] = raw_value(data, array, begin + i);
-        } else {
-            const float value = (float)raw_value(data, array, begin + i);
+    for (uint64_t first = 0; first < count; first += BLOCK_ELEMENTS) {
+        const uint64_t end = count - first < BLOCK_ELEMENTS ? count : first + BLOCK_ELEMENTS;
+        float values[BLOCK_ELEMENTS];
 
-            storage_encode(storage, &value, 1, (char *)ret + i * size);
+        for (uint64_t i = first; i < end; ++i) {
+            if (what->type == MEMORY_U32)
+                words[i] = memory_index(data, array, begin + i, data->sizes.vocabulary);
+            else if (storage == DTYPE_F64)
+                doubles[i] = raw_value(data, array, begin + i);
+            else
+                values[i - first] = (float)raw_value(data, array, begin + i);
         }
+        if (what->type != MEMORY_U32 && storage != DTYPE_F64)
+            storage_encode(storage, values, end - first, (char *)ret + first * size);
     }
 }
 

@@ -360,8 +360,3 @@ bool memory_kernel_has(const struct memory_kernel *kernel, enum precision precis
         return false;
     }
 }
-
-size_t memory_kernel_count(void)
-{
-    return sizeof(kernels) / sizeof(kernels[0]);
-}

@@ -39,7 +39,7 @@ static enum status allocate(struct memory_instance *instance, struct error *err)
     return memory_poison_outputs(instance, err);
 }
 
-/* The measurement of lanes wrote outputs and moved states. */
+/* What measures lanes and groups wrote outputs and moved states. */
 static enum status restore(struct memory_instance *instance, struct error *err)
 {
     enum status status = memory_poison_outputs(instance, err);
@@ -93,7 +93,7 @@ static enum status init(struct workload_instance *base, struct error *err)
         status = allocate(instance, err);
     if (status == STATUS_OK)
         status = memory_tune(instance, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && work->choices == NULL)
         status = restore(instance, err);
     return status;
 }
@@ -220,6 +220,7 @@ const struct workload_kind workload_memory_bound = {
     .init = init,
     .iterate = memory_iterate,
     .verify = memory_verify,
+    .recheck = memory_recheck,
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,

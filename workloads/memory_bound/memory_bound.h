@@ -103,7 +103,6 @@ struct memory_kernel {
 
 const struct memory_kernel *memory_kernel_at(size_t index);
 bool memory_kernel_has(const struct memory_kernel *kernel, enum precision precision);
-size_t memory_kernel_count(void);
 
 /* The generated data of a case. */
 struct memory_data {
@@ -154,6 +153,8 @@ enum status memory_poison_outputs(struct memory_instance *instance, struct error
 /* ---- verify.c, adamw.c ---- */
 enum status memory_verify(struct workload_instance *base, workload_check_fn *report, void *context,
                           struct error *err);
+enum status memory_recheck(struct workload_instance *base, const char *expected,
+                           struct workload_recheck *ret, struct error *err);
 enum status memory_verify_adamw(struct memory_instance *instance, workload_check_fn *report,
                                 void *context, struct error *err);
 /* Worst element of a comparison, over any number of tiles. */

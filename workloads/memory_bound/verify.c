@@ -3,6 +3,9 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "workloads/fingerprint.h"
 
 #define TILE_ELEMENTS ((uint64_t)1 << 20)
 
@@ -151,6 +154,15 @@ static enum status compare_output(struct memory_instance *instance, size_t outpu
     return status;
 }
 
+/* The latest iteration's outputs are complete; one runs where none has since the last check. */
+static enum status finish_iteration(struct memory_instance *instance, struct error *err)
+{
+    enum status status =
+        instance->unchecked == 0 ? memory_iterate(&instance->base, err) : STATUS_OK;
+
+    return status == STATUS_OK ? device_synchronize(instance->base.device, err) : status;
+}
+
 /*
  * The outputs hold NaN until an iteration writes them: at the start, and again after each check. So
  * what is compared here was written since, in the warmup or the window when they lie between.
@@ -162,12 +174,8 @@ enum status memory_verify(struct workload_instance *base, workload_check_fn *rep
     const struct memory_kernel *kernel = instance->data.kernel;
     struct memory_worst worst = {0};
     size_t output;
-    enum status status = STATUS_OK;
+    enum status status = finish_iteration(instance, err);
 
-    if (instance->unchecked == 0)
-        status = memory_iterate(base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
     if (status != STATUS_OK)
         return status;
     if (kernel->reference == NULL)
@@ -181,4 +189,35 @@ enum status memory_verify(struct workload_instance *base, workload_check_fn *rep
     if (status == STATUS_OK)
         status = memory_poison_outputs(instance, err);
     return status;
+}
+
+/* Every iteration writes the same, but for AdamW, whose state goes on. */
+enum status memory_recheck(struct workload_instance *base, const char *expected,
+                           struct workload_recheck *ret, struct error *err)
+{
+    struct memory_instance *instance = (struct memory_instance *)base;
+    const struct memory_kernel *kernel = instance->data.kernel;
+    struct fingerprint fingerprint;
+    const struct memory_array *what;
+    size_t output;
+    enum status status;
+
+    if (kernel->reference == NULL)
+        return STATUS_OK;
+    output = output_of(kernel);
+    what = &kernel->arrays[output];
+    ret->compared = memory_array_elements(what, &instance->data.sizes, 1);
+    fingerprint_init(&fingerprint);
+    status = finish_iteration(instance, err);
+    if (status == STATUS_OK)
+        status = fingerprint_add_buffer(
+            &fingerprint, instance->arrays[output], 0,
+            ret->compared * memory_element_bytes(what, instance->data.storage), err);
+    if (status != STATUS_OK)
+        return status;
+    ret->text = fingerprint_text(&fingerprint);
+    if (ret->text == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory", what->name);
+    ret->same = expected != NULL && !strcmp(ret->text, expected);
+    return ret->same ? memory_poison_outputs(instance, err) : STATUS_OK;
 }

@@ -10,6 +10,7 @@
 
 #include "harness/core/random.h"
 #include "workloads/declaration.h"
+#include "workloads/fingerprint.h"
 #include "workloads/kernel_text.h"
 #include "workloads/kinds.h"
 
@@ -247,6 +248,29 @@ static enum status verify(struct workload_instance *base, workload_check_fn *rep
     return STATUS_OK;
 }
 
+static enum status recheck(struct workload_instance *base, const char *expected,
+                           struct workload_recheck *ret, struct error *err)
+{
+    struct synthetic_instance *instance = (struct synthetic_instance *)base;
+    struct fingerprint fingerprint;
+    enum status status = iterate(base, err);
+
+    fingerprint_init(&fingerprint);
+    if (status == STATUS_OK)
+        status = device_synchronize(base->device, err);
+    if (status == STATUS_OK)
+        status = fingerprint_add_buffer(&fingerprint, instance->source, 0,
+                                        instance->elements * sizeof(float), err);
+    if (status != STATUS_OK)
+        return status;
+    ret->compared = instance->elements;
+    ret->text = fingerprint_text(&fingerprint);
+    if (ret->text == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "synthetic: out of memory");
+    ret->same = expected != NULL && !strcmp(ret->text, expected);
+    return STATUS_OK;
+}
+
 static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
                         size_t capacity)
 {
@@ -268,6 +292,7 @@ const struct workload_kind workload_synthetic = {
     .init = init,
     .iterate = iterate,
     .verify = verify,
+    .recheck = recheck,
     .artifacts = artifacts,
     .finish = finish,
 };

@@ -52,6 +52,14 @@ enum status training_loss_ends(struct training_instance *instance, double *ret_f
     return status;
 }
 
+enum status training_loss_head(struct training_instance *instance, float ret[LOSS_HEAD],
+                               size_t *ret_count, struct error *err)
+{
+    *ret_count = instance->steps < LOSS_HEAD ? (size_t)instance->steps : LOSS_HEAD;
+    return device_download(instance->gpt2.model->buffers[GPT2_LOSSES], 0, ret,
+                           *ret_count * sizeof(*ret), err);
+}
+
 /*
  * Losses of the first steps that were taken at the weights that fp32 had there, but for rounding:
  * up to and with the first step whose update was skipped.

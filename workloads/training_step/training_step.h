@@ -76,8 +76,23 @@ enum status training_run_fp32(struct training_instance *instance, struct error *
 uint64_t training_fp32_comparable(const struct training_instance *instance);
 
 /* verify.c */
+/* The part of the batch that is checked, uploaded; `indices` is heap. */
+struct training_subset {
+    int32_t *indices;
+    uint64_t sequences, unique;
+};
+enum status training_take_subset(struct training_instance *instance, struct training_subset *ret,
+                                 struct error *err);
+/*
+ * Forward and backward on the device. Where the loss scale is too large for these gradients, the
+ * update skips and halves it, as in training, and the passes run again.
+ */
+enum status training_run_passes(struct training_instance *instance,
+                                const struct training_subset *subset, struct error *err);
 enum status training_verify(struct workload_instance *instance, workload_check_fn *report,
                             void *context, struct error *err);
+enum status training_recheck(struct workload_instance *instance, const char *expected,
+                             struct workload_recheck *ret, struct error *err);
 
 /* loss.c */
 /* Losses against those in fp32, over the first `steps`; up to the first skipped one. */
@@ -94,6 +109,9 @@ enum status training_fp32_difference(struct training_instance *instance,
  */
 enum status training_loss_ends(struct training_instance *instance, double *ret_first,
                                double *ret_last, struct error *err);
+/* The losses of the first steps, at most LOSS_HEAD, and how many; those never overwritten. */
+enum status training_loss_head(struct training_instance *instance, float ret[LOSS_HEAD],
+                               size_t *ret_count, struct error *err);
 /*
  * {"steps", "first_nats", "last_nats", "curve": [[step, loss] ...], "fp32": {"steps", "curve",
  * "largest_difference_nats"}}; new object, NULL on failure.

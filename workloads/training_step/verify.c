@@ -37,20 +37,14 @@ static struct gpt2_tolerance tolerance_of(const struct training_instance *instan
                              &model->plan.shape, model->tokens.rows);
 }
 
-/* The part of the batch that is checked, uploaded. */
-struct subset {
-    int32_t *indices;
-    uint64_t sequences, unique;
-};
-
-static enum status take_subset(struct training_instance *instance, struct subset *ret,
-                               struct error *err)
+enum status training_take_subset(struct training_instance *instance, struct training_subset *ret,
+                                 struct error *err)
 {
     const uint64_t length = instance->parameters->task.length;
     const uint64_t wanted = instance->parameters->verify_sequences;
     const uint64_t sequences = wanted < instance->sequences ? wanted : instance->sequences;
     const uint64_t rows = sequences * length;
-    struct subset subset = {.sequences = sequences};
+    struct training_subset subset = {.sequences = sequences};
     enum status status = STATUS_OK;
 
     if (instance->next_sequence == 0)
@@ -141,12 +135,8 @@ static enum status check_gradients(struct training_instance *instance, const dou
     return status;
 }
 
-/*
- * Forward and backward on the device. Where the loss scale is too large for these gradients, the
- * update skips and halves it, as in training, and the passes run again.
- */
-static enum status run_passes(struct training_instance *instance, const struct subset *subset,
-                              struct error *err)
+enum status training_run_passes(struct training_instance *instance,
+                                const struct training_subset *subset, struct error *err)
 {
     struct gpt2_device *model = instance->gpt2.model;
     const uint64_t first = instance->next_sequence - instance->sequences;
@@ -170,8 +160,9 @@ static enum status run_passes(struct training_instance *instance, const struct s
 }
 
 /* Forward and backward on the device and in the reference, at the same (master) weights. */
-static enum status check_passes(struct training_instance *instance, const struct subset *subset,
-                                struct check_sink *sink, struct error *err)
+static enum status check_passes(struct training_instance *instance,
+                                const struct training_subset *subset, struct check_sink *sink,
+                                struct error *err)
 {
     const struct gpt2_task *task = &instance->parameters->task;
     const uint64_t bytes = gpt2_array_length(&task->shape) * sizeof(float);
@@ -189,7 +180,7 @@ static enum status check_passes(struct training_instance *instance, const struct
         status = gpt2_reference_create(&task->shape, subset->sequences, task->length, true,
                                        &reference, err);
     if (status == STATUS_OK)
-        status = run_passes(instance, subset, err);
+        status = training_run_passes(instance, subset, err);
     if (status == STATUS_OK)
         status = gpt2_reference_forward(reference, parameters, tokens, targets, err);
     if (status == STATUS_OK)
@@ -471,8 +462,8 @@ enum status training_verify(struct workload_instance *base, workload_check_fn *r
 {
     struct training_instance *instance = (struct training_instance *)base;
     struct check_sink sink = {.report = report, .context = context, .err = err};
-    struct subset subset = {0};
-    enum status status = take_subset(instance, &subset, err);
+    struct training_subset subset = {0};
+    enum status status = training_take_subset(instance, &subset, err);
 
     if (status != STATUS_OK)
         return status;

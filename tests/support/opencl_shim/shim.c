@@ -33,6 +33,7 @@ static int calls[FUNCTION_COUNT];
 static int live;
 static int fail_function = -1, fail_n, fail_code;
 static unsigned pretended, vendor;
+static bool twice;
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -62,6 +63,11 @@ EXPORT void assay_shim_devices(unsigned count)
     pretended = count;
 }
 
+EXPORT void assay_shim_platforms_twice(bool on)
+{
+    twice = on;
+}
+
 EXPORT void assay_shim_vendor(unsigned id)
 {
     vendor = id;
@@ -87,6 +93,7 @@ __attribute__((constructor)) static void load(void)
     OPENCL_REQUIRED_MAP(FIND)
     OPENCL_OPTIONAL_MAP(FIND)
 #undef FIND
+    twice = getenv("ASSAY_SHIM_PLATFORMS_TWICE") != NULL;
     if (fail != NULL && sscanf(fail, "%63[^@]@%d:%d", function, &n, &code) == 3)
         assay_shim_fail(function, n, code);
 }
@@ -148,8 +155,23 @@ static int fails(enum function function)
         return failing ? fail_code : result;                                                       \
     }
 
-CALL(clGetPlatformIDs, (uint32_t count, struct _cl_platform_id **ids, uint32_t *ret),
-     (count, ids, ret))
+static int32_t platform_ids(uint32_t count, struct _cl_platform_id **ids, uint32_t *ret)
+{
+    int32_t code = real.clGetPlatformIDs(count, ids, ret);
+
+    if (code != OCL_SUCCESS || !twice || ret == NULL)
+        return code;
+    for (uint32_t i = 0; ids != NULL && i < *ret && *ret + i < count; i++)
+        ids[*ret + i] = ids[i];
+    *ret *= 2;
+    return code;
+}
+
+EXPORT int32_t clGetPlatformIDs(uint32_t count, struct _cl_platform_id **ids, uint32_t *ret);
+int32_t clGetPlatformIDs(uint32_t count, struct _cl_platform_id **ids, uint32_t *ret)
+{
+    return fails(FUNCTION_clGetPlatformIDs) ? fail_code : platform_ids(count, ids, ret);
+}
 QUERY(clGetPlatformInfo,
       (struct _cl_platform_id * platform, uint32_t what, size_t size, void *value,
        size_t *size_ret),
@@ -280,7 +302,6 @@ CALL(clEnqueueNDRangeKernel,
       const size_t *offset, const size_t *global, const size_t *local, uint32_t waits,
       struct _cl_event *const *wait, struct _cl_event **event),
      (queue, kernel, dimensions, offset, global, local, waits, wait, event))
-CALL(clFlush, (struct _cl_command_queue * queue), (queue))
 CALL(clFinish, (struct _cl_command_queue * queue), (queue))
 RELEASE(clReleaseEvent, _cl_event)
 QUERY(clGetEventProfilingInfo,

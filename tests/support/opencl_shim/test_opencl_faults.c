@@ -22,6 +22,7 @@ static __typeof__(&assay_shim_calls) shim_calls;
 static __typeof__(&assay_shim_live) shim_live;
 static __typeof__(&assay_shim_devices) shim_devices;
 static __typeof__(&assay_shim_vendor) shim_vendor;
+static __typeof__(&assay_shim_platforms_twice) shim_platforms_twice;
 
 static const char text[] = "KERNEL(twice, GLOBAL u32 *out, u32 k, u64 n)\n"
                            "{\n"
@@ -75,7 +76,6 @@ static enum status use(struct device *device, struct outcome *outcome)
         NEXT(device_event_record(device, start, err));
         NEXT(device_kernel_launch(device, &launch, err));
         NEXT(device_event_record(device, end, err));
-        NEXT(device_flush(device, err));
         NEXT(device_synchronize(device, err));
         NEXT(device_event_elapsed_ns(device, start, end, &ns, err));
     }
@@ -324,13 +324,49 @@ static void test_too_many_devices(void **state)
     device_close(device);
 }
 
+/* One platform fails and another has devices: the error is reported after the devices. */
+static void test_one_platform_fails(void **state)
+{
+    static const struct {
+        const char *function;
+        int n, code;
+        const char *reason;
+    } faults[] = {{"clGetDeviceIDs", 3, -5, "clGetDeviceIDs: CL_OUT_OF_RESOURCES (-5)"},
+                  {"clGetDeviceIDs", 4, -36, "clGetDeviceIDs: CL_INVALID_COMMAND_QUEUE (-36)"},
+                  {"clGetDeviceIDs", 1, -5, "clGetDeviceIDs: CL_OUT_OF_RESOURCES (-5)"},
+                  {"clGetDeviceIDs", 3, -1, NULL}};
+
+    (void)state;
+    shim_platforms_twice(true);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        struct backend *backend = &backends[backend_used++];
+        struct device_info info;
+        struct error err = ERROR_INIT;
+
+        backend->ops = &opencl_backend_ops;
+        shim_fail(faults[i].function, faults[i].n, faults[i].code);
+        assert_int_equal(backend_probe(backend, &err), STATUS_OK);
+        assert_int_equal(backend_device_info(backend, 0, &info, &err), STATUS_OK);
+        device_info_finish(&info);
+        if (faults[i].reason == NULL) {
+            assert_int_equal(backend->device_count, 1);
+            continue;
+        }
+        assert_int_equal(backend->device_count, 2);
+        assert_int_equal(backend_device_info(backend, 1, &info, &err), STATUS_UNAVAILABLE);
+        assert_non_null(strstr(err.message, "the platform Portable Computing Language"));
+        assert_non_null(strstr(err.message, faults[i].reason));
+    }
+    shim_platforms_twice(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_call),          cmocka_unit_test(test_lies),
         cmocka_unit_test(test_marker_without_time), cmocka_unit_test(test_vendors),
         cmocka_unit_test(test_unknown_code),        cmocka_unit_test(test_no_platform),
-        cmocka_unit_test(test_too_many_devices),
+        cmocka_unit_test(test_too_many_devices),    cmocka_unit_test(test_one_platform_fails),
     };
     struct opencl_api api;
     struct dynlib lib = {0};
@@ -338,6 +374,7 @@ int main(void)
     uint32_t platforms = 0;
     void *shim;
 
+    setenv("OCL_ICD_VENDORS", ICD_DIRECTORY, 0);
     if (opencl_api_open(&lib, &api, &err) != STATUS_OK) {
         printf("SKIP: %s\n", err.message);
         dynlib_finish(&lib);
@@ -358,7 +395,8 @@ int main(void)
     *(void **)&shim_live = dlsym(shim, "assay_shim_live");
     *(void **)&shim_devices = dlsym(shim, "assay_shim_devices");
     *(void **)&shim_vendor = dlsym(shim, "assay_shim_vendor");
-    if (shim_fail == NULL || shim_calls == NULL || shim_live == NULL || shim_devices == NULL ||
+    *(void **)&shim_platforms_twice = dlsym(shim, "assay_shim_platforms_twice");
+    if (shim_platforms_twice == NULL || shim_fail == NULL || shim_calls == NULL || shim_live == NULL || shim_devices == NULL ||
         shim_vendor == NULL)
         return 1;
     setenv("ASSAY_LIB_OPENCL", SHIM_PATH, 1);

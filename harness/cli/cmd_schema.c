@@ -1,0 +1,145 @@
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/cli/schema.h"
+#include "harness/core/file.h"
+#include "harness/core/text.h"
+
+enum { KEY_WRITE = 0x100 };
+
+/* "results-1.schema.json" */
+static char *file_name(const char *folder, const struct schema *schema)
+{
+    return text_format("%s/%s-%u.schema.json", folder, schema->command, schema->version);
+}
+
+static enum status append(struct text *out, const struct schema *schema, struct error *err)
+{
+    json_t *json = schema_json(schema);
+    char *dumped = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+
+    json_decref(json);
+    if (!dumped)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the schema");
+    text_append_format(out, "%s\n", dumped);
+    free(dumped);
+    return STATUS_OK;
+}
+
+static enum status write_one(const char *folder, const struct schema *schema, struct error *err)
+{
+    char *path = file_name(folder, schema);
+    struct file_draft draft;
+    struct text out;
+    enum status status;
+
+    text_init(&out);
+    status = append(&out, schema, err);
+    if (status == STATUS_OK && (!path || !text_ok(&out)))
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the schema");
+    if (status == STATUS_OK)
+        status = file_draft_begin(&draft, path, err);
+    if (status == STATUS_OK) {
+        if (fwrite(out.data, 1, out.length, draft.stream) != out.length)
+            status = error_set_errno(err, errno, "%s", path);
+        status = file_draft_end(&draft, status, err);
+    }
+    text_finish(&out);
+    free(path);
+    return status;
+}
+
+static enum status write_all(const char *folder, struct error *err)
+{
+    size_t count;
+    const struct schema *schemas = schemas_all(&count);
+    enum status status = write_one(folder, schema_find(NULL), err);
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = write_one(folder, &schemas[i], err);
+    return status;
+}
+
+static int show_list(const struct command_line *line)
+{
+    size_t count;
+    const struct schema *schemas = schemas_all(&count);
+    json_t *rows = json_array();
+    char id[SCHEMA_ID_MAX];
+    struct text out;
+
+    text_init(&out);
+    for (size_t i = 0; i < count; i++) {
+        schema_id(&schemas[i], id);
+        text_append_format(&out, "%-12s %s\n", schemas[i].command, id);
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:o}", "command", schemas[i].command,
+                                              "id", id, "schema", json_null()));
+    }
+    if (command_has(line, KEY_JSON)) {
+        text_finish(&out);
+        return output_json(rows);
+    }
+    json_decref(rows);
+    return output_text(&out);
+}
+
+static int show_one(const struct command_line *line, const char *command)
+{
+    const struct schema *schema = schema_find(command);
+    struct error err = ERROR_INIT;
+    char id[SCHEMA_ID_MAX];
+    struct text out;
+
+    if (strcmp(schema->command, command) != 0) {
+        error_set(&err, STATUS_NOT_FOUND,
+                  "%s: no command with --json is called so; `assay schema` lists them", command);
+        return command_fail(&err);
+    }
+    if (command_has(line, KEY_JSON))
+        return output_json(json_pack("[{s:s, s:s, s:o}]", "command", command, "id",
+                                     schema_id(schema, id), "schema", schema_json(schema)));
+    text_init(&out);
+    if (append(&out, schema, &err) != STATUS_OK) {
+        text_finish(&out);
+        return command_fail(&err);
+    }
+    return output_text(&out);
+}
+
+static int run(const struct command_line *line)
+{
+    const char *folder = command_value(line, KEY_WRITE);
+    struct error err = ERROR_INIT;
+
+    if (folder && command_has(line, KEY_JSON)) {
+        error_set(&err, STATUS_INVALID, "--write writes files: leave out --json");
+        return command_fail(&err);
+    }
+    if (folder)
+        return write_all(folder, &err) == STATUS_OK ? ASSAY_EXIT_OK : command_fail(&err);
+    return line->argument_count > 0 ? show_one(line, line->arguments[0]) : show_list(line);
+}
+
+static const struct argp_option options[] = {
+    {"write", KEY_WRITE, "FOLDER", 0, "write every schema into this folder", 0}, {0}};
+
+const struct command command_schema = {
+    .name = "schema",
+    .arguments = "[COMMAND]",
+    .summary = "Show the JSON Schema of a command's --json, or list them",
+    .text =
+        "Each call with --json writes one document: `schema` (the identifier of its JSON Schema), "
+        "`version` (assay's), `command`, `data` (null where there is none), `findings` (warnings) "
+        "and `errors` (status, message, where). Errors are written like this, too, with the same "
+        "exit status as without --json.\n"
+        "\n"
+        "  assay schema results\n"
+        "  assay results --json | jq '.data[] | {id, value, unit, created_utc}'",
+    .options = options,
+    .groups = GROUP_JSON,
+    .arguments_max = 1,
+    .run = run,
+};

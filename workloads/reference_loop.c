@@ -1,0 +1,120 @@
+#include "workloads/reference_loop.h"
+
+#include <stdlib.h>
+
+#include "workloads/kernel_text.h"
+
+/* Sizes are part of the definition, as the text is. */
+#define GROUPS 64
+#define MEMORY_ELEMENTS ((uint64_t)4 << 20) /* 16 MiB an array */
+#define ARITHMETIC_STEPS 65536
+
+struct reference_loop {
+    struct device *device;
+    struct module *module;
+    struct buffer *from, *to;
+    bool memory;
+};
+
+void reference_loop_destroy(struct reference_loop *loop)
+{
+    if (!loop)
+        return;
+    device_module_unload(loop->device, loop->module);
+    device_buffer_free(loop->from);
+    device_buffer_free(loop->to);
+    free(loop);
+}
+
+static enum status load(struct reference_loop *loop, struct error *err)
+{
+    static const char *const files[] = {"reference.h"};
+    struct module_source source = {.file = "workloads/kernels/reference.h", .lanes = 1};
+    char *text;
+    enum status status = kernel_text_join(files, 1, &text, err);
+
+    if (status != STATUS_OK)
+        return status;
+    source.text = text;
+    status = device_module_load(loop->device, &source, &loop->module, err);
+    free(text);
+    return status;
+}
+
+static enum status allocate(struct reference_loop *loop, struct error *err)
+{
+    const uint64_t count = loop->memory ? MEMORY_ELEMENTS : GROUPS;
+    float *ones = malloc(count * sizeof(*ones));
+    enum status status =
+        ones ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the reference loop");
+
+    for (uint64_t i = 0; ones && i < count; i++)
+        ones[i] = 1.0f;
+    if (status == STATUS_OK)
+        status = device_buffer_alloc(loop->device, count * sizeof(*ones), BUFFER_READ_WRITE,
+                                     &loop->from, err);
+    if (status == STATUS_OK)
+        status = device_buffer_alloc(loop->device, count * sizeof(*ones), BUFFER_READ_WRITE,
+                                     &loop->to, err);
+    if (status == STATUS_OK)
+        status = device_upload(loop->from, 0, ones, count * sizeof(*ones), err);
+    free(ones);
+    return status;
+}
+
+enum status reference_loop_create(struct device *device, const struct workload_cost *cost,
+                                  struct reference_loop **ret, struct error *err)
+{
+    struct reference_loop *loop;
+    enum status status;
+
+    *ret = NULL;
+    if (device->info.type != DEVICE_CPU)
+        return STATUS_OK;
+    loop = calloc(1, sizeof(*loop));
+    if (!loop)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the reference loop");
+    loop->device = device;
+    loop->memory = cost->flops == 0;
+    status = load(loop, err);
+    if (status == STATUS_OK)
+        status = allocate(loop, err);
+    if (status == STATUS_OK)
+        status = reference_loop_run(loop, err); /* touches the pages */
+    if (status != STATUS_OK) {
+        reference_loop_destroy(loop);
+        return error_prefix(err, "the reference loop");
+    }
+    *ret = loop;
+    return STATUS_OK;
+}
+
+enum status reference_loop_run(struct reference_loop *loop, struct error *err)
+{
+    const struct kernel_arg args[] = {
+        {.type = KERNEL_ARG_BUFFER, .buffer = loop->from},
+        {.type = KERNEL_ARG_BUFFER, .buffer = loop->to},
+        {.type = KERNEL_ARG_U64, .u64 = loop->memory ? MEMORY_ELEMENTS : ARITHMETIC_STEPS},
+    };
+    const struct kernel_launch launch = {
+        .module = loop->module,
+        .kernel = loop->memory ? "reference_memory" : "reference_arithmetic",
+        .groups = {GROUPS, 1, 1},
+        .args = args,
+        .arg_count = sizeof(args) / sizeof(args[0]),
+    };
+    enum status status = device_kernel_launch(loop->device, &launch, err);
+
+    return status == STATUS_OK ? device_synchronize(loop->device, err) : status;
+}
+
+const char *reference_loop_name(const struct reference_loop *loop)
+{
+    return loop->memory ? "memory" : "arithmetic";
+}
+
+enum status reference_loop_artifact(struct reference_loop *loop, struct module_artifact *ret,
+                                    struct error *err)
+{
+    return device_module_describe(loop->device, loop->module, ret, err);
+}
