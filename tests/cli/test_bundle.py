@@ -437,10 +437,11 @@ class Bundle(CliTest):
         self.assertEqual(call.out.count("SHA-256 " + hashlib.sha256(read(self.file)).hexdigest()), 2)
 
     def test_in_place_of_a_database(self):
-        """It is no damaged database: what to do with it is said."""
+        """What reads shows it (test_lists.py); for what writes, what to do with it is said."""
         self.measure()
         self.make()
-        for words in (("results",), ("report", "--html", "page.html"), ("show", "last/1")):
+        self.assertEqual(self.assay("results", "--db", self.file).status, 0)
+        for words in (("amend", "last/1", "--reason", "x"), ("archive", "last", "--reason", "x")):
             call = self.assay(*words, "--db", self.file)
             self.assertEqual(call.status, 4)
             self.assertIn("is a bundle, not a database", call.err)

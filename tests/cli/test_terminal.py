@@ -18,7 +18,7 @@ class Terminal(CliTest):
                     self.assert_lines_end_at_words(columns, *words)
 
     def commands(self):
-        names = re.findall(r"^    ([a-z]+)\) kind=", self.assay("--completion").out, re.M)
+        names = re.findall(r"^    ([a-z]+)\) most=", self.assay("--completion").out, re.M)
         self.assertGreater(len(names), 15)
         return names
 
@@ -49,7 +49,7 @@ class Terminal(CliTest):
             call = self.assay("run", word)
             self.assertEqual((call.status, call.err), (0, ""))
             self.assertIn("Usage: assay run [", call.out)
-            self.assertIn("[--precision=LIST]", call.out)
+            self.assertIn("[--precision=PRECISION,...]", call.out)
 
     def test_a_value_goes_on_under_its_column(self):
         lines = self.assert_lines_end_at_words(60, "describe", "standard")
