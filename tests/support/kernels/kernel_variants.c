@@ -5,6 +5,7 @@
 
 #include "harness/core/embed.h"
 #include "harness/core/text.h"
+#include "workloads/reference_loop.h"
 
 extern const struct embed_file kernel_texts[];
 extern const size_t kernel_texts_count;
@@ -300,6 +301,22 @@ static enum status listen(const struct small_case *item, struct kernel_variants 
     return STATUS_OK;
 }
 
+/* The loop that runs between samples belongs to no workload; it runs on processors alone. */
+static enum status listen_to_reference_loop(struct kernel_variants *variants, struct error *err)
+{
+    struct listener device = make_listener(1, variants);
+    const struct workload_cost costs[] = {{.flops = 0}, {.flops = 1}};
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
+        struct reference_loop *loop = NULL;
+
+        status = reference_loop_create(&device.base, &costs[i], &loop, err);
+        reference_loop_destroy(loop);
+    }
+    return status;
+}
+
 enum status kernel_variants_collect(const uint32_t *lanes, size_t lanes_count,
                                     struct kernel_variants *ret, struct error *err)
 {
@@ -316,6 +333,8 @@ enum status kernel_variants_collect(const uint32_t *lanes, size_t lanes_count,
             }
         }
     small_cases_finish(&cases);
+    if (status == STATUS_OK)
+        status = listen_to_reference_loop(&variants, err);
     if (status == STATUS_OK)
         status = check_all_texts(&variants, err);
     if (status != STATUS_OK) {
