@@ -113,32 +113,16 @@ static json_t *base64_of(sqlite3_stmt *row, int column)
     return ret;
 }
 
-static enum status cannot_withhold(const char *table, const char *column, int64_t leaf,
-                                   struct error *err)
-{
-    if (ledger_is_committed(table, column))
-        return error_set(err, STATUS_INVALID,
-                         "a value to withhold occurs in %s.%s (leaf %" PRId64
-                         "), which entered the ledger under an older assay, before this column "
-                         "could be withheld",
-                         table, column, leaf);
-    return error_set(err, STATUS_INVALID,
-                     "a value to withhold also occurs in %s.%s (leaf %" PRId64
-                     "), which cannot be withheld",
-                     table, column, leaf);
-}
-
 /* One column of a row: its commitment opened or left closed, its bytes added. */
 static enum status add_value(struct writer *writer, const char *table, const char *reading,
-                             int64_t leaf, const json_t *data, sqlite3_stmt *row, int column,
-                             json_t *values, json_t *blobs, struct error *err)
+                             int64_t leaf, sqlite3_stmt *row, int column, json_t *values,
+                             json_t *blobs, struct error *err)
 {
     const char *name = sqlite3_column_name(row, column);
     const bool blob = sqlite3_column_type(row, column) == SQLITE_BLOB;
-    const bool committed =
-        json_object_get(json_object_get(json_object_get(data, "row"), name), "commitment") != NULL;
+    const bool committed = ledger_is_committed(table, name);
     const void *bytes;
-    bool secret, named;
+    bool secret;
     struct digest salt;
 
     if (sqlite3_column_type(row, column) == SQLITE_NULL)
@@ -146,14 +130,16 @@ static enum status add_value(struct writer *writer, const char *table, const cha
     bytes = blob ? sqlite3_column_blob(row, column) : sqlite3_column_text(row, column);
     secret = bytes && bundle_secrets_are_in(&writer->secrets, bytes,
                                             (size_t)sqlite3_column_bytes(row, column));
-    named = ledger_is_committed(table, name) &&
-            bundle_secrets_name(&writer->secrets, table, name, reading);
-    if (committed && (secret || named || bundle_secrets_tell(&writer->secrets, table, name))) {
+    if (committed && (secret || bundle_secrets_name(&writer->secrets, table, name, reading) ||
+                      bundle_secrets_tell(&writer->secrets, table, name))) {
         writer->summary.withheld++;
         return STATUS_OK;
     }
-    if (secret || named)
-        return cannot_withhold(table, name, leaf, err);
+    if (secret)
+        return error_set(err, STATUS_INVALID,
+                         "a value to withhold also occurs in %s.%s (leaf %" PRId64
+                         "), which cannot be withheld",
+                         table, name, leaf);
     if (committed) {
         enum status status = ledger_salt(writer->store, leaf, name, &salt, err);
 
@@ -185,7 +171,7 @@ static enum status row_line(struct writer *writer, const char *table, sqlite3_st
         if (!strcmp(sqlite3_column_name(row, i), "name"))
             reading = (const char *)sqlite3_column_text(row, i);
     for (int i = 2; i < sqlite3_column_count(row) && status == STATUS_OK; i++)
-        status = add_value(writer, table, reading, leaf, parsed, row, i, values, blobs, err);
+        status = add_value(writer, table, reading, leaf, row, i, values, blobs, err);
     /* By its hash a withheld reading could be guessed. */
     if (!strcmp(table, "reading") && !json_object_get(values, "body") &&
         json_object_del(values, "hash") == 0)

@@ -87,7 +87,6 @@ struct verify {
     struct store *store; /* on the main connection */
     sqlite3 *db;         /* its connection */
     sqlite3 *model;      /* an empty database of the same version */
-    bool has_ledger;
     bool damaged;  /* SQLite reads nothing of it; that is told */
     bool readable; /* tables and indices are ours, so they can be asked */
     struct verify_table tables[VERIFY_TABLES_MAX];

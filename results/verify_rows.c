@@ -209,13 +209,6 @@ enum status verify_rows(struct verify *verify, struct error *err)
     int64_t least, most;
     bool is_plausible;
 
-    if (!verify->has_ledger) {
-        verify_tell(verify, VERIFY_NOTE, VERIFY_ROW, NULL, NULL,
-                    "schema version %" PRId64 " has no ledger: changed, added or removed rows "
-                    "cannot be detected; any command that writes brings the file up to date",
-                    verify->summary->schema_version);
-        return STATUS_OK;
-    }
     least = verify_ask(verify, "SELECT min(leaf) FROM ledger", 0, 0, VERIFY_TREE);
     most = verify_ask(verify, "SELECT max(leaf) FROM ledger", 0, -1, VERIFY_TREE);
     /* Each of them takes more than its digest in the file. */

@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "results/merkle.h"
 #include "results/verify_internal.h"
 
 /*
@@ -233,12 +234,6 @@ static void check_checkpoint(struct verify_tree *tree)
                  (size_t)merkle_node_count(tree->merkle.size) * DIGEST_SIZE))
         verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
                             "its frontier does not follow from the leaves");
-    if (blob_is(row, 4, "migration", strlen("migration")))
-        verify_findings_add(&tree->findings, VERIFY_NOTE, VERIFY_ROW, NULL, NULL,
-                            "the first %" PRIu64
-                            " rows are older than the ledger and entered it as they "
-                            "were found later; what happened to them before is not covered",
-                            tree->merkle.size);
     if (blob_is(row, 4, "plan", strlen("plan")))
         check_plan(tree, key);
     tree->verify->summary->checkpoints++;
@@ -471,12 +466,6 @@ enum status verify_tree(struct verify *verify, struct error *err)
     struct verify_tree *tree = verify->tree;
     char hex[DIGEST_HEX_SIZE];
 
-    if (!verify->has_ledger)
-        return verify->options->expect_head
-                   ? (verify_tell(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
-                                  "a head is expected, and this file has no ledger"),
-                      STATUS_OK)
-                   : STATUS_OK;
     tell_cut_checkpoints(tree);
     verify->summary->root = merkle_root(&tree->merkle);
     verify_findings_tell(verify, &tree->findings);
