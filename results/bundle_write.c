@@ -10,7 +10,7 @@
 #include "harness/core/text.h"
 #include "results/bundle_heads.h"
 #include "results/ledger.h"
-#include "results/ledger_leaf.h"
+#include "results/ledger_json.h"
 #include "results/merkle_levels.h"
 #include "results/note.h"
 #include "results/store_internal.h"
@@ -72,34 +72,22 @@ json_t *bundle_path_json(const struct digest *path, size_t count)
 
 /* ---- rows ---- */
 
-/* A column's value as leaves have it, parsed back from the leaf function's own form. */
+/* A column's value as leaves have it. */
 static json_t *value_json(sqlite3_stmt *row, int column)
 {
-    struct digest digest;
-    double real;
-    uint64_t bits;
-    char hex[DIGEST_HEX_SIZE];
+    const struct ledger_leaf_value value = ledger_leaf_value_of(sqlite3_column_value(row, column));
+    struct text text;
+    json_t *ret = NULL;
 
-    switch (sqlite3_column_type(row, column)) {
-    case SQLITE_INTEGER:
-        return json_integer(sqlite3_column_int64(row, column));
-    case SQLITE_TEXT:
-        return json_stringn((const char *)sqlite3_column_text(row, column),
-                            (size_t)sqlite3_column_bytes(row, column));
-    case SQLITE_FLOAT:
-        real = sqlite3_column_double(row, column);
-        memcpy(&bits, &real, sizeof(bits));
-        snprintf(hex, sizeof(hex), "%016" PRIx64, bits);
-        return json_pack("{s:s}", "ieee754", hex);
-    default:
-        digest = digest_bytes(sqlite3_column_blob(row, column),
-                              (size_t)sqlite3_column_bytes(row, column));
-        return json_pack("{s:i, s:s}", "bytes", sqlite3_column_bytes(row, column), "sha256",
-                         digest_hex(&digest, hex));
-    }
+    text_init(&text);
+    ledger_json_append(&text, &value);
+    if (text_ok(&text))
+        ret = json_loadb(text.data, text.length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    text_finish(&text);
+    return ret;
 }
 
-static json_t *base64_of(sqlite3_stmt *row, int column)
+json_t *bundle_base64_json(sqlite3_stmt *row, int column)
 {
     const size_t length = (size_t)sqlite3_column_bytes(row, column);
     const size_t capacity = sodium_base64_encoded_len(length, sodium_base64_VARIANT_ORIGINAL);
@@ -150,7 +138,7 @@ static enum status add_value(struct writer *writer, const char *table, const cha
                                           value_json(row, column))) < 0)
             return no_memory(err);
     }
-    if (blob && json_object_set_new(blobs, name, base64_of(row, column)) < 0)
+    if (blob && json_object_set_new(blobs, name, bundle_base64_json(row, column)) < 0)
         return no_memory(err);
     return STATUS_OK;
 }

@@ -119,13 +119,6 @@ static enum likeness compare(const char *stored, size_t length, const json_t *ag
     return likeness;
 }
 
-static const char *text_at(sqlite3_stmt *select, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(select, column);
-
-    return text ? text : "";
-}
-
 /* ---- estimates ---- */
 
 /* The largest row of a trial in it: the estimate knew of the trials up to there. */

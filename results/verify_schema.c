@@ -22,13 +22,6 @@ static enum status make_model(struct verify *verify, struct error *err)
     return ledger_install(verify->model, ":memory:", err);
 }
 
-static const char *text_at(sqlite3_stmt *select, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(select, column);
-
-    return text ? text : "";
-}
-
 /* Types are told, too: the schema's own table takes bytes where text belongs. */
 #define OBJECT_TEXT                                                                                \
     "typeof(type) || typeof(name) || typeof(tbl_name) || typeof(sql) || char(10) || tbl_name ||"   \

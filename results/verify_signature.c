@@ -9,13 +9,6 @@
 
 #define CLOCKS_APART_S 60 /* what two honest clocks may differ by */
 
-static const char *text_at(sqlite3_stmt *select, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(select, column);
-
-    return text ? text : "";
-}
-
 static const struct key_public *trusted_key(const struct verify *verify, const uint8_t *bytes)
 {
     for (size_t i = 0; i < verify->options->key_count; i++)

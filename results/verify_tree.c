@@ -398,18 +398,6 @@ static void tell_cut_checkpoints(struct verify_tree *tree)
 
 /* ---- rows against the keys that the ledger has ---- */
 
-static const char *text_of(sqlite3_stmt *select, int column, char *ret, size_t size)
-{
-    const char *text = (const char *)sqlite3_column_text(select, column);
-    struct text shown;
-
-    text_init(&shown);
-    text_append_printable(&shown, text ? text : "", text ? strlen(text) : 0);
-    snprintf(ret, size, "%s", text_ok(&shown) ? shown.data : "");
-    text_finish(&shown);
-    return ret;
-}
-
 /* Names the rows that have no leaf. */
 static void name_strangers(struct verify_tree *tree, size_t number)
 {
@@ -421,14 +409,14 @@ static void name_strangers(struct verify_tree *tree, size_t number)
 
     while (rows && verify_step(tree->verify, rows, VERIFY_ROW, table->name)) {
         uint64_t hash = hash_of(tree, sqlite3_column_value(rows, 0));
-        char key[80];
+        char key[VERIFY_KEY_TEXT];
 
         if ((keys->count > 0 &&
              bsearch(&hash, keys->hashes, keys->count, sizeof(hash), compare_hashes)) ||
             told++ >= VERIFY_FINDINGS_MAX)
             continue;
         verify_tell(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name,
-                    text_of(rows, 0, key, sizeof(key)),
+                    verify_key_text(sqlite3_column_value(rows, 0), key),
                     "the row is not in the ledger: it was not added by assay");
     }
     sqlite3_finalize(rows);
