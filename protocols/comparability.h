@@ -22,11 +22,7 @@
 
 /*
  * Of stored comparisons. Raised whenever one could come out otherwise: with ESTIMATE_VERSION, and
- * with fields.yaml or what a record gives as fields. 2: origin, and more of the host. 3: medians.
- * 4: ESTIMATE_VERSION 2. 5: what an arm's root, device or library brings with it. 6: pairs without
- * any spread. 7: attention. 8: a reproduction's sessions. 9: ESTIMATE_VERSION 3; worse and not
- * reproduced only beyond the margin; the pairs needed where there are many. 10: a compiler and the
- * variable that chose it are one factor; settings without effect are noted; exploratory.
+ * with fields.yaml or what a record gives as fields.
  */
 #define COMPARISON_VERSION 10
 

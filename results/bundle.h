@@ -22,7 +22,7 @@
 #include "results/store.h"
 #include "results/verify.h"
 
-#define BUNDLE_VERSION 2                   /* that is written; 1 is read, too */
+#define BUNDLE_VERSION 1
 #define BUNDLE_SEAL "assay-bundle/1\n%s\n" /* what a seal signs: SHA-256 of all lines before */
 
 /* ---- bundle_select.c: what belongs to a campaign ---- */

@@ -67,16 +67,7 @@ static bool take_leaf(void *context, sqlite3_stmt *row)
 
 static bool take_token(void *context, sqlite3_stmt *row)
 {
-    const size_t length = (size_t)sqlite3_column_bytes(row, 0);
-    const size_t capacity = sodium_base64_encoded_len(length, sodium_base64_VARIANT_ORIGINAL);
-    char *text = malloc(capacity);
-    bool taken =
-        text && json_array_append_new(context, json_string(sodium_bin2base64(
-                                                   text, capacity, sqlite3_column_blob(row, 0),
-                                                   length, sodium_base64_VARIANT_ORIGINAL))) == 0;
-
-    free(text);
-    return taken;
+    return json_array_append_new(context, bundle_base64_json(row, 0)) == 0;
 }
 
 /* Adds who signed it, and the plan's leaves where it is a plan's. */

@@ -19,5 +19,7 @@ enum status bundle_heads_json(struct store *store, const struct bundle_options *
 
 json_t *bundle_hex_json(const struct digest *digest);
 json_t *bundle_path_json(const struct digest *path, size_t count);
+/* The bytes of a column; NULL: out of memory. */
+json_t *bundle_base64_json(struct sqlite3_stmt *row, int column);
 
 #endif

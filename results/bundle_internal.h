@@ -40,8 +40,7 @@ struct bundle_reader {
     const struct bundle_visitor *visitor;
     const struct verify_options *options;
     struct bundle_head head;
-    int64_t version;
-    json_t *heads; /* as the first line has them; NULL: version 1 */
+    json_t *heads; /* as the first line has them */
     struct bundle_earlier *earlier;
     struct bundle_planned *planned;
     struct bundle_early *early; /* by leaf */

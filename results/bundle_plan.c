@@ -168,8 +168,6 @@ enum status bundle_take_heads(struct bundle_reader *reader, const json_t *line, 
     for (size_t i = 0; i < campaigns; i++)
         reader->planned[reader->planned_count++].uid =
             json_string_value(json_array_get(reader->head.campaigns, i));
-    if (reader->version == 1)
-        return STATUS_OK;
     if (!json_is_array(heads))
         return bundle_damaged(reader, "its heads are no list");
     reader->heads = json_incref((json_t *)(uintptr_t)heads);
@@ -267,7 +265,7 @@ void bundle_check_plans(struct bundle_reader *reader)
         if (planned->id == 0)
             BUNDLE_WRONG(reader, COMPLETE, "campaign", "has no row of its campaign %.8s",
                          planned->uid);
-        else if (reader->version == 1 || planned->size == 0)
+        else if (planned->size == 0)
             bundle_found(reader, VERIFY_NOTE, VERIFY_COMPLETE, "campaign",
                          "that campaign %.8s was planned before its first trial is not shown: the "
                          "bundle has no head of its plan",

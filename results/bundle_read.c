@@ -120,21 +120,20 @@ static enum status take_head(struct bundle_reader *reader, const json_t *line, s
     const json_t *withheld = json_object_get(line, "withheld");
     const char *root = bundle_text(line, "root");
     enum status status;
-    static const char *const needed[] = {
-        "assay_bundle", "campaigns", "created_utc_ns", "note",     "origin", "root",
-        "schema",       "size",      "tool",           "withheld", NULL};
-    static const char *const none[] = {NULL}, *const heads[] = {"heads", NULL};
+    static const char *const needed[] = {"assay_bundle", "campaigns", "created_utc_ns", "heads",
+                                         "note",         "origin",    "root",           "schema",
+                                         "size",         "tool",      "withheld",       NULL};
+    static const char *const none[] = {NULL};
+    const json_int_t version = json_integer_value(json_object_get(line, "assay_bundle"));
 
-    reader->version = json_integer_value(json_object_get(line, "assay_bundle"));
-    if (reader->version > BUNDLE_VERSION)
+    if (version > BUNDLE_VERSION)
         return error_set(err, STATUS_CORRUPT,
-                         "%s: is a bundle of version %" PRId64
-                         "; this assay reads versions 1 to %d; use a newer one",
-                         reader->path, reader->version, BUNDLE_VERSION);
-    if (reader->version < 1)
+                         "%s: is a bundle of version %lld; this assay reads version %d; use a "
+                         "newer one",
+                         reader->path, (long long)version, BUNDLE_VERSION);
+    if (version < 1)
         return bundle_damaged(reader, "the first line has no version of a bundle");
-    if (!bundle_members_are(line, needed, reader->version == 1 ? none : heads) ||
-        (reader->version > 1 && !json_object_get(line, "heads")))
+    if (!bundle_members_are(line, needed, none))
         return bundle_damaged(reader, "the first line lacks a member, or has one too many");
     head->size = json_integer_value(json_object_get(line, "size"));
     head->schema = json_integer_value(json_object_get(line, "schema"));

@@ -116,15 +116,13 @@ static bool check_proof(const struct bundle_reader *reader, const json_t *data, 
     return holds;
 }
 
-static bool is_row(const struct bundle_reader *reader, const json_t *line, const json_t *data)
+static bool is_row(const json_t *line, const json_t *data)
 {
     static const char *const needed[] = {"data", "leaf", "path", NULL};
     static const char *const possible[] = {"blobs", "values", NULL};
-    static const char *const possible_1[] = {"blobs", "key", "values", NULL};
     static const char *const parts[] = {"row", "table", NULL}, *const none[] = {NULL};
 
-    return bundle_members_are(line, needed, reader->version == 1 ? possible_1 : possible) &&
-           bundle_members_are(data, parts, none) &&
+    return bundle_members_are(line, needed, possible) && bundle_members_are(data, parts, none) &&
            json_is_integer(json_object_get(line, "leaf")) &&
            json_is_object(json_object_get(data, "row")) &&
            json_object_size(json_object_get(data, "row")) <= COLUMNS_MAX &&
@@ -143,7 +141,7 @@ enum status bundle_take_row(struct bundle_reader *reader, const json_t *line, st
     };
     struct digest leaf;
 
-    if (!is_row(reader, line, data))
+    if (!is_row(line, data))
         return bundle_damaged(reader,
                               "a row lacks its leaf, table, path or values, or has more than a row "
                               "has");

@@ -10,7 +10,7 @@
 #include "harness/core/text.h"
 #include "results/bundle_heads.h"
 #include "results/ledger.h"
-#include "results/ledger_leaf.h"
+#include "results/ledger_json.h"
 #include "results/merkle_levels.h"
 #include "results/note.h"
 #include "results/store_internal.h"
@@ -72,34 +72,22 @@ json_t *bundle_path_json(const struct digest *path, size_t count)
 
 /* ---- rows ---- */
 
-/* A column's value as leaves have it, parsed back from the leaf function's own form. */
+/* A column's value as leaves have it. */
 static json_t *value_json(sqlite3_stmt *row, int column)
 {
-    struct digest digest;
-    double real;
-    uint64_t bits;
-    char hex[DIGEST_HEX_SIZE];
+    const struct ledger_leaf_value value = ledger_leaf_value_of(sqlite3_column_value(row, column));
+    struct text text;
+    json_t *ret = NULL;
 
-    switch (sqlite3_column_type(row, column)) {
-    case SQLITE_INTEGER:
-        return json_integer(sqlite3_column_int64(row, column));
-    case SQLITE_TEXT:
-        return json_stringn((const char *)sqlite3_column_text(row, column),
-                            (size_t)sqlite3_column_bytes(row, column));
-    case SQLITE_FLOAT:
-        real = sqlite3_column_double(row, column);
-        memcpy(&bits, &real, sizeof(bits));
-        snprintf(hex, sizeof(hex), "%016" PRIx64, bits);
-        return json_pack("{s:s}", "ieee754", hex);
-    default:
-        digest = digest_bytes(sqlite3_column_blob(row, column),
-                              (size_t)sqlite3_column_bytes(row, column));
-        return json_pack("{s:i, s:s}", "bytes", sqlite3_column_bytes(row, column), "sha256",
-                         digest_hex(&digest, hex));
-    }
+    text_init(&text);
+    ledger_json_append(&text, &value);
+    if (text_ok(&text))
+        ret = json_loadb(text.data, text.length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    text_finish(&text);
+    return ret;
 }
 
-static json_t *base64_of(sqlite3_stmt *row, int column)
+json_t *bundle_base64_json(sqlite3_stmt *row, int column)
 {
     const size_t length = (size_t)sqlite3_column_bytes(row, column);
     const size_t capacity = sodium_base64_encoded_len(length, sodium_base64_VARIANT_ORIGINAL);
@@ -113,32 +101,16 @@ static json_t *base64_of(sqlite3_stmt *row, int column)
     return ret;
 }
 
-static enum status cannot_withhold(const char *table, const char *column, int64_t leaf,
-                                   struct error *err)
-{
-    if (ledger_is_committed(table, column))
-        return error_set(err, STATUS_INVALID,
-                         "a value to withhold occurs in %s.%s (leaf %" PRId64
-                         "), which entered the ledger under an older assay, before this column "
-                         "could be withheld",
-                         table, column, leaf);
-    return error_set(err, STATUS_INVALID,
-                     "a value to withhold also occurs in %s.%s (leaf %" PRId64
-                     "), which cannot be withheld",
-                     table, column, leaf);
-}
-
 /* One column of a row: its commitment opened or left closed, its bytes added. */
 static enum status add_value(struct writer *writer, const char *table, const char *reading,
-                             int64_t leaf, const json_t *data, sqlite3_stmt *row, int column,
-                             json_t *values, json_t *blobs, struct error *err)
+                             int64_t leaf, sqlite3_stmt *row, int column, json_t *values,
+                             json_t *blobs, struct error *err)
 {
     const char *name = sqlite3_column_name(row, column);
     const bool blob = sqlite3_column_type(row, column) == SQLITE_BLOB;
-    const bool committed =
-        json_object_get(json_object_get(json_object_get(data, "row"), name), "commitment") != NULL;
+    const bool committed = ledger_is_committed(table, name);
     const void *bytes;
-    bool secret, named;
+    bool secret;
     struct digest salt;
 
     if (sqlite3_column_type(row, column) == SQLITE_NULL)
@@ -146,14 +118,16 @@ static enum status add_value(struct writer *writer, const char *table, const cha
     bytes = blob ? sqlite3_column_blob(row, column) : sqlite3_column_text(row, column);
     secret = bytes && bundle_secrets_are_in(&writer->secrets, bytes,
                                             (size_t)sqlite3_column_bytes(row, column));
-    named = ledger_is_committed(table, name) &&
-            bundle_secrets_name(&writer->secrets, table, name, reading);
-    if (committed && (secret || named || bundle_secrets_tell(&writer->secrets, table, name))) {
+    if (committed && (secret || bundle_secrets_name(&writer->secrets, table, name, reading) ||
+                      bundle_secrets_tell(&writer->secrets, table, name))) {
         writer->summary.withheld++;
         return STATUS_OK;
     }
-    if (secret || named)
-        return cannot_withhold(table, name, leaf, err);
+    if (secret)
+        return error_set(err, STATUS_INVALID,
+                         "a value to withhold also occurs in %s.%s (leaf %" PRId64
+                         "), which cannot be withheld",
+                         table, name, leaf);
     if (committed) {
         enum status status = ledger_salt(writer->store, leaf, name, &salt, err);
 
@@ -164,7 +138,7 @@ static enum status add_value(struct writer *writer, const char *table, const cha
                                           value_json(row, column))) < 0)
             return no_memory(err);
     }
-    if (blob && json_object_set_new(blobs, name, base64_of(row, column)) < 0)
+    if (blob && json_object_set_new(blobs, name, bundle_base64_json(row, column)) < 0)
         return no_memory(err);
     return STATUS_OK;
 }
@@ -185,7 +159,7 @@ static enum status row_line(struct writer *writer, const char *table, sqlite3_st
         if (!strcmp(sqlite3_column_name(row, i), "name"))
             reading = (const char *)sqlite3_column_text(row, i);
     for (int i = 2; i < sqlite3_column_count(row) && status == STATUS_OK; i++)
-        status = add_value(writer, table, reading, leaf, parsed, row, i, values, blobs, err);
+        status = add_value(writer, table, reading, leaf, row, i, values, blobs, err);
     /* By its hash a withheld reading could be guessed. */
     if (!strcmp(table, "reading") && !json_object_get(values, "body") &&
         json_object_del(values, "hash") == 0)

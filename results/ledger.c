@@ -116,8 +116,8 @@ enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, st
 
 /* ---- checkpoints ---- */
 
-static enum status insert_checkpoint(struct store *store, const char *kind, int64_t campaign,
-                                     const struct merkle *tree, int64_t *ret, struct error *err)
+static enum status insert_row(struct store *store, const char *kind, int64_t campaign,
+                              const struct merkle *tree, int64_t *ret, struct error *err)
 {
     struct digest root = merkle_root(tree);
     struct statement statement;
@@ -172,7 +172,8 @@ static enum status insert_signature(struct store *store, const struct ledger_che
     return statement_run(&statement, NULL, err);
 }
 
-enum status ledger_insert_checkpoint(struct store *store, const char *kind, int64_t campaign,
+/* As ledger_add_checkpoint, within a change. */
+static enum status insert_checkpoint(struct store *store, const char *kind, int64_t campaign,
                                      const struct key *key, struct ledger_checkpoint *ret,
                                      struct error *err)
 {
@@ -186,7 +187,7 @@ enum status ledger_insert_checkpoint(struct store *store, const char *kind, int6
     if (status == STATUS_OK)
         status = add_leaves(store, size, &tree, err);
     if (status == STATUS_OK)
-        status = insert_checkpoint(store, kind, campaign, &tree, &id, err);
+        status = insert_row(store, kind, campaign, &tree, &id, err);
     if (status == STATUS_OK)
         status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK && key)
@@ -205,7 +206,7 @@ enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t
 
     if (status != STATUS_OK)
         return status;
-    status = ledger_insert_checkpoint(store, kind, campaign, key, &checkpoint, err);
+    status = insert_checkpoint(store, kind, campaign, key, &checkpoint, err);
     status = store_change_end(store, status, err);
     if (status == STATUS_OK && ret)
         *ret = checkpoint;

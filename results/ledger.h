@@ -26,7 +26,7 @@ struct ledger_checkpoint {
     int64_t size; /* leaves covered: 0 to size - 1 */
     struct digest root;
     int64_t utc_ns;
-    char kind[16];            /* "plan", "resume", "end", "request", "migration" */
+    char kind[16];            /* "plan", "resume", "end", "request" */
     int64_t campaign;         /* row; 0: of the file */
     char uid[STORE_UID_SIZE]; /* of the campaign; "": none */
     char origin[LEDGER_ORIGIN_SIZE];

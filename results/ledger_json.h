@@ -1,6 +1,6 @@
 /*
- * ledger_json - a value of a row as it is in the JSON of a leaf (FORMAT.md, "Leaves"). For
- * results/ledger_leaf.c.
+ * ledger_json - a value of a row as it is in the JSON of a leaf (FORMAT.md, "Leaf"). For
+ * results/ alone.
  */
 #ifndef ASSAY_RESULTS_LEDGER_JSON_H
 #define ASSAY_RESULTS_LEDGER_JSON_H

@@ -12,29 +12,26 @@
 
 /*
  * Columns that may have to be withheld from somebody who is given a part of the database, and
- * digests that would let the withheld value be guessed. They enter a leaf as a salted commitment,
- * in leaves of this form and later ones. Sorted by table.
+ * digests that would let the withheld value be guessed. They enter a leaf as a salted commitment.
+ * Sorted by table.
  */
 static const struct {
     const char *table, *column;
-    int form;
 } committed[] = {
-    {"amendment", "author", 1},     {"amendment", "reason", 1},
-    {"campaign", "command", 1},     {"campaign_event", "detail", 1},
-    {"claim", "body", 2},           {"comparison", "body", 1},
-    {"component", "digest", 1},     {"component", "missing_reason", 2},
-    {"component", "path", 1},       {"content", "body", 1},
-    {"declaration", "origin", 1},   {"device", "digest", 1},
-    {"device", "name", 1},          {"device", "uuid", 1},
-    {"device", "vendor", 2},        {"dump", "message", 2},
-    {"import", "file", 2},          {"import", "sha256", 2},
-    {"ledger_origin", "secret", 1}, {"reading", "body", 1},
-    {"reading", "hash", 1},         {"reading_set", "digest", 1},
-    {"stack", "digest", 1},         {"telemetry", "message", 2},
-    {"trial_end", "facts", 1},      {"trial_end", "message", 1},
+    {"amendment", "author"},     {"amendment", "reason"},
+    {"campaign", "command"},     {"campaign_event", "detail"},
+    {"claim", "body"},           {"comparison", "body"},
+    {"component", "digest"},     {"component", "missing_reason"},
+    {"component", "path"},       {"content", "body"},
+    {"declaration", "origin"},   {"device", "digest"},
+    {"device", "name"},          {"device", "uuid"},
+    {"device", "vendor"},        {"dump", "message"},
+    {"import", "file"},          {"import", "sha256"},
+    {"ledger_origin", "secret"}, {"reading", "body"},
+    {"reading", "hash"},         {"reading_set", "digest"},
+    {"stack", "digest"},         {"telemetry", "message"},
+    {"trial_end", "facts"},      {"trial_end", "message"},
 };
-
-#define NEWEST_FORM 2
 
 #define COMMITTED (sizeof(committed) / sizeof(committed[0]))
 
@@ -48,18 +45,17 @@ static size_t first_committed(const char *table)
     return i;
 }
 
-/* The form of leaves from which on the column is committed; NEWEST_FORM + 1 when in none. */
-static int form_of_column(size_t first, const char *table, const char *column)
+static bool is_committed(size_t first, const char *table, const char *column)
 {
     for (size_t i = first; i < COMMITTED && !strcmp(committed[i].table, table); i++)
         if (strcmp(committed[i].column, column) == 0)
-            return committed[i].form;
-    return NEWEST_FORM + 1;
+            return true;
+    return false;
 }
 
 bool ledger_is_committed(const char *table, const char *column)
 {
-    return form_of_column(first_committed(table), table, column) <= NEWEST_FORM;
+    return is_committed(first_committed(table), table, column);
 }
 
 bool ledger_committed_at(size_t i, const char **ret_table, const char **ret_column)
@@ -97,8 +93,7 @@ struct ledger_leaf_maker {
     struct text json, value;
     /* HMAC-SHA256 (RFC 2104) under the log's secret, after the key's block. */
     struct digest_state inner, outer;
-    bool has_secret, has_form;
-    int64_t second_form; /* first leaf of form 2; INT64_MAX: there is none */
+    bool has_secret;
 };
 
 static void destroy_maker(void *context)
@@ -141,28 +136,7 @@ static bool load_secret(sqlite3 *db, struct ledger_leaf_maker *maker)
     return maker->has_secret;
 }
 
-/* Learns where form 2 begins; asked once a connection. A file before schema 7 has no such table. */
-static bool load_form(sqlite3 *db, struct ledger_leaf_maker *maker)
-{
-    sqlite3_stmt *select = NULL;
-    int rc = sqlite3_prepare_v2(db, "SELECT first_leaf FROM main.leaf_form WHERE form = 2", -1,
-                                &select, NULL);
-
-    maker->second_form = INT64_MAX;
-    if (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW)
-        maker->second_form = sqlite3_column_int64(select, 0);
-    sqlite3_finalize(select);
-    maker->has_form = rc == SQLITE_ROW || rc == SQLITE_DONE || rc == SQLITE_ERROR;
-    return maker->has_form;
-}
-
-static int form_of_leaf(const struct ledger_leaf_maker *maker, int64_t leaf)
-{
-    return leaf >= maker->second_form ? 2 : 1;
-}
-
 static const char no_origin[] = "the ledger has no origin";
-static const char no_form[] = "the form of the ledger's leaves cannot be read";
 
 struct ledger_leaf_value ledger_leaf_value_of(sqlite3_value *argument)
 {
@@ -241,15 +215,7 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
     const size_t committed_from = table ? first_committed(table) : 0;
     int64_t leaf = sqlite3_value_int64(values[0]);
     bool first = true;
-    int form;
 
-    /* Where the row that begins a form is being entered, what was known is out of date. */
-    if ((!maker->has_form || (table && !strcmp(table, "leaf_form"))) &&
-        !load_form(sqlite3_context_db_handle(context), maker)) {
-        sqlite3_result_error(context, no_form, -1);
-        return false;
-    }
-    form = form_of_leaf(maker, leaf);
     begin_text(&maker->json);
     text_append(&maker->json, "{\"row\":{");
     for (int i = 2; i + 1 < count && table; i += 2) {
@@ -262,7 +228,7 @@ static bool make_data(sqlite3_context *context, int count, sqlite3_value **value
         text_append(&maker->json, column);
         text_append(&maker->json, "\":");
         first = false;
-        if (form < form_of_column(committed_from, table, column)) {
+        if (!is_committed(committed_from, table, column)) {
             ledger_json_append(&maker->json, &value);
         } else if (!append_commitment(maker, sqlite3_context_db_handle(context), leaf, column,
                                       &value)) {
@@ -324,8 +290,6 @@ int ledger_leaf_register(sqlite3 *db)
 {
     int rc = register_one(db, "assay_leaf", leaf_hash);
 
-    if (rc == SQLITE_OK)
-        rc = register_one(db, "assay_leaf_2", leaf_hash);
     return rc == SQLITE_OK ? register_one(db, "assay_leaf_data", leaf_data) : rc;
 }
 
@@ -383,7 +347,7 @@ enum status ledger_leaf_shape_init(struct ledger_leaf_shape *shape, sqlite3 *db,
         column->member_length = column->member ? strlen(column->member) : 0;
         shape->room += column->member_length + LEDGER_JSON_INTEGER_MAX;
         column->name = strdup(name);
-        column->form = form_of_column(committed_from, table, name);
+        column->is_committed = is_committed(committed_from, table, name);
         shape->count++;
         text_append_format(columns, "%s%s", shape->count > 1 ? ", " : "", name);
         rc = column->member && column->name ? SQLITE_OK : SQLITE_NOMEM;
@@ -432,11 +396,7 @@ const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
     struct text *json = &maker->json;
     bool first = true;
     char *at;
-    int form;
 
-    if (!maker->has_form && !load_form(db, maker))
-        return no_form;
-    form = form_of_leaf(maker, leaf);
     begin_text(json);
     text_append_bytes(json, "\0{\"row\":{", 9); /* a leaf is hashed behind a byte 0 */
     at = text_reserve(json, shape->room);
@@ -447,12 +407,12 @@ const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
             continue;
         at = put_padded(at, column->member + first, column->member_length - first);
         first = false;
-        if (values[i].type == SQLITE_INTEGER && form < column->form) {
+        if (values[i].type == SQLITE_INTEGER && !column->is_committed) {
             at = ledger_json_put_integer(at, values[i].integer);
             continue;
         }
         text_extend_to(json, at);
-        if (form < column->form)
+        if (!column->is_committed)
             ledger_json_append(json, &values[i]);
         else if (!append_commitment(maker, db, leaf, column->name, &values[i]))
             return no_origin;

@@ -3,10 +3,7 @@
  *
  *     assay_leaf(leaf, table, column, value, column, value ...)    columns sorted by name
  *
- * gives the leaf hash; assay_leaf_data gives the bytes that are hashed. Triggers of files that have
- * leaves of form 2 call it assay_leaf_2, so that a program that knows form 1 alone, and has the
- * file open while it is brought forward, fails instead of entering a wrong leaf. For results/
- * alone.
+ * gives the leaf hash; assay_leaf_data gives the bytes that are hashed. For results/ alone.
  */
 #ifndef ASSAY_RESULTS_LEDGER_LEAF_H
 #define ASSAY_RESULTS_LEDGER_LEAF_H
@@ -37,7 +34,7 @@ bool ledger_is_outside(const char *table);
 struct ledger_leaf_column {
     char *name, *member; /* heap; member: `,"NAME":`, with some zeros behind it */
     size_t member_length;
-    int form; /* of the leaves from which on it is committed */
+    bool is_committed;
 };
 
 struct ledger_leaf_shape {
@@ -104,8 +101,8 @@ enum status ledger_leaf_columns(sqlite3 *db, const char *table, struct text *out
                                 struct error *err);
 
 /*
- * Puts a trigger that enters new rows on every table that has none, and renews those whose table
- * has changed; then, when there is no origin yet, makes one and enters all rows that are there.
+ * Puts the triggers that FORMAT.md names on every table, anew where they are there, since a table
+ * may have changed; then, when there is no origin yet, makes one.
  */
 enum status ledger_install(sqlite3 *db, const char *path, struct error *err);
 

@@ -1,15 +1,17 @@
 -- Schema version 1 of an assay database.
 --
 -- A plan is written whole before anything runs; what then happens is added row by row, and no row
--- is ever changed: the triggers below refuse UPDATE and DELETE on every table. Something that goes
--- on in time is several rows (a trial's start, its samples, its end).
+-- is ever changed. Something that goes on in time is several rows (a trial's start, its samples, its
+-- end). After the last script every table gets its triggers (ledger_install.c, FORMAT.md): two that
+-- refuse UPDATE and DELETE, and, except for `ledger` itself, one that enters each new row in the
+-- ledger. It calls a function that assay alone has, so another program cannot insert by mistake.
 --
 -- Times named *_utc_ns are nanoseconds since 1970-01-01T00:00:00Z; *_ns alone are durations or
 -- CLOCK_MONOTONIC nanoseconds since the trial's start. Digests are SHA-256, 32 bytes (the views
 -- show them as hex). NULL means: not known or not applicable; it never stands for 0. Numbers that
 -- need all 64 bits without a sign (seeds) are decimal text. Text that was not UTF-8 is kept with
 -- the bad bytes written as \xNN.
--- Views, for people, come after the tables and triggers.
+-- Views, for people, come after the tables.
 
 ------------------------------------------------------------------------------------- content, plans
 
@@ -61,10 +63,13 @@ CREATE TABLE cell (
     precision           TEXT NOT NULL, -- 'fp32'
     scenario            TEXT NOT NULL, -- 'single_stream', 'offline' ...
     implementation      TEXT NOT NULL, -- 'portable' or 'vendor'
-    batch               INTEGER NOT NULL, -- batch size; 1 where batch has no meaning
-    seed                TEXT NOT NULL, -- of all generated data; unsigned 64-bit, decimal
+    -- batch size; 1 where batch has no meaning; NULL: imported, not told
+    batch               INTEGER,
+    -- of all generated data; unsigned 64-bit, decimal; NULL: imported, not told
+    seed                TEXT,
     backend             TEXT NOT NULL, -- 'opencl'
-    device_index        INTEGER NOT NULL, -- of the backend's devices, from 0
+    -- of the backend's devices, from 0; NULL: imported, not told
+    device_index        INTEGER,
     device_spec         TEXT NOT NULL, -- 'opencl:0'
     flops               INTEGER, -- floating-point operations of one iteration, by flops_formula
     flops_formula       TEXT, -- NULL: not counted
@@ -72,13 +77,16 @@ CREATE TABLE cell (
     bytes_formula       TEXT, -- NULL: not counted
     items               INTEGER, -- units of work of one iteration
     item_name           TEXT, -- 'token'; NULL: no such unit
-    device_memory_bytes INTEGER NOT NULL, -- needed at the peak
-    working_set_bytes   INTEGER NOT NULL, -- touched by one iteration
+    device_memory_bytes INTEGER, -- needed at the peak; NULL: imported, not told
+    working_set_bytes   INTEGER, -- touched by one iteration; NULL: imported, not told
     headline            TEXT, -- which rate is shown first: 'bytes', 'flops' or 'items'
     trials              INTEGER NOT NULL, -- planned
     UNIQUE (campaign, ordinal)
 ) STRICT;
 CREATE INDEX cell_by_workload ON cell (workload_name, campaign);
+CREATE INDEX cell_by_precision ON cell (precision);
+CREATE INDEX cell_by_protocol ON cell (protocol_name);
+CREATE INDEX cell_by_device ON cell (device_spec);
 
 -- The order in which the campaign's trials were to run.
 CREATE TABLE planned_trial (
@@ -93,10 +101,20 @@ CREATE TABLE campaign_event (
     id       INTEGER PRIMARY KEY,
     campaign INTEGER NOT NULL REFERENCES campaign (id),
     utc_ns   INTEGER NOT NULL, -- when
-    event    TEXT NOT NULL, -- 'started', 'resumed', 'interrupted', 'finished', 'failed'
+    event    TEXT NOT NULL, -- 'started', 'resumed', 'interrupted', 'finished', 'failed', 'imported'
     detail   TEXT -- for people
 ) STRICT;
 CREATE INDEX campaign_event_by_campaign ON campaign_event (campaign);
+
+-- What a campaign's worker chose by measurement (sizes of groups, iterations in a sample) before the
+-- first trial of a cell, and every trial of it was given. Cells that measure the same work on the
+-- same device share one choice. A cell without a row had nothing to choose, or its trials chose
+-- themselves.
+CREATE TABLE choice (
+    cell           INTEGER NOT NULL PRIMARY KEY REFERENCES cell (id),
+    created_utc_ns INTEGER NOT NULL,
+    content        BLOB NOT NULL REFERENCES content (digest) -- canonical JSON
+) STRICT, WITHOUT ROWID;
 
 ----------------------------------------------------------------------- readings, devices, libraries
 
@@ -151,6 +169,15 @@ CREATE TABLE component (
     missing_reason TEXT -- why there is no sha256
 ) STRICT;
 
+-- The package that a file came from, as the package manager told when the file was first seen. A file
+-- without a row belongs to no package, or no package manager was there.
+CREATE TABLE component_package (
+    component INTEGER NOT NULL PRIMARY KEY REFERENCES component (id),
+    manager   TEXT NOT NULL, -- 'dpkg' or 'rpm'
+    package   TEXT NOT NULL, -- 'libc6:amd64'
+    version   TEXT NOT NULL -- '2.36-9+deb12u10'
+) STRICT, WITHOUT ROWID;
+
 -- A set of components seen together.
 CREATE TABLE stack (
     id     INTEGER PRIMARY KEY,
@@ -164,7 +191,7 @@ CREATE TABLE stack_member (
     PRIMARY KEY (stack, component)
 ) STRICT, WITHOUT ROWID;
 
----------------------------------------------------------------------------------- what was done
+-------------------------------------------------------------------------------------- what was done
 
 -- One attempt at a planned trial, written when it starts.
 CREATE TABLE trial (
@@ -204,6 +231,7 @@ CREATE TABLE trial_device (
     trial  INTEGER NOT NULL PRIMARY KEY REFERENCES trial (id),
     device INTEGER NOT NULL REFERENCES device (id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX trial_by_device ON trial_device (device);
 
 -- Sections of a trial, in the order they were over.
 CREATE TABLE phase (
@@ -273,7 +301,62 @@ CREATE TABLE artifact (
     UNIQUE (trial, content)
 ) STRICT;
 
----------------------------------------------------------------------------------- what it says
+-- What was sampled beside a trial, one row for the host and one for the device. The values are
+-- series: 'telemetry:PART.time_ns' holds the moments (since the trial's start), and
+-- 'telemetry:PART.CHANNEL' a value a moment. A channel that could not be read at some moments has
+-- the numbers of those moments at which it could in 'telemetry:PART.CHANNEL#'; a channel without
+-- any value has no series.
+CREATE TABLE telemetry (
+    id              INTEGER PRIMARY KEY,
+    trial           INTEGER NOT NULL REFERENCES trial (id),
+    part            TEXT NOT NULL, -- 'host' or 'device'
+    -- 'ok', 'unavailable', 'crashed', 'timeout' ...: how sampling went; the trial goes on either way
+    status          TEXT NOT NULL,
+    message         TEXT, -- why it is not whole; NULL: it is
+    -- JSON: [{name, kind, source, wraps_at, bits, reason}]; kind is 'gauge', 'counter' or 'mask';
+    -- reason tells why a channel has no values
+    channels        BLOB NOT NULL REFERENCES content (digest),
+    interval_ns     INTEGER NOT NULL, -- asked for, by the protocol
+    ticks           INTEGER NOT NULL, -- moments at which it was sampled
+    late_ticks      INTEGER NOT NULL, -- of them, more than half an interval late
+    cpu_ns          INTEGER, -- processor time that sampling took; NULL: not known
+    reading_ns      INTEGER, -- mean time that one moment's reading took; NULL: there was none
+    readings_begin  INTEGER REFERENCES reading_set (id), -- limits, ECC, link ...; NULL: none told
+    readings_end    INTEGER REFERENCES reading_set (id), -- the same after the trial; NULL: none told
+    -- what the vendor's library tells, verbatim; NULL: not asked for, or none
+    dump            BLOB REFERENCES content (digest),
+    UNIQUE (trial, part)
+) STRICT;
+
+-- What `assay doctor` found on the machine before a campaign's trials, once a start or resume.
+CREATE TABLE doctor (
+    id       INTEGER PRIMARY KEY,
+    campaign INTEGER NOT NULL REFERENCES campaign (id),
+    utc_ns   INTEGER NOT NULL, -- when
+    worst    TEXT NOT NULL, -- of its findings: 'critical', 'warning', 'note' or 'none'
+    body     BLOB NOT NULL REFERENCES content (digest) -- the object that `assay doctor --json` prints
+) STRICT;
+CREATE INDEX doctor_by_campaign ON doctor (campaign);
+
+-- What the vendors' and the system's own tools said of the machine, verbatim, beside what assay read
+-- itself; once a start or resume of a campaign, before its first trial. A tool that is not here, or
+-- did not do as it should, has a row, too.
+CREATE TABLE dump (
+    id        INTEGER PRIMARY KEY,
+    campaign  INTEGER NOT NULL REFERENCES campaign (id),
+    utc_ns    INTEGER NOT NULL, -- when
+    tool      TEXT NOT NULL, -- 'lscpu', 'nvidia-smi' ...
+    command   TEXT NOT NULL, -- its words, with blanks between: 'nvidia-smi -q -x'
+    -- 'ok', 'unavailable' (not here), 'denied', 'timeout', 'crashed' ...
+    status    TEXT NOT NULL,
+    message   TEXT, -- why it is not ok, or not whole; NULL: nothing to say
+    exit_code INTEGER, -- NULL: it did not run to its end
+    -- what it wrote to standard output; NULL: nothing. Bytes that are not UTF-8 stand as \xNN
+    output    BLOB REFERENCES content (digest)
+) STRICT;
+CREATE INDEX dump_by_campaign ON dump (campaign);
+
+--------------------------------------------------------------------------------------- what it says
 
 -- What the samples of a cell say. Newer rows replace older ones for readers; the older stay.
 CREATE TABLE estimate (
@@ -290,7 +373,7 @@ CREATE INDEX estimate_by_cell ON estimate (cell);
 CREATE TABLE comparison (
     id             INTEGER PRIMARY KEY,
     created_utc_ns INTEGER NOT NULL, -- when it was computed
-    kind           TEXT NOT NULL, -- 'compare', 'ab', 'gate' or 'calibration'
+    kind           TEXT NOT NULL, -- 'compare', 'ab', 'gate', 'reproduce' or 'calibration'
     a              INTEGER REFERENCES cell (id), -- NULL: a calibration
     b              INTEGER REFERENCES cell (id), -- NULL: a calibration
     version        INTEGER NOT NULL, -- of the analysis
@@ -300,157 +383,124 @@ CREATE TABLE comparison (
 CREATE INDEX comparison_by_a ON comparison (a);
 CREATE INDEX comparison_by_b ON comparison (b);
 
------------------------------------------------------------------------------------- append-only
+-- Something said about a result later. The result stays as it was.
+CREATE TABLE amendment (
+    id     INTEGER PRIMARY KEY,
+    cell   INTEGER NOT NULL REFERENCES cell (id),
+    utc_ns INTEGER NOT NULL, -- when
+    author TEXT NOT NULL, -- who says so
+    reason TEXT NOT NULL
+) STRICT;
+CREATE INDEX amendment_by_cell ON amendment (cell);
 
-CREATE TRIGGER content_no_update BEFORE UPDATE ON content BEGIN
-    SELECT RAISE(ABORT, 'content is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER content_no_delete BEFORE DELETE ON content BEGIN
-    SELECT RAISE(ABORT, 'content is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER declaration_no_update BEFORE UPDATE ON declaration BEGIN
-    SELECT RAISE(ABORT, 'declaration is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER declaration_no_delete BEFORE DELETE ON declaration BEGIN
-    SELECT RAISE(ABORT, 'declaration is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER campaign_no_update BEFORE UPDATE ON campaign BEGIN
-    SELECT RAISE(ABORT, 'campaign is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER campaign_no_delete BEFORE DELETE ON campaign BEGIN
-    SELECT RAISE(ABORT, 'campaign is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER cell_no_update BEFORE UPDATE ON cell BEGIN
-    SELECT RAISE(ABORT, 'cell is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER cell_no_delete BEFORE DELETE ON cell BEGIN
-    SELECT RAISE(ABORT, 'cell is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER planned_trial_no_update BEFORE UPDATE ON planned_trial BEGIN
-    SELECT RAISE(ABORT, 'planned_trial is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER planned_trial_no_delete BEFORE DELETE ON planned_trial BEGIN
-    SELECT RAISE(ABORT, 'planned_trial is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER campaign_event_no_update BEFORE UPDATE ON campaign_event BEGIN
-    SELECT RAISE(ABORT, 'campaign_event is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER campaign_event_no_delete BEFORE DELETE ON campaign_event BEGIN
-    SELECT RAISE(ABORT, 'campaign_event is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER reading_no_update BEFORE UPDATE ON reading BEGIN
-    SELECT RAISE(ABORT, 'reading is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER reading_no_delete BEFORE DELETE ON reading BEGIN
-    SELECT RAISE(ABORT, 'reading is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER reading_set_no_update BEFORE UPDATE ON reading_set BEGIN
-    SELECT RAISE(ABORT, 'reading_set is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER reading_set_no_delete BEFORE DELETE ON reading_set BEGIN
-    SELECT RAISE(ABORT, 'reading_set is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER reading_member_no_update BEFORE UPDATE ON reading_member BEGIN
-    SELECT RAISE(ABORT, 'reading_member is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER reading_member_no_delete BEFORE DELETE ON reading_member BEGIN
-    SELECT RAISE(ABORT, 'reading_member is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER device_no_update BEFORE UPDATE ON device BEGIN
-    SELECT RAISE(ABORT, 'device is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER device_no_delete BEFORE DELETE ON device BEGIN
-    SELECT RAISE(ABORT, 'device is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER component_no_update BEFORE UPDATE ON component BEGIN
-    SELECT RAISE(ABORT, 'component is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER component_no_delete BEFORE DELETE ON component BEGIN
-    SELECT RAISE(ABORT, 'component is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER stack_no_update BEFORE UPDATE ON stack BEGIN
-    SELECT RAISE(ABORT, 'stack is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER stack_no_delete BEFORE DELETE ON stack BEGIN
-    SELECT RAISE(ABORT, 'stack is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER stack_member_no_update BEFORE UPDATE ON stack_member BEGIN
-    SELECT RAISE(ABORT, 'stack_member is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER stack_member_no_delete BEFORE DELETE ON stack_member BEGIN
-    SELECT RAISE(ABORT, 'stack_member is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER trial_no_update BEFORE UPDATE ON trial BEGIN
-    SELECT RAISE(ABORT, 'trial is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER trial_no_delete BEFORE DELETE ON trial BEGIN
-    SELECT RAISE(ABORT, 'trial is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER trial_end_no_update BEFORE UPDATE ON trial_end BEGIN
-    SELECT RAISE(ABORT, 'trial_end is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER trial_end_no_delete BEFORE DELETE ON trial_end BEGIN
-    SELECT RAISE(ABORT, 'trial_end is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER trial_device_no_update BEFORE UPDATE ON trial_device BEGIN
-    SELECT RAISE(ABORT, 'trial_device is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER trial_device_no_delete BEFORE DELETE ON trial_device BEGIN
-    SELECT RAISE(ABORT, 'trial_device is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER phase_no_update BEFORE UPDATE ON phase BEGIN
-    SELECT RAISE(ABORT, 'phase is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER phase_no_delete BEFORE DELETE ON phase BEGIN
-    SELECT RAISE(ABORT, 'phase is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER series_no_update BEFORE UPDATE ON series BEGIN
-    SELECT RAISE(ABORT, 'series is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER series_no_delete BEFORE DELETE ON series BEGIN
-    SELECT RAISE(ABORT, 'series is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER verification_no_update BEFORE UPDATE ON verification BEGIN
-    SELECT RAISE(ABORT, 'verification is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER verification_no_delete BEFORE DELETE ON verification BEGIN
-    SELECT RAISE(ABORT, 'verification is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER environment_no_update BEFORE UPDATE ON environment BEGIN
-    SELECT RAISE(ABORT, 'environment is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER environment_no_delete BEFORE DELETE ON environment BEGIN
-    SELECT RAISE(ABORT, 'environment is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER trial_stack_no_update BEFORE UPDATE ON trial_stack BEGIN
-    SELECT RAISE(ABORT, 'trial_stack is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER trial_stack_no_delete BEFORE DELETE ON trial_stack BEGIN
-    SELECT RAISE(ABORT, 'trial_stack is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER artifact_no_update BEFORE UPDATE ON artifact BEGIN
-    SELECT RAISE(ABORT, 'artifact is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER artifact_no_delete BEFORE DELETE ON artifact BEGIN
-    SELECT RAISE(ABORT, 'artifact is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER estimate_no_update BEFORE UPDATE ON estimate BEGIN
-    SELECT RAISE(ABORT, 'estimate is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER comparison_no_update BEFORE UPDATE ON comparison BEGIN
-    SELECT RAISE(ABORT, 'comparison is evidence: rows are added, never changed');
-END;
-CREATE TRIGGER comparison_no_delete BEFORE DELETE ON comparison BEGIN
-    SELECT RAISE(ABORT, 'comparison is evidence: rows are added, never deleted');
-END;
-CREATE TRIGGER estimate_no_delete BEFORE DELETE ON estimate BEGIN
-    SELECT RAISE(ABORT, 'estimate is evidence: rows are added, never deleted');
-END;
+------------------------------------------------------------------------- what was not measured here
 
-------------------------------------------------------------------------------- views for people
+-- Where a campaign came from that was not measured into this file.
+CREATE TABLE bundle (
+    campaign        INTEGER NOT NULL PRIMARY KEY REFERENCES campaign (id),
+    imported_utc_ns INTEGER NOT NULL, -- when it was taken in
+    file            TEXT NOT NULL, -- name of the bundle's file
+    sha256          BLOB NOT NULL CHECK (length(sha256) = 32), -- of the bundle
+    origin          TEXT NOT NULL, -- name of the ledger that its rows stand in
+    size            INTEGER NOT NULL, -- leaves of that ledger that the bundle's head covers
+    root            BLOB NOT NULL CHECK (length(root) = 32), -- that head
+    note            TEXT NOT NULL -- the head as a signed note, with the signatures it had
+) STRICT;
+
+-- Values that the bundle did not tell. The row has a stand-in, '(withheld)' or a digest of the
+-- commitment.
+CREATE TABLE withheld (
+    table_name  TEXT NOT NULL,
+    key         TEXT NOT NULL, -- of the row here
+    column_name TEXT NOT NULL,
+    commitment  BLOB NOT NULL CHECK (length(commitment) = 32),
+    PRIMARY KEY (table_name, key, column_name)
+) STRICT, WITHOUT ROWID;
+
+-- A file of another program that was taken over. Its results are the campaign's cells, which have
+-- no trials, no samples and no estimate: they were not measured here.
+CREATE TABLE import (
+    campaign        INTEGER NOT NULL PRIMARY KEY REFERENCES campaign (id),
+    sha256          BLOB NOT NULL UNIQUE CHECK (length(sha256) = 32), -- of the file
+    file            TEXT NOT NULL, -- its name, as it was given
+    size            INTEGER NOT NULL, -- bytes
+    format          TEXT NOT NULL, -- 'llama-bench-json' ...
+    program         TEXT NOT NULL, -- that measured: 'llama-bench' ...
+    program_version TEXT -- NULL: not told
+) STRICT;
+
+-- What the file says of one result.
+CREATE TABLE claim (
+    cell     INTEGER NOT NULL PRIMARY KEY REFERENCES cell (id),
+    -- what the file declares, and, as 'unavailable' with the reason, what it does not tell
+    readings INTEGER NOT NULL REFERENCES reading_set (id),
+    -- canonical JSON: device, rate, rate_unit, mean_ns, measured ... and `fields`, as they stand in
+    -- the file
+    body     TEXT NOT NULL CHECK (json_valid(body))
+) STRICT;
+
+----------------------------------------------------------------------------------------- the ledger
+
+-- The log. One row a leaf, in the order of insertion.
+CREATE TABLE ledger (
+    leaf       INTEGER PRIMARY KEY CHECK (leaf >= 0), -- place in the log: 0, 1, 2 ... without gaps
+    table_name TEXT NOT NULL,
+    key        ANY  NOT NULL, -- primary key of the row; several columns with '/' between, BLOBs in hex
+    digest     BLOB NOT NULL CHECK (length(digest) = 32) -- leaf hash
+) STRICT;
+
+-- Which log this is; one row.
+CREATE TABLE ledger_origin (
+    id             INTEGER PRIMARY KEY CHECK (id = 1),
+    name           TEXT NOT NULL UNIQUE, -- first line of every signed note: 'assay-log/' and 32 hex digits
+    secret         BLOB NOT NULL CHECK (length(secret) = 32), -- makes the salts of commitments
+    created_utc_ns INTEGER NOT NULL
+) STRICT;
+
+-- The head of the log at one moment. It covers the leaves before its own.
+CREATE TABLE checkpoint (
+    id       INTEGER PRIMARY KEY,
+    size     INTEGER NOT NULL CHECK (size >= 1), -- leaves covered: 0 to size - 1
+    root     BLOB NOT NULL CHECK (length(root) = 32), -- Merkle tree hash of those leaves
+    utc_ns   INTEGER NOT NULL, -- when
+    -- 'plan' (before a campaign's first trial), 'resume', 'end' (after its estimates),
+    -- 'request' (assay checkpoint)
+    kind     TEXT NOT NULL,
+    campaign INTEGER REFERENCES campaign (id), -- NULL: of the file
+    -- roots of the perfect subtrees of `size` leaves, largest first: the next checkpoint starts here
+    frontier BLOB NOT NULL
+) STRICT;
+CREATE INDEX checkpoint_by_campaign ON checkpoint (campaign);
+
+-- A signature of a checkpoint's note.
+CREATE TABLE signature (
+    id         INTEGER PRIMARY KEY,
+    checkpoint INTEGER NOT NULL REFERENCES checkpoint (id),
+    utc_ns     INTEGER NOT NULL, -- when, by the signer's clock
+    role       TEXT NOT NULL, -- 'author' or 'witness'
+    name       TEXT NOT NULL, -- of the key
+    public_key BLOB NOT NULL CHECK (length(public_key) = 32), -- Ed25519
+    signature  BLOB NOT NULL CHECK (length(signature) = 64)
+) STRICT;
+CREATE INDEX signature_by_checkpoint ON signature (checkpoint);
+
+-- An RFC 3161 token whose imprint is a checkpoint's root.
+CREATE TABLE timestamp_token (
+    id         INTEGER PRIMARY KEY,
+    checkpoint INTEGER NOT NULL REFERENCES checkpoint (id),
+    utc_ns     INTEGER NOT NULL, -- when it was stored here
+    token      BLOB NOT NULL -- DER, as the authority sent it
+) STRICT;
+CREATE INDEX timestamp_token_by_checkpoint ON timestamp_token (checkpoint);
+
+---------------------------------------------------------------------------------- views, for people
 
 -- In views, times of day are seconds since 1970 (datetime(created, 'unixepoch') reads them),
 -- `result` is the id that the commands print and take, digests are hex.
+--
+-- DuckDB reads them, too. It spells a view's text anew (count(*) becomes count_star(), which SQLite
+-- has not) or runs it itself: a join needs its ON or a comma, and what json_extract gives needs a
+-- type. A text out of JSON keeps its quotes there; trim takes them off where no text has any.
 
 CREATE VIEW declarations AS
 SELECT d.kind, d.name, d.version, lower(hex(d.digest)) AS sha256, d.origin, c.body AS json
@@ -482,6 +532,14 @@ LEFT JOIN trial t ON t.campaign = p.campaign AND t.sequence = p.sequence
                      WHERE l.campaign = p.campaign AND l.sequence = p.sequence)
 LEFT JOIN trial_end e ON e.trial = t.id;
 
+CREATE VIEW choices AS
+SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, x.created_utc_ns / 1e9 AS created,
+       b.body AS json
+FROM choice x
+JOIN content b ON b.digest = x.content
+JOIN cell c ON c.id = x.cell
+JOIN campaign g ON g.id = c.campaign;
+
 -- What ran: every attempt, failed ones with their reason.
 CREATE VIEW trials AS
 SELECT t.id AS trial, substr(g.uid, 1, 8) || '/' || c.ordinal AS result, t.sequence, t.attempt,
@@ -508,7 +566,7 @@ FROM verification;
 -- On which libraries: every file mapped by a trial's worker.
 CREATE VIEW libraries AS
 SELECT DISTINCT s.trial, s.at, c.path, c.kind, c.version, c.build_id, c.size,
-       lower(hex(c.sha256)) AS sha256, c.missing_reason
+       nullif(lower(hex(c.sha256)), '') AS sha256, c.missing_reason
 FROM trial_stack s
 JOIN stack_member m ON m.stack = s.stack
 JOIN component c ON c.id = m.component;
@@ -543,7 +601,7 @@ FROM artifact a JOIN content c ON c.digest = a.content;
 -- With which raw samples: how many, and their range, by trial and series.
 CREATE VIEW samples_index AS
 SELECT trial, name AS series, sum(count) AS samples, min(minimum) AS minimum,
-       max(maximum) AS maximum, sum(total) AS total, count(*) AS chunks,
+       max(maximum) AS maximum, sum(total) AS total, count(first) AS chunks,
        sum(length(data)) AS stored_bytes
 FROM series GROUP BY trial, name;
 
@@ -576,38 +634,153 @@ SELECT trial, name AS series, number, minimum
        AS value
 FROM place, bytes;
 
+-- What was sampled beside a trial, one row a channel. `samples` is 0 where it had no values, and
+-- `reason` then says why. SELECT t.value / 1e9 AS s, v.value FROM samples t JOIN samples v
+-- USING (trial, number) WHERE trial = 1 AND t.series = 'telemetry:host.time_ns'
+-- AND v.series = 'telemetry:host.cpu_busy_ms' gives a channel without gaps over time.
+CREATE VIEW sensors AS
+WITH sensor AS (
+    SELECT t.trial, t.part, t.status, t.message, c.value AS body,
+           trim(CAST(json_extract(c.value, '$.name') AS TEXT), '"') AS channel
+    FROM telemetry t
+    JOIN content x ON x.digest = t.channels, json_each(x.body) c
+)
+SELECT trial, part, channel, trim(CAST(json_extract(body, '$.kind') AS TEXT), '"') AS kind,
+       CAST(json_extract(body, '$.source') AS TEXT) AS source,
+       'telemetry:' || part || '.' || channel AS series,
+       (SELECT coalesce(sum(s.count), 0) FROM series s WHERE s.trial = sensor.trial
+        AND s.name = 'telemetry:' || sensor.part || '.' || sensor.channel) AS samples,
+       CAST(json_extract(body, '$.wraps_at') AS BIGINT) AS wraps_at,
+       coalesce(CAST(json_extract(body, '$.reason') AS TEXT),
+                CASE status WHEN 'ok' THEN NULL ELSE message END) AS reason
+FROM sensor;
+
+-- What was found wrong with the machine, one row a finding.
+CREATE VIEW findings AS
+SELECT d.campaign, d.utc_ns / 1e9 AS at,
+       trim(CAST(json_extract(f.value, '$.check') AS TEXT), '"') AS "check",
+       trim(CAST(json_extract(f.value, '$.severity') AS TEXT), '"') AS severity,
+       CAST(json_extract(f.value, '$.observed') AS TEXT) AS observed,
+       CAST(json_extract(f.value, '$.effect') AS TEXT) AS effect,
+       CAST(json_extract(f.value, '$.remedy') AS TEXT) AS remedy
+FROM doctor d
+JOIN content x ON x.digest = d.body, json_each(x.body, '$.findings') f;
+
+-- SELECT output FROM dumps WHERE campaign = 1 AND tool = 'lscpu' gives it as it was.
+CREATE VIEW dumps AS
+SELECT d.id AS dump, substr(g.uid, 1, 8) AS id, d.campaign, d.utc_ns / 1e9 AS at, d.tool, d.command,
+       d.status, d.message, d.exit_code, length(CAST(c.body AS BLOB)) AS bytes,
+       nullif(lower(hex(d.output)), '') AS sha256, c.body AS output
+FROM dump d
+JOIN campaign g ON g.id = d.campaign
+LEFT JOIN content c ON c.digest = d.output;
+
 -- Estimates, all of them; the newest of a cell is the one that counts.
 CREATE VIEW estimates AS
 SELECT e.id AS estimate, substr(g.uid, 1, 8) || '/' || c.ordinal AS result, e.version, e.verdict,
-       e.created_utc_ns / 1e9 AS created, json_extract(e.body, '$.mean_ns.value') AS mean_ns,
-       json_extract(e.body, '$.mean_ns.lo') AS mean_ns_lo,
-       json_extract(e.body, '$.mean_ns.hi') AS mean_ns_hi, e.body AS json
+       e.created_utc_ns / 1e9 AS created,
+       CAST(json_extract(e.body, '$.metrics.iteration_time.value') AS DOUBLE) AS iteration_ns,
+       CAST(json_extract(e.body, '$.metrics.iteration_time.lo') AS DOUBLE) AS iteration_ns_lo,
+       CAST(json_extract(e.body, '$.metrics.iteration_time.hi') AS DOUBLE) AS iteration_ns_hi,
+       e.body AS json
 FROM estimate e
 JOIN cell c ON c.id = e.cell
 JOIN campaign g ON g.id = c.campaign;
 
--- What came of it: one row per cell, with its newest estimate. `rate` is in units of `rate_unit`.
 CREATE VIEW results AS
+WITH cell_body AS (
+    SELECT c.id AS cell, e.verdict, k.cell AS claimed, coalesce(e.body, k.body) AS body,
+           trim(CAST(json_extract(coalesce(e.body, k.body), '$.headline') AS TEXT), '"') AS metric,
+           trim(CAST(json_extract(k.body, '$.device') AS TEXT), '"') AS claimed_device
+    FROM cell c
+    LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id)
+    LEFT JOIN claim k ON k.cell = c.id
+)
 SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS workload,
        c.precision, c.batch, c.scenario, c.implementation, c.protocol_name AS protocol,
-       c.device_spec, (SELECT d.name FROM trial t
-                       JOIN trial_device td ON td.trial = t.id
-                       JOIN device d ON d.id = td.device
-                       WHERE t.cell = c.id ORDER BY t.id DESC LIMIT 1) AS device,
+       c.device_spec, coalesce((SELECT d.name FROM trial t
+                                JOIN trial_device td ON td.trial = t.id
+                                JOIN device d ON d.id = td.device
+                                WHERE t.cell = c.id ORDER BY t.id DESC LIMIT 1),
+                               b.claimed_device) AS device,
        (SELECT max(d.simulated) FROM trial t
         JOIN trial_device td ON td.trial = t.id
         JOIN device d ON d.id = td.device WHERE t.cell = c.id) AS simulated,
        (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id
         WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,
-       c.trials AS trials_planned, e.verdict,
-       json_extract(e.body, '$.mean_ns.value') AS mean_ns,
-       json_extract(e.body, '$.mean_ns.lo') AS mean_ns_lo,
-       json_extract(e.body, '$.mean_ns.hi') AS mean_ns_hi,
-       CASE c.headline WHEN 'items' THEN c.item_name ELSE c.headline END || '/s' AS rate_unit,
-       json_extract(e.body, '$.' || c.headline || '_per_s.value') AS rate,
-       json_extract(e.body, '$.' || c.headline || '_per_s.lo') AS rate_lo,
-       json_extract(e.body, '$.' || c.headline || '_per_s.hi') AS rate_hi,
-       g.created_utc_ns / 1e9 AS created, c.campaign, c.id AS cell
+       c.trials AS trials_planned,
+       coalesce(b.verdict, CASE WHEN b.claimed IS NOT NULL THEN 'imported' END) AS verdict,
+       trim(CAST(json_extract(b.body, '$.metrics.' || b.metric || '.grade') AS TEXT), '"') AS grade,
+       b.metric,
+       CAST(json_extract(b.body, '$.metrics.' || b.metric || '.value') AS DOUBLE) AS value,
+       CAST(json_extract(b.body, '$.metrics.' || b.metric || '.lo') AS DOUBLE) AS lo,
+       CAST(json_extract(b.body, '$.metrics.' || b.metric || '.hi') AS DOUBLE) AS hi,
+       trim(CAST(json_extract(b.body, '$.metrics.' || b.metric || '.unit') AS TEXT), '"') AS unit,
+       g.created_utc_ns / 1e9 AS created, c.campaign, c.id AS cell, i.program AS imported
 FROM cell c
 JOIN campaign g ON g.id = c.campaign
-LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id);
+JOIN cell_body b ON b.cell = c.id
+LEFT JOIN import i ON i.campaign = c.campaign;
+
+-- One row per result and metric, of the newest estimate or of a claim.
+CREATE VIEW metrics AS
+SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS workload,
+       m.key AS metric, CAST(json_extract(m.value, '$.value') AS DOUBLE) AS value,
+       CAST(json_extract(m.value, '$.lo') AS DOUBLE) AS lo,
+       CAST(json_extract(m.value, '$.hi') AS DOUBLE) AS hi,
+       trim(CAST(json_extract(m.value, '$.unit') AS TEXT), '"') AS unit,
+       trim(CAST(json_extract(m.value, '$.grade') AS TEXT), '"') AS grade, c.campaign, c.id AS cell
+FROM cell c
+JOIN campaign g ON g.id = c.campaign
+LEFT JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id)
+LEFT JOIN claim k ON k.cell = c.id, json_each(coalesce(e.body, k.body), '$.metrics') m;
+
+-- What must be known beside a result's value: one row per finding of its newest estimate. (The view
+-- `findings` is of `assay doctor`.)
+CREATE VIEW result_findings AS
+SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result,
+       trim(CAST(json_extract(f.value, '$.code') AS TEXT), '"') AS code,
+       CAST(json_extract(f.value, '$.trial_number') AS BIGINT) AS trial_number,
+       CAST(json_extract(f.value, '$.numbers') AS TEXT) AS numbers,
+       trim(CAST(json_extract(f.value, '$.subject') AS TEXT), '"') AS subject, c.id AS cell
+FROM cell c
+JOIN campaign g ON g.id = c.campaign
+JOIN estimate e ON e.id = (SELECT max(id) FROM estimate l WHERE l.cell = c.id),
+     json_each(e.body, '$.findings') f;
+
+CREATE VIEW amendments AS
+SELECT a.id AS amendment, substr(g.uid, 1, 8) || '/' || c.ordinal AS result,
+       a.utc_ns / 1e9 AS created, a.author, a.reason
+FROM amendment a JOIN cell c ON c.id = a.cell JOIN campaign g ON g.id = c.campaign;
+
+CREATE VIEW bundles AS
+SELECT c.uid AS campaign, b.imported_utc_ns / 1e9 AS imported, b.file,
+       lower(hex(b.sha256)) AS sha256, b.origin, b.size, lower(hex(b.root)) AS root, b.note
+FROM bundle b JOIN campaign c ON c.id = b.campaign;
+
+-- Files of other programs, and what each of their results does not tell.
+CREATE VIEW imports AS
+SELECT i.campaign, substr(g.uid, 1, 8) AS id, i.file, i.size, lower(hex(i.sha256)) AS sha256,
+       i.format, i.program, i.program_version, g.created_utc_ns / 1e9 AS imported,
+       (SELECT count(*) FROM cell c WHERE c.campaign = i.campaign) AS results
+FROM import i JOIN campaign g ON g.id = i.campaign;
+
+CREATE VIEW claims AS
+SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, i.program, r.name,
+       json_extract(r.body, '$.status') AS status, json_extract(r.body, '$.value') AS value,
+       json_extract(r.body, '$.reason') AS reason, k.body AS json
+FROM claim k
+JOIN cell c ON c.id = k.cell
+JOIN campaign g ON g.id = c.campaign
+JOIN import i ON i.campaign = c.campaign
+JOIN reading_member m ON m.reading_set = k.readings
+JOIN reading r ON r.id = m.reading;
+
+-- How far the log is covered, and by whom.
+CREATE VIEW checkpoints AS
+SELECT c.id AS checkpoint, c.utc_ns / 1e9 AS created, c.kind, g.uid AS campaign, c.size,
+       lower(hex(c.root)) AS root,
+       (SELECT group_concat(s.name || ' (' || s.role || ')', ', ') FROM signature s
+        WHERE s.checkpoint = c.id) AS signed_by,
+       (SELECT count(*) FROM timestamp_token t WHERE t.checkpoint = c.id) AS timestamps
+FROM checkpoint c LEFT JOIN campaign g ON g.id = c.campaign;

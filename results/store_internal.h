@@ -10,7 +10,6 @@
 #include <sqlite3.h>
 
 #include "harness/core/embed.h"
-#include "results/ledger.h"
 #include "results/store.h"
 
 #define STORE_APPLICATION_ID 0x41535359 /* "ASSY" */
@@ -162,11 +161,6 @@ char *store_clean_text(const char *value);
 /* store_subject.c: row of the reading_set with these readings; within a change. */
 enum status store_insert_readings(struct store *store, const json_t *readings, int64_t *ret,
                                   struct error *err);
-
-/* ledger.c: as ledger_add_checkpoint, within a change. */
-enum status ledger_insert_checkpoint(struct store *store, const char *kind, int64_t campaign,
-                                     const struct key *key, struct ledger_checkpoint *ret,
-                                     struct error *err);
 
 /*
  * Of cell `c` of campaign `g`: "a" or "b" where it is an arm of a paired campaign, else NULL; and

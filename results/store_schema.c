@@ -9,8 +9,6 @@
 #include "harness/core/text.h"
 #include "results/ledger_leaf.h"
 
-#define VERSION_WITHOUT_LEDGER 2
-
 /* Generated from schema.sql by assay_embed(). */
 extern const struct embed_file store_schema[];
 extern const size_t store_schema_count;
@@ -109,22 +107,6 @@ static enum status identify(struct store *store, int newest, int64_t *ret_versio
     return STATUS_OK;
 }
 
-/* Rows of before the ledger have been entered as they were found; a checkpoint says so. */
-static enum status note_migration(struct store *store, int64_t version, struct error *err)
-{
-    struct ledger_checkpoint checkpoint;
-
-    if (version > VERSION_WITHOUT_LEDGER)
-        return STATUS_OK;
-    return ledger_insert_checkpoint(store, "migration", 0, NULL, &checkpoint, err);
-}
-
-/* A script may edit the text of a table (schema_5.sql); nothing else may. */
-static void set_defensive(struct store *store, int on)
-{
-    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, on, NULL);
-}
-
 static enum status migrate(struct store *store, const struct embed_file *migrations, int count,
                            struct error *err)
 {
@@ -137,14 +119,10 @@ static enum status migrate(struct store *store, const struct embed_file *migrati
         return status;
     /* Somebody else may have done it while we waited. */
     status = identify(store, count, &version, err);
-    set_defensive(store, 0);
     for (int64_t i = version; i < count && status == STATUS_OK; i++)
         status = run(store, migrations[i].text, "preparing the schema", err);
-    set_defensive(store, 1);
     if (status == STATUS_OK && version < count)
         status = ledger_install(store->db, store->path, err);
-    if (status == STATUS_OK && version > 0 && version < count)
-        status = note_migration(store, version, err);
     if (status == STATUS_OK && version < count) {
         snprintf(settings, sizeof(settings), "PRAGMA application_id=%d; PRAGMA user_version=%d",
                  STORE_APPLICATION_ID, count);

@@ -364,7 +364,6 @@ static void init_side(struct side *side, const struct verify *verify, step_fn *f
     side->verify.path = verify->path;
     side->verify.immutable = verify->immutable;
     side->verify.work_max = verify->work_max;
-    side->verify.has_ledger = verify->has_ledger;
     side->verify.readable = verify->readable;
     side->verify.main = verify;
     if (verify->options->threads != 1)

@@ -261,13 +261,6 @@ static const struct rule {
      all_samples_are_stored},
 };
 
-static const char *text_at(sqlite3_stmt *select, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(select, column);
-
-    return text ? text : "";
-}
-
 static void check_rule(struct verify *verify, const struct rule *rule)
 {
     sqlite3_stmt *row;

@@ -74,7 +74,7 @@ bool verify_is_withheld(struct verify *verify, const char *table, const char *ke
     sqlite3_stmt *select = NULL;
     bool known = false;
 
-    if (verify->summary->schema_version < 5 || !key ||
+    if (!key ||
         sqlite3_prepare_v2(verify->db,
                            "SELECT column_name, commitment FROM withheld WHERE table_name = ?1"
                            " AND key = ?2",
@@ -313,8 +313,7 @@ static void check_stacks(struct verify *verify)
 /* What was measured here has nothing that could have been left out of a bundle. */
 static void check_withheld(struct verify *verify)
 {
-    if (verify->summary->schema_version >= 5 &&
-        verify_ask(verify, "SELECT count(*) FROM withheld WHERE NOT EXISTS (SELECT 1 FROM bundle)",
+    if (verify_ask(verify, "SELECT count(*) FROM withheld WHERE NOT EXISTS (SELECT 1 FROM bundle)",
                    0, 0, VERIFY_CONTENT) > 0)
         verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "withheld", NULL,
                     "names what a bundle withheld, but nothing in this file came from a bundle");

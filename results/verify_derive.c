@@ -119,13 +119,6 @@ static enum likeness compare(const char *stored, size_t length, const json_t *ag
     return likeness;
 }
 
-static const char *text_at(sqlite3_stmt *select, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(select, column);
-
-    return text ? text : "";
-}
-
 /* ---- estimates ---- */
 
 /* The largest row of a trial in it: the estimate knew of the trials up to there. */
@@ -171,7 +164,7 @@ static double mean_of(const json_t *estimate)
 
 /* Another analysis may come to another estimate; a number that was made up hides as easily. */
 static void tell_other_version(struct verify_findings *findings, const char *key, sqlite3_stmt *row,
-                               const json_t *again, bool is_same)
+                               const json_t *again)
 {
     const int64_t version = sqlite3_column_int64(row, 2);
     json_t *stored = NULL;
@@ -179,10 +172,9 @@ static void tell_other_version(struct verify_findings *findings, const char *key
     canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "", &stored, NULL);
     verify_findings_add(findings, version < 1 ? VERIFY_WRONG : VERIFY_NOTE, VERIFY_ESTIMATE,
                         "estimate", key,
-                        "was made by analysis version %" PRId64 "; version %d gives "
-                        "%s: a mean of %.6g ns where %.6g ns is stored",
-                        version, ESTIMATE_VERSION, is_same ? "the same" : "another result",
-                        mean_of(again), mean_of(stored));
+                        "was made by analysis version %" PRId64 "; version %d gives a mean of "
+                        "%.6g ns where %.6g ns is stored",
+                        version, ESTIMATE_VERSION, mean_of(again), mean_of(stored));
     json_decref(stored);
 }
 
@@ -216,7 +208,7 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
             likeness = compare(body, length, again, &err);
     }
     if (sqlite3_column_int64(row, 2) != ESTIMATE_VERSION)
-        tell_other_version(findings, key, row, again, likeness != DIFFERENT);
+        tell_other_version(findings, key, row, again);
     else if (likeness == DIFFERENT && status == STATUS_UNAVAILABLE)
         verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
                             "cannot be recomputed: %s", err.message);
@@ -289,20 +281,6 @@ static const char *said_in(const json_t *body)
     return verdict ? verdict : json_string_value(judgement_in(body));
 }
 
-static const char *reproduced_by(const json_t *body)
-{
-    const json_t *told = json_object_get(body, "reproduce"); /* from version 8 on */
-    const char *said = said_in(body);
-
-    if (told)
-        return json_string_value(json_object_get(told, "verdict"));
-    if (!said || !strcmp(said, "not_comparable"))
-        return said ? "not_reproducible_here" : NULL;
-    if (!strcmp(said, "equivalent"))
-        return "reproduced";
-    return !strcmp(said, "faster") || !strcmp(said, "slower") ? "not_reproduced" : "inconclusive";
-}
-
 /* Whether the column's verdict is the one in the body (FORMAT.md); `why`: what is wrong. */
 static bool verdict_stands(const char *kind, const char *verdict, const json_t *body,
                            const char **why)
@@ -320,7 +298,7 @@ static bool verdict_stands(const char *kind, const char *verdict, const json_t *
     else if (!strcmp(kind, "gate"))
         said = json_string_value(json_object_get(json_object_get(body, "gate"), "decision"));
     else if (!strcmp(kind, "reproduce"))
-        said = reproduced_by(body);
+        said = json_string_value(json_object_get(json_object_get(body, "reproduce"), "verdict"));
     else
         *why = "is of no kind that assay makes";
     return said && !strcmp(said, verdict);
@@ -412,8 +390,7 @@ static void tell_withheld(struct verify *verify, const char *key, const json_t *
 
 static bool holds_withheld(struct verify *verify)
 {
-    return verify->summary->schema_version >= 5 &&
-           verify_ask(verify, "SELECT count(*) FROM withheld", 0, 0, VERIFY_COMPARISON) > 0;
+    return verify_ask(verify, "SELECT count(*) FROM withheld", 0, 0, VERIFY_COMPARISON) > 0;
 }
 
 /*

@@ -17,6 +17,7 @@
 #define VERIFY_INDEX_SIZE 512 /* a power of two, well above the above */
 #define VERIFY_KEY_PARTS_MAX 8
 #define VERIFY_REFERENCES_MAX 4
+#define VERIFY_KEY_TEXT 80 /* bytes of a key that is shown */
 #define VERIFY_FINDINGS_MAX 1000 /* of one step; more are counted, not reported */
 
 /* The numbers that were seen in a column; `least` above `most`: none. */
@@ -87,7 +88,6 @@ struct verify {
     struct store *store; /* on the main connection */
     sqlite3 *db;         /* its connection */
     sqlite3 *model;      /* an empty database of the same version */
-    bool has_ledger;
     bool damaged;  /* SQLite reads nothing of it; that is told */
     bool readable; /* tables and indices are ours, so they can be asked */
     struct verify_table tables[VERIFY_TABLES_MAX];
@@ -302,6 +302,15 @@ sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql
 /* Steps: true for a row. Damage is told, and ends like the last row. */
 bool verify_step(struct verify *verify, sqlite3_stmt *select, enum verify_check check,
                  const char *table);
+/* A column as text; "" for NULL. */
+static inline const char *text_at(sqlite3_stmt *select, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(select, column);
+
+    return text ? text : "";
+}
+/* A key as it can be shown; gives back `ret`. */
+const char *verify_key_text(sqlite3_value *key, char ret[VERIFY_KEY_TEXT]);
 /* The single number that `sql` gives, with up to one parameter; `missing` when there is none. */
 int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, int64_t missing,
                    enum verify_check check);

@@ -134,7 +134,7 @@ static bool are_there(const struct verify *verify, const struct verify_table *ta
 
 enum status verify_references(struct verify *verify, struct error *err)
 {
-    const bool is_whole = verify->has_ledger && verify->summary->wrong == 0;
+    const bool is_whole = verify->summary->wrong == 0;
 
     (void)err;
     for (size_t i = 0; i < verify->table_count && !verify_stopped(verify); i++) {

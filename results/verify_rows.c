@@ -8,8 +8,7 @@
 #define LEAVES_STEP 20000
 #define TAKE_LEAF "assay_take_leaf" /* the SQL function that takes the ledger's rows */
 
-/* The key's text for messages; `ret` has 80 bytes. */
-static const char *key_text(sqlite3_value *key, char *ret)
+const char *verify_key_text(sqlite3_value *key, char ret[VERIFY_KEY_TEXT])
 {
     const char *text = (const char *)sqlite3_value_text(key);
     struct text shown;
@@ -17,7 +16,7 @@ static const char *key_text(sqlite3_value *key, char *ret)
     text_init(&shown);
     if (text)
         text_append_printable(&shown, text, strlen(text));
-    snprintf(ret, 80, "%s", text_ok(&shown) ? shown.data : "");
+    snprintf(ret, VERIFY_KEY_TEXT, "%s", text_ok(&shown) ? shown.data : "");
     text_finish(&shown);
     return ret;
 }
@@ -37,21 +36,22 @@ static void compare_leaf(struct verify_worker *worker, const struct verify_entry
     const struct verify_table *table = entry->table;
     const void *stored;
     struct digest digest;
-    char key[80];
+    char key[VERIFY_KEY_TEXT];
     const char *failure =
         ledger_leaf_of_row(worker->maker, &table->shape, entry->leaf, worker->db, row, &digest);
 
     if (failure) {
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name,
-                            key_text(entry->key, key), "cannot be read: %s", failure);
+                            verify_key_text(entry->key, key), "cannot be read: %s", failure);
         return;
     }
     stored = sqlite3_value_blob(entry->digest);
     if (!stored || sqlite3_value_bytes(entry->digest) != DIGEST_SIZE ||
         memcmp(stored, digest.bytes, DIGEST_SIZE) != 0)
-        verify_findings_add(
-            &worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name, key_text(entry->key, key),
-            "the row is not the one that entered the ledger as leaf %" PRId64, entry->leaf);
+        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name,
+                            verify_key_text(entry->key, key),
+                            "the row is not the one that entered the ledger as leaf %" PRId64,
+                            entry->leaf);
     else
         verify_references_note(worker, table, row);
 }
@@ -61,7 +61,7 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
     const struct verify_table *table = entry->table;
     const int64_t leaf = entry->leaf;
     const struct ledger_leaf_value *row = NULL;
-    char key[80];
+    char key[VERIFY_KEY_TEXT];
     int rc;
 
     if (!table) {
@@ -76,13 +76,13 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
     else if (rc == SQLITE_MISMATCH)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, "ledger", NULL,
                             "leaf %" PRId64 " (%s %s) names no row", leaf, table->name,
-                            key_text(entry->key, key));
+                            verify_key_text(entry->key, key));
     else if (rc == SQLITE_DONE)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table->name,
-                            key_text(entry->key, key),
+                            verify_key_text(entry->key, key),
                             "the row that entered the ledger as leaf %" PRId64 " is missing", leaf);
     else
-        tell_reading(worker, table->name, key_text(entry->key, key));
+        tell_reading(worker, table->name, verify_key_text(entry->key, key));
     verify_leave_row(worker, table);
 }
 
@@ -209,13 +209,6 @@ enum status verify_rows(struct verify *verify, struct error *err)
     int64_t least, most;
     bool is_plausible;
 
-    if (!verify->has_ledger) {
-        verify_tell(verify, VERIFY_NOTE, VERIFY_ROW, NULL, NULL,
-                    "schema version %" PRId64 " has no ledger: changed, added or removed rows "
-                    "cannot be detected; any command that writes brings the file up to date",
-                    verify->summary->schema_version);
-        return STATUS_OK;
-    }
     least = verify_ask(verify, "SELECT min(leaf) FROM ledger", 0, 0, VERIFY_TREE);
     most = verify_ask(verify, "SELECT max(leaf) FROM ledger", 0, -1, VERIFY_TREE);
     /* Each of them takes more than its digest in the file. */

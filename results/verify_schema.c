@@ -5,15 +5,12 @@
 #include "results/ledger_leaf.h"
 #include "results/verify_internal.h"
 
-#define LEDGER_VERSION 3
-
 /* An empty database of the same version, made by our own scripts. */
 static enum status make_model(struct verify *verify, struct error *err)
 {
     int count;
     const struct embed_file *scripts = store_migrations(&count);
     int version = (int)verify->summary->schema_version;
-    enum status status = STATUS_OK;
 
     if (sqlite3_open(":memory:", &verify->model) != SQLITE_OK ||
         ledger_leaf_register(verify->model) != SQLITE_OK)
@@ -22,17 +19,7 @@ static enum status make_model(struct verify *verify, struct error *err)
         if (sqlite3_exec(verify->model, scripts[i].text, NULL, NULL, NULL) != SQLITE_OK)
             return error_set(err, STATUS_INTERNAL, "schema version %d: %s", i + 1,
                              sqlite3_errmsg(verify->model));
-    verify->has_ledger = version >= LEDGER_VERSION;
-    if (verify->has_ledger)
-        status = ledger_install(verify->model, ":memory:", err);
-    return status;
-}
-
-static const char *text_at(sqlite3_stmt *select, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(select, column);
-
-    return text ? text : "";
+    return ledger_install(verify->model, ":memory:", err);
 }
 
 /* Types are told, too: the schema's own table takes bytes where text belongs. */

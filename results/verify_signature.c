@@ -9,13 +9,6 @@
 
 #define CLOCKS_APART_S 60 /* what two honest clocks may differ by */
 
-static const char *text_at(sqlite3_stmt *select, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(select, column);
-
-    return text ? text : "";
-}
-
 static const struct key_public *trusted_key(const struct verify *verify, const uint8_t *bytes)
 {
     for (size_t i = 0; i < verify->options->key_count; i++)
@@ -131,20 +124,15 @@ static void check_stamps(struct verify *verify)
     sqlite3_finalize(row);
 }
 
-#define BUNDLES_SINCE 5 /* version of the schema */
-
 /* With keys given, every campaign must be covered by one of them. */
 static void check_cover(struct verify *verify)
 {
-    sqlite3_stmt *row = verify_prepare(
-        verify, verify->db,
-        verify->summary->schema_version >= BUNDLES_SINCE
-            ? "SELECT g.id, substr(g.uid, 1, 8), (SELECT max(c.size) FROM checkpoint c WHERE"
-              " c.campaign = g.id), (SELECT lower(hex(b.sha256)) FROM bundle b WHERE b.campaign ="
-              " g.id) FROM campaign g ORDER BY g.id"
-            : "SELECT g.id, substr(g.uid, 1, 8), (SELECT max(c.size) FROM checkpoint c WHERE"
-              " c.campaign = g.id), NULL FROM campaign g ORDER BY g.id",
-        VERIFY_SIGNATURE, "campaign");
+    sqlite3_stmt *row =
+        verify_prepare(verify, verify->db,
+                       "SELECT g.id, substr(g.uid, 1, 8), (SELECT max(c.size) FROM checkpoint c"
+                       " WHERE c.campaign = g.id), (SELECT lower(hex(b.sha256)) FROM bundle b WHERE"
+                       " b.campaign = g.id) FROM campaign g ORDER BY g.id",
+                       VERIFY_SIGNATURE, "campaign");
 
     while (row && verify_step(verify, row, VERIFY_SIGNATURE, "campaign")) {
         char key[24];
@@ -252,12 +240,9 @@ static enum status tell_plans(struct verify *verify, struct error *err)
 {
     return tell_campaigns(
         verify,
-        text_format("SELECT id, uid FROM campaign g WHERE id IN (SELECT campaign FROM trial)%s"
-                    " AND NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.campaign = g.id AND"
-                    " c.kind = 'plan') ORDER BY id",
-                    verify->summary->schema_version >= BUNDLES_SINCE
-                        ? " AND id NOT IN (SELECT campaign FROM bundle)"
-                        : ""),
+        text_format("SELECT id, uid FROM campaign g WHERE id IN (SELECT campaign FROM trial)"
+                    " AND id NOT IN (SELECT campaign FROM bundle) AND NOT EXISTS (SELECT 1 FROM"
+                    " checkpoint c WHERE c.campaign = g.id AND c.kind = 'plan') ORDER BY id"),
         0, &(struct verify_finding){VERIFY_NOTE, VERIFY_COMPLETE, .table = "campaign"}, "that ",
         "was planned before its first trial is not proven: there is no checkpoint of its plan",
         err);
@@ -291,12 +276,6 @@ enum status verify_signatures(struct verify *verify, struct error *err)
     sqlite3_stmt *row;
     bool has_origin;
 
-    if (!verify->has_ledger) {
-        if (verify->options->key_count > 0)
-            verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
-                        "a signature is asked for, and this file has no ledger");
-        return STATUS_OK;
-    }
     verify_progress(verify, "signatures", 0, 1);
     row = verify_prepare(verify, verify->db, "SELECT name FROM ledger_origin WHERE id = 1",
                          VERIFY_SIGNATURE, "ledger_origin");

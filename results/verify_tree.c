@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "results/merkle.h"
 #include "results/verify_internal.h"
 
 /*
@@ -233,12 +234,6 @@ static void check_checkpoint(struct verify_tree *tree)
                  (size_t)merkle_node_count(tree->merkle.size) * DIGEST_SIZE))
         verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
                             "its frontier does not follow from the leaves");
-    if (blob_is(row, 4, "migration", strlen("migration")))
-        verify_findings_add(&tree->findings, VERIFY_NOTE, VERIFY_ROW, NULL, NULL,
-                            "the first %" PRIu64
-                            " rows are older than the ledger and entered it as they "
-                            "were found later; what happened to them before is not covered",
-                            tree->merkle.size);
     if (blob_is(row, 4, "plan", strlen("plan")))
         check_plan(tree, key);
     tree->verify->summary->checkpoints++;
@@ -403,18 +398,6 @@ static void tell_cut_checkpoints(struct verify_tree *tree)
 
 /* ---- rows against the keys that the ledger has ---- */
 
-static const char *text_of(sqlite3_stmt *select, int column, char *ret, size_t size)
-{
-    const char *text = (const char *)sqlite3_column_text(select, column);
-    struct text shown;
-
-    text_init(&shown);
-    text_append_printable(&shown, text ? text : "", text ? strlen(text) : 0);
-    snprintf(ret, size, "%s", text_ok(&shown) ? shown.data : "");
-    text_finish(&shown);
-    return ret;
-}
-
 /* Names the rows that have no leaf. */
 static void name_strangers(struct verify_tree *tree, size_t number)
 {
@@ -426,14 +409,14 @@ static void name_strangers(struct verify_tree *tree, size_t number)
 
     while (rows && verify_step(tree->verify, rows, VERIFY_ROW, table->name)) {
         uint64_t hash = hash_of(tree, sqlite3_column_value(rows, 0));
-        char key[80];
+        char key[VERIFY_KEY_TEXT];
 
         if ((keys->count > 0 &&
              bsearch(&hash, keys->hashes, keys->count, sizeof(hash), compare_hashes)) ||
             told++ >= VERIFY_FINDINGS_MAX)
             continue;
         verify_tell(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name,
-                    text_of(rows, 0, key, sizeof(key)),
+                    verify_key_text(sqlite3_column_value(rows, 0), key),
                     "the row is not in the ledger: it was not added by assay");
     }
     sqlite3_finalize(rows);
@@ -471,12 +454,6 @@ enum status verify_tree(struct verify *verify, struct error *err)
     struct verify_tree *tree = verify->tree;
     char hex[DIGEST_HEX_SIZE];
 
-    if (!verify->has_ledger)
-        return verify->options->expect_head
-                   ? (verify_tell(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
-                                  "a head is expected, and this file has no ledger"),
-                      STATUS_OK)
-                   : STATUS_OK;
     tell_cut_checkpoints(tree);
     verify->summary->root = merkle_root(&tree->merkle);
     verify_findings_tell(verify, &tree->findings);

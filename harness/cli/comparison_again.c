@@ -85,9 +85,7 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
     enum status status;
 
     if (!uid || !workload)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "an older calibration, which does not say of which campaigns it was made, "
-                         "is not recomputed");
+        return error_set(err, STATUS_CORRUPT, "a row names no campaign or no workload");
     status = store_find_campaign(store, uid, &campaign, err);
     if (status == STATUS_OK)
         status = ab_evaluate(store, campaign, &options, &result, err);

@@ -9,9 +9,8 @@
 
 /*
  * The object that would be stored today instead of `body`, as verify_options.compare wants it. What
- * only the machine could tell at the time (a calibration's clock) is taken from `body`.
- * UNSUPPORTED: an older comparison that does not say of which campaigns it was made. `context` is
- * not used.
+ * only the machine could tell at the time (a calibration's clock) is taken from `body`. `context`
+ * is not used.
  */
 enum status comparison_again(void *context, struct store *store, const char *kind, int64_t a,
                              int64_t b, const json_t *body, json_t **ret, struct error *err);

@@ -112,7 +112,7 @@ class ForgedLog(TamperTest):
         tables, path = self.tables(), self.copy()
         with forge.Forgery(path) as forgery:
             for table in tables:
-                if table not in ("ledger_origin", "leaf_form"):
+                if table != "ledger_origin":
                     forgery.db.execute("DELETE FROM " + table)
             forgery.rewrite()
         self.assert_good(path)
@@ -139,7 +139,7 @@ class ForgedLog(TamperTest):
                 forgery.rewrite()
             out = self.assay("verify", path).out
             self.assertRegex(out, level + ": estimate: estimate 1: was made by analysis version %d; version"
-                             r" \d+ gives another result: a mean of \S+ ns where" % version)
+                             r" \d+ gives a mean of \S+ ns where" % version)
 
     def test_comparison_forged_with_its_log(self):
         path = os.path.join(self.folder, "ab.db")

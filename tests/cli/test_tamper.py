@@ -146,7 +146,7 @@ class Tamper(TamperTest):
             with self.subTest(name):
                 path = self.copy()
                 db = sqlite3.connect(path)
-                db.create_function("assay_leaf_2", -1, lambda *a: b"\1" * 32)
+                db.create_function("assay_leaf", -1, lambda *a: b"\1" * 32)
                 db.executescript(statements)
                 db.close()
                 self.assert_found(path)

@@ -381,7 +381,7 @@ class TamperBundle(CliTest):
             self.assertLess(leaf["leaf"], plan["size"])
             self.assertIn('"leaf":%d,' % leaf["leaf"], "\n".join(self.lines))
         self.assertIn(base64.b64encode(bytes.fromhex(plan["root"])).decode(), plan["note"])
-        self.assertEqual(first["assay_bundle"], 2)
+        self.assertEqual(first["assay_bundle"], 1)
 
     def write_ledger(self, rows, **first):
         """A bundle of a ledger of its own that has these rows, as its owner can make one."""

@@ -86,7 +86,7 @@ static void import_it(void)
         fuzz_require_good_message(&err, status);
 }
 
-/* {"data", "values", "blobs"} as the only row of a bundle; with "heads", of version 2. */
+/* {"data", "values", "blobs"} as the only row of a bundle; "heads" go to the first line. */
 static void wrap(const json_t *row)
 {
     char *data = NULL, *rest = NULL, *heads = NULL, root[DIGEST_HEX_SIZE];
@@ -104,12 +104,12 @@ static void wrap(const json_t *row)
         json_object_set_new(line, "path", json_array());
         if (canonical_dump(line, &rest, NULL) == STATUS_OK) {
             text_append_format(&out,
-                               "{\"assay_bundle\":%d,\"campaigns\":[\"c\"],\"created_utc_ns\":1,%s%s"
-                               "%s\"note\":\"n\",\"origin\":\"o\",\"root\":\"%s\",\"schema\":5,"
+                               "{\"assay_bundle\":1,\"campaigns\":[\"c\"],\"created_utc_ns\":1,"
+                               "\"heads\":%s,"
+                               "\"note\":\"n\",\"origin\":\"o\",\"root\":\"%s\",\"schema\":1,"
                                "\"size\":1,\"tool\":\"t\",\"withheld\":[]}\n%s\n"
                                "{\"rows\":1,\"seal\":null,\"sha256\":\"\"}\n",
-                               heads ? 2 : 1, heads ? "\"heads\":" : "", heads ? heads : "",
-                               heads ? "," : "", digest_hex(&leaf, root), rest);
+                               heads ? heads : "[]", digest_hex(&leaf, root), rest);
             if (text_ok(&out)) {
                 set_file(out.data, out.length);
                 read_it();

@@ -82,34 +82,6 @@ class Forgery:
             tree.add(digest)
 
 
-def older(path, old, version):
-    """Writes the rows of a database as a file of an earlier schema version, from 3 on, without
-    signatures and time stamps."""
-    with contextlib.closing(sqlite3.connect(old, isolation_level=None)) as db:
-        for number in range(1, version + 1):
-            with open(verify.Verifier.script(number), encoding="utf-8") as file:
-                db.executescript(file.read())
-        db.execute("ATTACH ? AS new", (path,))
-        tables = [r[0] for r in db.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'")]
-        db.execute("BEGIN")
-        for table in tables:
-            if table not in ("signature", "timestamp_token"):
-                names = ", ".join(r[1] for r in db.execute("SELECT * FROM pragma_table_info(?)", (table,)))
-                kept = " WHERE table_name IN ('%s')" % "', '".join(tables) if table == "ledger" else ""
-                db.execute("INSERT INTO main.%s (%s) SELECT %s FROM new.%s%s" %
-                           (table, names, names, table, kept))
-        for table in tables:
-            if table != "ledger":
-                info = db.execute("SELECT * FROM pragma_table_info(?)", (table,)).fetchall()
-                db.execute(verify.Verifier.trigger_sql(table, info, version))
-        db.execute("COMMIT")
-        db.execute("DETACH new")
-        db.execute("PRAGMA application_id=%d" % 0x41535359)
-        db.execute("PRAGMA user_version=%d" % version)
-    with Forgery(old) as forgery:
-        forgery.rewrite()
-
-
 def leaf_reader(db):
     """A Verifier that makes leaves of this connection's rows."""
     reader = verify.Verifier("")
@@ -119,8 +91,6 @@ def leaf_reader(db):
                                " 'ledger' AND name NOT LIKE 'sqlite_%'").fetchall():
         reader.tables[table] = db.execute("SELECT * FROM pragma_table_info(?)", (table,)).fetchall()
     reader.secret = db.execute("SELECT secret FROM ledger_origin").fetchone()[0]
-    reader.version = db.execute("PRAGMA user_version").fetchone()[0]
-    reader.read_form()
     return reader
 
 

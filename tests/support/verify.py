@@ -20,12 +20,11 @@ import verify_body
 import verify_heads
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
-COMMITTED = set("""amendment.author amendment.reason campaign.command campaign_event.detail
-comparison.body component.digest component.path content.body declaration.origin device.digest device.name
-device.uuid ledger_origin.secret reading.body reading.hash reading_set.digest stack.digest trial_end.facts
-trial_end.message""".split())
-COMMITTED_2 = set("""claim.body component.missing_reason device.vendor dump.message import.file
-import.sha256 telemetry.message""".split())
+COMMITTED = set("""amendment.author amendment.reason campaign.command campaign_event.detail claim.body
+comparison.body component.digest component.missing_reason component.path content.body declaration.origin
+device.digest device.name device.uuid device.vendor dump.message import.file import.sha256
+ledger_origin.secret reading.body reading.hash reading_set.digest stack.digest telemetry.message
+trial_end.facts trial_end.message""".split())
 
 # Points of small order, under which anybody can sign; the sign, the topmost bit, is left out.
 WEAK = {bytes.fromhex(text) for text in (
@@ -158,8 +157,8 @@ class Verifier:
                 raise Refused(str(error)) from error
             self.wrong("file", None, None, "it cannot be read: %s" % error)
             return self.findings
-        if application != 0x41535359 or not 3 <= self.version <= self.newest():
-            raise Refused("no database of assay with a ledger")
+        if application != 0x41535359 or not 1 <= self.version <= self.newest():
+            raise Refused("no database of assay")
         if self.has_hot_journal():
             self.wrong("file", None, None, "a change that was cut off lies beside it, in its -journal")
         for step in (self.schema, self.structure, self.rows, self.tree, self.signatures, self.content,
@@ -200,14 +199,13 @@ class Verifier:
                                   for _, n, kind in sorted(parts))
 
     @staticmethod
-    def trigger_sql(table, info, version):
+    def trigger_sql(table, info):
         return ("CREATE TRIGGER {0}_ledger AFTER INSERT ON {0} BEGIN\n"
                 "    INSERT INTO ledger (leaf, table_name, key, digest)\n    SELECT n, '{0}', {1},\n"
-                "        {3}(n, '{0}', {2})\n"
+                "        assay_leaf(n, '{0}', {2})\n"
                 "    FROM (SELECT coalesce(max(leaf) + 1, 0) AS n FROM ledger);\nEND".format(
                     table, Verifier.key_sql(info, "NEW."),
-                    ", ".join("'%s', NEW.%s" % (c, c) for c in sorted(row[1] for row in info)),
-                    "assay_leaf" if version < 7 else "assay_leaf_2"))
+                    ", ".join("'%s', NEW.%s" % (c, c) for c in sorted(row[1] for row in info))))
 
     def schema(self):
         model = sqlite3.connect(":memory:")
@@ -216,10 +214,16 @@ class Verifier:
                 model.executescript(file.read())
         self.tables, expected = {}, {}
         for (table,) in model.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name"
-                                      " <> 'ledger' AND name NOT LIKE 'sqlite_%'"):
-            info = model.execute("SELECT * FROM pragma_table_info(?)", (table,)).fetchall()
-            self.tables[table] = info
-            expected["trigger", table + "_ledger"] = (table, self.trigger_sql(table, info, self.version))
+                                      " NOT LIKE 'sqlite_%'"):
+            for event, end in (("update", "changed"), ("delete", "deleted")):
+                name = "%s_no_%s" % (table, event)
+                expected["trigger", name] = (table, (
+                    "CREATE TRIGGER {0} BEFORE {1} ON {2} BEGIN\n    SELECT RAISE(ABORT, '{2} is evidence:"
+                    " rows are added, never {3}');\nEND").format(name, event.upper(), table, end))
+            if table != "ledger":
+                info = model.execute("SELECT * FROM pragma_table_info(?)", (table,)).fetchall()
+                self.tables[table] = info
+                expected["trigger", table + "_ledger"] = (table, self.trigger_sql(table, info))
         query = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
         expected.update({row[:2]: row[2:] for row in model.execute(query)})
         found = {row[:2]: row[2:] for row in self.ask(query)}
@@ -246,20 +250,14 @@ class Verifier:
             if value is None:
                 continue
             fields[name] = typed(value)
-            place = table + "." + name
-            if place in COMMITTED or place in COMMITTED_2 and number >= self.second_form:
+            if table + "." + name in COMMITTED:
                 salt = hmac.new(self.secret, b"%d/%s" % (number, name.encode()), "sha256").digest()
                 fields[name] = {"commitment": sha256(salt, canonical(fields[name])).hex()}
         return sha256(b"\0", canonical({"row": fields, "table": table}))
 
-    def read_form(self):
-        begins = self.version >= 7 and self.ask("SELECT first_leaf FROM leaf_form WHERE form = 2")
-        self.second_form = begins[0][0] if begins else float("inf")
-
     def rows(self):
         origin = self.ask("SELECT name, secret FROM ledger_origin WHERE id = 1")
         self.origin, self.secret = origin[0] if origin else ("", b"")
-        self.read_form()
         self.log = self.ask("SELECT leaf, table_name, key, digest FROM ledger ORDER BY leaf")
         for expected, (leaf, *_rest) in enumerate(self.log):
             if leaf != expected:
@@ -361,10 +359,9 @@ class Verifier:
         return bool(self.ask("SELECT 1 FROM bundle"))
 
     def content(self):
-        if self.version >= 5:
-            self.withheld = verify_body.withheld(self, COMMITTED | COMMITTED_2)
-            if self.ask("SELECT 1 FROM withheld") and not self.came_in_bundles():
-                self.wrong("content", "withheld", None, "nothing in this file came in a bundle")
+        self.withheld = verify_body.withheld(self, COMMITTED)
+        if self.ask("SELECT 1 FROM withheld") and not self.came_in_bundles():
+            self.wrong("content", "withheld", None, "nothing in this file came in a bundle")
         for digest, body in self.ask("SELECT digest, body FROM content"):
             body = body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body
             self.expect("content", digest.hex(), digest,

@@ -41,12 +41,8 @@ def strict(text, parse_float=real):
 def possible(kind, body):
     """The verdicts that can stand beside a comparison's body."""
     said = body.get("verdict") or body.get("comparability", {}).get("verdict")
-    if kind == "reproduce" and "reproduce" in body:
-        return [body["reproduce"].get("verdict")]
-    if kind == "reproduce":
-        return [{"not_comparable": "not_reproducible_here", "equivalent": "reproduced",
-                 "faster": "not_reproduced", "slower": "not_reproduced"}.get(said, "inconclusive")]
     return {"calibration": ["done", "interrupted"], "gate": [body.get("gate", {}).get("decision")],
+            "reproduce": [body.get("reproduce", {}).get("verdict")],
             "ab": [said] if body.get("verdict") else [said, "none"], "compare": [said]}.get(kind, [])
 
 

@@ -9,7 +9,7 @@ import struct
 import verify
 import verify_body
 
-FIRST = {"assay_bundle", "campaigns", "created_utc_ns", "note", "origin", "root", "schema", "size",
+FIRST = {"assay_bundle", "campaigns", "created_utc_ns", "heads", "note", "origin", "root", "schema", "size",
          "tool", "withheld"}
 
 
@@ -166,16 +166,15 @@ class Bundle(verify.Verifier):
     # ---- heads
 
     def take_first(self, line):
-        if line["assay_bundle"] > 2:
+        if line["assay_bundle"] > 1:
             raise verify.Refused("a bundle of a newer version")
-        if line["assay_bundle"] not in (1, 2) or \
-                set(line) != FIRST | ({"heads"} if line["assay_bundle"] == 2 else set()):
+        if line["assay_bundle"] != 1 or set(line) != FIRST:
             raise ValueError("of another version, or with other members")
         self.size, self.root, self.origin = line["size"], unhex(line["root"]), line["origin"]
         self.campaigns = {uid: {"head": None} for uid in line["campaigns"]}
         self.first = line
         last = 0
-        for head in line.get("heads", ()):
+        for head in line["heads"]:
             if head["size"] <= last or not {"path", "root", "size"} <= set(head) <= {
                     "path", "root", "size", "leaves", "note", "tokens"}:
                 raise ValueError("heads in another order or form")
@@ -236,9 +235,8 @@ class Bundle(verify.Verifier):
 
     def take_row(self, line):
         self.rows_read += 1
-        possible = {"blobs", "values"} | ({"key"} if self.first["assay_bundle"] == 1 else set())
         data, leaf = line["data"], line["leaf"]
-        if not {"data", "leaf", "path"} <= set(line) <= {"data", "leaf", "path"} | possible or \
+        if not {"data", "leaf", "path"} <= set(line) <= {"blobs", "data", "leaf", "path", "values"} or \
                 set(data) != {"row", "table"}:
             raise ValueError("has another member, or lacks one")
         table = data["table"]
@@ -263,7 +261,7 @@ class Bundle(verify.Verifier):
         for column, value in row.items():
             if isinstance(value, dict) and set(value) == {"commitment"}:
                 commitment = unhex(value["commitment"])
-                if "%s.%s" % (table, column) not in verify.COMMITTED | verify.COMMITTED_2:
+                if "%s.%s" % (table, column) not in verify.COMMITTED:
                     self.found("content", table, "%s is no column that can be withheld" % column)
                 if column not in values:
                     result[column] = bytearray(commitment)
@@ -331,7 +329,6 @@ class Bundle(verify.Verifier):
             with open(self.script(version), encoding="utf-8") as file:
                 self.db.executescript(file.read())
         self.db.execute("PRAGMA ignore_check_constraints=ON")
-        self.version = self.newest()
         try:
             for table, row in self.held:
                 self.insert(table, row)

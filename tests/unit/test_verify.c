@@ -152,40 +152,6 @@ static void test_written_meanwhile(void **state)
     assert_non_null(strstr(err.message, "was written to while it was checked"));
 }
 
-/* What holds without a ledger is checked in files of before it, too. */
-static void test_old_versions(void **state)
-{
-    struct fixture *fixture = *state;
-    const char *old = fixture_path(fixture, "old.db");
-    struct error err = ERROR_INIT;
-    struct heard heard;
-    struct verify_summary summary;
-    int count;
-    const struct embed_file *scripts = store_migrations(&count);
-    sqlite3 *db = NULL;
-
-    assert_int_equal(sqlite3_open(old, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, scripts[0].text, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db,
-                                  "PRAGMA application_id=0x41535359; PRAGMA user_version=1;"
-                                  "INSERT INTO content VALUES (zeroblob(32), 'log', 'x')",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
-    sqlite3_close(db);
-    summary = check(old, NULL, &heard);
-    assert_int_equal(summary.schema_version, 1);
-    assert_int_equal(summary.wrong, 1);
-    assert_true(heard_of(&heard, "content: content 0000"));
-    assert_true(heard_of(&heard, "has no ledger"));
-    store_close(fixture->store);
-    assert_ok(store_open(old, STORE_WRITE, SECOND, &fixture->store, &err), err);
-    close_store(fixture);
-    summary = check(old, NULL, &heard);
-    assert_int_equal(summary.schema_version, count);
-    assert_true(heard_of(&heard, "older than the ledger"));
-    assert_int_equal(unlink(old), 0);
-}
-
 /* An estimate of an earlier day stays true when trials came after it. */
 static void test_earlier_estimates(void **state)
 {
@@ -284,7 +250,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_good, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_stops_when_asked, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_written_meanwhile, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_old_versions, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_earlier_estimates, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_signatures, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_hostile, fixture_open, fixture_remove),
