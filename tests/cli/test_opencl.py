@@ -42,7 +42,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         self.assert_sound()
         rows = self.query("SELECT c.workload_name, c.precision, e.facts FROM trial_end e"
                           " JOIN trial t ON t.id = e.trial JOIN cell c ON c.id = t.cell")
-        seen = set()
+        seen, compared = set(), set()
         for workload, precision, facts in rows:
             facts = json.loads(facts)
             seen.add((workload, precision))
@@ -50,10 +50,13 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
                              "native" if precision == "fp32" else "emulated")
             self.assertIn("recipe", facts)
             if workload.endswith("inference"):
-                self.assertGreater(facts["top1"]["agreement"], 0.5)
+                if "top1" in facts:  # the cell's first trial alone compares with the reference
+                    self.assertGreater(facts["top1"]["agreement"], 0.5)
+                    compared.add(precision)
             elif precision != "fp32":
                 self.assertGreater(facts["loss"]["fp32"]["compared"], 0)
         self.assertEqual(len(seen), 7)
+        self.assertEqual(len(compared), 4)
         # Every output was checked against the reference, and the errors are those of the precision.
         errors = dict(self.query(
             "SELECT c.precision, max(v.error) FROM verification v JOIN trial t ON t.id = v.trial"
@@ -150,8 +153,8 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         self.assertGreater(len(fields), 60)
         self.assertEqual([f["field"] for f in fields
                           if f["why"] == "no class is declared for it"], [])
-        # A first look does not even compare with itself.
-        self.assertEqual(judged["comparability"]["verdict"], "not_comparable")
+        # A first look compares as a first look only.
+        self.assertEqual(judged["comparability"]["verdict"], "exploratory")
 
 
 if __name__ == "__main__":
