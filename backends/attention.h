@@ -65,8 +65,8 @@ enum status device_attention_create(struct device *device, const struct attentio
                                     struct attention **ret, struct error *err);
 void device_attention_destroy(struct attention *attention); /* takes NULL */
 /*
- * Both enqueue. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device, or
- * backward without training. UNSUPPORTED: an operand lies as the library does not take it (at an
+ * Both enqueue. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device,
+ * or backward without training. UNSUPPORTED: an operand lies as the library does not take it (at an
  * address that is no multiple of 16 bytes).
  */
 enum status device_attention_forward(struct attention *attention,

@@ -47,8 +47,8 @@ struct device_info {
     uint64_t memory_bytes; /* 0: not reported */
     uint64_t max_allocation_bytes;
     uint32_t
-        compute_units; /* multiprocessors, compute units or hardware threads; 0: not reported */
-    uint32_t max_lanes;     /* largest group size that a launch may have */
+        compute_units;  /* multiprocessors, compute units or hardware threads; 0: not reported */
+    uint32_t max_lanes; /* largest group size that a launch may have */
     uint64_t last_level_cache_bytes; /* 0: not reported */
     bool unified_memory;             /* host and device share one memory */
     struct reading_list readings; /* "device.*": driver, versions, clocks, ECC ... with a status */
@@ -56,10 +56,10 @@ struct device_info {
 
 /* A library or component of the stack, as `assay devices -v` shows it. */
 struct backend_library {
-    const char *name;    /* "opencl", as ASSAY_LIB_<NAME> and --lib call it */
-    const char *path;    /* file that is mapped; NULL when it could not be opened */
-    const char *tried;   /* when it could not: what was tried and why it failed */
-    const char *version; /* as the library itself tells; NULL: it does not */
+    const char *name;           /* "opencl", as ASSAY_LIB_<NAME> and --lib call it */
+    const char *path;           /* file that is mapped; NULL when it could not be opened */
+    const char *tried;          /* when it could not: what was tried and why it failed */
+    const char *version;        /* as the library itself tells; NULL: it does not */
     const char *version_reason; /* why asking for it failed; NULL: it did not, or is not asked */
 };
 

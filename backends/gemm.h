@@ -61,14 +61,14 @@ struct gemm_operands {
 
 /* What will run, for provenance. */
 struct gemm_info {
-    char library[GEMM_WORD_MAX];   /* "cublasLt" */
-    char version[GEMM_WORD_MAX];   /* as the library reports it */
+    char library[GEMM_WORD_MAX]; /* "cublasLt" */
+    char version[GEMM_WORD_MAX]; /* as the library reports it */
     char
         algorithm[GEMM_WORD_MAX]; /* its own name or number for what it chose; "" if not reported */
     uint64_t workspace_bytes;
     enum support support;
     char method[GEMM_WORD_MAX * 2]; /* how `support` was learned: the call and its answer */
-    uint32_t algorithms;           /* that select chooses from; 0: the library lists none */
+    uint32_t algorithms;            /* that select chooses from; 0: the library lists none */
 };
 
 /* Implementations embed this as their first member; the wrapper fills it when create has succeeded.
@@ -112,8 +112,8 @@ struct support_answers {
 void support_answers_add(struct support_answers *answers, enum status status,
                          const struct error *err);
 /*
- * Into `ret`, which describes what was granted, or nothing where `granted` is false: why not, and in
- * either case what failed.
+ * Into `ret`, which describes what was granted, or nothing where `granted` is false: why not, and
+ * in either case what failed.
  */
 void support_answers_tell(const struct support_answers *answers, bool granted,
                           struct gemm_info *ret);

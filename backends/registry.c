@@ -13,11 +13,9 @@
  * run meets first. A new backend is one line here, one include above and one folder.
  */
 static struct backend compiled_in[] = {
-    {.ops = &cuda_backend_ops},
-    {.ops = &hip_backend_ops},
+    {.ops = &cuda_backend_ops},   {.ops = &hip_backend_ops},
     {.ops = &cpu_backend_ops}, /* before opencl: see same_processor of harness/runner/probe.c */
-    {.ops = &opencl_backend_ops},
-    {.ops = &null_backend_ops},
+    {.ops = &opencl_backend_ops}, {.ops = &null_backend_ops},
 };
 
 static struct backend *table = compiled_in;

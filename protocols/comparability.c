@@ -240,7 +240,8 @@ static void weigh(struct judgement *judgement, const struct finding *finding)
  */
 static bool same_machine(const json_t *a, const json_t *b)
 {
-    static const char *const names[] = {"host.name", "host.cpu.model", "device.name", "device.uuid"};
+    static const char *const names[] = {"host.name", "host.cpu.model", "device.name",
+                                        "device.uuid"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const json_t *left = json_object_get(a, names[i]), *right = json_object_get(b, names[i]);

@@ -52,7 +52,8 @@ const struct field_rule *field_rule_find(const char *field);
 enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE, EXPLORATORY };
 const char *comparability_verdict_name(enum comparability_verdict verdict);
 
-/* Whether a judgement says comparable, if only but for some conditions: then decisions may rest on it. */
+/* Whether a judgement says comparable, if only but for some conditions: then decisions may rest on
+ * it. */
 bool comparability_is_evidence(const json_t *judgement);
 
 /*

@@ -94,10 +94,11 @@ static enum status check_options(const struct estimate_options *o, struct error 
             return error_set(err, STATUS_INVALID, "percentile %g is asked for; write p99 as 0.99",
                              o->percentiles[i]);
         if (metric_of_quantile(o->percentiles[i]) == METRIC_COUNT)
-            return error_set(err, STATUS_INVALID,
-                             "percentile %g is none that assay reports: choose among 0.5, 0.75, 0.9, "
-                             "0.95, 0.99 and 0.999",
-                             o->percentiles[i]);
+            return error_set(
+                err, STATUS_INVALID,
+                "percentile %g is none that assay reports: choose among 0.5, 0.75, 0.9, "
+                "0.95, 0.99 and 0.999",
+                o->percentiles[i]);
     }
     return STATUS_OK;
 }

@@ -42,20 +42,20 @@ struct protocol {
     uint64_t seed;             /* of input data; the order's seed is drawn per campaign */
     int64_t warmup_iterations; /* both must be over before the window opens */
     int64_t warmup_ns;
-    int64_t window_ns;           /* the window closes when both are reached ... */
+    int64_t window_ns; /* the window closes when both are reached ... */
     int64_t window_min_samples;
-    int64_t window_max_ns;       /* ... or at this limit; then the trial says so */
-    int64_t max_samples;         /* per trial, bound on memory */
-    int64_t min_sample_ns;       /* shorter iterations are timed in blocks at least this long */
-    int64_t trial_timeout_ns;    /* watchdog: no word from the worker for so long ends the trial */
-    enum protocol_cache cache;   /* cold: a buffer of cold_flush_factor x LLC is written before each
-                                    sample, outside the timed region */
+    int64_t window_max_ns;     /* ... or at this limit; then the trial says so */
+    int64_t max_samples;       /* per trial, bound on memory */
+    int64_t min_sample_ns;     /* shorter iterations are timed in blocks at least this long */
+    int64_t trial_timeout_ns;  /* watchdog: no word from the worker for so long ends the trial */
+    enum protocol_cache cache; /* cold: a buffer of cold_flush_factor x LLC is written before each
+                                  sample, outside the timed region */
     int64_t cold_flush_factor;
     /* first_trial: later ones must write bit for bit what the first one did, or are verified, too
      */
     enum protocol_verification verification;
     int64_t reference_ns; /* a fixed reference loop runs so often between samples; 0: never */
-    bool flush_denormals;        /* FTZ/DAZ on host threads and in kernels where they can be set */
+    bool flush_denormals; /* FTZ/DAZ on host threads and in kernels where they can be set */
     int64_t throttle_cooldown_ns; /* pause between trials */
 
     int64_t telemetry_ns; /* host and device are sampled so often beside a trial; 0: not at all */

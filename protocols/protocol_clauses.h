@@ -90,7 +90,8 @@ struct protocol_raw {
 
 extern const cyaml_schema_value_t protocol_schema;
 
-/* The words of an enumeration in the order of its values, which count from 0; NULL for other types. */
+/* The words of an enumeration in the order of its values, which count from 0; NULL for other types.
+ */
 struct clause_words {
     const cyaml_strval_t *names;
     unsigned count;

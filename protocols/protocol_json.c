@@ -89,8 +89,8 @@ static json_t *protocol_to_json(const struct protocol *protocol)
         failed |= json_array_append_new(required, json_string(protocol->required[i]));
     for (size_t i = 0; i < protocol_clause_count; ++i)
         if (!is_silent(&protocol_clauses[i], protocol))
-            failed |= set(json, protocol_clauses[i].json,
-                          clause_to_json(&protocol_clauses[i], protocol));
+            failed |=
+                set(json, protocol_clauses[i].json, clause_to_json(&protocol_clauses[i], protocol));
     failed |= set(json, "name", json_string(protocol->name));
     failed |= set(json, "description", json_string(protocol->description));
     failed |= set(json, "analysis.percentiles", percentiles);
@@ -145,7 +145,10 @@ static enum status word_from_json(const struct clause *clause, const json_t *val
     text_init(&list);
     text_append(&list, two ? "is neither " : "is none of ");
     for (unsigned word = 0; word < words->count; word++)
-        text_append_format(&list, "%s\"%s\"", word == 0 ? "" : two ? " nor " : ", ",
+        text_append_format(&list, "%s\"%s\"",
+                           word == 0 ? ""
+                           : two     ? " nor "
+                                     : ", ",
                            words->names[word].str);
     fail_member(err, clause->json, list.data);
     text_finish(&list);

@@ -14,14 +14,14 @@
 struct import {
     const char *origin;
     uint64_t rows;
-    struct name_index series_index;            /* of series */
-    struct name_index member_index;            /* of "SERIES\x1fTRIAL", or pairs */
+    struct name_index series_index; /* of series */
+    struct name_index member_index; /* of "SERIES\x1fTRIAL", or pairs */
     struct csv_samples *samples;
     struct csv_pairs *pairs;
-    unsigned char **seen;                      /* pairs: bit 0 arm a, bit 1 arm b, by series */
-    uint64_t *last_line;                       /* pairs: line of a series' last row */
-    const struct csv_columns *columns;         /* of samples */
-    int value, trial, series;                  /* places of the columns; -1: there is none */
+    unsigned char **seen;              /* pairs: bit 0 arm a, bit 1 arm b, by series */
+    uint64_t *last_line;               /* pairs: line of a series' last row */
+    const struct csv_columns *columns; /* of samples */
+    int value, trial, series;          /* places of the columns; -1: there is none */
     double unit_ns;
 };
 
@@ -350,8 +350,7 @@ static enum status take_arm(void *context, const char *const *fields, uint64_t l
         return refuse(import, line, err, "an arm is a or b", fields[2]);
     if (!text_parse_double(fields[3], &value) || !(value > 0) || value > (double)SAMPLE_NS_MAX)
         return refuse(import, line, err,
-                      "write a value as a number of nanoseconds above 0 and up to 2^62",
-                      fields[3]);
+                      "write a value as a number of nanoseconds above 0 and up to 2^62", fields[3]);
     status = find_pair_series(import, fields[0], line, &at, err);
     if (status == STATUS_OK)
         status = find_pair(import, at, fields[1], &pair, err);

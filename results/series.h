@@ -44,9 +44,9 @@ struct series_facts series_measure(const int64_t *values, size_t count);
 size_t series_encode(const int64_t *values, size_t count, uint8_t *ret);
 
 /*
- * Reads one chunk into `ret` (room for SERIES_CHUNK_MAX) and its count into `ret_count`. The bytes may
- * be hostile: anything that series_encode would not have written is CORRUPT, saying what is wrong.
- * `ret` may have been written to in that case.
+ * Reads one chunk into `ret` (room for SERIES_CHUNK_MAX) and its count into `ret_count`. The bytes
+ * may be hostile: anything that series_encode would not have written is CORRUPT, saying what is
+ * wrong. `ret` may have been written to in that case.
  */
 enum status series_decode(const uint8_t *bytes, size_t length, int64_t *ret, size_t *ret_count,
                           struct error *err);

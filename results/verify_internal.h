@@ -17,7 +17,7 @@
 #define VERIFY_INDEX_SIZE 512 /* a power of two, well above the above */
 #define VERIFY_KEY_PARTS_MAX 8
 #define VERIFY_REFERENCES_MAX 4
-#define VERIFY_KEY_TEXT 80 /* bytes of a key that is shown */
+#define VERIFY_KEY_TEXT 80       /* bytes of a key that is shown */
 #define VERIFY_FINDINGS_MAX 1000 /* of one step; more are counted, not reported */
 
 /* The numbers that were seen in a column; `least` above `most`: none. */
@@ -88,8 +88,8 @@ struct verify {
     struct store *store; /* on the main connection */
     sqlite3 *db;         /* its connection */
     sqlite3 *model;      /* an empty database of the same version */
-    bool damaged;  /* SQLite reads nothing of it; that is told */
-    bool readable; /* tables and indices are ours, so they can be asked */
+    bool damaged;        /* SQLite reads nothing of it; that is told */
+    bool readable;       /* tables and indices are ours, so they can be asked */
     struct verify_table tables[VERIFY_TABLES_MAX];
     size_t table_count;
     int16_t table_index[VERIFY_INDEX_SIZE]; /* the tables by name; 0: free, else number + 1 */

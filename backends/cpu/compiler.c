@@ -183,8 +183,8 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
 }
 
 /*
- * gcc's driver runs cc1, as, collect2 and ld; clang is its own preprocessor, compiler and assembler,
- * and has no cc1 to name.
+ * gcc's driver runs cc1, as, collect2 and ld; clang is its own preprocessor, compiler and
+ * assembler, and has no cc1 to name.
  */
 void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret)
 {

@@ -32,7 +32,8 @@ void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
                      const union cpu_argument *arguments, uint32_t threads, bool flush);
 
 /*
- * denormals_flush() on all threads of the pool, the calling one included; costs as much as a launch.
+ * denormals_flush() on all threads of the pool, the calling one included; costs as much as a
+ * launch.
  */
 void cpu_threads_set_flush(uint32_t threads, bool flush);
 

@@ -180,13 +180,13 @@ enum status cuda_attention_select(struct device *base, struct attention *attenti
 
 /* ---- runs ---- */
 
-static const int64_t forward_ids[] = {ATTENTION_Q, ATTENTION_K,      ATTENTION_V,
-                                      ATTENTION_O, ATTENTION_SCALE,  ATTENTION_STATISTICS,
+static const int64_t forward_ids[] = {ATTENTION_Q,     ATTENTION_K,     ATTENTION_V,
+                                      ATTENTION_O,     ATTENTION_SCALE, ATTENTION_STATISTICS,
                                       ATTENTION_MASKED};
 static const int64_t backward_ids[] = {
-    ATTENTION_Q,        ATTENTION_K,        ATTENTION_V,     ATTENTION_O,   ATTENTION_STATISTICS,
-    ATTENTION_D_O,      ATTENTION_D_Q,      ATTENTION_D_K,   ATTENTION_D_V, ATTENTION_ROW_SUMS,
-    ATTENTION_D_Q_SUMS, ATTENTION_SCALE,    ATTENTION_ONE,   ATTENTION_MASKED};
+    ATTENTION_Q,        ATTENTION_K,     ATTENTION_V,   ATTENTION_O,     ATTENTION_STATISTICS,
+    ATTENTION_D_O,      ATTENTION_D_Q,   ATTENTION_D_K, ATTENTION_D_V,   ATTENTION_ROW_SUMS,
+    ATTENTION_D_Q_SUMS, ATTENTION_SCALE, ATTENTION_ONE, ATTENTION_MASKED};
 
 static void *address_of(const struct gemm_operand *operand, size_t bits)
 {

@@ -1,5 +1,6 @@
 /*
- * attention_graph - scaled dot-product attention as cuDNN's engines know it, operation by operation.
+ * attention_graph - scaled dot-product attention as cuDNN's engines know it, operation by
+ * operation.
  *
  * An engine takes a graph by its pattern, so the order of operations, which tensors are virtual and
  * their types are as NVIDIA's own front end (cudnn-frontend 1.x, nodes "sdpa" and "sdpa_backward")

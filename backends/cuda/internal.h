@@ -16,7 +16,7 @@
 struct cuda_state {
     struct dynlib driver_lib;
     struct cuda_driver_api driver;
-    int driver_version; /* 13000: CUDA 13.0 */
+    int driver_version;                                    /* 13000: CUDA 13.0 */
     struct error driver_version_error, nvml_version_error; /* why a version is empty */
     struct nvrtc nvrtc; /* the first that a device was opened with, or that `libraries` found */
     bool nvrtc_tried;

@@ -151,8 +151,8 @@ INLINE u64 assay_chunk(u64 n, u64 g, u64 groups)
 #define F_POW(x, y) powf((f32)(x), (f32)(y))
 #if defined(ASSAY_HIP) && __clang_major__ < 17
 /*
- * sqrtf of HIPRTC 5.2 is the bare instruction, which may be off by its last bit; 5.7's is exact. The
- * neighbours of such a root are weighed by their exact remainders, away from denormals.
+ * sqrtf of HIPRTC 5.2 is the bare instruction, which may be off by its last bit; 5.7's is exact.
+ * The neighbours of such a root are weighed by their exact remainders, away from denormals.
  */
 INLINE f32 assay_sqrt(f32 x)
 {

@@ -139,8 +139,8 @@ static enum status parse_item(const char *name, char *value, struct null_plan *p
 
 enum status null_plan_parse(const char *string, struct null_plan *ret, struct error *err)
 {
-    struct null_plan plan = {.launch_ns = 100000, .warmup_launches = 10, .step = 0.1,
-                             .clock_khz = 1500000};
+    struct null_plan plan = {
+        .launch_ns = 100000, .warmup_launches = 10, .step = 0.1, .clock_khz = 1500000};
     enum status status = STATUS_OK;
     char *copy, *item, *rest;
 

@@ -54,10 +54,10 @@ struct null_plan {
     uint64_t energy_wraps_at; /* the counter begins anew after this many uJ; 0: never */
     uint64_t energy_stuck;    /* 1: the counter stands still */
     uint64_t clock_khz;
-    uint64_t clock_drop_khz;  /* the clock falls to this ... */
-    uint64_t throttle;        /* ... and these reasons come (bits) ... */
+    uint64_t clock_drop_khz;   /* the clock falls to this ... */
+    uint64_t throttle;         /* ... and these reasons come (bits) ... */
     int64_t throttle_after_ns; /* ... so long after the telemetry was opened */
-    uint64_t foreign;         /* 1: somebody else is on the device */
+    uint64_t foreign;          /* 1: somebody else is on the device */
     bool seeded;
     uint64_t seed;
     uint64_t faults[NULL_FAULT_COUNT]; /* the n-th call (from 1) of that kind; 0: none */

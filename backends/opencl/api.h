@@ -128,9 +128,9 @@ struct _cl_event;
     X(DEVICE_HOST_UNIFIED_MEMORY, 0x1035)                                                          \
     X(DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 0x103A)                                                    \
     X(DEVICE_OPENCL_C_VERSION, 0x103D)                                                             \
-    X(DEVICE_UUID_KHR, 0x106A)         /* cl_khr_device_uuid */                                    \
-    X(DRIVER_UUID_KHR, 0x106B)         /* cl_khr_device_uuid */                                    \
-    X(DEVICE_PCI_BUS_INFO_KHR, 0x410F) /* cl_khr_pci_bus_info */                                   \
+    X(DEVICE_UUID_KHR, 0x106A)                             /* cl_khr_device_uuid */                \
+    X(DRIVER_UUID_KHR, 0x106B)                             /* cl_khr_device_uuid */                \
+    X(DEVICE_PCI_BUS_INFO_KHR, 0x410F)                     /* cl_khr_pci_bus_info */               \
     X(DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR, 0x1073) /* cl_khr_integer_dot_product */        \
     X(DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR, 0x1074)                         \
     X(DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_PACKED_KHR, 1 << 0)                                  \

@@ -12,9 +12,9 @@ enum { KEY_NAMES = 0x100 };
 static void add_row(json_t *rows, const char *type, const char *name, const char *kind,
                     const char *description)
 {
-    json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s}", "type", type, "name", name,
-                                          "kind", kind, "description",
-                                          description ? description : ""));
+    json_array_append_new(rows,
+                          json_pack("{s:s, s:s, s:s, s:s}", "type", type, "name", name, "kind",
+                                    kind, "description", description ? description : ""));
 }
 
 static enum status collect(json_t *rows, struct error *err)

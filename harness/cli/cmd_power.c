@@ -12,8 +12,8 @@ enum { KEY_SD = 0x100, KEY_PAIR_SD, KEY_MARGIN, KEY_POWER, KEY_CONFIDENCE };
 
 /* What is asked; spreads are of log time. */
 struct question {
-    double process_sd;  /* between processes */
-    double pair_sd;     /* of the difference of a pair */
+    double process_sd; /* between processes */
+    double pair_sd;    /* of the difference of a pair */
     const char *source;
     double margin, power, confidence;
 };
@@ -82,7 +82,8 @@ static enum status read_stored(const struct command_line *line, struct question 
     question->source = id;
     if (status == STATUS_OK && isnan(question->process_sd))
         return error_set(err, STATUS_INVALID,
-                         "%s has fewer than two steady trials: there is no spread to plan from", id);
+                         "%s has fewer than two steady trials: there is no spread to plan from",
+                         id);
     return status;
 }
 
@@ -91,8 +92,12 @@ static enum status read_question(const struct command_line *line, struct questio
 {
     enum status status;
 
-    *question = (struct question){.process_sd = NAN, .pair_sd = NAN, .source = "as given",
-                                  .margin = 0.01, .power = 0.8, .confidence = 0.95};
+    *question = (struct question){.process_sd = NAN,
+                                  .pair_sd = NAN,
+                                  .source = "as given",
+                                  .margin = 0.01,
+                                  .power = 0.8,
+                                  .confidence = 0.95};
     if (line->argument_count > 0) {
         status = read_stored(line, question, err);
         if (status != STATUS_OK)
@@ -182,9 +187,9 @@ static int run(const struct command_line *line)
     text_append_format(&out, " pairs find a difference of %g %% with power %g %%\n",
                        question.margin * 100, question.power * 100);
     append_count(&out, equivalence, "10^5");
-    text_append_format(&out,
-                       " pairs show two equal arms to be equivalent within ±%g %% with power %g %%\n",
-                       question.margin * 100, question.power * 100);
+    text_append_format(
+        &out, " pairs show two equal arms to be equivalent within ±%g %% with power %g %%\n",
+        question.margin * 100, question.power * 100);
     return output_text(&out);
 }
 

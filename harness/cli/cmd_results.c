@@ -51,8 +51,7 @@ static enum status read_filter(const struct command_line *line, struct store *st
                                                      line->argument_count == 0,
                                     .limit = DEFAULT_LIMIT};
     if (limit && (!text_parse_i64(limit, &filter->limit) || filter->limit < 0))
-        return error_set(err, STATUS_INVALID, "--limit %s: write a whole number, 0 for all",
-                         limit);
+        return error_set(err, STATUS_INVALID, "--limit %s: write a whole number, 0 for all", limit);
     if (since && !text_parse_moment_ns(since, clock_utc_ns(), &filter->since_utc_ns))
         return error_set(err, STATUS_INVALID,
                          "--since %s: write a date (2026-11-20, 2026-11-20T15:52; UTC) or an age "
@@ -76,8 +75,7 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
 
     if (!cells)
         return ASSAY_EXIT_SYSTEM;
-    json_array_foreach(rows, i, row)
-        cells[i] = json_integer_value(json_object_get(row, "cell"));
+    json_array_foreach(rows, i, row) cells[i] = json_integer_value(json_object_get(row, "cell"));
     if (count == 0) {
         free(cells);
         log_info("no results in %s%s", store_path(store),
@@ -124,8 +122,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     if (command_has(line, KEY_JSON))
         return output_json(rows);
     if (command_has(line, KEY_IDS)) {
-        json_array_foreach(rows, i, row)
-            puts(json_string_value(json_object_get(row, "id")));
+        json_array_foreach(rows, i, row) puts(json_string_value(json_object_get(row, "id")));
         result = output_flush();
     } else {
         result = show_table(store, rows, &filter);

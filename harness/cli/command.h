@@ -34,10 +34,10 @@ enum assay_exit {
 /* Options that several commands share; a command names the groups it takes. */
 enum command_group {
     GROUP_NONE = 0,
-    GROUP_STORE = 1 << 0,  /* --db */
-    GROUP_JSON = 1 << 1,   /* --json */
-    GROUP_STACK = 1 << 2,  /* --lib */
-    GROUP_QUIET = 1 << 3,  /* --quiet */
+    GROUP_STORE = 1 << 0, /* --db */
+    GROUP_JSON = 1 << 1,  /* --json */
+    GROUP_STACK = 1 << 2, /* --lib */
+    GROUP_QUIET = 1 << 3, /* --quiet */
 };
 #define GROUP_COUNT 4
 
@@ -45,16 +45,16 @@ struct command_line;
 
 struct command {
     const char *name;
-    const char *arguments;              /* "[NAME|FILE|SUITE]..." or NULL */
-    const char *summary;                /* one line */
-    const char *text;                   /* paragraphs for help and manual; NULL: none */
-    const struct argp_option *options;  /* its own, ended by {0}; NULL: none */
+    const char *arguments;             /* "[NAME|FILE|SUITE]..." or NULL */
+    const char *summary;               /* one line */
+    const char *text;                  /* paragraphs for help and manual; NULL: none */
+    const struct argp_option *options; /* its own, ended by {0}; NULL: none */
     unsigned groups;
     size_t arguments_min, arguments_max;
     bool hidden;
-    bool takes_bundle;     /* a bundle to look into may stand before the arguments */
-    const char *completes; /* what the arguments are, as in an option's: "RESULT|FILE" */
-    const char *first_words;            /* what the first can be, blanks between; NULL: as above */
+    bool takes_bundle;       /* a bundle to look into may stand before the arguments */
+    const char *completes;   /* what the arguments are, as in an option's: "RESULT|FILE" */
+    const char *first_words; /* what the first can be, blanks between; NULL: as above */
     int (*run)(const struct command_line *line);
 };
 
@@ -74,7 +74,7 @@ struct command_line {
     const char **arguments;
     size_t argument_count;
     const char *bundle; /* what is read in place of a database; NULL: a database */
-    char *text; /* the call as a shell would take it again, for the record */
+    char *text;         /* the call as a shell would take it again, for the record */
 };
 
 /*
@@ -130,7 +130,8 @@ int command_interrupted(const char *format, ...) __attribute__((format(printf, 1
 /* Says an error and returns the exit status that fits it. */
 int command_fail(const struct error *err);
 
-/* As command_fail, of what was asked of a store: what it has not or cannot give is ASSAY_EXIT_STORE. */
+/* As command_fail, of what was asked of a store: what it has not or cannot give is
+ * ASSAY_EXIT_STORE. */
 int command_fail_store(const struct error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* comparison_view - a comparison's verdict, numbers and attribution, as ab, compare and gate say it. */
+/* comparison_view - a comparison's verdict, numbers and attribution, as ab, compare and gate say
+ * it. */
 #ifndef ASSAY_CLI_COMPARISON_VIEW_H
 #define ASSAY_CLI_COMPARISON_VIEW_H
 
@@ -15,12 +16,12 @@
  * there are none. `notes`: strings for people, may be NULL.
  */
 struct comparison_view {
-    const char *a, *b;             /* result ids */
+    const char *a, *b;                  /* result ids */
     const struct comparison_arms *arms; /* what they are; NULL: ids alone */
     const json_t *judgement;
     const struct comparison *numbers;
-    const char *why_no_numbers;    /* when `numbers` is NULL */
-    const char *note;              /* one more sentence, or NULL */
+    const char *why_no_numbers; /* when `numbers` is NULL */
+    const char *note;           /* one more sentence, or NULL */
 };
 
 /* New object: a, b, comparability, verdict, ratio ..., attribution, separating runs. */

@@ -27,8 +27,8 @@ const char *gate_decision_meaning(enum gate_decision decision);
 enum gate_decision gate_decide(const struct stored_comparison *comparison);
 
 /*
- * stored_comparison_json with the member "gate": {decision, margin, paired}; paired: of a campaign of
- * `assay ab`, pair by pair. NULL: out of memory.
+ * stored_comparison_json with the member "gate": {decision, margin, paired}; paired: of a campaign
+ * of `assay ab`, pair by pair. NULL: out of memory.
  */
 json_t *gate_json(const struct stored_comparison *comparison, double margin);
 

@@ -22,7 +22,8 @@ static const char *const environment[][2] = {
     {"ASSAY_NULL", "What the null backend, which tests the tool, pretends and breaks."},
     {"ASSAY_PROBE_TIMEOUT", "Time that a backend may take to list its devices (60s)."},
     {"ASSAY_TOOL_TIMEOUT", "Time that a vendor's tool may take to tell what it knows (15s)."},
-    {"ASSAY_WORKER", "Program to start in place of assay's own worker; it speaks the worker protocol."},
+    {"ASSAY_WORKER",
+     "Program to start in place of assay's own worker; it speaks the worker protocol."},
     {"NO_COLOR", "When set, no colour is written."},
 };
 

@@ -12,9 +12,7 @@ static enum status read_arm(const struct command_line *line, int key, struct arm
 
     for (size_t n = 0; status == STATUS_OK && (setting = command_value_at(line, key, n)); n++)
         status = arm_spec_add(spec, setting, err);
-    return status == STATUS_OK
-               ? status
-               : error_prefix(err, key == KEY_PAIR_A ? "--a" : "--b");
+    return status == STATUS_OK ? status : error_prefix(err, key == KEY_PAIR_A ? "--a" : "--b");
 }
 
 static enum status read_numbers(const struct command_line *line, struct pair_request *request,

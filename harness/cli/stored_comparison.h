@@ -1,4 +1,5 @@
-/* stored_comparison - two stored results judged and compared, for `compare`, `gate` and `reproduce`. */
+/* stored_comparison - two stored results judged and compared, for `compare`, `gate` and
+ * `reproduce`. */
 #ifndef ASSAY_CLI_STORED_COMPARISON_H
 #define ASSAY_CLI_STORED_COMPARISON_H
 
@@ -19,8 +20,8 @@ struct stored_comparison {
     bool paired; /* the two arms of a campaign, pair by pair */
     bool has_numbers;
     struct comparison numbers;
-    struct error why; /* why there are no numbers */
-    char *note;       /* pairs that do not count and why, heap; NULL: all count */
+    struct error why;            /* why there are no numbers */
+    char *note;                  /* pairs that do not count and why, heap; NULL: all count */
     struct comparison_arms arms; /* what the two are, once asked for; else without `json` */
 };
 
@@ -43,8 +44,8 @@ void stored_comparison_append(struct text *out, const struct stored_comparison *
                               bool explain);
 
 /*
- * Stores `object`, which was made of the comparison, as `kind` with the verdict NULL: the numbers', or
- * why there are none. As store_record_comparison.
+ * Stores `object`, which was made of the comparison, as `kind` with the verdict NULL: the numbers',
+ * or why there are none. As store_record_comparison.
  */
 enum status stored_comparison_record(struct store *store, const char *kind, const char *verdict,
                                      const struct stored_comparison *comparison,

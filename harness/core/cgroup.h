@@ -14,8 +14,8 @@
 
 /*
  * Path of this process's control file: `file` in version 2, else `file_1` of `controller` in
- * version 1 (both may be NULL: none there). Where its own group has none, of the nearest group above
- * that has. False when there is none. Read it through machine_root.h.
+ * version 1 (both may be NULL: none there). Where its own group has none, of the nearest group
+ * above that has. False when there is none. Read it through machine_root.h.
  */
 bool cgroup_find(const char *controller, const char *file, const char *file_1, char ret[PATH_MAX]);
 
@@ -23,8 +23,8 @@ bool cgroup_find(const char *controller, const char *file, const char *file_1, c
 bool cgroup_find_throttling(char ret[PATH_MAX]);
 
 /*
- * Limits, which stand still: processors, memory, sets. Limits of the groups above hold, too: of each
- * the tightest is told, and where it stands.
+ * Limits, which stand still: processors, memory, sets. Limits of the groups above hold, too: of
+ * each the tightest is told, and where it stands.
  */
 void cgroup_read_limits(struct reading_list *list);
 

@@ -21,8 +21,14 @@ struct dynlib_symbol {
     bool required; /* an optional one that is missing stays NULL */
 };
 
-#define DYNLIB_REQUIRED(type, name) {#name, offsetof(type, name), true}
-#define DYNLIB_OPTIONAL(type, name) {#name, offsetof(type, name), false}
+#define DYNLIB_REQUIRED(type, name)                                                                \
+    {                                                                                              \
+#name, offsetof(type, name), true                                                          \
+    }
+#define DYNLIB_OPTIONAL(type, name)                                                                \
+    {                                                                                              \
+#name, offsetof(type, name), false                                                         \
+    }
 
 struct dynlib_spec {
     const char *name;           /* "opencl" */
@@ -33,9 +39,9 @@ struct dynlib_spec {
 
 /* What came of opening; `path` is the file that the loader really mapped. */
 struct dynlib {
-    void *handle;    /* NULL while not open */
-    char *path;      /* heap */
-    char *tried;     /* heap: "libfoo.so.2: not found; libfoo.so.1: ..." for people */
+    void *handle; /* NULL while not open */
+    char *path;   /* heap */
+    char *tried;  /* heap: "libfoo.so.2: not found; libfoo.so.1: ..." for people */
 };
 
 /*

@@ -14,8 +14,9 @@
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 
-#define SLICE_NS ((int64_t)200000000) /* of waiting; one that takes twice as long was no waiting   \
-                                       */
+#define SLICE_NS                                                                                   \
+    ((int64_t)200000000) /* of waiting; one that takes twice as long was no waiting                \
+                          */
 #define STOP_GRACE_NS ((int64_t)1000000000) /* for one that is stopped, on standard error */
 
 static int open_pidfd(pid_t pid)

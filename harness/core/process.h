@@ -21,12 +21,12 @@ struct process_fd {
 };
 
 struct process_options {
-    const char *path;        /* program file; NULL: search argv[0] in PATH */
-    char *const *argv;       /* NULL-terminated */
-    char *const *envp;       /* NULL: inherit */
-    const char *root;        /* chroot there (needs privilege), with this system's /proc, /sys and
-                                /dev; `path` is still looked up outside, the loader and all
-                                libraries inside; NULL: no */
+    const char *path;  /* program file; NULL: search argv[0] in PATH */
+    char *const *argv; /* NULL-terminated */
+    char *const *envp; /* NULL: inherit */
+    const char *root;  /* chroot there (needs privilege), with this system's /proc, /sys and
+                          /dev; `path` is still looked up outside, the loader and all
+                          libraries inside; NULL: no */
     const struct process_fd *fds;
     size_t fd_count;
 };

@@ -73,7 +73,7 @@ const char *reading_method(const char *source)
     if (*source == '/')
         return "read from";
     return source[strspn(source, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] ? "told by"
-                                                                          : "environment variable";
+                                                                           : "environment variable";
 }
 
 const struct reading *reading_find(const struct reading_list *list, const char *name)

@@ -79,7 +79,6 @@ bool reading_status_from_name(const char *name, enum reading_status *ret);
  * left out; and back. Both give new objects. CORRUPT for JSON of another shape.
  */
 json_t *reading_list_to_json(const struct reading_list *list);
-enum status reading_list_from_json(const json_t *json, struct reading_list *ret,
-                                   struct error *err);
+enum status reading_list_from_json(const json_t *json, struct reading_list *ret, struct error *err);
 
 #endif

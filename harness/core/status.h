@@ -53,7 +53,10 @@ struct error {
     char place[ERROR_PLACE_MAX]; /* "FILE:LINE" of what is wrong in a file; else "" */
 };
 
-#define ERROR_INIT {STATUS_OK, "", ""}
+#define ERROR_INIT                                                                                 \
+    {                                                                                              \
+        STATUS_OK, "", ""                                                                          \
+    }
 
 /* Stable short name of a code ("device_lost"); "unknown" for a value out of range. */
 const char *status_name(enum status code);

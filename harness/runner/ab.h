@@ -2,8 +2,8 @@
  * ab - two arms measured side by side: a paired campaign, its pairs, its judgement.
  *
  * For k in 1..K both arms run in random order, each in a fresh process (plan_build_pair). The
- * difference of a pair is the log of the ratio of the two trials' steady means, or medians where the
- * protocol says `compare_by: median`.
+ * difference of a pair is the log of the ratio of the two trials' steady means, or medians where
+ * the protocol says `compare_by: median`.
  */
 #ifndef ASSAY_RUNNER_AB_H
 #define ASSAY_RUNNER_AB_H

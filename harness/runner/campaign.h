@@ -52,7 +52,7 @@ struct campaign_options {
 /* What came of running. */
 struct campaign_summary {
     size_t planned, done, ok, failed; /* trials; done: of this call */
-    size_t unsupported; /* neither ok nor failed: the device lacks what was asked for */
+    size_t unsupported;  /* neither ok nor failed: the device lacks what was asked for */
     enum status failure; /* of the first that failed */
     bool interrupted;
 };

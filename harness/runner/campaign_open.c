@@ -60,8 +60,8 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
 }
 
 /*
- * The program is a part of the measurement: one campaign's trials are one program's. What is only to
- * be estimated may be so by any, since an estimate has its version.
+ * The program is a part of the measurement: one campaign's trials are one program's. What is only
+ * to be estimated may be so by any, since an estimate has its version.
  */
 static enum status check_tool(struct store *store, int64_t row, const json_t *record,
                               struct error *err)

@@ -89,9 +89,8 @@ static enum status make_room(struct channel *channel, struct error *err)
 static bool take_line(struct channel *channel, size_t scanned, char **ret_line, size_t *ret_length)
 {
     size_t begin = channel->start + scanned;
-    char *newline = channel->end > begin
-                        ? memchr(channel->buffer + begin, '\n', channel->end - begin)
-                        : NULL;
+    char *newline =
+        channel->end > begin ? memchr(channel->buffer + begin, '\n', channel->end - begin) : NULL;
 
     if (!newline)
         return false;
@@ -186,8 +185,8 @@ enum status channel_write_json(struct channel *channel, const json_t *json, int6
     length = strlen(line);
     line[length++] = '\n'; /* in the place of the NUL: the line is not used as a string again */
     if (length > CHANNEL_LINE_MAX)
-        status = error_set(err, STATUS_PROTOCOL, "a message is longer than %u bytes",
-                           CHANNEL_LINE_MAX);
+        status =
+            error_set(err, STATUS_PROTOCOL, "a message is longer than %u bytes", CHANNEL_LINE_MAX);
     else
         status = write_bytes(channel, line, length, deadline_ns, err);
     free(line);

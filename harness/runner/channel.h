@@ -21,7 +21,7 @@ struct channel {
     int read_fd, write_fd; /* -1: this side has none; owned by the channel */
     char *buffer;          /* bytes read and not yet handed out */
     size_t start, end, capacity;
-    bool at_end;           /* the peer has closed */
+    bool at_end; /* the peer has closed */
 };
 
 /* Takes both descriptors and makes them non-blocking. */
@@ -29,10 +29,10 @@ enum status channel_init(struct channel *channel, int read_fd, int write_fd, str
 void channel_finish(struct channel *channel);
 
 /*
- * The next whole line without its newline, valid until the next call. NOT_FOUND: the peer has closed
- * and nothing is left (a last line without newline is handed out first). TIMEOUT: the deadline
- * (CLOCK_MONOTONIC) has passed. INTERRUPTED: `wake_fd` (-1: none) became readable. PROTOCOL: the
- * line is too long.
+ * The next whole line without its newline, valid until the next call. NOT_FOUND: the peer has
+ * closed and nothing is left (a last line without newline is handed out first). TIMEOUT: the
+ * deadline (CLOCK_MONOTONIC) has passed. INTERRUPTED: `wake_fd` (-1: none) became readable.
+ * PROTOCOL: the line is too long.
  */
 enum status channel_read_line(struct channel *channel, int64_t deadline_ns, int wake_fd,
                               char **ret_line, size_t *ret_length, struct error *err);

@@ -30,7 +30,8 @@ const char *doctor_severity_name(enum doctor_severity severity);
 struct doctor_options {
     /* These devices too: "cuda:0", "opencl"; NULL: every usable one; "": none. */
     const char *device;
-    /* In place of `device`, an array of "cuda:0": these by their telemetry alone. NULL: `device`. */
+    /* In place of `device`, an array of "cuda:0": these by their telemetry alone. NULL: `device`.
+     */
     const json_t *specs;
     int64_t jitter_ns; /* length of the test for jitter and steal; 0: none, ... */
     int64_t look_ns;   /* ... and load is looked at for so long instead */

@@ -17,8 +17,8 @@
 #include "results/store.h"
 
 /*
- * Runs the tools that have to do with `specs` (an array of "cuda:0", ...; the host's are always run)
- * and stores a row for each. An error is the store's, or no memory.
+ * Runs the tools that have to do with `specs` (an array of "cuda:0", ...; the host's are always
+ * run) and stores a row for each. An error is the store's, or no memory.
  */
 enum status dumps_take(struct store *store, int64_t campaign, const json_t *specs,
                        struct error *err);

@@ -15,9 +15,9 @@ enum status environment_read_fixed(json_t **ret, struct error *err);
 enum status environment_read_moving(json_t **ret, struct error *err);
 
 /*
- * True when a variable of this name can change what is measured: loaders, OpenMP, allocators and the
- * vendors' own. Only these are recorded; the rest of the environment is the user's business, and so is
- * what its name calls secret (NVIDIA_API_KEY).
+ * True when a variable of this name can change what is measured: loaders, OpenMP, allocators and
+ * the vendors' own. Only these are recorded; the rest of the environment is the user's business,
+ * and so is what its name calls secret (NVIDIA_API_KEY).
  */
 bool environment_is_relevant(const char *variable);
 

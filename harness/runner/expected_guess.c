@@ -6,8 +6,9 @@
 #include "workloads/workload.h"
 
 #define SECOND_NS 1e9
-#define START_NS (0.25 * SECOND_NS) /* a process, its device, modules out of the cache, the store  \
-                                     */
+#define START_NS                                                                                   \
+    (0.25 * SECOND_NS) /* a process, its device, modules out of the cache, the store               \
+                        */
 
 /* Per second. */
 struct speeds {

@@ -1,8 +1,9 @@
 /*
  * maps - which files a process has mapped to execute, and what those files are.
  *
- * Reading the list is quick and is done while the worker waits; hashing is done later, off the timed
- * path, with a cache by device, inode, size and times, so that a library is read once a campaign.
+ * Reading the list is quick and is done while the worker waits; hashing is done later, off the
+ * timed path, with a cache by device, inode, size and times, so that a library is read once a
+ * campaign.
  */
 #ifndef ASSAY_RUNNER_MAPS_H
 #define ASSAY_RUNNER_MAPS_H
@@ -23,14 +24,14 @@ struct maps_identity {
 };
 
 struct maps_file {
-    char *path;              /* as seen from here, also when the process has another root; heap */
-    bool present;            /* false: the path no longer leads to the mapped file */
+    char *path;   /* as seen from here, also when the process has another root; heap */
+    bool present; /* false: the path no longer leads to the mapped file */
     struct maps_identity identity;
     /* Of files that were added by maps_list_add; else NULL. */
-    const char *kind;          /* "compiler", "icd", "driver", "firmware" */
-    char *version, *build_id;  /* heap; NULL: not told */
-    bool held;                 /* by maps_list_hold: */
-    int fd;                    /* the file itself, whatever becomes of its path */
+    const char *kind;         /* "compiler", "icd", "driver", "firmware" */
+    char *version, *build_id; /* heap; NULL: not told */
+    bool held;                /* by maps_list_hold: */
+    int fd;                   /* the file itself, whatever becomes of its path */
 };
 
 struct maps_list {
@@ -39,8 +40,8 @@ struct maps_list {
 };
 
 /*
- * Executable file mappings of process `pid`. UNAVAILABLE when /proc does not show it, DENIED when it
- * is not ours to look at.
+ * Executable file mappings of process `pid`. UNAVAILABLE when /proc does not show it, DENIED when
+ * it is not ours to look at.
  */
 enum status maps_read(pid_t pid, struct maps_list *ret, struct error *err);
 
@@ -77,8 +78,8 @@ void maps_cache_init(struct maps_cache *cache);
 void maps_cache_finish(struct maps_cache *cache);
 
 /*
- * Opens each file that the cache does not know yet, so that it can be hashed later even when another
- * has taken its place by then. What cannot be opened stays as it is.
+ * Opens each file that the cache does not know yet, so that it can be hashed later even when
+ * another has taken its place by then. What cannot be opened stays as it is.
  */
 void maps_list_hold(struct maps_list *list, const struct maps_cache *cache);
 

@@ -156,8 +156,8 @@ static enum status get_end(struct message *message, struct error *err)
         return bad_member(message, "status", "one of assay's status names (\"ok\", ...)", err);
     status = get_string(message, "message", true, &message->text, err);
     if (status == STATUS_OK)
-        status = get_integer(message, "iterations_per_sample", 0, &message->iterations_per_sample,
-                             err);
+        status =
+            get_integer(message, "iterations_per_sample", 0, &message->iterations_per_sample, err);
     if (status == STATUS_OK)
         status = get_integer(message, "window_first", -1, &message->window_first, err);
     if (status == STATUS_OK)
@@ -264,8 +264,7 @@ json_t *message_new_phase(const char *name, int64_t begin_ns, int64_t end_ns)
                      (json_int_t)begin_ns, "end_ns", (json_int_t)end_ns);
 }
 
-json_t *message_new_samples(const char *series, uint64_t first, const int64_t *values,
-                            size_t count)
+json_t *message_new_samples(const char *series, uint64_t first, const int64_t *values, size_t count)
 {
     json_t *array = json_array();
 

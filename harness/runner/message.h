@@ -41,28 +41,27 @@ enum message_type {
 /* A checked message. Strings and JSON belong to `json`. Only the members of its type are set. */
 struct message {
     enum message_type type;
-    json_t *json; /* the whole message */
-    int64_t protocol;           /* hello */
-    const char *worker;         /* hello */
-    const char *name;           /* phase, samples (series), sync (point) */
-    int64_t begin_ns, end_ns;   /* phase: CLOCK_MONOTONIC of this host */
-    uint64_t first;             /* samples: index of the first value */
-    int64_t *values;            /* samples, heap; NULL when there are none */
-    size_t count;               /* samples */
-    const json_t *body;         /* device, artifact, choices, facts, trial: the object */
-    const char *phase;          /* check: before or after the window */
+    json_t *json;                         /* the whole message */
+    int64_t protocol;                     /* hello */
+    const char *worker;                   /* hello */
+    const char *name;                     /* phase, samples (series), sync (point) */
+    int64_t begin_ns, end_ns;             /* phase: CLOCK_MONOTONIC of this host */
+    uint64_t first;                       /* samples: index of the first value */
+    int64_t *values;                      /* samples, heap; NULL when there are none */
+    size_t count;                         /* samples */
+    const json_t *body;                   /* device, artifact, choices, facts, trial: the object */
+    const char *phase;                    /* check: before or after the window */
     const char *output, *metric, *reason; /* check */
-    double error, tolerance;    /* check; error is NaN where the worker said null */
-    uint64_t compared;          /* check */
-    bool passed;                /* check */
-    enum status status;         /* end */
-    const char *text;           /* end: message, NULL when ok */
+    double error, tolerance;              /* check; error is NaN where the worker said null */
+    uint64_t compared;                    /* check */
+    bool passed;                          /* check */
+    enum status status;                   /* end */
+    const char *text;                     /* end: message, NULL when ok */
     int64_t iterations_per_sample, window_first, samples; /* end */
 };
 
 /* Parses and checks one line. PROTOCOL: says what is wrong with it. Finish with message_finish. */
-enum status message_parse(const char *line, size_t length, struct message *ret,
-                          struct error *err);
+enum status message_parse(const char *line, size_t length, struct message *ret, struct error *err);
 void message_finish(struct message *message);
 
 const char *message_type_name(enum message_type type);

@@ -28,8 +28,9 @@ struct processes {
 };
 
 /*
- * The totals of a first look are read before the processes, those of a `second` one after them: what
- * processes used between the two cannot be more than all together. NO_MEMORY; UNAVAILABLE without /proc.
+ * The totals of a first look are read before the processes, those of a `second` one after them:
+ * what processes used between the two cannot be more than all together. NO_MEMORY; UNAVAILABLE
+ * without /proc.
  */
 enum status processes_look(bool second, struct processes *ret, struct error *err);
 void processes_finish(struct processes *processes);

@@ -27,9 +27,9 @@ struct stack_files {
 };
 
 /*
- * Kernel modules of accelerators that are loaded (/sys/module): version and srcversion, the build-id
- * of what runs, and their file by modules.dep, where it is in this root. The firmware that NVIDIA's
- * driver of that version loads (/lib/firmware/nvidia/VERSION). NO_MEMORY alone.
+ * Kernel modules of accelerators that are loaded (/sys/module): version and srcversion, the
+ * build-id of what runs, and their file by modules.dep, where it is in this root. The firmware that
+ * NVIDIA's driver of that version loads (/lib/firmware/nvidia/VERSION). NO_MEMORY alone.
  */
 enum status stack_files_add_host(struct stack_files *files, struct error *err);
 

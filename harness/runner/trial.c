@@ -29,9 +29,9 @@ struct watch {
     struct trial_telemetry telemetry;
     struct process_exit exit;
     bool reaped;
-    int64_t oom_kills;  /* before the start */
-    bool greeted;       /* hello was said */
-    bool ended;         /* end was said */
+    int64_t oom_kills; /* before the start */
+    bool greeted;      /* hello was said */
+    bool ended;        /* end was said */
     char phase[MESSAGE_NAME_MAX + 8];
     enum status status; /* the trial's */
     struct error error;
@@ -54,8 +54,8 @@ static void fail(struct watch *watch, enum status code, const char *format, ...)
     if (watch->phase[0])
         text_append_format(&text, " (after %s)", watch->phase);
     worker_process_append_words(&watch->worker, &text);
-    watch->status = error_set(&watch->error, code, "%s",
-                              text_ok(&text) ? text.data : "out of memory");
+    watch->status =
+        error_set(&watch->error, code, "%s", text_ok(&text) ? text.data : "out of memory");
     text_finish(&text);
 }
 
@@ -97,10 +97,10 @@ static void handle_end(struct watch *watch, const struct message *message)
                                   "the worker said ok, but %zu of its checks did not pass",
                                   watch->record.checks_failed);
     } else if ((uint64_t)message->samples != trial_record_samples(&watch->record, "wall_ns")) {
-        watch->status = error_set(&watch->error, STATUS_PROTOCOL,
-                                  "the worker counts %" PRId64 " samples and sent %" PRIu64,
-                                  message->samples,
-                                  trial_record_samples(&watch->record, "wall_ns"));
+        watch->status =
+            error_set(&watch->error, STATUS_PROTOCOL,
+                      "the worker counts %" PRId64 " samples and sent %" PRIu64, message->samples,
+                      trial_record_samples(&watch->record, "wall_ns"));
     } else if (!watch->record.saw_window) {
         watch->status = error_set(&watch->error, STATUS_PROTOCOL,
                                   "the worker ended without the syncs window_start and window_end");
@@ -248,8 +248,8 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
         enum status status;
 
         worker_process_forget_words(&watch->worker);
-        status = channel_read_line(&watch->worker.channel, 0, watch->request->wake_fd, &line, &length,
-                                   &read_error);
+        status = channel_read_line(&watch->worker.channel, 0, watch->request->wake_fd, &line,
+                                   &length, &read_error);
         if (status == STATUS_TIMEOUT) {
             status = trial_record_commit(&watch->record, err);
             if (status != STATUS_OK)
@@ -312,8 +312,8 @@ static void reap(struct watch *watch)
     if (watch->status == STATUS_OK || watch->ended) {
         struct error err = ERROR_INIT;
 
-        if (process_wait(&watch->worker.process, clock_monotonic_ns() + GRACE_NS, &watch->exit, &err) ==
-            STATUS_OK)
+        if (process_wait(&watch->worker.process, clock_monotonic_ns() + GRACE_NS, &watch->exit,
+                         &err) == STATUS_OK)
             watch->reaped = true;
     }
     if (!watch->reaped) {
@@ -350,8 +350,8 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     else
         trial_telemetry_end(&watch.telemetry, NULL, NULL);
     if (status == STATUS_OK)
-        status = trial_record_end(&watch.record, watch.status, watch.error.message, &watch.exit,
-                                  err);
+        status =
+            trial_record_end(&watch.record, watch.status, watch.error.message, &watch.exit, err);
     trial_record_finish(&watch.record);
     worker_process_finish(&watch.worker);
     if (status != STATUS_OK)

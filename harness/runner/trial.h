@@ -17,31 +17,32 @@
 
 struct trial_request {
     struct store *store;
-    int64_t campaign, sequence;       /* which planned trial */
-    const json_t *message;            /* body of the "trial" message */
-    int64_t silence_ns;               /* watchdog: longest silence of the worker */
-    const json_t *environment;        /* fixed readings, environment_read_fixed */
-    struct maps_cache *cache;         /* of library digests, one a campaign */
-    struct progress *progress;        /* NULL: none */
-    int wake_fd;                      /* readable: the user wants to stop; -1: none */
-    char *const *environment_changes; /* "NAME=VALUE" or "NAME" (unset) for the worker; NULL: none */
-    const char *root;                 /* root directory for the worker; NULL: the same */
-    int64_t telemetry_ns;             /* sampled so often beside it; 0: not at all */
-    bool dump;                        /* keep all that the vendor tells of the device, too */
+    int64_t campaign, sequence; /* which planned trial */
+    const json_t *message;      /* body of the "trial" message */
+    int64_t silence_ns;         /* watchdog: longest silence of the worker */
+    const json_t *environment;  /* fixed readings, environment_read_fixed */
+    struct maps_cache *cache;   /* of library digests, one a campaign */
+    struct progress *progress;  /* NULL: none */
+    int wake_fd;                /* readable: the user wants to stop; -1: none */
+    char *const
+        *environment_changes; /* "NAME=VALUE" or "NAME" (unset) for the worker; NULL: none */
+    const char *root;         /* root directory for the worker; NULL: the same */
+    int64_t telemetry_ns;     /* sampled so often beside it; 0: not at all */
+    bool dump;                /* keep all that the vendor tells of the device, too */
 };
 
 /* How it ended. */
 struct trial_outcome {
-    int64_t trial;        /* its row */
-    enum status status;   /* OK: it may be counted */
-    struct error error;   /* why not */
+    int64_t trial;      /* its row */
+    enum status status; /* OK: it may be counted */
+    struct error error; /* why not */
 };
 
 /*
- * Runs one trial to its end and stores all of it. The worker is this program's own, or the executable
- * that the environment variable ASSAY_WORKER names (its value is a recorded reading). A failure of the trial is an outcome, not an
- * error; an error is a failure of the harness itself (the store cannot be written, no memory, the
- * program cannot be started).
+ * Runs one trial to its end and stores all of it. The worker is this program's own, or the
+ * executable that the environment variable ASSAY_WORKER names (its value is a recorded reading). A
+ * failure of the trial is an outcome, not an error; an error is a failure of the harness itself
+ * (the store cannot be written, no memory, the program cannot be started).
  */
 enum status trial_run(const struct trial_request *request, struct trial_outcome *ret,
                       struct error *err);

@@ -28,13 +28,13 @@ struct trial_series {
 struct trial_record {
     struct store *store;
     struct maps_cache *cache;
-    int64_t trial;                /* its row */
-    int64_t started_ns;           /* CLOCK_MONOTONIC */
+    int64_t trial;      /* its row */
+    int64_t started_ns; /* CLOCK_MONOTONIC */
     bool batch_open;
     struct trial_series series[TRIAL_SERIES_MAX];
     size_t series_count;
     size_t checks_failed;
-    bool saw_start, saw_window;   /* syncs */
+    bool saw_start, saw_window; /* syncs */
     struct maps_list at_start, at_end;
     struct stack_files told; /* by the worker, beside what it maps */
     const char *root;        /* the worker's root directory; NULL: the same */

@@ -19,7 +19,8 @@ struct worker_link {
     struct channel channel;
 };
 
-/* Takes descriptors 3 and 4, says hello and waits for the trial, whose object is a new reference. */
+/* Takes descriptors 3 and 4, says hello and waits for the trial, whose object is a new reference.
+ */
 enum status worker_link_open(struct worker_link *link, json_t **ret_trial, struct error *err);
 void worker_link_close(struct worker_link *link);
 

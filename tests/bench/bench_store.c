@@ -39,11 +39,11 @@ static enum status plan(struct store *store, int64_t *ret_trial, struct error *e
                               .backend = "null",
                               .device_spec = "null:0",
                               .trials = 1};
-    struct store_campaign campaign = {.created_utc_ns = clock_utc_ns(), .command = "bench_store",
-                                      .tool_version = "bench"};
+    struct store_campaign campaign = {
+        .created_utc_ns = clock_utc_ns(), .command = "bench_store", .tool_version = "bench"};
     json_t *json = json_pack("{s:s}", "name", "bench");
-    struct store_declaration declaration = {.kind = "workload", .name = "bench", .version = 1,
-                                            .origin = "built-in", .json = json};
+    struct store_declaration declaration = {
+        .kind = "workload", .name = "bench", .version = 1, .origin = "built-in", .json = json};
     uint32_t order = 0;
     int64_t campaign_id, cell_id;
     enum status status = store_put_declaration(store, &declaration, &cell.workload, err);
@@ -55,8 +55,8 @@ static enum status plan(struct store *store, int64_t *ret_trial, struct error *e
     campaign.plan = json;
     random_identifier(campaign.uid);
     if (!status)
-        status = store_add_campaign(store, &campaign, &cell, 1, &order, 1, &campaign_id, &cell_id,
-                                    err);
+        status =
+            store_add_campaign(store, &campaign, &cell, 1, &order, 1, &campaign_id, &cell_id, err);
     if (!status)
         status = store_begin_trial(store, campaign_id, 1, clock_utc_ns(), ret_trial, err);
     json_decref(json);
@@ -65,8 +65,8 @@ static enum status plan(struct store *store, int64_t *ret_trial, struct error *e
 
 static enum status store_samples(const char *path, const int64_t *values, struct error *err)
 {
-    struct store_trial_end end = {.status = "ok", .iterations_per_sample = 1, .samples = SAMPLES,
-                                  .max_rss_bytes = -1};
+    struct store_trial_end end = {
+        .status = "ok", .iterations_per_sample = 1, .samples = SAMPLES, .max_rss_bytes = -1};
     struct store *store = NULL;
     int64_t trial;
     enum status status = store_open(path, STORE_CREATE, 1000000000, &store, err);

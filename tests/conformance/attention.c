@@ -6,7 +6,10 @@
 
 static struct attention_operands operands_of(const struct attention_task *task)
 {
-#define OPERAND(which) {task->arrays[which].buffer, task->arrays[which].offset}
+#define OPERAND(which)                                                                             \
+    {                                                                                              \
+        task->arrays[which].buffer, task->arrays[which].offset                                     \
+    }
     return (struct attention_operands){
         .q = OPERAND(Q),
         .k = OPERAND(K),

@@ -18,8 +18,9 @@
 #define ROUNDING 0x1p-24
 #define SMALLEST_BF16 0x1p-126 /* below this a device may give 0 */
 #define SMALLEST_FP16 0x1p-25
-#define EXPONENTIAL 16 /* roundings that stand for exp, log, and the scale before and behind them  \
-                        */
+#define EXPONENTIAL                                                                                \
+    16 /* roundings that stand for exp, log, and the scale before and behind them                  \
+        */
 
 const struct small_float *attention_task_format(const struct attention_task *task)
 {

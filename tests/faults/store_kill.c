@@ -35,8 +35,8 @@ static void write_for_ever(const char *path, unsigned first, int to)
 }
 
 /*
- * Starts a writer, kills it after `ns`, or only once it has told of samples; adds what it had told to
- * `ret`.
+ * Starts a writer, kills it after `ns`, or only once it has told of samples; adds what it had told
+ * to `ret`.
  */
 static void kill_after(const char *path, unsigned first, int64_t ns, bool samples,
                        struct scenario_progress *ret)

@@ -31,7 +31,8 @@ void scenario_progress_add(struct scenario_progress *sum, const struct scenario_
 enum status scenario_run(const char *path, unsigned number, struct scenario_progress *progress,
                          struct error *err);
 
-/* NULL when the database is sound, passes `verify` and holds at least `progress`; else what is wrong (static). */
+/* NULL when the database is sound, passes `verify` and holds at least `progress`; else what is
+ * wrong (static). */
 const char *scenario_check(const char *path, const struct scenario_progress *progress);
 
 #endif

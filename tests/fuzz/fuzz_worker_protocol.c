@@ -1,4 +1,5 @@
-/* Bytes from a worker: cut into bounded lines, and each line refused with a good message or checked. */
+/* Bytes from a worker: cut into bounded lines, and each line refused with a good message or
+ * checked. */
 #include "fuzz.h"
 
 #include <inttypes.h>

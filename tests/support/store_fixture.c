@@ -163,8 +163,11 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
     }
     if (status == STATUS_OK) {
         char told[] = "{\"lscpu\": []}\n";
-        struct store_dump dump = {.tool = "lscpu", .command = "lscpu -J", .utc_ns = 1000000000,
-                                  .status = "ok", .output = told};
+        struct store_dump dump = {.tool = "lscpu",
+                                  .command = "lscpu -J",
+                                  .utc_ns = 1000000000,
+                                  .status = "ok",
+                                  .output = told};
 
         status = store_add_dump(store, *ret_campaign, &dump, err);
     }
@@ -273,9 +276,8 @@ static enum status add_telemetry(struct store *store, int64_t trial, struct erro
                                         .reading_ns = -1,
                                         .begin = readings,
                                         .dump = "all that the vendor tells"};
-    enum status status = channels && readings
-                             ? STATUS_OK
-                             : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status =
+        channels && readings ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 
     if (status == STATUS_OK)
         status = store_add_telemetry(store, trial, &telemetry, err);

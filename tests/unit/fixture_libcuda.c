@@ -1,6 +1,6 @@
 /*
- * A CUDA driver with nothing behind it, for test_cudnn_graph: cuDNN compiles the kernels of a plan by
- * itself and hands them to the driver, which here takes every program that is one for a GPU. All
+ * A CUDA driver with nothing behind it, for test_cudnn_graph: cuDNN compiles the kernels of a plan
+ * by itself and hands them to the driver, which here takes every program that is one for a GPU. All
  * else says CUDA_ERROR_STUB_LIBRARY, as the toolkit's own stub does.
  */
 #include <elf.h>
@@ -25,8 +25,7 @@ unsigned assay_programs(void)
     X(cuGetErrorName, (int code, const char **ret), (*ret = "CUDA_ERROR_STUB_LIBRARY", code *= 0)) \
     X(cuGetErrorString, (int code, const char **ret), (*ret = "a stand-in", code *= 0))            \
     X(cuLibraryLoadData, (void **ret, const void *image),                                          \
-      memcmp(image, ELFMAG, SELFMAG) != 0 ||                                                       \
-              ((const Elf64_Ehdr *)image)->e_machine != EM_CUDA                                    \
+      memcmp(image, ELFMAG, SELFMAG) != 0 || ((const Elf64_Ehdr *)image)->e_machine != EM_CUDA     \
           ? INVALID_IMAGE                                                                          \
           : (*ret = &something, programs++, 0))                                                    \
     X(cuLibraryGetKernel, (void **ret), (*ret = &something, 0))                                    \

@@ -12,8 +12,7 @@ static void test_skeleton(void **state)
 {
     struct backend backend = {.ops = &skeleton_backend_ops};
     const struct module_source source = {.file = "x.h", .text = "KERNEL(a)\n{\n}\n", .lanes = 1};
-    static const char *const required[] = {"device.name", "device.driver_version",
-                                           "device.memory"};
+    static const char *const required[] = {"device.name", "device.driver_version", "device.memory"};
     struct error err = ERROR_INIT;
     struct backend *found = NULL;
     struct device *device = NULL;

@@ -1,8 +1,9 @@
 /*
- * The real cuDNN and the graphs of attention, with no device: a description of one stands in for the
- * handle (cuDNN 9.8 and later take it as JSON), so the library checks every descriptor, looks for
- * engines by its patterns, ranks them, and compiles the kernels of a plan for that architecture. A
- * driver with nothing behind it (fixture_libcuda.c) takes these. Only their execution is left out.
+ * The real cuDNN and the graphs of attention, with no device: a description of one stands in for
+ * the handle (cuDNN 9.8 and later take it as JSON), so the library checks every descriptor, looks
+ * for engines by its patterns, ranks them, and compiles the kernels of a plan for that
+ * architecture. A driver with nothing behind it (fixture_libcuda.c) takes these. Only their
+ * execution is left out.
  *
  * Skips itself where no cuDNN is installed, or one that takes no description.
  */
@@ -21,7 +22,8 @@
 static struct cudnn_api api;
 static size_t version;
 
-/* What a device is to cuDNN; figures as the CUDA C Programming Guide and the data sheets have them. */
+/* What a device is to cuDNN; figures as the CUDA C Programming Guide and the data sheets have them.
+ */
 struct description {
     const char *name;
     int version, processors, shared_bytes;

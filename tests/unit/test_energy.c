@@ -111,10 +111,8 @@ static void test_gauge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counter),
-        cmocka_unit_test(test_wraps),
-        cmocka_unit_test(test_set_back),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_counter),  cmocka_unit_test(test_wraps),
+        cmocka_unit_test(test_set_back), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_gauge),
     };
 

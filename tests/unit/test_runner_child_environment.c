@@ -27,7 +27,8 @@ static const char *value_of(char *const *list, const char *name)
 
 static void test_changes(void **state)
 {
-    char set[] = "ASSAY_T1=new", unset[] = "ASSAY_T2", added[] = "ASSAY_T3=", prefix[] = "ASSAY_T=x";
+    char set[] = "ASSAY_T1=new", unset[] = "ASSAY_T2",
+         added[] = "ASSAY_T3=", prefix[] = "ASSAY_T=x";
     char *changes[] = {set, unset, added, prefix, NULL};
     char **list;
 
@@ -83,7 +84,7 @@ static void test_relevant(void **state)
     assert_false(environment_is_relevant("LD_PRELOADED=1"));
     assert_false(environment_is_relevant("HOME=/root"));
     assert_false(environment_is_relevant("AWS_SECRET_ACCESS_KEY=x"));
-    assert_false(environment_is_relevant("=")) ;
+    assert_false(environment_is_relevant("="));
     /* Of a vendor, and yet nobody else's to know. */
     assert_false(environment_is_relevant("NVIDIA_API_KEY=nvapi-x"));
     assert_false(environment_is_relevant("AMD_Auth_Token=x"));
@@ -114,7 +115,8 @@ static void test_readings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes), cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_relevant),
         cmocka_unit_test(test_readings),
     };

@@ -56,8 +56,7 @@ static void test_own_process(void **state)
             continue;
         found_libc = true;
         assert_true(list.files[i].present);
-        assert_int_equal(maps_cache_content(&cache, &list.files[i], &content, NULL),
-                         STATUS_OK);
+        assert_int_equal(maps_cache_content(&cache, &list.files[i], &content, NULL), STATUS_OK);
         assert_true(strlen(content->build_id) >= 16);
     }
     assert_true(found_libc);
@@ -70,16 +69,15 @@ static void test_own_process(void **state)
 static void test_parse(void **state)
 {
     char *path = write_file("lib a b.so", "content");
-    char *text = text_format(
-        "00400000-00452000 r-xp 00000000 08:02 %llu      %s\n"
-        "00651000-00652000 r--p 00051000 08:02 1     /not/executable\n"
-        "00e03000-00e24000 rw-p 00000000 00:00 0     [heap]\n"
-        "35b1a21000-35b1a22000 r-xp 00000000 00:00 0\n"
-        "00400000-00452000 r-xp 00000000 08:02 %llu      %s\n"
-        "00400000-00452000 r-xp 00000000 08:02 99 /tmp/gone.so (deleted)\n"
-        "garbage\n\n- - - - -\n"
-        "ffffffffff600000-ffffffffff601000 r-xp 00000000 00:00 0 [vsyscall]",
-        inode_of(path), path, inode_of(path), path);
+    char *text = text_format("00400000-00452000 r-xp 00000000 08:02 %llu      %s\n"
+                             "00651000-00652000 r--p 00051000 08:02 1     /not/executable\n"
+                             "00e03000-00e24000 rw-p 00000000 00:00 0     [heap]\n"
+                             "35b1a21000-35b1a22000 r-xp 00000000 00:00 0\n"
+                             "00400000-00452000 r-xp 00000000 08:02 %llu      %s\n"
+                             "00400000-00452000 r-xp 00000000 08:02 99 /tmp/gone.so (deleted)\n"
+                             "garbage\n\n- - - - -\n"
+                             "ffffffffff600000-ffffffffff601000 r-xp 00000000 00:00 0 [vsyscall]",
+                             inode_of(path), path, inode_of(path), path);
     struct maps_list list;
 
     (void)state;
@@ -95,7 +93,8 @@ static void test_parse(void **state)
     free(path);
 }
 
-/* A library that is replaced between mapping and hashing must not lend its digest to the old one. */
+/* A library that is replaced between mapping and hashing must not lend its digest to the old one.
+ */
 /* A line end in a path stands as \012. */
 static void test_line_end_in_path(void **state)
 {
@@ -172,8 +171,7 @@ static void test_changed_file(void **state)
     file = fopen(path, "w");
     fputs("second!", file);
     fclose(file);
-    assert_int_equal(maps_cache_content(&cache, &list.files[0], &content, &err),
-                     STATUS_CORRUPT);
+    assert_int_equal(maps_cache_content(&cache, &list.files[0], &content, &err), STATUS_CORRUPT);
     assert_non_null(strstr(err.message, path));
     assert_int_equal(cache.count, 0);
     maps_list_finish(&list);
@@ -185,7 +183,12 @@ static void test_changed_file(void **state)
 
 static void test_build_id(void **state)
 {
-    static const char *const texts[] = {"", "\x7f" "ELF", "\x7f" "ELF\2\1\1", "#!/bin/sh\n"};
+    static const char *const texts[] = {"",
+                                        "\x7f"
+                                        "ELF",
+                                        "\x7f"
+                                        "ELF\2\1\1",
+                                        "#!/bin/sh\n"};
     char id[ELF_BUILD_ID_SIZE];
 
     (void)state;
@@ -240,9 +243,9 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_process), cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_own_process),      cmocka_unit_test(test_parse),
         cmocka_unit_test(test_line_end_in_path), cmocka_unit_test(test_overlay),
-        cmocka_unit_test(test_changed_file), cmocka_unit_test(test_build_id),
+        cmocka_unit_test(test_changed_file),     cmocka_unit_test(test_build_id),
         cmocka_unit_test(test_damaged_elf),
     };
 

@@ -58,8 +58,15 @@ static void test_good(void **state)
 static void test_bad(void **state)
 {
     static const char *const lines[] = {
-        "", "{", "[]", "null", "{}", "{\"type\":3}", "{\"type\":\"nonsense\"}",
-        "{\"type\":\"hello\"}", "{\"type\":\"hello\",\"protocol\":\"1\",\"worker\":\"x\"}",
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        "{\"type\":3}",
+        "{\"type\":\"nonsense\"}",
+        "{\"type\":\"hello\"}",
+        "{\"type\":\"hello\",\"protocol\":\"1\",\"worker\":\"x\"}",
         "{\"type\":\"hello\",\"protocol\":1}",
         "{\"type\":\"phase\",\"name\":\"\",\"begin_ns\":1,\"end_ns\":2}",
         "{\"type\":\"phase\",\"name\":\"a b\",\"begin_ns\":1,\"end_ns\":2}",
@@ -73,7 +80,8 @@ static void test_bad(void **state)
         "{\"type\":\"samples\",\"series\":\"w\",\"first\":0,\"values\":[\"1\"]}",
         "{\"type\":\"samples\",\"series\":\"w\",\"first\":0,\"values\":[99999999999999999999]}",
         "{\"type\":\"samples\",\"series\":\"w\",\"first\":0,\"values\":7}",
-        "{\"type\":\"device\",\"device\":[]}", "{\"type\":\"facts\"}",
+        "{\"type\":\"device\",\"device\":[]}",
+        "{\"type\":\"facts\"}",
         "{\"type\":\"check\",\"phase\":\"p\",\"output\":\"a\",\"metric\":\"m\",\"error\":\"x\","
         "\"tolerance\":1,\"compared\":3,\"passed\":true}",
         "{\"type\":\"check\",\"phase\":\"p\",\"output\":\"a\",\"metric\":\"m\",\"error\":1,"
@@ -86,7 +94,8 @@ static void test_bad(void **state)
         "\"samples\":5}",
         "{\"type\":\"end\",\"status\":\"ok\",\"iterations_per_sample\":1,\"window_first\":-1,"
         "\"samples\":5}",
-        "{\"type\":\"alive\",\"type\":\"alive\"}", "{\"type\":\"alive\"}{}",
+        "{\"type\":\"alive\",\"type\":\"alive\"}",
+        "{\"type\":\"alive\"}{}",
     };
 
     (void)state;

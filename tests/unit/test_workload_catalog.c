@@ -68,8 +68,7 @@ static void test_workloads(void **state)
 
 static void test_suites(void **state)
 {
-    static const char *const expected[] = {"first-look", "memory-bound", "precisions",
-                                           "self-test"};
+    static const char *const expected[] = {"first-look", "memory-bound", "precisions", "self-test"};
     size_t count;
     const struct catalog_entry *entries = catalog_suites(&count);
 
@@ -107,7 +106,8 @@ static void test_not_found(void **state)
                         "there is no workload \"quite-another-thing\"; `assay list` shows the "
                         "built-in ones, a file is named by a path with / or ending in .yaml");
     assert_int_equal(suite_find("firstlook", &suite, &err), STATUS_NOT_FOUND);
-    assert_string_equal(err.message, "there is no suite \"firstlook\"; did you mean \"first-look\"?");
+    assert_string_equal(err.message,
+                        "there is no suite \"firstlook\"; did you mean \"first-look\"?");
     assert_int_equal(workload_find("./no-such-file.yaml", &workload, &err), STATUS_NOT_FOUND);
     assert_non_null(strstr(err.message, "./no-such-file.yaml"));
 }

@@ -273,7 +273,8 @@ static void test_suite_errors(void **state)
     static const struct golden suites[] = {
         {"suite: Both\nversion: 1\ndescription: A test\nworkloads:\n  - workload: copy\n",
          ":1: \"Both\" is not a name; write 1 to 63 of a-z, 0-9, _ and -"},
-        {SUITE "  - workload: coppy\n", ":5: there is no workload \"coppy\"; did you mean \"copy\"?"},
+        {SUITE "  - workload: coppy\n",
+         ":5: there is no workload \"coppy\"; did you mean \"copy\"?"},
         {SUITE "  - workload: copy\n    precisions: [int8]\n",
          ":6: workload copy does not declare precision int8; choose from its own `precisions`"},
         {SUITE "  - workload: copy\n    batches: [7]\n",

@@ -19,10 +19,10 @@
     LOCAL_ARRAY(u32, place_image, TILE_M);
 
 #define GEMM_PARAMETERS                                                                            \
-    const GLOBAL ELEMENT(TYPE_A) *a, const GLOBAL ELEMENT(TYPE_B) *b, GLOBAL ELEMENT(TYPE_C) *c,   \
-        u64 m, u64 n, u64 k, u32 channels, u32 all_channels, u32 in_height, u32 in_width,          \
-        u32 out_height, u32 out_width, u32 span, u32 spans, u32 stride_y, u32 stride_x, u32 pad_y, \
-        u32 pad_x, u32 dilation_y, u32 dilation_x
+    const GLOBAL ELEMENT(TYPE_A) * a, const GLOBAL ELEMENT(TYPE_B) * b,                            \
+        GLOBAL ELEMENT(TYPE_C) * c, u64 m, u64 n, u64 k, u32 channels, u32 all_channels,           \
+        u32 in_height, u32 in_width, u32 out_height, u32 out_width, u32 span, u32 spans,           \
+        u32 stride_y, u32 stride_x, u32 pad_y, u32 pad_x, u32 dilation_y, u32 dilation_x
 
 #if LANES == 1
 /* Rows follow each other: the first comes from a division, the others from counting. */
@@ -115,11 +115,10 @@
         const i32 y = place_y[i] + (i32)(number / spans * dilation_y);                             \
         const i32 along = x * (i32)channels + (i32)at;                                             \
                                                                                                    \
-        left[p * TILE_M + i] =                                                                     \
-            m0 + i < m && k0 + p < k && y >= 0 && (u32)y < in_height && along >= 0 &&              \
-                    (u32)along < in_width * channels                                               \
-                ? GET(TYPE_A, a,                                                                   \
-                      place_image[i] * image_elements +                                            \
-                          (u64)(((i64)y * in_width + x) * all_channels + at))                      \
-                : ZERO;                                                                            \
+        left[p * TILE_M + i] = m0 + i < m && k0 + p < k && y >= 0 && (u32)y < in_height &&         \
+                                       along >= 0 && (u32)along < in_width * channels              \
+                                   ? GET(TYPE_A, a,                                                \
+                                         place_image[i] * image_elements +                         \
+                                             (u64)(((i64)y * in_width + x) * all_channels + at))   \
+                                   : ZERO;                                                         \
     }

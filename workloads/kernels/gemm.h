@@ -1,13 +1,13 @@
 /*
  * C[m,n] = alpha * op(A)[m,k] op(B)[k,n] (+ bias[n]) (+ D[m,n]), row-major, any size, batched.
  *
- * Group (GROUP, GROUP_Y, GROUP_Z) makes one TILE_M x TILE_N tile of one matrix of the batch. Matrix z
- * starts at offset + z / inner * outer_stride + z % inner * inner_stride. Element (r, s) of op(A) lies
- * at r * a_row + s * a_column, so a transposed operand is one with its strides exchanged.
+ * Group (GROUP, GROUP_Y, GROUP_Z) makes one TILE_M x TILE_N tile of one matrix of the batch. Matrix
+ * z starts at offset + z / inner * outer_stride + z % inner * inner_stride. Element (r, s) of op(A)
+ * lies at r * a_row + s * a_column, so a transposed operand is one with its strides exchanged.
  *
  * TYPE_A, TYPE_B, TYPE_C (of D, too) and TYPE_BIAS are storage types: F32, BF16, F16, F64, I8, I32;
- * operands may be E4M3 or E5M2, too. Products are taken and sums kept in NUMBER: f64 for F64, i32 for
- * I8, f32 for the rest; C is rounded once, at the end. With I8 alpha has no effect.
+ * operands may be E4M3 or E5M2, too. Products are taken and sums kept in NUMBER: f64 for F64, i32
+ * for I8, f32 for the rest; C is rounded once, at the end. With I8 alpha has no effect.
  *
  * One lane: a block of B is packed into panels of PANEL columns, and REG_M x PANEL sums live in
  * vector registers. Several lanes: blocks of A and B are staged in local memory and each lane keeps
@@ -112,11 +112,12 @@ INLINE f32 gemm_e5m2(u8 x)
 #ifndef IMPLICIT_A
 #define GEMM_LOCALS
 #define GEMM_PARAMETERS                                                                            \
-    const GLOBAL ELEMENT(TYPE_A) *a, const GLOBAL ELEMENT(TYPE_B) *b, GLOBAL ELEMENT(TYPE_C) *c,   \
-        const GLOBAL ELEMENT(TYPE_BIAS) *bias, const GLOBAL ELEMENT(TYPE_C) *d, u64 a_offset, u64 b_offset, u64 c_offset, u64 bias_offset,            \
-        u64 d_offset, u64 a_row, u64 a_column, u64 b_row, u64 b_column, u64 c_row, u64 a_outer,    \
-        u64 a_inner, u64 b_outer, u64 b_inner, u64 c_outer, u64 c_inner, u64 inner, u64 m, u64 n,  \
-        u64 k, f32 alpha, u32 shape
+    const GLOBAL ELEMENT(TYPE_A) * a, const GLOBAL ELEMENT(TYPE_B) * b,                            \
+        GLOBAL ELEMENT(TYPE_C) * c, const GLOBAL ELEMENT(TYPE_BIAS) * bias,                        \
+        const GLOBAL ELEMENT(TYPE_C) * d, u64 a_offset, u64 b_offset, u64 c_offset,                \
+        u64 bias_offset, u64 d_offset, u64 a_row, u64 a_column, u64 b_row, u64 b_column,           \
+        u64 c_row, u64 a_outer, u64 a_inner, u64 b_outer, u64 b_inner, u64 c_outer, u64 c_inner,   \
+        u64 inner, u64 m, u64 n, u64 k, f32 alpha, u32 shape
 
 #define GEMM_START                                                                                 \
     const u64 outer_index = GROUP_Z / inner, inner_index = GROUP_Z % inner;                        \
@@ -189,7 +190,11 @@ typedef vector __attribute__((aligned(NUMBER_BYTES))) vector_in_memory;
 typedef NUMBER vector __attribute__((vector_size(VECTOR_BYTES)));
 typedef NUMBER vector_in_memory
     __attribute__((vector_size(VECTOR_BYTES), aligned(NUMBER_BYTES), may_alias));
-#define VECTOR_ZERO(x) (x) = (vector){ZERO}
+#define VECTOR_ZERO(x)                                                                             \
+    (x) = (vector)                                                                                 \
+    {                                                                                              \
+        ZERO                                                                                       \
+    }
 #define VECTOR_LOAD(x, space, p) (x) = *(const vector_in_memory *)(p)
 #define VECTOR_STORE(x, space, p) (*(vector_in_memory *)(p) = (x))
 #if NUMBER_KIND == KIND_I32
@@ -199,7 +204,8 @@ typedef NUMBER vector_in_memory
 #else
 #define VECTOR_FMA(x, s, y) ASSAY_VECTOR_FMA_F32(x, (s) - (vector){ZERO}, y)
 #endif
-/* gcc vectorizes loops before it unrolls those that are only marked UNROLL: here vectors are there. */
+/* gcc vectorizes loops before it unrolls those that are only marked UNROLL: here vectors are there.
+ */
 #define UNROLL_VECTORS UNROLL_N(16)
 #ifndef IMPLICIT_A
 /* What happens once a row of a block stays a loop: unrolled, gcc takes up to ten times as long. */
@@ -212,10 +218,10 @@ typedef struct {
 #define VECTOR_EACH                                                                                \
     UNROLL                                                                                         \
     for (int e_ = 0; e_ < VECTOR; e_++)
-#define VECTOR_ZERO(x) VECTOR_EACH (x).e[e_] = ZERO
-#define VECTOR_LOAD(x, space, p) VECTOR_EACH (x).e[e_] = (p)[e_]
-#define VECTOR_STORE(x, space, p) VECTOR_EACH (p)[e_] = (x).e[e_]
-#define VECTOR_FMA(x, s, y) VECTOR_EACH (x).e[e_] = NUMBER_FMA((s), (y).e[e_], (x).e[e_])
+#define VECTOR_ZERO(x) VECTOR_EACH(x).e[e_] = ZERO
+#define VECTOR_LOAD(x, space, p) VECTOR_EACH(x).e[e_] = (p)[e_]
+#define VECTOR_STORE(x, space, p) VECTOR_EACH(p)[e_] = (x).e[e_]
+#define VECTOR_FMA(x, s, y) VECTOR_EACH(x).e[e_] = NUMBER_FMA((s), (y).e[e_], (x).e[e_])
 #endif
 #ifndef UNROLL_VECTORS
 #define UNROLL_VECTORS UNROLL
@@ -226,9 +232,9 @@ typedef struct {
 
 KERNEL(gemm, GEMM_PARAMETERS)
 {
-    LOCAL_ARRAY(NUMBER, packed, BLOCK_K *TILE_N);
+    LOCAL_ARRAY(NUMBER, packed, BLOCK_K * TILE_N);
 #if KIND(TYPE_C) != NUMBER_KIND
-    LOCAL_ARRAY(NUMBER, kept, TILE_M *TILE_N); /* sums that C's type could not hold */
+    LOCAL_ARRAY(NUMBER, kept, TILE_M * TILE_N); /* sums that C's type could not hold */
 #endif
     GEMM_LOCALS
 
@@ -279,7 +285,7 @@ KERNEL(gemm, GEMM_PARAMETERS)
             for (u64 i0 = 0; i0 < rows; i0 += REG_M) {
 #if KIND(TYPE_A) == NUMBER_KIND && !defined(IMPLICIT_A)
                 const GLOBAL NUMBER *row[REG_M];
-#define A_AT(i, p) row[i][(p) * a_column]
+#define A_AT(i, p) row[i][(p)*a_column]
 #else
                 NUMBER row[REG_M][BLOCK_K]; /* fetched here once, not for every column */
 #define A_AT(i, p) row[i][p]
@@ -382,8 +388,8 @@ KERNEL(gemm, GEMM_PARAMETERS)
 
 KERNEL(gemm, GEMM_PARAMETERS)
 {
-    LOCAL_ARRAY(NUMBER, left, BLOCK_K *TILE_M);
-    LOCAL_ARRAY(NUMBER, right, BLOCK_K *TILE_N);
+    LOCAL_ARRAY(NUMBER, left, BLOCK_K * TILE_M);
+    LOCAL_ARRAY(NUMBER, right, BLOCK_K * TILE_N);
     GEMM_LOCALS
 
     GEMM_START

@@ -1,8 +1,9 @@
 /*
  * e^x in fp32, the same bits on every device: range reduction after Cody and Waite (Software Manual
- * for the Elementary Functions, 1980) to |r| <= ln(2)/2, and a polynomial of degree 6 fitted here by
- * Remez exchange for the least relative error. Relative error at most 1.30 * 2^-24 (0.91 ulp) over
- * every float in [-87, 88]; x below -87 is taken as -87, so nothing is denormal; x shall not be above
+ * for the Elementary Functions, 1980) to |r| <= ln(2)/2, and a polynomial of degree 6 fitted here
+ * by Remez exchange for the least relative error. Relative error at most 1.30 * 2^-24 (0.91 ulp)
+ * over every float in [-87, 88]; x below -87 is taken as -87, so nothing is denormal; x shall not
+ * be above
  * 88. NaN stays NaN. (Built-in exp() takes twice as long in a vectorized loop on PoCL.)
  */
 INLINE f32 exp_f32_to_88(f32 x)

@@ -1,7 +1,7 @@
 /*
- * Copy, scale, add, triad and dot as BabelStream defines them (Deakin et al., "Evaluating attainable
- * memory bandwidth of parallel programming models via BabelStream", 2018). Arrays have n elements.
- * All but dot compute in f64 where that is stored.
+ * Copy, scale, add, triad and dot as BabelStream defines them (Deakin et al., "Evaluating
+ * attainable memory bandwidth of parallel programming models via BabelStream", 2018). Arrays have n
+ * elements. All but dot compute in f64 where that is stored.
  */
 KERNEL(stream_copy, const GLOBAL storage *RESTRICT a, GLOBAL storage *RESTRICT c, u64 n)
 {

@@ -25,8 +25,8 @@ KERNEL(adamw, GLOBAL f32 *RESTRICT w, const GLOBAL storage *RESTRICT g, GLOBAL f
     const u64 end = offset + CHUNK_END(n);
 
     for (u64 i = offset + CHUNK_BEGIN(n) + LANE; i < end; i += LANES)
-        w[i] = adamw_weight(w[i], LOAD(g, i), m + i, v + i, rate, beta1, beta2, rest1, rest2,
-                            first, second, epsilon, decay);
+        w[i] = adamw_weight(w[i], LOAD(g, i), m + i, v + i, rate, beta1, beta2, rest1, rest2, first,
+                            second, epsilon, decay);
 }
 
 /*
@@ -50,9 +50,8 @@ KERNEL(adamw_mixed, GLOBAL f32 *RESTRICT w, GLOBAL storage *RESTRICT copy,
         second = 1.0f / scaling[SCALING_REST2];
     }
     for (u64 i = offset + CHUNK_BEGIN(n) + LANE; i < end; i += LANES) {
-        const f32 next =
-            adamw_weight(w[i], LOAD(g, i) * inverse, m + i, v + i, rate, beta1, beta2, rest1,
-                         rest2, first, second, epsilon, decay);
+        const f32 next = adamw_weight(w[i], LOAD(g, i) * inverse, m + i, v + i, rate, beta1, beta2,
+                                      rest1, rest2, first, second, epsilon, decay);
 
         w[i] = next;
         STORE(copy, i, next);

@@ -41,7 +41,8 @@ KERNEL(embedding_backward_tokens, const GLOBAL i32 *indices, const GLOBAL storag
             for (u32 j = 0; j < count; j++)
                 sum[j] = LOAD(out, c0 + j);
             for (i32 s = begin; s < end; s++) {
-                const GLOBAL storage *RESTRICT in = dx + (u64)indices[order_offset + s] * width + c0;
+                const GLOBAL storage *RESTRICT in =
+                    dx + (u64)indices[order_offset + s] * width + c0;
 
                 for (u32 j = 0; j < count; j++)
                     sum[j] += LOAD(in, j);

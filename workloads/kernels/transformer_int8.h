@@ -44,8 +44,8 @@ KERNEL(int8_norm, const GLOBAL storage *RESTRICT x, const GLOBAL storage *gain,
         SUM_OVER(square, width, (LOAD(in, i) - m) * (LOAD(in, i) - m));
         s = 1.0f / F_SQRT(square / (f32)width + epsilon);
         for (u64 i = LANE; i < width; i += LANES)
-            out[i] = int8_round(F_FMA((LOAD(in, i) - m) * s, LOAD(gain, i), LOAD(bias, i)) *
-                                inverse);
+            out[i] =
+                int8_round(F_FMA((LOAD(in, i) - m) * s, LOAD(gain, i), LOAD(bias, i)) * inverse);
     }
 }
 
@@ -63,8 +63,7 @@ KERNEL(int8_dequantise, const GLOBAL i32 *RESTRICT sums, const GLOBAL f32 *scale
 
         if (has_d)
             for (u64 i = LANE; i < width; i += LANES)
-                STORE(out, i,
-                      F_FMA((f32)in[i], scale * scales[i], LOAD(bias, i)) + LOAD(add, i));
+                STORE(out, i, F_FMA((f32)in[i], scale * scales[i], LOAD(bias, i)) + LOAD(add, i));
         else
             for (u64 i = LANE; i < width; i += LANES)
                 STORE(out, i, F_FMA((f32)in[i], scale * scales[i], LOAD(bias, i)));

@@ -5,8 +5,7 @@
  * f32. Joined behind fold.h and memory_exp.h.
  */
 KERNEL(cross_entropy_forward, const GLOBAL storage *logits, const GLOBAL i32 *indices,
-       GLOBAL f32 *total, GLOBAL f32 *loss, u64 targets_offset, u64 rows, u64 classes,
-       u64 stride)
+       GLOBAL f32 *total, GLOBAL f32 *loss, u64 targets_offset, u64 rows, u64 classes, u64 stride)
 {
     GROUP_SCRATCH;
 

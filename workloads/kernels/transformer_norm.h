@@ -101,8 +101,8 @@ KERNEL(norm_backward_parameters, const GLOBAL storage *x, const GLOBAL f32 *mean
 }
 
 /* out[c] = sum over rows of dy[r, c]: a bias's gradient. */
-KERNEL(column_sum, const GLOBAL storage *dy, GLOBAL storage *out, u64 dy_offset, u64 out_offset, u64 rows,
-       u64 width)
+KERNEL(column_sum, const GLOBAL storage *dy, GLOBAL storage *out, u64 dy_offset, u64 out_offset,
+       u64 rows, u64 width)
 {
     for (u64 c0 = GROUP * BLOCK; c0 < width; c0 += GROUPS * BLOCK) {
         f32 b[COLUMNS];

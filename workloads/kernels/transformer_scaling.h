@@ -12,8 +12,8 @@
 #define SCALING_APPLY 2   /* f32: 0 when the update is to be skipped */
 #define SCALING_REST1 3   /* f32: 1 - beta1^t for the t steps that were not skipped */
 #define SCALING_REST2 4
-#define SCALING_GOOD 5    /* u32: good steps since the scale last changed */
-#define SCALING_TAKEN 6   /* u32: t */
+#define SCALING_GOOD 5  /* u32: good steps since the scale last changed */
+#define SCALING_TAKEN 6 /* u32: t */
 #define SCALING_SKIPPED 7
 #define SCALING_FIRST 8             /* u32: steps before the first that was skipped */
 #define SCALING_LARGEST 16777216.0f /* 2^24 */

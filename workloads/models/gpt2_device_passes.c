@@ -174,7 +174,7 @@ struct head_operands {
 };
 
 static struct head_operands attention_of(const struct gpt2_device *model, struct operand qkv,
-                                     struct operand values, struct operand scores)
+                                         struct operand values, struct operand scores)
 {
     const uint64_t d = model->plan.shape.width, size = d / model->plan.shape.heads;
     const uint64_t t = model->plan.length, heads = model->plan.shape.heads;

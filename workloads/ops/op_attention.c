@@ -59,7 +59,8 @@ void ops_attention_seal(struct ops_attention *self)
     self->sealed = true;
 }
 
-static struct attention_shape shape_of(const struct ops *ops, const struct op_attention_shape *shape)
+static struct attention_shape shape_of(const struct ops *ops,
+                                       const struct op_attention_shape *shape)
 {
     const uint64_t width = shape->heads * shape->size;
     const struct attention_strides qkv = {shape->length * 3 * width, shape->size, 3 * width};

@@ -85,9 +85,9 @@ struct op_attention_shape {
 };
 struct op_attention {
     struct op_attention_shape shape;
-    struct operand qkv;        /* (sequences * length, 3 * heads * size): a row's Q, K and V */
-    struct operand values;     /* (sequences * length, heads * size) */
-    struct operand statistics; /* (sequences, heads, length), f32; training only */
+    struct operand qkv;             /* (sequences * length, 3 * heads * size): a row's Q, K and V */
+    struct operand values;          /* (sequences * length, heads * size) */
+    struct operand statistics;      /* (sequences, heads, length), f32; training only */
     struct operand d_qkv, d_values; /* backward only */
 };
 /*

@@ -56,14 +56,14 @@ KERNEL(multiply, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
     EACH(n) out[i] = a[i] * b[i];
 }
 
-KERNEL(divide, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
-       const GLOBAL f32 *RESTRICT b, u64 n)
+KERNEL(divide, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a, const GLOBAL f32 *RESTRICT b,
+       u64 n)
 {
     EACH(n) out[i] = a[i] / b[i];
 }
 
-KERNEL(root, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a,
-       const GLOBAL f32 *RESTRICT b, u64 n)
+KERNEL(root, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT a, const GLOBAL f32 *RESTRICT b,
+       u64 n)
 {
     EACH(n) out[i] = F_SQRT(F_FABS(a[i]));
 }

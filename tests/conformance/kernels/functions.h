@@ -15,8 +15,8 @@ UNARY(f_sqrt, F_SQRT)
 UNARY(f_rsqrt, F_RSQRT)
 UNARY(f_fabs, F_FABS)
 
-KERNEL(f_pow, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT x,
-       const GLOBAL f32 *RESTRICT y, u64 n)
+KERNEL(f_pow, GLOBAL f32 *RESTRICT out, const GLOBAL f32 *RESTRICT x, const GLOBAL f32 *RESTRICT y,
+       u64 n)
 {
     for (u64 i = CHUNK_BEGIN(n) + LANE, end = CHUNK_END(n); i < end; i += LANES)
         out[i] = F_POW(x[i], y[i]);

@@ -1,6 +1,6 @@
 /*
- * A library with CLBlast's names: fp32 ends the process, fp64 says that it is not there. Linked with
- * the OpenCL loader, as CLBlast is, so that the backend takes it.
+ * A library with CLBlast's names: fp32 ends the process, fp64 says that it is not there. Linked
+ * with the OpenCL loader, as CLBlast is, so that the backend takes it.
  */
 #include <stdlib.h>
 

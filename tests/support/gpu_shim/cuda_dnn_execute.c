@@ -136,8 +136,7 @@ static struct value *value_of(struct state *state, const struct shim_descriptor 
     if (tensor == NULL || state->code != DNN_STATUS_SUCCESS)
         return NULL;
     for (size_t i = 0; i < state->count; i++)
-        if (shim_int64(state->values[i].tensor, DNN_TENSOR_ID) ==
-            shim_int64(tensor, DNN_TENSOR_ID))
+        if (shim_int64(state->values[i].tensor, DNN_TENSOR_ID) == shim_int64(tensor, DNN_TENSOR_ID))
             if (memcmp(state->values[i].d, shim_attribute(tensor, DNN_TENSOR_DIMENSIONS, NULL),
                        sizeof(state->values[i].d)) == 0)
                 return &state->values[i];
@@ -173,8 +172,8 @@ static void finish(struct state *state, struct value *v)
     if (is_virtual && !core_type_of(v->type, &type))
         return; /* indices, and whether to choose */
     if (!core_type_of(v->type, &type) ||
-        (!is_virtual && (to == NULL || core_bytes_at(to) < (size_t)extent_of(v) *
-                                                               core_type_bytes(type)))) {
+        (!is_virtual &&
+         (to == NULL || core_bytes_at(to) < (size_t)extent_of(v) * core_type_bytes(type)))) {
         state->code = DNN_STATUS_BAD_PARAM;
         return;
     }
@@ -264,8 +263,7 @@ static void pointwise(struct state *state, const struct shim_descriptor *op)
 
 static void reduction(struct state *state, const struct shim_descriptor *op)
 {
-    const unsigned how =
-        shim_word(shim_link(op, DNN_REDUCTION_DESC), DNN_REDUCTION_OPERATOR, ~0u);
+    const unsigned how = shim_word(shim_link(op, DNN_REDUCTION_DESC), DNN_REDUCTION_OPERATOR, ~0u);
     const struct value *x = value_of(state, shim_link(op, DNN_REDUCTION_X), true);
     struct value *y = value_of(state, shim_link(op, DNN_REDUCTION_Y), false);
     int64_t at[4] = {0}, i = 0;
@@ -314,8 +312,7 @@ unsigned shim_graph_execute(const struct shim_descriptor *graph, const struct sh
 {
     struct state state = {.pack = pack, .code = DNN_STATUS_SUCCESS};
     int64_t count = 0;
-    const struct shim_descriptor *const *operations =
-        shim_attribute(graph, DNN_GRAPH_OPS, &count);
+    const struct shim_descriptor *const *operations = shim_attribute(graph, DNN_GRAPH_OPS, &count);
 
     if (core_synchronize() != CORE_OK)
         return DNN_STATUS_EXECUTION_FAILED;

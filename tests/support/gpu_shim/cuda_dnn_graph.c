@@ -239,8 +239,7 @@ static int64_t workspace_of(const struct shim_descriptor *config)
 static bool has_engine(const struct shim_descriptor *graph)
 {
     int64_t count = 0;
-    const struct shim_descriptor *const *operations =
-        shim_attribute(graph, DNN_GRAPH_OPS, &count);
+    const struct shim_descriptor *const *operations = shim_attribute(graph, DNN_GRAPH_OPS, &count);
 
     for (int64_t i = 0; i < count; i++)
         if (operations[i]->kind == DNN_OPERATION_MATMUL) {

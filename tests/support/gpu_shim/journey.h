@@ -22,7 +22,8 @@ struct journey_outcome {
  */
 int journey_open(const char *libraries, const char *path);
 
-/* From now on `function` fails at its `n`-th call with `code`, outside of a journey; NULL: nothing. */
+/* From now on `function` fails at its `n`-th call with `code`, outside of a journey; NULL: nothing.
+ */
 void journey_fail(const char *function, int n, int code);
 
 /* Since the latest journey or journey_fail began. */

@@ -86,8 +86,8 @@ static void test_board(void **state)
 }
 
 /*
- * The board's power and clocks are the slice's, too; the rest is asked of the slice itself. What the
- * board used is no energy of its work: others' is in it.
+ * The board's power and clocks are the slice's, too; the rest is asked of the slice itself. What
+ * the board used is no energy of its work: others' is in it.
  */
 static void test_slice(void **state)
 {

@@ -15,15 +15,16 @@
 /* From now on; counting starts anew. NULL: nothing fails. */
 void assay_shim_fail(const char *function, int n, int code);
 
-/* From now on every platform says that it has so many devices; each is its first one. 0: the truth. */
+/* From now on every platform says that it has so many devices; each is its first one. 0: the truth.
+ */
 void assay_shim_devices(unsigned count);
 
 /* From now on the platforms are listed a second time after the last one, or once. */
 void assay_shim_platforms_twice(bool on);
 
 /*
- * From now on devices are GPUs of this PCI vendor, with the 16 KiB of cache, the lack of ECC and the
- * place on the bus that AMD's driver tells. 0: the truth.
+ * From now on devices are GPUs of this PCI vendor, with the 16 KiB of cache, the lack of ECC and
+ * the place on the bus that AMD's driver tells. 0: the truth.
  */
 void assay_shim_vendor(unsigned vendor);
 

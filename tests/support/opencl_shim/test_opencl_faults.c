@@ -396,8 +396,8 @@ int main(void)
     *(void **)&shim_devices = dlsym(shim, "assay_shim_devices");
     *(void **)&shim_vendor = dlsym(shim, "assay_shim_vendor");
     *(void **)&shim_platforms_twice = dlsym(shim, "assay_shim_platforms_twice");
-    if (shim_platforms_twice == NULL || shim_fail == NULL || shim_calls == NULL || shim_live == NULL || shim_devices == NULL ||
-        shim_vendor == NULL)
+    if (shim_platforms_twice == NULL || shim_fail == NULL || shim_calls == NULL ||
+        shim_live == NULL || shim_devices == NULL || shim_vendor == NULL)
         return 1;
     setenv("ASSAY_LIB_OPENCL", SHIM_PATH, 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
