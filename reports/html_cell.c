@@ -87,7 +87,7 @@ static void append_amendments(struct text *out, const struct view_cell *cell)
 static void append_verdict(struct text *out, const struct view_cell *cell)
 {
     struct view_count cache;
-    int fits = view_fits_in_cache(cell, &cache);
+    const enum view_cache fits = view_fits_in_cache(cell, &cache);
     char a[NUMBER_SIZE], b[NUMBER_SIZE];
 
     if (cell->imported.present) {
@@ -123,24 +123,24 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
             out,
             "<div class=\"note stop\"><p><b>Simulated device.</b> This tests the tool and says "
             "nothing of any hardware.</p></div>\n");
-    if (fits < 0 || !cell->working_set_bytes.known)
+    if (fits == VIEW_CACHE_UNKNOWN || !cell->working_set_bytes.known)
         return;
     number_format_bytes((double)cell->working_set_bytes.value, a);
     if (cache.known)
         number_format_bytes((double)cache.value, b);
-    text_append_format(out,
-                       fits
-                           ? "<div class=\"note\"><p><b>Fits in cache.</b> One iteration touches %s"
-                           : "<p class=\"soft\">One iteration touches %s",
-                       a);
-    if (fits)
-        text_append_format(out, "%s%s: this is the speed of the cache, not of memory.</p></div>\n",
-                           cache.known ? ", the last-level cache holds " : "",
-                           cache.known ? b : "");
-    else
-        text_append_format(out, "%s%s: it does not fit in the cache.</p>\n",
-                           cache.known ? ", the last-level cache holds " : "",
-                           cache.known ? b : "");
+    text_append_format(
+        out, "%sOne iteration touches %s%s%s: %s",
+        fits == VIEW_CACHE_HOLDS ? "<div class=\"note\"><p><b>Fits in cache.</b> "
+                                 : "<p class=\"soft\">",
+        a,
+        !cache.known                  ? ""
+        : fits == VIEW_CACHE_MAY_HOLD ? ", the hypervisor reports a cache of "
+                                      : ", the last-level cache holds ",
+        cache.known ? b : "",
+        fits == VIEW_CACHE_HOLDS ? "this is the speed of the cache, not of memory.</p></div>\n"
+        : fits == VIEW_CACHE_MAY_HOLD
+            ? "it may fit in the cache, whose share of this machine is unknown.</p>\n"
+            : "it does not fit in the cache.</p>\n");
 }
 
 static void append_figure(struct text *out, const char *label, const char *value, const char *small)

@@ -44,7 +44,7 @@ static void append_headline(const struct terminal *terminal, const struct view_c
 static void append_verdict(const struct terminal *terminal, const struct view_cell *cell)
 {
     struct view_count cache;
-    int fits = view_fits_in_cache(cell, &cache);
+    const enum view_cache fits = view_fits_in_cache(cell, &cache);
     char size[NUMBER_SIZE], held[NUMBER_SIZE];
     struct text line;
 
@@ -66,15 +66,20 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
     if (cell->device.simulated)
         terminal_wrap(terminal, TONE_CARE, "  ",
                       "Simulated device: a test of the tool, not a measurement of hardware.");
-    if (fits < 0 || !cell->working_set_bytes.known)
+    if (fits == VIEW_CACHE_UNKNOWN || !cell->working_set_bytes.known)
         return;
     number_format_bytes((double)cell->working_set_bytes.value, size);
     number_format_bytes((double)cache.value, held);
     text_init(&line);
     text_append_format(&line, "one iteration touches %s%s%s: %s the cache", size,
-                       cache.known ? ", the last-level cache holds " : "", cache.known ? held : "",
-                       fits ? "it fits in" : "it does not fit in");
-    terminal_wrap(terminal, fits ? TONE_CARE : TONE_PLAIN, "  ", line.data);
+                       !cache.known                  ? ""
+                       : fits == VIEW_CACHE_MAY_HOLD ? ", the hypervisor reports a cache of "
+                                                     : ", the last-level cache holds ",
+                       cache.known ? held : "",
+                       fits == VIEW_CACHE_HOLDS      ? "it fits in"
+                       : fits == VIEW_CACHE_MAY_HOLD ? "it may fit in"
+                                                     : "it does not fit in");
+    terminal_wrap(terminal, fits == VIEW_CACHE_HOLDS ? TONE_CARE : TONE_PLAIN, "  ", line.data);
     text_finish(&line);
 }
 

@@ -249,11 +249,18 @@ bool view_closing_words(const struct view *view, struct text *ret);
 const json_t *view_telemetry_series(const struct view_trial *trial, const char *part,
                                     const char *channel);
 
+enum view_cache {
+    VIEW_CACHE_UNKNOWN,
+    VIEW_CACHE_EXCEEDED, /* the working set does not fit in the last-level cache */
+    VIEW_CACHE_MAY_HOLD, /* it fits in one that a hypervisor reports, which other machines share */
+    VIEW_CACHE_HOLDS,
+};
+
 /*
- * Said by the worker's facts, or derived from working set and last-level cache: +1 the working set
- * fits in the cache, 0 it does not, -1 not known. `ret_cache` (may be NULL) gets the cache's bytes.
+ * Recorded by the worker, or derived from working set and last-level cache. `ret_cache` (may be
+ * NULL) gets the cache's bytes.
  */
-int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache);
+enum view_cache view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache);
 
 /* ---- view_loss.c ---- */
 

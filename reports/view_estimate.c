@@ -230,8 +230,26 @@ char *view_imported_words(const struct view_cell *cell)
     return text_steal(&words);
 }
 
-int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache)
+/*
+ * Whether the size of the device's cache is what a hypervisor reports. A virtual machine of two
+ * processors may see all 480 MiB of a cache whose greater part others fill.
+ */
+static bool cache_is_virtual(const struct view_cell *cell)
 {
+    if (!cell->device.type || strcmp(cell->device.type, "cpu") != 0)
+        return false;
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        const struct reading *virtualised = reading_find(&cell->trials[i].host, "host.virtualised");
+
+        if (virtualised && virtualised->text)
+            return !strcmp(virtualised->text, "yes");
+    }
+    return false;
+}
+
+enum view_cache view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cache)
+{
+    const enum view_cache holds = cache_is_virtual(cell) ? VIEW_CACHE_MAY_HOLD : VIEW_CACHE_HOLDS;
     struct view_count cache = {false, 0};
     const json_t *said = NULL;
 
@@ -247,8 +265,8 @@ int view_fits_in_cache(const struct view_cell *cell, struct view_count *ret_cach
     if (ret_cache)
         *ret_cache = cache;
     if (said)
-        return json_is_true(said);
+        return json_is_true(said) ? holds : VIEW_CACHE_EXCEEDED;
     if (!cache.known || !cell->working_set_bytes.known || cell->working_set_bytes.value <= 0)
-        return -1;
-    return cell->working_set_bytes.value <= cache.value;
+        return VIEW_CACHE_UNKNOWN;
+    return cell->working_set_bytes.value <= cache.value ? holds : VIEW_CACHE_EXCEEDED;
 }

@@ -113,9 +113,38 @@ static void a_whole_record_is_read(void **state)
     assert_false(view_metric(&cell, METRIC_P99)->has_value);
     assert_int_equal(view_metric(&cell, METRIC_P99)->needed, 299);
     assert_int_equal(cell.estimate->findings.count, 4);
-    assert_int_equal(view_fits_in_cache(&cell, &cache), 1);
+    assert_int_equal(view_fits_in_cache(&cell, &cache), VIEW_CACHE_HOLDS);
     assert_int_equal(cache.value, 2000);
     view_cell_finish(&cell);
+}
+
+/* The size of a cache that a hypervisor reports is not this machine's share of it. */
+static void a_virtual_machines_cache_may_hold(void **state)
+{
+    static const struct {
+        const char *type, *virtualised;
+        long long working_set;
+        enum view_cache expected;
+    } cases[] = {{"cpu", "yes", 1000, VIEW_CACHE_MAY_HOLD},
+                 {"cpu", "yes", 3000, VIEW_CACHE_EXCEEDED},
+                 {"cpu", "no", 1000, VIEW_CACHE_HOLDS},
+                 {"gpu", "yes", 1000, VIEW_CACHE_HOLDS}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct view_cell cell;
+        json_t *json = json_pack(
+            "{s:{s:s}, s:{s:I}, s:[{s:i, s:s, s:{s:I}, s:{s:{s:{s:s, s:s, s:s}}}}]}", "device",
+            "type", cases[i].type, "cost", "working_set_bytes",
+            (json_int_t)cases[i].working_set, "trials", "id", 1, "status", "ok", "facts",
+            "last_level_cache_bytes", (json_int_t)2000, "environment", "host", "host.virtualised",
+            "status", "measured", "value", cases[i].virtualised, "source", "/proc/cpuinfo");
+
+        assert_non_null(json);
+        assert_int_equal(view_cell_from_json(json, VIEW_FULL, &cell, NULL), STATUS_OK);
+        assert_int_equal(view_fits_in_cache(&cell, NULL), cases[i].expected);
+        view_cell_finish(&cell);
+    }
 }
 
 static void a_summary_leaves_the_long_parts_out(void **state)
@@ -366,6 +395,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_record_is_read),
+        cmocka_unit_test(a_virtual_machines_cache_may_hold),
         cmocka_unit_test(a_summary_leaves_the_long_parts_out),
         cmocka_unit_test(verdicts_mark_the_value),
         cmocka_unit_test(no_shape_of_json_breaks_it),
