@@ -121,7 +121,7 @@ static const struct member diagnosis_members[] = {
     MEMBER("check", shape_string),
     MEMBER("severity", severity),
     MEMBER("observed", shape_string),
-    MEMBER_SAYS("spoils", shape_string, "what it does to results"),
+    MEMBER_SAYS("effect", shape_string, "what it does to results"),
     MEMBER("remedy", shape_string),
     {0}};
 static const struct shape diagnosis = SHAPE_OBJECT_OF(diagnosis_members);
