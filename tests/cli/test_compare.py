@@ -121,8 +121,9 @@ class Analyze(CliTest):
         out = self.assay(*words).out
         self.assertIn("! trial moving-3: drift of", out)
         def mean(unit):
-            return json.loads(self.assay("analyze", self.write("u.csv", "x\n" + "5\n" * 40), "--column", "x",
-                                         "--unit", unit, "--json").out)["metrics"]["iteration_time"]["value"]
+            (row,) = self.assay("analyze", self.write("u.csv", "x\n" + "5\n" * 40), "--column", "x",
+                                "--unit", unit, "--json").json()
+            return row["metrics"]["iteration_time"]["value"]
         self.assertEqual([mean(u) for u in ("ns", "us", "ms", "s")], [5, 5e3, 5e6, 5e9])
         self.assertEqual(self.assay("analyze", path).status, 2)
 
