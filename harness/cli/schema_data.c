@@ -103,6 +103,7 @@ static const struct member backend_members[] = {
     OR_NULL_SAYS("reason", shape_string, "why it is not available"),
     MEMBER("libraries", libraries),
     OPTIONAL("libraries_reason", shape_string),
+    OPTIONAL("failed", shape_boolean), /* the process that asked ended or hung */
     MEMBER("devices", devices),
     MEMBER("unusable", unusables),
     {0}};
