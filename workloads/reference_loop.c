@@ -112,9 +112,3 @@ const char *reference_loop_name(const struct reference_loop *loop)
 {
     return loop->memory ? "memory" : "arithmetic";
 }
-
-enum status reference_loop_artifact(struct reference_loop *loop, struct module_artifact *ret,
-                                    struct error *err)
-{
-    return device_module_describe(loop->device, loop->module, ret, err);
-}

@@ -24,7 +24,5 @@ enum status reference_loop_run(struct reference_loop *loop, struct error *err);
 
 /* "memory" or "arithmetic". */
 const char *reference_loop_name(const struct reference_loop *loop);
-enum status reference_loop_artifact(struct reference_loop *loop, struct module_artifact *ret,
-                                    struct error *err);
 
 #endif

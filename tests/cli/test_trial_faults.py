@@ -27,11 +27,15 @@ FAULTS = {
 
 
 class TrialFaults(CliTest):
+    # The first download of each trial's process is its full check against the reference.
+    FAST = CliTest.FAST + "verification: each_trial\n"
+    HANGS = CliTest.HANGS + "verification: each_trial\n"
+
     def test_every_fault_has_its_reason(self):
         for fault, status in FAULTS.items():
             with self.subTest(fault=fault):
                 self.new_db()
-                self.FAST = self.HANGS if status == "timeout" else CliTest.FAST
+                self.FAST = self.HANGS if status == "timeout" else TrialFaults.FAST
                 call = self.run_synthetic(
                     "--json", ASSAY_NULL=f"launch_ns=200000,seed=1,fault={fault}")
                 self.assertEqual(call.status, 1, (fault, call.out, call.err))

@@ -54,7 +54,7 @@ static void the_page_says_everything(void **state)
         "not applicable: a CPU device shares",
         "unavailable: deleted while it was mapped",
         "<b class=\"bad\">changed, now</b>",
-        "<b>Fits in cache.</b>",
+        "it may fit in the cache",
         "it does not fit in the cache",
         "crashed",
         "check_failed",
