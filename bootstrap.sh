@@ -16,7 +16,9 @@ usage: ./bootstrap.sh COMMAND
              of the short set, the tests of threads under ThreadSanitizer, clang-format, clang-tidy;
              `check coverage`, `check threads`, `check format`, `check tidy`: one of them
   build      install what is missing and build (build/release/bin/assay)
-  install    install the packages that run needs; `install test`, `install check` those of test, check
+  package    build a Debian package (build/release/assay.deb)
+  install    install the packages that run needs; `install test`, `install check`, `install package`
+             those of test, check, package
 
 Packages come from the distribution, by apt-get, as root or through sudo; on a distribution
 without apt-get the names are printed, and the work goes on if the tools are there.
@@ -48,6 +50,10 @@ optional_run_packages=(libdnnl2 libdnnl3 libdnnl3.6 libclblast1)
 optional_test_packages=("${optional_run_packages[@]}" chromium fonts-dejavu-core opencl-headers
     oclgrind libdnnl-dev libclblast-dev libamdhip64-dev libhiprtc-builtins5 librocm-smi-dev
     python3-jsonschema python3-pandas rpm openssl util-linux)
+# shellcheck disable=SC2034
+package_packages=("${run_packages[@]}" dpkg-dev)
+# shellcheck disable=SC2034
+optional_package_packages=()
 # Each of the checks says "skipped" without its tools.
 # shellcheck disable=SC2034
 check_packages=("${test_packages[@]}")
@@ -156,7 +162,7 @@ available_of() {
 
 explain_other_distribution() {
     local set=$1 id=${ID-unknown} like="${ID-} ${ID_LIKE-}" test=true
-    [[ $set == run ]] && test=false
+    [[ $set =~ ^(run|package)$ ]] && test=false
     say "no apt-get here ($id): install these by hand if they are missing"
     case " $like " in
     *fedora* | *rhel* | *centos*)
@@ -191,7 +197,7 @@ probe() {
         command -v "$tool" >/dev/null || echo "$tool"
     done
     local modules=(sqlite3 jansson libsodium libcyaml yaml-0.1)
-    [[ $set == run ]] || modules+=(cmocka)
+    [[ $set =~ ^(run|package)$ ]] || modules+=(cmocka)
     for module in "${modules[@]}"; do
         pkg-config --exists "$module" 2>/dev/null || echo "$module (by pkg-config)"
     done
@@ -241,6 +247,17 @@ build_release() {
     install_packages run
     configure release -DASSAY_TESTS=OFF
     build release
+}
+
+command_package() {
+    install_packages package
+    configure release -DASSAY_TESTS=OFF
+    build release
+    (cd "$here" && cmake --build --preset release --target package >"$scratch/package.log" 2>&1) || {
+        cat "$scratch/package.log" >&2
+        die "the package could not be made; the messages above say why"
+    }
+    say "package: $here/build/release/assay.deb; sudo apt install ./build/release/assay.deb"
 }
 
 # PoCL keeps compiled kernels under the home folder; where that cannot be written, beside the build.
@@ -411,8 +428,9 @@ test)
 sanitize) command_sanitize ;;
 check) command_check "${@:2}" ;;
 build) build_release ;;
+package) command_package ;;
 install)
-    [[ ${2-run} =~ ^(run|test|check)$ ]] || { usage >&2; exit 2; }
+    [[ ${2-run} =~ ^(run|test|check|package)$ ]] || { usage >&2; exit 2; }
     install_packages "${2-run}"
     ;;
 -h | --help | help) usage ;;

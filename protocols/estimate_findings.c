@@ -59,7 +59,8 @@ static void add_of_samples(struct finding_list *list, const struct estimate_seri
     level = (double)series->sample_ns[series->count - 1];
     if (series->count >= STEADY_STATE_LEAST && state->resolution_ns == 0)
         finding_add(list, FINDING_CONSTANT_SAMPLES, number, NULL, (double[]){count, level});
-    else if ((double)state->resolution_ns > options->steady_tolerance * level)
+    else if (series->count >= STEADY_STATE_LEAST &&
+             (double)state->resolution_ns > options->steady_tolerance * level)
         finding_add(list, FINDING_COARSE_TIMER, number, NULL,
                     (double[]){(double)state->resolution_ns, (double)state->resolution_ns / level});
     if ((double)state->impulses > OUTLIERS_WORTH_SAYING * count)

@@ -103,6 +103,7 @@ static const struct member backend_members[] = {
     OR_NULL_SAYS("reason", shape_string, "why it is not available"),
     MEMBER("libraries", libraries),
     OPTIONAL("libraries_reason", shape_string),
+    OPTIONAL("failed", shape_boolean), /* the process that asked ended or hung */
     MEMBER("devices", devices),
     MEMBER("unusable", unusables),
     {0}};
@@ -121,7 +122,7 @@ static const struct member diagnosis_members[] = {
     MEMBER("check", shape_string),
     MEMBER("severity", severity),
     MEMBER("observed", shape_string),
-    MEMBER_SAYS("spoils", shape_string, "what it does to results"),
+    MEMBER_SAYS("effect", shape_string, "what it does to results"),
     MEMBER("remedy", shape_string),
     {0}};
 static const struct shape diagnosis = SHAPE_OBJECT_OF(diagnosis_members);

@@ -127,6 +127,8 @@ static const struct shape components = SHAPE_LIST_OF(component);
 static const struct member channel_members[] = {MEMBER("name", shape_string),
                                                 MEMBER("kind", shape_string),
                                                 OPTIONAL("unit", shape_string),
+                                                OPTIONAL_OR_NULL("wraps_at", shape_count),
+                                                OPTIONAL_OR_NULL("bits", shape_any),
                                                 OPTIONAL_OR_NULL("source", shape_string),
                                                 OPTIONAL_OR_NULL("reason", shape_string),
                                                 {0}};

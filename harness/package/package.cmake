@@ -1,20 +1,38 @@
-# A Debian package: `cmake --build build/release --target package`. Without ASSAY_TESTS and with
-# them it holds the same files, since tests install nothing.
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The Debian package: `cmake --build FOLDER --target package` writes FOLDER/assay.deb, which
+# `apt install ./assay.deb` installs. It needs dpkg-dev, which finds the libraries to depend on.
+if(ASSAY_SANITIZE)
+    return()
+endif()
+
+# What only the package has; `cmake --install` leaves it out.
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright COMPONENT package EXCLUDE_FROM_ALL
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/assay)
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_NAME assay)
-set(CPACK_PACKAGE_VENDOR "The assay maintainers")
-set(CPACK_PACKAGE_CONTACT "The assay maintainers <maintainers@assay.invalid>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_CONTACT "The maintainers of assay <root@localhost>")
+set(CPACK_OUTPUT_FILE_PREFIX ${PROJECT_BINARY_DIR})
 set(CPACK_STRIP_FILES ON)
-set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+    GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_COMPONENTS_ALL Unspecified package)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+
+set(CPACK_DEBIAN_FILE_NAME assay.deb)
+set(CPACK_DEBIAN_PACKAGE_NAME assay)
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"reproducible benchmarks of AI hardware
+ Runs declared workloads (training step, batched inference, memory-bound
+ kernels, GEMMs, convolutions) on CUDA, HIP and OpenCL devices and on the
+ processor under a declared protocol, and stores every sample with the
+ software stack, the plan and the state of the machine in SQLite.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Opened or called at run time: OpenCL's loader, the device that every machine has, and the compiler
-# of the cpu backend's kernels, with the C library's headers.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "ocl-icd-libopencl1, pocl-opencl-icd, gcc, libc6-dev")
-set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+# Opened or started at run time. The compiler makes the kernels of the processor; PoCL is the OpenCL
+# device that every machine has; oneDNN, whose package is named after its version, and CLBlast
+# compute the vendor implementations; openssl checks time stamps.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
+    "gcc | clang, libc6-dev, ocl-icd-libopencl1 | libopencl1, pocl-opencl-icd | opencl-icd")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS
+    "libdnnl3 | libdnnl2 | libdnnl3.6, libclblast1, openssl, bash-completion")
 include(CPack)

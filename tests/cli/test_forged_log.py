@@ -100,7 +100,7 @@ class ForgedLog(TamperTest):
                 continue
             for found in self.both(path):
                 self.assertIn((table, str(number)), {f[1:] for f in found}, change)
-        for time, told in ((b"19990101000000Z", "the times in this file are later than they were"),
+        for time, told in ((b"19990101000000Z", "the times in this file are too late"),
                            (b"20990101000000Z", "it does not show that the plan came before")):
             path = self.copy()
             with forge.Forgery(path) as forgery:

@@ -99,7 +99,7 @@ convolution:
         with open(page, encoding="utf-8") as file:
             self.assertIn("Some devices are simulated", file.read())
         self.assertRegex(self.assay("show", "last/1", "--db", self.db).out,
-                         r"Files were chosen for\s+libraries .--lib, ASSAY_LIB_\.\.\.\):[^;]*\b" + BACKEND)
+                         r"Libraries chosen by hand\s+.--lib, ASSAY_LIB_\.\.\.\):[^;]*\b" + BACKEND)
         shown = self.assay("show", "last/1", "--db", self.db, "--json").json()
         for name, reading in shown["device"]["readings"].items():
             if reading["status"] not in ("measured", "declared"):
@@ -181,7 +181,7 @@ verify: {{{verify}}}
         for page in words:
             self.assertIn("Kernels as compiled for the device workloads/kernels/", page)
             kernel = page[page.index("embedding_forward: "):][:90]
-            self.assertRegex(kernel, r": (\d+ registers|registers not told), \d+ bytes spilled, "
+            self.assertRegex(kernel, r": (\d+ registers|registers unknown), \d+ bytes spilled, "
                              r"\d+ bytes shared")
         page = os.path.join(self.folder, "page.html")
         self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)

@@ -315,7 +315,7 @@ class Import(CliTest):
         self.assertIn("llama-bench does not record the driver", told)
         # Nothing is claimed of it that only holds for assay's own trials.
         for pages, word in ((text, "trials completed"), (text, "attempts, none left out"),
-                            (told, "Each trial is a fresh process"), (told, "ended well"),
+                            (told, "Each trial is a fresh process"), (told, "completed"),
                             (told, "first look"), (told, "came so far as to name")):
             self.assertNotIn(word, pages)
         for pages in (text, told):

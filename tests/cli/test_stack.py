@@ -136,7 +136,7 @@ class Stack(CliTest):
         self.assertEqual(self.run_synthetic(ASSAY_HOST_ROOT="", ASSAY_LIB_CUDA="").status, 0)
         shown = self.assay("show", "last/1", "--db", self.db).out
         self.assertNotIn("taken from the folder", " ".join(shown.split()))
-        self.assertNotIn("Files were chosen", shown)
+        self.assertNotIn("Libraries chosen by hand", shown)
 
     def test_drivers_and_firmware_of_a_recorded_machine(self):
         root = self.machine("cloud_guest")

@@ -326,7 +326,7 @@ class TamperBundle(CliTest):
         for _ in range(20):
             with open(self.file, "wb") as file:
                 file.write(body[:chance.randrange(len(body))])
-            self.assert_found("cut off", key=True)
+            self.assert_found("truncated", key=True)
 
     def test_cut_anywhere(self):
         """A finding with its line, and no other: what was cut off is not called missing besides."""
@@ -368,7 +368,7 @@ class TamperBundle(CliTest):
                              {"line 4", "line 6", "line 8"}, found)
         out = self.assay("verify", self.file).out
         self.assertIn("line 4: the line is neither a row nor the last one of a bundle", out)
-        self.assertIn("line 6: the line is not JSON: it was changed or cut off", out)
+        self.assertIn("line 6: the line is not JSON: it was changed or truncated", out)
         self.assertIn("line 8: a row lacks its leaf, table, path or values", out)
 
     def test_forged_whole(self):

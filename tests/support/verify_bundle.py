@@ -124,7 +124,7 @@ class Bundle(verify.Verifier):
             raise verify.Refused("no bundle of assay")
         lines = whole.split(b"\n")
         if lines.pop():
-            self.found("file", None, "the file was cut off")
+            self.found("file", None, "the file is truncated")
         before = hashlib.sha256()
         for line in lines:
             self.line += 1

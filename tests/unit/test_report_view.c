@@ -135,10 +135,10 @@ static void a_virtual_machines_cache_may_hold(void **state)
         struct view_cell cell;
         json_t *json = json_pack(
             "{s:{s:s}, s:{s:I}, s:[{s:i, s:s, s:{s:I}, s:{s:{s:{s:s, s:s, s:s}}}}]}", "device",
-            "type", cases[i].type, "cost", "working_set_bytes",
-            (json_int_t)cases[i].working_set, "trials", "id", 1, "status", "ok", "facts",
-            "last_level_cache_bytes", (json_int_t)2000, "environment", "host", "host.virtualised",
-            "status", "measured", "value", cases[i].virtualised, "source", "/proc/cpuinfo");
+            "type", cases[i].type, "cost", "working_set_bytes", (json_int_t)cases[i].working_set,
+            "trials", "id", 1, "status", "ok", "facts", "last_level_cache_bytes", (json_int_t)2000,
+            "environment", "host", "host.virtualised", "status", "measured", "value",
+            cases[i].virtualised, "source", "/proc/cpuinfo");
 
         assert_non_null(json);
         assert_int_equal(view_cell_from_json(json, VIEW_FULL, &cell, NULL), STATUS_OK);
