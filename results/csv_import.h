@@ -50,8 +50,8 @@ struct csv_columns {
 /*
  * Usually with the header `series,trial,sample_ns`. A sample is a time from 1 ns to 2^62 ns;
  * decimals are rounded to nanoseconds. INVALID, with the columns that there are, for one that is
- * not there, and for a unit that is not told; also without rows. hyperfine's CSV is refused with
- * the way to its samples. `columns` may be NULL; `origin` names the file in messages.
+ * not there, and for a unit that is not given; also without rows. hyperfine's CSV is refused
+ * with the way to its samples. `columns` may be NULL; `origin` names the file in messages.
  */
 enum status csv_import_samples(FILE *file, const char *origin, const struct csv_columns *columns,
                                struct csv_samples *ret, struct error *err);

@@ -3,8 +3,8 @@
  *
  * Append-only: evidence rows are inserted, never changed (triggers in schema.sql refuse it). A
  * thing that goes on in time is several rows: `trial` when it starts, its chunks, phases and checks
- * as they come, `trial_end` when it is over. A trial without an end was cut off by a crash of the
- * harness; opening for a resume gives it the end "crashed".
+ * as they come, `trial_end` when it is over. A trial without an end was interrupted by a crash of
+ * the harness; opening for a resume gives it the end "crashed".
  *
  * Every write below is one short transaction, durable when the call returns (WAL,
  * synchronous=FULL), except where a store_batch is open. A busy database is waited for, up to the
@@ -198,7 +198,7 @@ enum status store_add_check(struct store *store, int64_t trial, const struct sto
 struct store_component {
     const char *path;
     const char *kind;     /* "library", "executable", "icd", "driver", "compiler", "firmware" */
-    const char *version;  /* NULL: not told */
+    const char *version;  /* NULL: not reported */
     const char *build_id; /* hex; NULL: it has none */
     uint64_t size;
     struct digest digest;
@@ -293,8 +293,9 @@ enum status store_record_comparison(struct store *store, const char *kind, int64
 
 /*
  * Planned trials that --resume runs, in their order. A planned trial is pending when it was never
- * started, or when its last attempt has no end, was cut off with its harness (store_close_orphans),
- * or ended "interrupted". One that ended by its own fault ("crashed", "timeout", "check_failed"
+ * started, or when its last attempt has no end, was interrupted with its harness
+ * (store_close_orphans), or ended "interrupted". One that ended by its own fault ("crashed",
+ * "timeout", "check_failed"
  * ...) or "ok" is final: running it again until it goes well would be choosing results. `ret` is
  * heap (free() it), NULL when there are none.
  */

@@ -16,7 +16,7 @@
 
 /*
  * Events that say something of a campaign and change no state: it may be finished all the same, and
- * they may stand behind the head that was signed at its end.
+ * they may follow the head that was signed at its end.
  */
 #define EVENTS_LATER "('archived', 'restored')"
 
@@ -66,7 +66,7 @@ int store_connect(struct store *store, const char *name, int flags);
  */
 bool store_has_hot_journal(const char *path);
 
-/* DENIED, with what to do, when a log with changes lies beside a file that cannot be written to. */
+/* DENIED, with what to do, when a log with changes is next to a file that cannot be written to. */
 enum status store_check_pending(const char *path, struct error *err);
 
 /* ---- store_schema.c ---- */
@@ -138,7 +138,7 @@ void store_snapshot_end(struct store *store);
 /* ---- shared by several files ---- */
 
 /*
- * The value of a reading of a set, as SQL; NULL: not told, or withheld. What a result on paper
+ * The value of a reading of a set, as SQL; NULL: not reported, or withheld. What a result on paper
  * needs beside it are the device's driver (of a row `d` of device) and the host, by its name in
  * `trial`.
  */

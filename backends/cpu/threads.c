@@ -147,7 +147,7 @@ void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
     }
 #ifdef _OPENMP
     {
-        /* Threads that are started here have the mode of this one from then on. */
+        /* Threads that are started here have the mode of this one afterwards. */
         const bool before = denormals_flush(flush);
 
         /* Always the whole pool: a smaller team would end the other threads. */
