@@ -20,7 +20,7 @@ static enum status record(struct store *store, const struct command_line *line, 
         if (status == STATUS_OK &&
             (status = store_archive_campaign(store, campaign, !command_has(line, KEY_UNDO), reason,
                                              err)) == STATUS_INVALID)
-            error_prefix(err, line->arguments[i]);
+            error_prefix(err, "%s", line->arguments[i]);
     }
     return status;
 }
