@@ -336,15 +336,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     struct text line;
 
     text_init(&line);
-    text_append_format(&line, "%s  %s, %s, batch ", cell->result,
-                       cell->workload ? cell->workload : "workload not recorded",
-                       cell->precision ? cell->precision : "?");
-    if (cell->batch.known)
-        text_append_format(&line, "%lld", (long long)cell->batch.value);
-    else
-        text_append_char(&line, '?');
-    text_append(&line, cell->variant);
-    terminal_wrap(&terminal, TONE_BOLD, "", line.data);
+    terminal_title(&terminal, cell);
     append_headline(&terminal, cell);
     append_verdict(&terminal, cell);
     append_amendments(&terminal, cell);

@@ -30,6 +30,8 @@ void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, con
 /* "label      value" with the value wrapped beside it. */
 void terminal_fact(const struct terminal *terminal, const char *label, const char *value);
 void terminal_heading(const struct terminal *terminal, const char *heading);
+/* "9f2c41aa/3  triad, fp32, batch 1": which result it is. */
+void terminal_title(const struct terminal *terminal, const struct view_cell *cell);
 
 /* terminal_readings.c: each on a line; `sources`: with its status, method and place. */
 void terminal_readings(const struct terminal *terminal, const struct reading_list *readings,

@@ -157,3 +157,20 @@ void terminal_heading(const struct terminal *terminal, const char *heading)
     terminal_tone(terminal, TONE_BOLD, heading);
     text_append_char(terminal->out, '\n');
 }
+
+void terminal_title(const struct terminal *terminal, const struct view_cell *cell)
+{
+    struct text line;
+
+    text_init(&line);
+    text_append_format(&line, "%s  %s, %s, batch ", cell->result,
+                       cell->workload ? cell->workload : "workload not recorded",
+                       cell->precision ? cell->precision : "?");
+    if (cell->batch.known)
+        text_append_format(&line, "%lld", (long long)cell->batch.value);
+    else
+        text_append_char(&line, '?');
+    text_append(&line, cell->variant);
+    terminal_wrap(terminal, TONE_BOLD, "", line.data);
+    text_finish(&line);
+}
