@@ -290,6 +290,7 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
 static void explain_exit(struct watch *watch)
 {
     const struct process_exit *end = &watch->exit;
+    const char *when = watch->ended ? " after it had sent its results" : "";
 
     if (end->exited) {
         fail(watch, STATUS_CRASHED, "the worker exited with status %d and without a word",
@@ -299,8 +300,8 @@ static void explain_exit(struct watch *watch)
         fail(watch, STATUS_NO_MEMORY,
              "the kernel killed the worker for memory: use a smaller size or raise the limit");
     } else {
-        fail(watch, STATUS_CRASHED, "the worker was ended by signal %d (%s)%s", end->signal,
-             strsignal(end->signal), end->core_dumped ? ", core dumped" : "");
+        fail(watch, STATUS_CRASHED, "the worker was ended by signal %d (%s)%s%s", end->signal,
+             strsignal(end->signal), when, end->core_dumped ? ", core dumped" : "");
     }
 }
 
@@ -319,10 +320,12 @@ static void reap(struct watch *watch)
     if (!watch->reaped) {
         process_stop(&watch->worker.process, STOP_GRACE_NS, &watch->exit);
         watch->reaped = true;
-        if (watch->status == STATUS_OK && !watch->ended)
-            fail(watch, STATUS_TIMEOUT, "the worker closed its channel and did not end");
+        if (watch->status == STATUS_OK)
+            fail(watch, STATUS_TIMEOUT, "the worker %s and did not exit within %d s",
+                 watch->ended ? "sent its results" : "closed its channel", (int)(GRACE_NS / SECOND_NS));
     }
-    if (!watch->ended)
+    /* What a process computed that crashed afterwards is no evidence: its memory may have been bad. */
+    if (!watch->ended || !watch->exit.exited)
         explain_exit(watch);
 }
 

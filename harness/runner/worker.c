@@ -282,6 +282,7 @@ static void send_end(struct worker *worker, enum status code, const char *messag
 static void finish(struct worker *worker)
 {
     workload_instance_destroy(worker->instance);
+    reference_loop_destroy(worker->reference);
     device_buffer_free(worker->flush_buffer);
     if (worker->device) {
         device_event_destroy(worker->device, worker->start_event);
@@ -289,7 +290,6 @@ static void finish(struct worker *worker)
     }
     device_close(worker->device);
     sampler_finish(&worker->sampler);
-    reference_loop_destroy(worker->reference);
     free(worker->reference_ns);
     free(worker->device_ns);
     for (size_t i = 0; i < WORKLOAD_STAGES_MAX; i++)

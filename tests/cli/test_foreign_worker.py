@@ -17,7 +17,7 @@ MODES = {
     "binary": ("protocol", "worker message"),
     "long_line": ("protocol", "longer than"),
     "no_hello": ("protocol", "hello"),
-    "closes": ("timeout", "did not end"),
+    "closes": ("timeout", "did not exit"),
     "version": ("protocol", "version 2"),
     "failed_check": ("check_failed", "checks did not pass"),
     "gap": ("protocol", "begins at 3"),
@@ -28,6 +28,8 @@ MODES = {
     "no_sync": ("protocol", "window_start"),
     "no_end": ("crashed", "status 3"),
     "own_failure": ("device_lost", "has gone"),
+    "crashes_at_exit": ("crashed", "after it had sent its results"),
+    "lingers": ("timeout", "sent its results and did not exit"),
     "miscount": ("protocol", "counts 30"),
 }
 

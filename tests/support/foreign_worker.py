@@ -12,6 +12,7 @@ import json
 import mmap
 import os
 import shutil
+import signal
 import sys
 import time
 
@@ -145,6 +146,8 @@ def main():
         end("device_lost", "the device has gone")
     else:
         end(samples=30 if MODE == "miscount" else 5 + WINDOW)
+    if MODE == "crashes_at_exit":
+        os.kill(os.getpid(), signal.SIGSEGV)
     if MODE == "lingers":
         time.sleep(60)
 

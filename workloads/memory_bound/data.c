@@ -6,7 +6,7 @@
 #include "harness/core/random.h"
 #include "workloads/storage.h"
 
-#define TILE_ELEMENTS ((uint64_t)1 << 22) /* threads wait for each other after every tile */
+#define TILE_ELEMENTS ((uint64_t)1 << 18) /* threads wait for each other after every tile */
 #define BLOCK_ELEMENTS 512                /* encoded at once */
 
 void memory_decode(enum memory_type type, enum dtype storage, const void *bytes, uint64_t count,
