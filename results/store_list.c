@@ -35,6 +35,8 @@
                                         "unit") " AS unit, json_extract(" BODY                     \
                                                 ", '$.metrics') AS 'metrics:json',"                \
                                                 " json_extract(" BODY                              \
+                                                ", '$.findings') AS 'findings:json',"              \
+                                                " json_extract(" BODY                              \
                                                 ", '$.energy_source') AS energy_source,"           \
                                                 " g.created_utc_ns, g.created_utc_ns AS "          \
                                                 "'created:iso',"                                   \

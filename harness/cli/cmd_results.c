@@ -119,8 +119,10 @@ static int show(const struct command_line *line, struct store *store, void *cont
         return command_fail(&err);
     if (filter.hide_archived)
         say_archived(store, "--archived shows them");
-    if (command_has(line, KEY_JSON))
+    if (command_has(line, KEY_JSON)) {
+        results_view_rows(rows);
         return output_json(rows);
+    }
     if (command_has(line, KEY_IDS)) {
         json_array_foreach(rows, i, row) puts(json_string_value(json_object_get(row, "id")));
         result = output_flush();

@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "harness/cli/commands.h"
-#include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
-#include "protocols/finding.h"
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
@@ -38,20 +36,6 @@ static int show_dump(struct store *store, int64_t cell, const char *tool)
     fputs(text, stdout);
     free(text);
     return output_flush();
-}
-
-/* What a reader must know of the estimate: stored by code and number, shown in words, too. */
-static void add_findings(const json_t *record)
-{
-    const json_t *estimate = json_object_get(record, "estimate");
-    struct finding_list list;
-
-    if (!findings_from_json(json_object_get(estimate, "findings"), &list))
-        return;
-    envelope_add_findings(findings_for_people(&list,
-                                              json_array_size(json_object_get(estimate, "trials")),
-                                              json_string_value(json_object_get(record, "id"))));
-    finding_list_finish(&list);
 }
 
 /* The only result of a bundle; where it has several, their table. True: `ret` is set. */
@@ -103,7 +87,10 @@ static int show(const struct command_line *line, struct store *store, void *cont
             return command_fail(&err);
         }
         json_object_set_new(record, "amendments", amendments);
-        add_findings(record);
+        results_view_findings(
+            json_object_get(json_object_get(record, "estimate"), "findings"),
+            json_array_size(json_object_get(json_object_get(record, "estimate"), "trials")),
+            json_string_value(json_object_get(record, "id")));
         return output_json(record);
     }
     if (view_load(store, &row, 1, VIEW_FULL, &view, &err) != STATUS_OK)

@@ -3,17 +3,47 @@
 #include <stdlib.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
 #include "harness/core/log.h"
+#include "protocols/finding.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
+
+void results_view_findings(const json_t *findings, size_t trial_count, const char *result)
+{
+    struct finding_list list;
+
+    if (!findings_from_json(findings, &list))
+        return;
+    envelope_add_findings(findings_for_people(&list, trial_count, result));
+    finding_list_finish(&list);
+}
+
+void results_view_rows(json_t *rows)
+{
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(rows, i, row)
+    {
+        results_view_findings(json_object_get(row, "findings"),
+                              (size_t)json_integer_value(json_object_get(row, "trials_ok")),
+                              json_string_value(json_object_get(row, "id")));
+        json_object_del(row, "findings");
+    }
+}
 
 enum status results_view_json(struct store *store, int64_t campaign, json_t **ret,
                               struct error *err)
 {
     struct store_filter filter = {.campaign = campaign};
 
-    return store_list_results(store, &filter, ret, err);
+    enum status status = store_list_results(store, &filter, ret, err);
+
+    if (status == STATUS_OK)
+        results_view_rows(*ret);
+    return status;
 }
 
 int results_view_table(struct store *store, int64_t campaign, struct error *err)

@@ -8,7 +8,14 @@
 
 #include "results/store.h"
 
-/* Rows of store_list_results for one campaign (0: all); new array. */
+/* What a reader must know of an estimate, in words, into the envelope; `result`: its id. */
+void results_view_findings(const json_t *findings, size_t trial_count, const char *result);
+
+/* Moves the findings of store_list_results' rows into the envelope. */
+void results_view_rows(json_t *rows);
+
+/* Rows of store_list_results for one campaign (0: all), their findings in the envelope; new array.
+ */
 enum status results_view_json(struct store *store, int64_t campaign, json_t **ret,
                               struct error *err);
 

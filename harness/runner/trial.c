@@ -322,9 +322,11 @@ static void reap(struct watch *watch)
         watch->reaped = true;
         if (watch->status == STATUS_OK)
             fail(watch, STATUS_TIMEOUT, "the worker %s and did not exit within %d s",
-                 watch->ended ? "sent its results" : "closed its channel", (int)(GRACE_NS / SECOND_NS));
+                 watch->ended ? "sent its results" : "closed its channel",
+                 (int)(GRACE_NS / SECOND_NS));
     }
-    /* What a process computed that crashed afterwards is no evidence: its memory may have been bad. */
+    /* What a process computed that crashed afterwards is no evidence: its memory may have been bad.
+     */
     if (!watch->ended || !watch->exit.exited)
         explain_exit(watch);
 }

@@ -212,6 +212,10 @@ class Json(CliTest):
         self.assertTrue(stored)
         self.assertEqual({finding["code"] for finding in call.document["findings"]}, stored)
         self.assertEqual({finding["result"] for finding in call.document["findings"]}, {call.json()["id"]})
+        shown = [finding for finding in call.document["findings"] if "result" in finding]
+        listed = self.assay("results", "--json", "--db", self.db)
+        self.assertEqual([finding for finding in listed.document["findings"]
+                          if finding.get("result") == call.json()["id"]], shown)
 
     def test_integers_that_doubles_do_not_hold(self):
         """document() looks at every integer of every document; here are some that would be beyond."""

@@ -199,13 +199,18 @@ uint64_t gpt2_forward_flops(const struct gpt2_shape *shape, uint64_t sequences, 
     return flops > UINT64_MAX ? UINT64_MAX : (uint64_t)flops;
 }
 
-/* One normal number from two 64-bit words (Box-Muller), so that any element stands alone. */
+/*
+ * A nearly normal number, mean 0, variance 1: the sum of four uniform 16-bit numbers (Irwin, Hall,
+ * Biometrika 19 (1927)) over its standard deviation. Integers and one product, so that any element
+ * stands alone and has the same bits with every compiler and libm, in any language.
+ */
 static float normal_at(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    double u = 1.0 - random_unit(random_at(seed, stream, 2 * index)); /* (0, 1] */
-    double v = random_unit(random_at(seed, stream, 2 * index + 1));
+    const uint64_t bits = random_at(seed, stream, index);
+    const uint64_t sum =
+        (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
 
-    return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
+    return (float)(((double)sum - 131070.0) * 0x1.bb67ae86627e7p-16); /* 1 / sqrt((2^32 - 1) / 3) */
 }
 
 void gpt2_initialise(const struct gpt2_shape *shape, uint64_t seed, float *parameters)
