@@ -235,7 +235,7 @@ bool cgroup_find_throttling(char ret[PATH_MAX])
     return snprintf(ret, PATH_MAX, "%s/cpu.stat", path) < PATH_MAX;
 }
 
-/* Value behind `key ` in a file of "key value" lines; -1 when it is not there. */
+/* Value after `key ` in a file of "key value" lines; -1 when it is not there. */
 static int64_t keyed_value(const char *path, const char *key)
 {
     char *text = NULL, *rest = NULL;
@@ -272,6 +272,6 @@ int64_t cgroup_oom_kills(void)
                         ? keyed_value(path, "oom_kill")
                         : -1;
 
-    /* Without a memory controller the machine's own counter tells. */
+    /* Without a memory controller, use the machine's own counter. */
     return kills >= 0 ? kills : keyed_value("/proc/vmstat", "oom_kill");
 }
