@@ -26,7 +26,7 @@ static json_t *devices_of(const struct campaign *campaign)
     return specs;
 }
 
-/* "steal time (12 % ...), other processes (...)": what is at least so bad. */
+/* "steal time (12 % ...), other processes (...)": findings of at least this severity. */
 static void append_bad(struct text *out, const json_t *report, enum doctor_severity least)
 {
     size_t i;

@@ -1,4 +1,4 @@
-/* What is looked at on a host, and from where on it is a finding. */
+/* What is checked on a host, and the thresholds of findings. */
 #include "harness/runner/doctor_internal.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static void check_governor(struct doctor *doctor)
             "%s", governor);
 }
 
-/* Where the boost was read is where it can be switched. */
+/* The file that the boost was read from is the one that switches it. */
 static const char *boost_remedy(const struct doctor *doctor)
 {
     const struct reading *reading = reading_find(&doctor->host, "host.cpu.boost");
@@ -222,7 +222,7 @@ static void check_numa(struct doctor *doctor)
                     strcmp(nodes, "0") ? nodes : "");
 }
 
-/* The hottest sensor that tells its critical temperature, in mC. */
+/* The hottest sensor that reports its critical temperature, in mC. */
 static bool hottest(int64_t *ret, int64_t *ret_critical)
 {
     char **chips = machine_list("/sys/class/hwmon", "hwmon");
@@ -309,7 +309,7 @@ static void check_time(struct doctor *doctor)
             "not synchronised");
 }
 
-/* ---- who else works here ---- */
+/* ---- other users of the processors ---- */
 
 static double share(int64_t part, int64_t whole)
 {

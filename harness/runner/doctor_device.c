@@ -1,4 +1,4 @@
-/* What is looked at on a device: what its backend told, and what its telemetry says now. */
+/* What is checked on a device: what its backend reported, and what its telemetry reports now. */
 #include "harness/runner/doctor_internal.h"
 
 #include <inttypes.h>
@@ -174,7 +174,7 @@ void doctor_check_device(struct doctor *doctor, const json_t *device)
     struct error err = ERROR_INIT;
     char check[128];
 
-    /* A processor is looked at as the host. */
+    /* A processor is checked as the host. */
     if (!strcmp(member(device, "type"), "cpu") && strncmp(spec, "null", 4))
         return;
     snprintf(check, sizeof(check), "%s telemetry", spec);

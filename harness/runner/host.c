@@ -37,7 +37,7 @@ static void read_integer(struct reading_list *list, const char *name, const char
     free(line);
 }
 
-/* Heap copy of what stands behind "KEY<blanks>:" or "KEY<blanks>" on the first such line. */
+/* Heap copy of what follows "KEY<blanks>:" or "KEY<blanks>" on the first such line. */
 static char *value_behind(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -99,7 +99,7 @@ static void read_hypervisor(struct reading_list *list, const char *cpuinfo)
     host_add_line(list, "host.machine.product", "/sys/class/dmi/id/product_name", "no DMI tables");
 }
 
-/* Arm's firmware keeps its microcode to itself. */
+/* Arm's firmware does not report its microcode. */
 static void read_model(struct reading_list *list, const char *cpuinfo)
 {
     char *model = processor_name(cpuinfo), *designer = processor_line(cpuinfo, "CPU implementer");
@@ -206,7 +206,7 @@ static void read_load(struct reading_list *list)
     reading_add_real(list, "load.average_15min", load[2], NULL, "getloadavg");
 }
 
-/* Ticks that the hypervisor gave to others; the difference over a trial is what counts. */
+/* Ticks that the hypervisor gave to other guests; the difference over a trial is what counts. */
 static void read_steal(struct reading_list *list)
 {
     char *line = NULL;

@@ -283,7 +283,7 @@ static void read_card_firmware(struct reading_list *list, const char *card, bool
     text_finish(&words);
 }
 
-/* NVIDIA tells the same of a device through NVML: device.vbios, device.gsp_firmware_version. */
+/* NVIDIA reports the same of a device through NVML: device.vbios, device.gsp_firmware_version. */
 static void read_firmware(struct reading_list *list)
 {
     char **cards = machine_list("/sys/class/drm", "card");
@@ -299,7 +299,7 @@ static void read_firmware(struct reading_list *list)
                             "no card's driver shows its firmware there");
 }
 
-/* Which drivers the OpenCL loader is offered. */
+/* The drivers that the OpenCL loader can find. */
 static void read_icds(struct reading_list *list)
 {
     char **files = machine_list("/etc/OpenCL/vendors", "");
@@ -336,7 +336,7 @@ void host_read_details(struct reading_list *list)
                   "the kernel does not tell");
 }
 
-/* What keeps the clock, by the traces that each leaves. */
+/* The service that synchronises the clock, found by the files that each leaves. */
 static void read_time_service(struct reading_list *list)
 {
     static const char *const traces[][2] = {

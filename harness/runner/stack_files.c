@@ -48,7 +48,7 @@ static enum status add(struct stack_files *files, const char *kind, const char *
     return STATUS_OK;
 }
 
-/* ---- told by the worker ---- */
+/* ---- reported by the worker ---- */
 
 static const char *known_kind(const char *kind)
 {
@@ -163,7 +163,7 @@ static char *module_line(const char *module, const char *name)
     return line;
 }
 
-/* The firmware of the GPU's own processor, which goes with the driver's version. */
+/* The firmware of the GPU's own processor, which belongs to the driver's version. */
 static enum status add_nvidia_firmware(struct stack_files *files, const char *version,
                                        struct error *err)
 {
