@@ -1,11 +1,9 @@
 /*
- * finding - what a reader must know beside a number, as data: a code, the trial, numbers, a
- * subject.
+ * finding - what a reader must know with a number, as data: a code, the trial, numbers, a subject.
  *
- * A finding is made once, where it is seen, and stored with the estimate. Its words are in one
- * table here; terminal, page, JSON and dossier render it by finding_render, which also merges
- * findings of one code over trials and cells (figures that differ become a range). Nobody compares
- * sentences.
+ * A finding is made once, where it is seen, and stored with the estimate. Its text is in one table
+ * here; terminal, page, JSON and dossier render it by finding_render, which also merges findings of
+ * one code over trials and cells (figures that differ become a range). No code compares sentences.
  */
 #ifndef ASSAY_PROTOCOLS_FINDING_H
 #define ASSAY_PROTOCOLS_FINDING_H
