@@ -94,7 +94,7 @@ static bool is_there(const char *path)
     return lstat(path, &st) == 0;
 }
 
-/* Gives the file its name, if nobody has taken that meanwhile. */
+/* Gives the file its name, if no other process has taken it meanwhile. */
 static enum status publish(const char *beside, const char *path, struct error *err)
 {
     int reason = link(beside, path) == 0 ? 0 : errno;

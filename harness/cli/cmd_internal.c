@@ -1,4 +1,4 @@
-/* The commands that assay starts itself with: a trial's worker, telemetry beside it, the probe. */
+/* The commands that assay starts itself with: a trial's worker, its telemetry, the probe. */
 #include <string.h>
 
 #include "harness/cli/commands.h"

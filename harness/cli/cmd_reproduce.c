@@ -14,7 +14,7 @@
 
 enum { KEY_MARGIN = 0x100 };
 
-/* The machine, the record or every trial is in the way: there is nothing to compare. */
+/* The machine, the record or every trial prevents it: there is nothing to compare. */
 static int tell_why_not(const struct command_line *line, const char *original, const char *again,
                         const char *reason)
 {
@@ -156,7 +156,7 @@ static bool is_evidence(const json_t *record)
     return !json_is_false(json_object_get(json_object_get(record, "protocol"), "evidence"));
 }
 
-/* Of what a bundle withheld a stand-in is here. */
+/* A placeholder for what a bundle withheld. */
 static bool is_withheld(const json_t *declaration)
 {
     const char *reason = json_string_value(json_object_get(declaration, "reason"));

@@ -27,7 +27,7 @@ static int show_series(struct store *store, int64_t cell)
     return output_flush();
 }
 
-/* What a tool said of the machine, byte by byte. */
+/* What a tool reported of the machine, byte by byte. */
 static int show_dump(struct store *store, int64_t cell, const char *tool)
 {
     struct error err = ERROR_INIT;
@@ -40,7 +40,7 @@ static int show_dump(struct store *store, int64_t cell, const char *tool)
     return output_flush();
 }
 
-/* What a reader must know of the estimate: stored by code and number, shown in words, too. */
+/* What a reader must know of the estimate: stored by code and number, shown as text, too. */
 static void add_findings(const json_t *record)
 {
     const json_t *estimate = json_object_get(record, "estimate");

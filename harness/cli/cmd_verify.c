@@ -51,7 +51,7 @@ static void found(void *context, const struct verify_finding *finding)
     }
     text_init(&line);
     text_append_format(&line, "%s: %s: ", level, verify_check_name(finding->check));
-    if (finding->table) /* of a bundle's row it is whatever stands there */
+    if (finding->table) /* in a bundle's row it can be any value */
         text_append_printable(&line, finding->table, strlen(finding->table));
     text_append(&line, finding->table && finding->key ? " " : "");
     if (finding->key)
@@ -111,7 +111,7 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
         report->findings);
 }
 
-/* A rate is told only of what took long enough to have one. */
+/* A rate is shown only for what took long enough to have one. */
 static void append_speed(struct text *out, const struct verify_summary *summary)
 {
     char size[TEXT_HUMAN_SIZE], time[TEXT_HUMAN_SIZE];

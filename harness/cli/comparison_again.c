@@ -20,7 +20,7 @@ static struct compare_options options_of(const json_t *json)
     return options;
 }
 
-/* Of the sessions that it stood on then, not of those that have come since. */
+/* With the sessions that it was based on then, without later ones. */
 static enum status reproduction_again(struct store *store,
                                       const struct stored_comparison *comparison, double margin,
                                       const json_t *stored, json_t **ret, struct error *err)

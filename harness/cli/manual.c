@@ -54,7 +54,7 @@ static void append_roff(struct text *out, const char *string)
     }
 }
 
-/* Paragraphs are set apart by empty lines; lines that begin with a blank are examples. */
+/* Paragraphs are separated by empty lines; lines that begin with a blank are examples. */
 static void append_roff_text(struct text *out, const char *string)
 {
     bool example = false;
