@@ -297,7 +297,7 @@ static void append_process_name(struct text *text, const struct nvml_api *api, u
         text_append_printable(text, raw, strlen(raw));
 }
 
-/* "pid 1234, python3, 512000000 bytes; ..."; "none". All of them: who is a stranger, others know.
+/* "pid 1234, python3, 512000000 bytes; ..."; "none". All: the caller decides which are foreign.
  */
 static void add_processes(const struct cuda_telemetry *self, struct reading_list *list)
 {
