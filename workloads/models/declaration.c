@@ -99,7 +99,7 @@ static enum status check_shape(const struct declaration *declaration,
                              cause.message);
 }
 
-/* Heap: `path` itself, or beside the declaration when it is relative and found there. */
+/* Heap: `path` itself, or relative to the declaration when it is found there. */
 static char *resolve_path(const struct declaration *declaration, const char *path)
 {
     const char *slash = strrchr(declaration->origin, '/');
