@@ -115,7 +115,7 @@ static enum status read_file(const char *path, const struct chain *from, struct 
 }
 
 /* A base that is a relative path is relative to the file that names it. */
-static char *beside(const char *origin, const char *base)
+static char *resolve_base(const char *origin, const char *base)
 {
     const char *slash = strrchr(origin, '/');
 
@@ -147,7 +147,7 @@ static enum status read_base_file(const struct declaration *declaration, const c
                                   const struct chain *chain, struct protocol *ret,
                                   struct error *err)
 {
-    char *path = beside(declaration->origin, base), *resolved;
+    char *path = resolve_base(declaration->origin, base), *resolved;
     enum status status = STATUS_OK;
 
     if (!path)

@@ -324,11 +324,11 @@ enum status cudnn_graph_make(struct cudnn_graph *graph, struct cudnn_plan *plan)
 static void take_first(struct cudnn_graph *graph, struct cudnn_plans *plans)
 {
     struct error *const err = graph->err;
-    struct error told = ERROR_INIT;
+    struct error reported = ERROR_INIT;
 
-    error_set(&told, STATUS_UNSUPPORTED, "cuDNN lists no engine for the graph");
+    error_set(&reported, STATUS_UNSUPPORTED, "cuDNN lists no engine for the graph");
     if (plans->count == 0)
-        add_reason(graph->api, &told);
+        add_reason(graph->api, &reported);
     graph->status = STATUS_UNSUPPORTED;
     for (uint32_t i = 0; i < plans->count && graph->status == STATUS_UNSUPPORTED; i++) {
         struct error mine = ERROR_INIT;
@@ -337,11 +337,11 @@ static void take_first(struct cudnn_graph *graph, struct cudnn_plans *plans)
         plans->selected = i;
         cudnn_graph_make(graph, &plans->list[i]);
         if (graph->status != STATUS_OK && (i == 0 || graph->status != STATUS_UNSUPPORTED))
-            told = mine;
+            reported = mine;
     }
     graph->err = err;
     if (graph->status != STATUS_OK && err != NULL)
-        *err = told;
+        *err = reported;
 }
 
 static void keep_alike(struct cudnn_plans *plans)

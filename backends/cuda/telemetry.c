@@ -356,7 +356,7 @@ static enum status edges(struct telemetry *base, struct reading_list *ret, struc
 }
 
 static void dump_version(struct text *text, const struct nvml_api *api, const char *call,
-                         unsigned (*ask)(char *told, unsigned length))
+                         unsigned (*ask)(char *reported, unsigned length))
 {
     char raw[96] = "";
     const unsigned code = ask(raw, sizeof(raw) - 1);

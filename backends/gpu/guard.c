@@ -24,9 +24,9 @@ void gpu_guard_end(void)
 static void say_crash_context(int number)
 {
     const char *words = number == SIGTERM ? words_when_stopped : crash_context;
-    ssize_t told = write(STDERR_FILENO, words, strlen(words));
+    ssize_t written = write(STDERR_FILENO, words, strlen(words));
 
-    (void)told;
+    (void)written;
     gpu_guard_end();
     raise(number); /* for the other handlers, also where the fault would not recur by itself */
 }

@@ -26,8 +26,8 @@ enum { KEY_HEAD = 0x100, KEY_PUBLIC, KEY_NONCE, KEY_FAST, KEY_THREADS, KEY_TSA }
 struct report {
     json_t *findings;
     bool json, terminal, quiet;
-    int wake_fd;            /* readable after Ctrl-C */
-    int64_t told, shown_ns; /* when the progress was last shown */
+    int wake_fd;                /* readable after Ctrl-C */
+    int64_t reported, shown_ns; /* when the progress was last shown */
 };
 
 static void found(void *context, const struct verify_finding *finding)
@@ -62,7 +62,7 @@ static void found(void *context, const struct verify_finding *finding)
     if (text_ok(&line))
         fputs(line.data, stdout);
     text_finish(&line);
-    report->told++;
+    report->reported++;
 }
 
 /* A bar on a terminal; elsewhere a line now and then, none for what is done at once. */

@@ -375,10 +375,10 @@ static void append_fields(struct text *out, const json_t *judgement)
     }
 }
 
-static void append_told(struct text *out, const char *lead, const char *told)
+static void append_text(struct text *out, const char *lead, const char *string)
 {
     text_append(out, lead);
-    text_append_printable(out, told, strlen(told));
+    text_append_printable(out, string, strlen(string));
     text_append_char(out, '\n');
 }
 
@@ -418,9 +418,9 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
         append_numbers(out, view->numbers);
         append_no_figure(out, view);
     } else if (view->why_no_numbers)
-        append_told(out, "No numbers: ", view->why_no_numbers);
+        append_text(out, "No numbers: ", view->why_no_numbers);
     if (view->note)
-        append_told(out, "", view->note);
+        append_text(out, "", view->note);
     if (strcmp(verdict, "not_comparable")) {
         append_attribution(out, view->judgement,
                            view->numbers && view->numbers->differs &&

@@ -155,13 +155,14 @@ static char *read_number(const char *path, double *ret_size)
 /* Version 1 has quota and period in two files. */
 static char *read_quota(const char *path, double *ret_size)
 {
-    char beside[PATH_MAX], *quota = NULL, *period = NULL, *words = NULL;
+    char period_path[PATH_MAX], *quota = NULL, *period = NULL, *words = NULL;
     const size_t folder = (size_t)(strrchr(path, '/') - path);
     long long limit, of;
 
     if (machine_read_line(path, &quota, NULL) == STATUS_OK && strcmp(path + folder, "/cpu.max") &&
-        snprintf(beside, sizeof(beside), "%.*s/cpu.cfs_period_us", (int)folder, path) < PATH_MAX &&
-        machine_read_line(beside, &period, NULL) == STATUS_OK)
+        snprintf(period_path, sizeof(period_path), "%.*s/cpu.cfs_period_us", (int)folder, path) <
+            PATH_MAX &&
+        machine_read_line(period_path, &period, NULL) == STATUS_OK)
         words = text_format("%s %s", quota[0] == '-' ? "max" : quota, period);
     else if (quota && !strcmp(path + folder, "/cpu.max"))
         words = strdup(quota);

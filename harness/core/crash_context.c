@@ -28,9 +28,9 @@ static volatile sig_atomic_t watching;
 
 static void put(const char *words)
 {
-    const ssize_t told = write(STDERR_FILENO, words, strlen(words));
+    const ssize_t written = write(STDERR_FILENO, words, strlen(words));
 
-    (void)told;
+    (void)written;
 }
 
 #ifdef HAVE_BACKTRACE

@@ -201,8 +201,8 @@ static enum status resolve(const char *path, char **ret, struct error *err)
 }
 
 /* Opens a new file of this mode in the directory of the file to be replaced. */
-static enum status open_beside(struct file_draft *draft, mode_t mode, int *ret_fd,
-                               struct error *err)
+static enum status open_temporary(struct file_draft *draft, mode_t mode, int *ret_fd,
+                                  struct error *err)
 {
     enum status status = resolve(draft->path, &draft->target, err);
 
@@ -254,7 +254,7 @@ static enum status start(struct file_draft *draft, mode_t mode, int *ret_fd, str
     if (exists && S_ISDIR(st.st_mode))
         return error_set(err, STATUS_INVALID, "%s: is a directory; name a file", draft->path);
     if (!exists || S_ISREG(st.st_mode)) {
-        status = open_beside(draft, mode, ret_fd, err);
+        status = open_temporary(draft, mode, ret_fd, err);
     } else {
         *ret_fd = open(draft->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         if (*ret_fd < 0)

@@ -85,9 +85,9 @@ static void check_throttling(struct doctor *doctor, const struct telemetry_log *
 }
 
 static void check_heat(struct doctor *doctor, const struct telemetry_log *log,
-                       const struct reading_list *told, const char *check)
+                       const struct reading_list *reported, const char *check)
 {
-    int64_t now, limit = doctor_integer(told, "device.temperature_slowdown");
+    int64_t now, limit = doctor_integer(reported, "device.temperature_slowdown");
 
     if (!newest(log, "temperature_mc", &now) || limit <= 0)
         doctor_cannot_know(doctor, check, "the device does not tell temperature and limit");
@@ -100,13 +100,14 @@ static void check_heat(struct doctor *doctor, const struct telemetry_log *log,
                     (double)limit / 1000);
 }
 
-static void check_told(struct doctor *doctor, const struct reading_list *told, const char *spec)
+static void check_reported(struct doctor *doctor, const struct reading_list *reported,
+                           const char *spec)
 {
-    const char *processes = doctor_text(told, "device.processes", NULL);
-    const char *ecc = doctor_text(told, "device.memory_ecc", NULL);
-    int64_t persistence = doctor_integer(told, "device.persistence");
-    int64_t width = doctor_integer(told, "device.pcie_width");
-    int64_t width_max = doctor_integer(told, "device.pcie_width_max");
+    const char *processes = doctor_text(reported, "device.processes", NULL);
+    const char *ecc = doctor_text(reported, "device.memory_ecc", NULL);
+    int64_t persistence = doctor_integer(reported, "device.persistence");
+    int64_t width = doctor_integer(reported, "device.pcie_width");
+    int64_t width_max = doctor_integer(reported, "device.pcie_width_max");
     char check[128];
 
     snprintf(check, sizeof(check), "%s processes", spec);
@@ -170,7 +171,7 @@ void doctor_check_device(struct doctor *doctor, const json_t *device)
     struct telemetry_watch_options options = {.part = spec, .interval_ns = INTERVAL_NS};
     struct telemetry_watch watch;
     struct telemetry_log log;
-    struct reading_list told;
+    struct reading_list reported;
     struct error err = ERROR_INIT;
     char check[128];
 
@@ -189,17 +190,17 @@ void doctor_check_device(struct doctor *doctor, const json_t *device)
     }
     if (log.status != STATUS_OK)
         doctor_cannot_know(doctor, check, log.message);
-    reading_list_init(&told);
-    merge(&told, json_object_get(device, "readings"));
-    merge(&told, log.begin);
-    merge(&told, log.end);
+    reading_list_init(&reported);
+    merge(&reported, json_object_get(device, "readings"));
+    merge(&reported, log.begin);
+    merge(&reported, log.end);
     if (log.status == STATUS_OK) {
         snprintf(check, sizeof(check), "%s throttling", spec);
         check_throttling(doctor, &log, check);
         snprintf(check, sizeof(check), "%s temperature", spec);
-        check_heat(doctor, &log, &told, check);
+        check_heat(doctor, &log, &reported, check);
     }
-    check_told(doctor, &told, spec);
-    reading_list_finish(&told);
+    check_reported(doctor, &reported, spec);
+    reading_list_finish(&reported);
     telemetry_log_finish(&log);
 }

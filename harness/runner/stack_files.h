@@ -38,8 +38,8 @@ enum status stack_files_add_host(struct stack_files *files, struct error *err);
  * nothing. `root` is put before each path (the worker's root directory; NULL: the same). PROTOCOL:
  * it is not such an array, or has more than 1024 entries.
  */
-enum status stack_files_add_told(struct stack_files *files, const json_t *told, const char *root,
-                                 struct error *err);
+enum status stack_files_add_told(struct stack_files *files, const json_t *reported,
+                                 const char *root, struct error *err);
 void stack_files_finish(struct stack_files *files);
 
 /* Adds each to the list of mapped files, as it is now. */

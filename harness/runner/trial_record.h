@@ -36,8 +36,8 @@ struct trial_record {
     size_t checks_failed;
     bool saw_start, saw_window; /* syncs */
     struct maps_list at_start, at_end;
-    struct stack_files told; /* by the worker, in addition to what it maps */
-    const char *root;        /* the worker's root directory; NULL: the same */
+    struct stack_files reported; /* by the worker, in addition to what it maps */
+    const char *root;            /* the worker's root directory; NULL: the same */
     json_t *facts;
     int64_t iterations_per_sample, window_first;
 };

@@ -21,7 +21,7 @@
                          */
 #define TUNE_HOPELESS 2 /* a candidate so many times slower than the best drops out */
 #define LANES_CANDIDATES_MAX 8
-#define UNITS_WHEN_NOT_TOLD 16
+#define UNITS_WHEN_UNKNOWN 16
 
 /* Groups for each compute unit; the first is used while lanes are compared. */
 static const uint32_t groups_per_unit[] = {16, 4, 64};
@@ -56,9 +56,9 @@ static enum status load_module(struct memory_instance *instance, uint32_t lanes,
 static uint32_t groups_for(const struct memory_instance *instance, uint32_t per_unit)
 {
     const struct memory_kernel *kernel = instance->data.kernel;
-    const uint32_t told = instance->base.device->info.compute_units;
+    const uint32_t reported = instance->base.device->info.compute_units;
     const uint64_t units = kernel->units(&instance->data.sizes);
-    uint64_t groups = (uint64_t)per_unit * (told == 0 ? UNITS_WHEN_NOT_TOLD : told);
+    uint64_t groups = (uint64_t)per_unit * (reported == 0 ? UNITS_WHEN_UNKNOWN : reported);
 
     if (groups > MEMORY_GROUPS_MAX)
         groups = MEMORY_GROUPS_MAX;
