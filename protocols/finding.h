@@ -82,7 +82,7 @@ enum finding_severity {
       "run at least {needed:n} trials")                                                            \
     X(INCOMPLETE, "incomplete", WARNING, NUMBERS("trials", "planned"),                          \
       "preliminary: {trials:n} of {planned:n} planned trials; the others have not run, or failed", \
-      "an interrupted campaign goes on with `assay run --resume`")                                 \
+      "an interrupted campaign continues with `assay run --resume`")                               \
     X(IMPRECISE, "imprecise", INFO, NUMBERS("half_width", "trials", "margin"),              \
       "95 % interval {half_width:half}",                                                           \
       "about {trials:n} trials for {margin:half}")                                                 \

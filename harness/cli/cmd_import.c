@@ -173,7 +173,7 @@ const struct command command_import = {
         "database, with their origin; nothing is taken in when anything does not hold. Or FILE is "
         "the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database) or "
         "MLPerf Inference's mlperf_log_summary.txt. Each file becomes a campaign of its own, "
-        "marked as imported, with its name, its SHA-256 and what it does not tell (driver, raw "
+        "marked as imported, with its name, its SHA-256 and what it does not report (driver, raw "
         "samples, warmup ...). `assay compare` says why such a result compares with none of "
         "ours. The same file again changes nothing.",
     .options = options,

@@ -98,7 +98,7 @@ static int compare_with(const struct command_line *line, struct store *store, co
     snprintf(again, sizeof(again), "%.8s/1", campaign->uid);
     if (summary->ok == 0) {
         snprintf(reason, sizeof(reason),
-                 "no trial succeeded; `assay show %s` tells why for each of the %zu", again,
+                 "no trial succeeded; `assay show %s` says why for each of the %zu", again,
                  summary->failed);
         return tell_why_not(line, original, again, reason);
     }
@@ -241,8 +241,8 @@ const struct command command_reproduce = {
         "not from today's files. The new campaign names the old one in its plan; the "
         "comparison of both is stored.\n"
         "\n"
-        "A machine drifts from one session to the next, which two of them cannot tell from a "
-        "difference. So how far sessions lie apart is taken from what is stored: where there are "
+        "A machine drifts from one session to the next, which two of them cannot distinguish from "
+        "a difference. So how far sessions are apart is taken from what is stored: where there are "
         "three or more campaigns of this result under the same conditions, made before, the "
         "interval is widened by their spread. Where there are not, it holds how trials of one "
         "session differ, and the answer says so: a small difference may be drift then. Call it "

@@ -34,7 +34,7 @@ json_t *comparison_view_shown(const struct comparison_view *view, const json_t *
 enum { KEY_EXIT_STATUS = 0x300 };
 #define EXIT_STATUS_OPTION                                                                         \
     {                                                                                              \
-        "exit-status", KEY_EXIT_STATUS, NULL, 0, "let the exit status tell the verdict", 0         \
+        "exit-status", KEY_EXIT_STATUS, NULL, 0, "report the verdict as the exit status", 0        \
     }
 #define EXIT_STATUS_TEXT                                                                           \
     "The exit status is 0 whatever the verdict. With --exit-status it is 0 where b is equivalent " \

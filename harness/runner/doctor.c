@@ -81,7 +81,7 @@ void doctor_pass(struct doctor *doctor, const char *check, const char *observed,
 void doctor_cannot_know(struct doctor *doctor, const char *check, const char *reason)
 {
     json_array_append_new(doctor->unknown, json_pack("{s:s, s:s}", "check", check, "reason",
-                                                     reason ? reason : "nothing tells"));
+                                                     reason ? reason : "not reported"));
 }
 
 const char *doctor_text(const struct reading_list *list, const char *name, const char **ret_reason)

@@ -68,7 +68,7 @@ static void check_throttling(struct doctor *doctor, const struct telemetry_log *
     int64_t mask;
 
     if (!newest(log, "throttle_reasons", &mask)) {
-        doctor_cannot_know(doctor, check, "the device does not tell reasons of throttling");
+        doctor_cannot_know(doctor, check, "the device does not report throttle reasons");
         return;
     }
     text_init(&reasons);
@@ -90,7 +90,7 @@ static void check_heat(struct doctor *doctor, const struct telemetry_log *log,
     int64_t now, limit = doctor_integer(reported, "device.temperature_slowdown");
 
     if (!newest(log, "temperature_mc", &now) || limit <= 0)
-        doctor_cannot_know(doctor, check, "the device does not tell temperature and limit");
+        doctor_cannot_know(doctor, check, "the device does not report temperature and limit");
     else if (limit - now < 10000)
         doctor_find(doctor, DOCTOR_WARNING, check, "near its limit a device lowers its clock",
                     "let it cool, look at fans and air", "%.0f degrees, it slows down at %.0f",
@@ -112,7 +112,7 @@ static void check_reported(struct doctor *doctor, const struct reading_list *rep
 
     snprintf(check, sizeof(check), "%s processes", spec);
     if (!processes)
-        doctor_cannot_know(doctor, check, "the device does not tell who uses it");
+        doctor_cannot_know(doctor, check, "the device does not report which processes use it");
     else if (strcmp(processes, "none"))
         doctor_find(doctor, DOCTOR_CRITICAL, check,
                     "they take the device's time, memory and power while samples are taken",
@@ -129,7 +129,7 @@ static void check_reported(struct doctor *doctor, const struct reading_list *rep
     else if (ecc && !strcmp(ecc, "yes"))
         doctor_pass(doctor, check, "on");
     else
-        doctor_cannot_know(doctor, check, "the device does not tell, or has none");
+        doctor_cannot_know(doctor, check, "the device does not report it, or has none");
     snprintf(check, sizeof(check), "%s persistence", spec);
     if (persistence == 0)
         doctor_find(doctor, DOCTOR_NOTE, check,

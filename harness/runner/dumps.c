@@ -145,9 +145,10 @@ static enum status take(struct store *store, int64_t campaign, const struct dump
     dump.command = command;
     dump.status = status_name(outcome);
     dump.message = outcome == STATUS_OK ? NULL : reason.message;
-    status = !command || outcome == STATUS_NO_MEMORY
-                 ? error_set(err, STATUS_NO_MEMORY, "no memory for what %s tells", tool->words[0])
-                 : store_add_dump(store, campaign, &dump, err);
+    status =
+        !command || outcome == STATUS_NO_MEMORY
+            ? error_set(err, STATUS_NO_MEMORY, "no memory for the output of %s", tool->words[0])
+            : store_add_dump(store, campaign, &dump, err);
     /* A tool that is missing has no older form, either. */
     *ret_settled = outcome == STATUS_OK || dump.exit_code < 0;
     free(command);

@@ -145,7 +145,7 @@ static void check_required(struct watch *watch, const json_t *device)
             continue;
         fail(watch, STATUS_UNAVAILABLE,
              "the protocol requires the reading %s, which is %s%s%s: use a protocol that does not, "
-             "or a machine that tells it",
+             "or a machine that reports it",
              name, state ? state : "not among those taken here", reason ? ": " : "",
              reason ? reason : "");
     }
@@ -197,7 +197,7 @@ static enum status handle(struct watch *watch, const struct message *message, st
     case MESSAGE_ALIVE:
         return STATUS_OK;
     case MESSAGE_CHOICES:
-        fail(watch, STATUS_PROTOCOL, "the worker sent \"choices\", which nobody asked for");
+        fail(watch, STATUS_PROTOCOL, "the worker sent \"choices\", which was not requested");
         return STATUS_OK;
     case MESSAGE_TRIAL:
     case MESSAGE_GO:

@@ -31,7 +31,7 @@ void words_append(int fd, struct text *text)
         got--;
     if (got <= 0)
         return;
-    text_append(text, "; its last words: ");
+    text_append(text, "; its last output: ");
     for (ssize_t i = 0; i < got; i++)
         if (words[i] == '\n')
             words[i] = ' ';

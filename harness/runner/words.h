@@ -11,7 +11,7 @@
 /* A descriptor to give to the child; -1: errno says why not. */
 int words_open(const char *name);
 
-/* Appends "; its last words: ..." to `text`, printable and in one line; nothing when there are
+/* Appends "; its last output: ..." to `text`, printable and in one line; nothing when there are
  * none. */
 void words_append(int fd, struct text *text);
 
