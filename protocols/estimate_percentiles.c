@@ -10,8 +10,8 @@
 
 /*
  * Exceedances that it takes to see how they cluster. For a percentile with fewer, the less extreme
- * one that has this many is looked at, too, and the worse of both counts: otherwise the series
- * whose few exceedances happen to stand apart would pass, and their intervals be too short.
+ * one that has this many is evaluated, too, and the worse of both counts: otherwise series whose
+ * few exceedances happen to be separated would pass, with intervals that are too short.
  */
 #define EXCEEDANCES_LEAST 50
 
@@ -22,14 +22,14 @@
  */
 struct exceedance {
     double share;
-    double effective;  /* independent samples that all are worth, for the refusal */
+    double effective;  /* independent samples equivalent to all, for the refusal */
     double half_width; /* of the share above */
 };
 
 /* Samples that are the value itself count as above, too, from this share of the tail on. */
 #define TIES_MOST 0.05
 
-/* What a percentile's samples are worth, as independent ones. */
+/* The number of independent samples that a percentile's samples are equivalent to. */
 struct worth {
     double refusal;  /* by autocorrelation alone */
     double interval; /* with the uncertainty of its estimate and the differences between trials */
