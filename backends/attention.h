@@ -65,8 +65,8 @@ enum status device_attention_create(struct device *device, const struct attentio
                                     struct attention **ret, struct error *err);
 void device_attention_destroy(struct attention *attention); /* takes NULL */
 /*
- * Both enqueue. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device,
- * or backward without training. UNSUPPORTED: an operand lies as the library does not take it (at an
+ * Both enqueue. INVALID: an operand exceeds its buffer. INTERNAL: a buffer of another device, or
+ * backward without training. UNSUPPORTED: an operand lies as the library does not take it (at an
  * address that is no multiple of 16 bytes).
  */
 enum status device_attention_forward(struct attention *attention,
@@ -77,7 +77,7 @@ enum status device_attention_describe(const struct attention *attention, struct 
                                       struct error *err);
 /*
  * Lets the pass take algorithm `index`, below its gemm_info.algorithms, as device_gemm_select
- * does. What the algorithm takes is prepared by the next run, which may fail for that.
+ * does. What the algorithm needs is prepared by the next run, which may fail because of it.
  */
 enum status device_attention_select(struct attention *attention, bool backward, uint32_t index,
                                     struct error *err);

@@ -11,7 +11,7 @@
  *
  * A failed vendor call becomes STATUS_DEVICE, with the vendor's function and code in the message
  * ("clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE (-54)"); out of device memory becomes
- * STATUS_DEVICE_MEMORY, a device that has gone STATUS_DEVICE_LOST.
+ * STATUS_DEVICE_MEMORY, a device that was lost STATUS_DEVICE_LOST.
  */
 #ifndef ASSAY_BACKENDS_BACKEND_H
 #define ASSAY_BACKENDS_BACKEND_H
@@ -41,7 +41,7 @@ enum device_type { DEVICE_CPU, DEVICE_GPU, DEVICE_ACCELERATOR, DEVICE_SIMULATED 
 struct device_info {
     char *name; /* as the vendor spells it, untrusted text */
     char *vendor;
-    char *uuid; /* hex or vendor form; NULL where nothing tells it: then see readings */
+    char *uuid; /* hex or vendor form; NULL where not reported: then see readings */
     enum device_type type;
     bool simulated;        /* results can never be published */
     uint64_t memory_bytes; /* 0: not reported */
@@ -59,7 +59,7 @@ struct backend_library {
     const char *name;           /* "opencl", as ASSAY_LIB_<NAME> and --lib call it */
     const char *path;           /* file that is mapped; NULL when it could not be opened */
     const char *tried;          /* when it could not: what was tried and why it failed */
-    const char *version;        /* as the library itself tells; NULL: it does not */
+    const char *version;        /* as the library reports; NULL: it does not */
     const char *version_reason; /* why asking for it failed; NULL: it did not, or is not asked */
 };
 
@@ -89,11 +89,10 @@ void backend_file_list_add_folder(struct backend_file_list *list, const char *ki
                                   const char *folder);
 void backend_file_list_finish(struct backend_file_list *list);
 
-/* How a device shall be opened. Zeroed means defaults. */
+/* How to open a device. Zeroed means defaults. */
 struct device_options {
-    bool
-        flush_denormals; /* where the stack can set it; the device's readings say what came of it */
-    bool profile;        /* device-side event times are wanted */
+    bool flush_denormals; /* where the stack can set it; the device's readings report the result */
+    bool profile;         /* device-side event times are wanted */
 };
 
 enum buffer_flags { BUFFER_READ_WRITE = 0, BUFFER_READ_ONLY = 1 };
@@ -132,11 +131,11 @@ struct module_artifact {
     bool has_binary;
     uint64_t binary_bytes;
     char *options;  /* as given to the compiler, defines included */
-    char *compiler; /* name and version as told */
+    char *compiler; /* name and version as reported */
     char *log;      /* the compiler's messages, maybe "" */
     uint32_t lanes;
     int64_t compile_ns;
-    struct module_resources *resources; /* heap, per kernel, where the stack tells; else NULL */
+    struct module_resources *resources; /* heap, per kernel, where reported; else NULL */
     size_t resource_count;
 };
 
@@ -200,7 +199,7 @@ struct device_ops {
                                  struct error *err);
 
     /*
-     * Optional: device timestamps. NULL: the device tells none, stages are timed by the host and
+     * Optional: device timestamps. NULL: the device has none, stages are timed by the host and
      * device series are missing with that reason. elapsed may be asked after a synchronize.
      */
     enum status (*event_create)(struct device *device, struct event **ret, struct error *err);
@@ -327,7 +326,8 @@ struct backend_ops {
      * another file; NULL-terminated. NULL: it opens none.
      */
     const char *const *library_names;
-    /* Optional: adds the device's files that take part besides mapped ones. NULL: there are none.
+    /* Optional: adds the device's files that take part without being mapped. NULL: there are
+     * none.
      */
     void (*files)(struct backend *backend, uint32_t index, struct backend_file_list *ret);
     /* Optional: see telemetry.h. NULL: the backend has none. */
@@ -339,7 +339,7 @@ struct backend_ops {
      * without a probe: opens nothing.
      */
     size_t (*environment)(const char **ret, size_t capacity);
-    /* Optional: true when a plain `assay run` shall leave this backend out (null). NULL: false. */
+    /* Optional: true when a plain `assay run` skips this backend (null). NULL: false. */
     bool (*hidden)(const struct backend *backend);
 };
 
@@ -362,7 +362,7 @@ struct backend *backend_find(const char *name);
 
 /* ---- backend.c: wrappers with the checks ---- */
 
-/* Probes once and remembers; returns the same status and message ever after. */
+/* Probes once and remembers; returns the same status and message from then on. */
 enum status backend_probe(struct backend *backend, struct error *err);
 enum status backend_device_info(struct backend *backend, uint32_t index, struct device_info *ret,
                                 struct error *err);
@@ -384,8 +384,8 @@ size_t backend_environment(const char *spec, const char **ret, size_t capacity);
 bool backend_is_hidden(const struct backend *backend);
 
 /*
- * Whether `spec` is the beginning of a device's UUID in whatever case: 4 or more digits, behind
- * "GPU-" or "MIG-" where the UUID begins so.
+ * Whether `spec` is the beginning of a device's UUID in upper or lower case: 4 or more digits,
+ * after "GPU-" or "MIG-" where the UUID begins so.
  */
 bool backend_begins_uuid(const char *spec, const char *uuid);
 
@@ -404,7 +404,7 @@ const char *device_type_name(enum device_type type);
 enum status device_buffer_alloc(struct device *device, uint64_t bytes, enum buffer_flags flags,
                                 struct buffer **ret, struct error *err);
 void device_buffer_free(struct buffer *buffer); /* takes NULL */
-/* INVALID: the range goes beyond the buffer. 0 bytes are fine and do nothing. */
+/* INVALID: the range exceeds the buffer. 0 bytes are fine and do nothing. */
 enum status device_upload(struct buffer *buffer, uint64_t offset, const void *source,
                           uint64_t bytes, struct error *err);
 enum status device_download(struct buffer *buffer, uint64_t offset, void *target, uint64_t bytes,

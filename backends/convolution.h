@@ -61,7 +61,7 @@ void device_convolution_destroy(struct convolution *convolution); /* takes NULL 
 enum status device_convolution_set_weights(struct convolution *convolution,
                                            const struct gemm_operand *weights, struct error *err);
 /*
- * Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device, or no
+ * Enqueues. INVALID: an operand exceeds its buffer. INTERNAL: a buffer of another device, or no
  * weights were set.
  */
 enum status device_convolution_run(struct convolution *convolution,

@@ -14,7 +14,7 @@
 struct buffer;
 struct device;
 
-/* How a device does an operation in a precision, as its library tells. */
+/* How a device does an operation in a precision, as its library reports. */
 enum support { SUPPORT_UNKNOWN, SUPPORT_NATIVE, SUPPORT_EMULATED, SUPPORT_ABSENT };
 const char *support_name(enum support support); /* "unknown", "native", "emulated", "absent" */
 
@@ -91,7 +91,7 @@ enum status device_gemm_create(struct device *device, const struct gemm_shape *s
                                struct gemm **ret, struct error *err);
 void device_gemm_destroy(struct gemm *gemm); /* takes NULL */
 /*
- * Enqueues. INVALID: an operand goes beyond its buffer. INTERNAL: a buffer of another device.
+ * Enqueues. INVALID: an operand exceeds its buffer. INTERNAL: a buffer of another device.
  * UNSUPPORTED: the library wants operands at rounder addresses for this GEMM; at multiples of 16
  * bytes it runs.
  */
@@ -119,11 +119,11 @@ void support_answers_tell(const struct support_answers *answers, bool granted,
                           struct gemm_info *ret);
 /*
  * Asks the library for a small GEMM in the precision (64 x 64 x 64, for fp4 128 x 128 x 128, B
- * transposed as the weights of a linear layer are, C in f32, f64 or i32 as it sums; where that is
- * refused, C in the operands' type). fp8 is OCP's; where the library has AMD's FNUZ kind, too or
- * alone, `method` says so. `ret` is filled whatever the answer: SUPPORT_ABSENT and SUPPORT_UNKNOWN
- * have the reason in `method`, and a question that failed stands there beside one that did not. A
- * GEMM in fp4 is asked for with scales a block, and cannot be run.
+ * transposed as the weights of a linear layer are, C in the type of its sums (f32, f64 or i32);
+ * where that is refused, C in the operands' type). fp8 is OCP's; where the library has AMD's FNUZ
+ * kind, too or alone, `method` says so. `ret` is filled whatever the answer: SUPPORT_ABSENT and
+ * SUPPORT_UNKNOWN have the reason in `method`, and a question that failed is listed with one that
+ * did not. A GEMM in fp4 is asked for with scales a block, and cannot be run.
  */
 void device_gemm_support(struct device *device, enum precision precision, struct gemm_info *ret);
 

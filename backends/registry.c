@@ -10,7 +10,7 @@
 
 /*
  * The one explicit table. Order is the order of `assay devices`, and decides which device a plain
- * run meets first. A new backend is one line here, one include above and one folder.
+ * run lists first. A new backend is one line here, one include above and one folder.
  */
 static struct backend compiled_in[] = {
     {.ops = &cuda_backend_ops},   {.ops = &hip_backend_ops},
@@ -46,7 +46,7 @@ enum status backend_ops_check(const struct backend_ops *ops, struct error *err)
     return STATUS_OK;
 }
 
-/* Hooks of one kind: all of them or none, and none to select among what is not there. */
+/* Hooks of one kind: all of them or none, and no select hook without them. */
 struct hook_group {
     const char *name;
     int present, count;

@@ -1,5 +1,5 @@
 /*
- * registry - what the registry and the wrappers share inside this room; callers use backend.h.
+ * registry - what the registry and the wrappers share inside this directory; callers use backend.h.
  */
 #ifndef ASSAY_BACKENDS_REGISTRY_H
 #define ASSAY_BACKENDS_REGISTRY_H
@@ -14,8 +14,8 @@ enum status backend_ops_check(const struct backend_ops *ops, struct error *err);
 enum status device_ops_check(const struct device_ops *ops, struct error *err);
 
 /*
- * Puts another table in place of the compiled-in one, for tests; NULL brings the real one back.
- * The array belongs to the caller.
+ * Puts another table in place of the compiled-in one, for tests; NULL restores the real one. The
+ * array belongs to the caller.
  */
 void backend_registry_replace(struct backend *backends, size_t count);
 

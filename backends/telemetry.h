@@ -1,8 +1,8 @@
 /*
  * telemetry - what a backend can report about a device during a measurement: power, energy, clocks,
  * temperatures, throttle reasons. It is sampled by a process of the harness that never opens the
- * device for work, through the vendor's management library (NVML, AMD SMI), so the worker is left
- * alone.
+ * device for work, through the vendor's management library (NVML, AMD SMI), so the worker is not
+ * affected.
  *
  * A value that a device does not have is TELEMETRY_MISSING with the channel's reason, never 0.
  */
@@ -22,7 +22,7 @@ struct backend;
 
 enum telemetry_kind {
     TELEMETRY_GAUGE,   /* a value at this moment: power_mw, clock_sm_khz, temperature_mc */
-    TELEMETRY_COUNTER, /* only grows, maybe wraps at `wraps_at`: energy_uj */
+    TELEMETRY_COUNTER, /* only grows, may wrap at `wraps_at`: energy_uj */
     TELEMETRY_MASK,    /* bits with names in `bits`: throttle_reasons */
 };
 
@@ -39,7 +39,7 @@ struct telemetry_channel {
 struct telemetry;
 
 struct telemetry_ops {
-    /* Fills values[i] for each channel; TELEMETRY_MISSING where it could not be had this time. */
+    /* Fills values[i] for each channel; TELEMETRY_MISSING where it could not be read this time. */
     enum status (*read)(struct telemetry *telemetry, int64_t *values, struct error *err);
     /*
      * Optional: what stays the same or changes seldom, for the edges of a window: power limit, ECC

@@ -94,7 +94,7 @@ const struct field_rule *field_rules(size_t *ret_count, struct error *err)
     return file->rules;
 }
 
-/* One '*' stands for any run of characters. */
+/* One '*' matches any sequence of characters. */
 static bool matches(const char *pattern, const char *field)
 {
     const char *star = strchr(pattern, '*');
@@ -121,13 +121,13 @@ const struct field_rule *field_rule_find(const char *field)
 
 /* ---- judging ---- */
 
-/* A judgement under way. */
+/* A judgement in progress. */
 struct judgement {
     json_t *reasons, *except, *factors, *fields; /* factors: name -> array of fields */
     bool exploratory;
 };
 
-/* What one field comes to, before it is known what that means. */
+/* The state of one field, before it is classified. */
 struct finding {
     const char *field, *factor, *why, *state;
     enum field_class field_class;
@@ -254,13 +254,13 @@ static bool same_machine(const json_t *a, const json_t *b)
     return true;
 }
 
-/* A first look and a simulated device say so themselves, in both results alike. */
+/* A first look and a simulated device are marked as such in both results. */
 static void weigh_self_declared(struct judgement *judgement, const json_t *a, const json_t *b)
 {
     if (json_is_false(json_object_get(a, "identity.protocol_evidence")) ||
         json_is_false(json_object_get(b, "identity.protocol_evidence"))) {
         if (same_machine(a, b))
-            judgement->exploratory = true; /* unless something else keeps them apart */
+            judgement->exploratory = true; /* unless something else separates them */
         else
             json_array_append_new(
                 judgement->reasons,

@@ -8,7 +8,7 @@
  *   controlled  must match, or the verdict says except which
  *   nuisance    recorded, may differ
  * Unknown never equals unknown. A subject that must be known (the driver's version, say) and is not
- * ends the comparison, since nobody could say what differs.
+ * ends the comparison, since it could not be said what differs.
  */
 #ifndef ASSAY_PROTOCOLS_COMPARABILITY_H
 #define ASSAY_PROTOCOLS_COMPARABILITY_H
@@ -41,12 +41,12 @@ struct field_rule {
 /* The built-in table; loaded once, never freed. NULL and `err` when it is damaged (a defect). */
 const struct field_rule *field_rules(size_t *ret_count, struct error *err);
 
-/* The rule of a field, or NULL when none matches (a test sees to it that none is left out). */
+/* The rule of a field, or NULL when none matches (a test ensures that none is left out). */
 const struct field_rule *field_rule_find(const char *field);
 
 /*
  * EXPLORATORY: two first looks (protocols with `evidence: false`) of one device of one machine that
- * would compare otherwise. Their numbers may be looked at; they are no evidence, and nothing is
+ * would otherwise be comparable. Their numbers may be shown; they are no evidence, and nothing is
  * attributed.
  */
 enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE, EXPLORATORY };

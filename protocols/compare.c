@@ -96,7 +96,10 @@ double comparison_chance_of_signs(double count)
     return exp2(1 - count);
 }
 
-/* The chance that two groups lie wholly apart, either way round, when all orders are alike. */
+/*
+ * The probability that two groups do not overlap, in either order, when all orders are equally
+ * likely.
+ */
 static double chance_of_orders(size_t count_a, size_t count_b)
 {
     double orders = 1;
@@ -108,9 +111,9 @@ static double chance_of_orders(size_t count_a, size_t count_b)
 }
 
 /*
- * Where all differences are alike, t divides 0 by 0: what was measured is coarser than what varies,
- * and says nothing of how much it does. What then holds without any spread is the test of signs (or
- * orders), `chance` being its two-sided p of any difference: few pairs decide nothing.
+ * Where all differences are equal, t divides 0 by 0: the measurement is coarser than the variation
+ * and does not show it. What is valid without any spread is the test of signs (or orders), `chance`
+ * being its two-sided p of any difference: few pairs decide nothing.
  */
 static void decide_alike(double mean, double chance, const struct compare_options *o,
                          struct comparison *r)
@@ -149,8 +152,8 @@ static uint64_t needed_alike(double mean, bool paired, const struct compare_opti
 
 /*
  * As many as `count` did not settle it. A difference of the margin may take no more than these;
- * then the one seen lies between none and the margin, and is to be told from the further of the
- * two.
+ * then the observed difference is between zero and the margin, and must be distinguished from the
+ * further of the two.
  */
 static uint64_t needed_to_decide(double mean, double sd, size_t count,
                                  const struct compare_options *o)
@@ -312,7 +315,7 @@ void comparison_widen(struct comparison *c, double sd_log, double df)
         fmax(c->p_equivalence, student_cdf((fabs(mean) - log1p(c->margin)) / error, df));
     c->p_worse = fmax(c->p_worse, student_cdf((log1p(c->margin) - mean) / error, df));
     c->differs = fabs(mean) > half;
-    c->needed_pairs = 0; /* trials of one session settle nothing of this */
+    c->needed_pairs = 0; /* trials of one session cannot decide this */
     c->verdict = fabs(mean) + half_equivalence < log1p(c->margin) ? COMPARE_EQUIVALENT
                  : !c->differs                                    ? COMPARE_INCONCLUSIVE
                  : mean < 0                                       ? COMPARE_FASTER

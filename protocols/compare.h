@@ -1,5 +1,5 @@
 /*
- * compare - is b faster than a, slower, the same, or is it not known?
+ * compare - is b faster than a, slower, equal, or is that unknown?
  *
  * Everything works on differences of logarithms, d = log b - log a, of times per unit of work, so
  * the ratio is b / a in time: a ratio of 0.95 means that b takes 5 % less time, and the verdict is
@@ -76,8 +76,8 @@ struct comparison {
     double q_difference;
     uint64_t needed_pairs; /* pairs (unpaired: trials an arm) that would settle an inconclusive one:
                               that find a difference of the margin, or, where there are as many
-                              already, that tell the one seen from none or from the margin; 0:
-                              settled, or unknown */
+                              already, that distinguish the observed one from none or from the
+                              margin; 0: settled, or unknown */
 };
 
 const char *compare_verdict_name(enum compare_verdict verdict);
@@ -90,7 +90,7 @@ const char *compare_verdict_name(enum compare_verdict verdict);
 int comparison_beyond_margin(const struct comparison *comparison);
 
 /*
- * Paired: a[k] and b[k] were measured side by side (protocol: both in fresh processes, in random
+ * Paired: a[k] and b[k] were measured side by side (by protocol: both in fresh processes, in random
  * order). t on count - 1. One pair gives a ratio without interval and is inconclusive. INVALID for
  * values that are not finite and positive, or for options out of range.
  */
@@ -100,7 +100,7 @@ enum status paired_analyze(const double *a, const double *b, size_t count,
 
 /*
  * Unpaired: trial estimates of two stored results; Welch's t (Biometrika 34 (1947)) on their logs.
- * Drift between the two is not controlled, and whoever shows this must say so. Errors as above.
+ * Drift between the two is not controlled, and views of it must say so. Errors as above.
  */
 enum status unpaired_analyze(const double *a, size_t count_a, const double *b, size_t count_b,
                              const struct compare_options *options, struct comparison *ret,
@@ -109,8 +109,8 @@ enum status unpaired_analyze(const double *a, size_t count_a, const double *b, s
 /*
  * Unpaired, by the interval of each alone, made at `confidence` of the options within one trial.
  * Each standard error is taken from the interval as if it were a normal one, which makes it no
- * smaller than it is. What differs between processes is in neither, and whoever shows this must say
- * so. INVALID for intervals that are not there or not above 0.
+ * smaller than it is. Neither includes differences between processes, and views of it must say so.
+ * INVALID for intervals that are not there or not above 0.
  */
 enum status intervals_analyze(const struct estimate_interval *a, const struct estimate_interval *b,
                               const struct compare_options *options, struct comparison *ret,

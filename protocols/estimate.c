@@ -280,12 +280,12 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
 
 static void find_verdict(struct estimate *e)
 {
-    size_t counts[ESTIMATE_VERDICT_COUNT] = {0}, settled, worse = 0, i;
+    size_t counts[ESTIMATE_VERDICT_COUNT] = {0}, judged, worse = 0, i;
 
     for (i = 0; i < e->trial_count; i++)
         counts[e->trials[i].verdict]++;
-    settled = e->trial_count - counts[ESTIMATE_INSUFFICIENT];
-    if (2 * settled < e->trial_count || settled == 0) {
+    judged = e->trial_count - counts[ESTIMATE_INSUFFICIENT];
+    if (2 * judged < e->trial_count || judged == 0) {
         e->verdict = ESTIMATE_INSUFFICIENT;
         return;
     }
@@ -293,7 +293,7 @@ static void find_verdict(struct estimate *e)
         if (i == ESTIMATE_INSUFFICIENT)
             continue;
         worse += counts[i];
-        if ((double)worse > VERDICT_SHARE * (double)settled)
+        if ((double)worse > VERDICT_SHARE * (double)judged)
             break;
     }
     e->verdict = (enum estimate_verdict)i;

@@ -4,7 +4,7 @@
 
 #include "protocols/stats/order.h"
 
-/* Outliers above this share of a trial are worth a finding. */
+/* Outliers above this share of a trial are reported as a finding. */
 #define OUTLIERS_WORTH_SAYING 0.01
 #define TRIALS_FOR_EVIDENCE 5
 

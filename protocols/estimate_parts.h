@@ -1,4 +1,4 @@
-/* estimate_parts - what the files of estimate share; nobody else includes it. */
+/* estimate_parts - what the files of estimate share; no other file includes it. */
 #ifndef ASSAY_PROTOCOLS_ESTIMATE_PARTS_H
 #define ASSAY_PROTOCOLS_ESTIMATE_PARTS_H
 

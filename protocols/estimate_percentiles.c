@@ -20,7 +20,7 @@
 /* Samples that are the value itself count as above, too, from this share of the tail on. */
 #define TIES_MOST 0.05
 
-/* What a percentile's samples are worth, as independent ones. */
+/* The number of independent samples that a percentile's samples are equivalent to. */
 struct worth {
     double refusal;  /* by autocorrelation alone */
     double interval; /* with the uncertainty of its estimate */

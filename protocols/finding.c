@@ -62,7 +62,7 @@ bool finding_same_kind(const struct finding *a, const struct finding *b)
            (a->subject && b->subject ? !strcmp(a->subject, b->subject) : a->subject == b->subject);
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static void format_number(double value, const char *kind, size_t length, char ret[NUMBER_SIZE])
 {

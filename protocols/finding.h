@@ -1,11 +1,9 @@
 /*
- * finding - what a reader must know beside a number, as data: a code, the trial, numbers, a
- * subject.
+ * finding - what a reader must know with a number, as data: a code, the trial, numbers, a subject.
  *
- * A finding is made once, where it is seen, and stored with the estimate. Its words are in one
- * table here; terminal, page, JSON and dossier render it by finding_render, which also merges
- * findings of one code over trials and cells (figures that differ become a range). Nobody compares
- * sentences.
+ * A finding is made once, where it is seen, and stored with the estimate. Its text is in one table
+ * here; terminal, page, JSON and dossier render it by finding_render, which also merges findings of
+ * one code over trials and cells (figures that differ become a range). No code compares sentences.
  */
 #ifndef ASSAY_PROTOCOLS_FINDING_H
 #define ASSAY_PROTOCOLS_FINDING_H
@@ -88,7 +86,7 @@ enum finding_severity {
       "run more trials")                                                                           \
     X(INCOMPLETE, "incomplete", WARNING, NUMBERS("trials", "planned"),                          \
       "preliminary: {trials:n} of {planned:n} planned trials; the others have not run, or failed", \
-      "an interrupted campaign goes on with `assay run --resume`")                                 \
+      "an interrupted campaign continues with `assay run --resume`")                               \
     X(IMPRECISE, "imprecise", INFO, NUMBERS("half_width", "trials", "margin"),              \
       "95 % interval {half_width:half}",                                                           \
       "about {trials:n} trials for {margin:half}")                                                 \

@@ -114,8 +114,8 @@ static enum status read_file(const char *path, const struct chain *from, struct 
     return status;
 }
 
-/* A base that is a relative path lies beside the file that names it. */
-static char *beside(const char *origin, const char *base)
+/* A base that is a relative path is relative to the file that names it. */
+static char *resolve_base(const char *origin, const char *base)
 {
     const char *slash = strrchr(origin, '/');
 
@@ -147,7 +147,7 @@ static enum status read_base_file(const struct declaration *declaration, const c
                                   const struct chain *chain, struct protocol *ret,
                                   struct error *err)
 {
-    char *path = beside(declaration->origin, base), *resolved;
+    char *path = resolve_base(declaration->origin, base), *resolved;
     enum status status = STATUS_OK;
 
     if (!path)
@@ -225,7 +225,7 @@ static enum status read_declaration(struct declaration *declaration, const struc
     return STATUS_OK;
 }
 
-/* A protocol of one's own under a name of ours would be taken for ours. */
+/* A user's protocol under a built-in name would be mistaken for the built-in one. */
 static enum status check_own_name(const char *path, const struct protocol *protocol,
                                   struct error *err)
 {

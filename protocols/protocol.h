@@ -2,7 +2,7 @@
  * protocol - a declared way of measuring, and its identity.
  *
  * Everything here is fixed before a campaign starts. Times are nanoseconds. Each member is a clause
- * of protocols/declared/NAME.yaml, where its reason stands beside it.
+ * of protocols/declared/NAME.yaml, where its reason is next to it.
  */
 #ifndef ASSAY_PROTOCOLS_PROTOCOL_H
 #define ASSAY_PROTOCOLS_PROTOCOL_H
@@ -25,7 +25,7 @@ enum protocol_cache { PROTOCOL_CACHE_HOT, PROTOCOL_CACHE_COLD };
 /* Which trials of a cell compare their outputs with the reference. */
 enum protocol_verification { PROTOCOL_VERIFY_EACH_TRIAL, PROTOCOL_VERIFY_FIRST_TRIAL };
 
-/* Findings at least so bad are refused; harness/runner/doctor.h has what the words mean. */
+/* Findings of at least this severity are refused; harness/runner/doctor.h defines the values. */
 enum protocol_refusal {
     PROTOCOL_REFUSE_NOTHING,
     PROTOCOL_REFUSE_CRITICAL,
@@ -47,7 +47,7 @@ struct protocol {
     int64_t window_max_ns;     /* ... or at this limit; then the trial says so */
     int64_t max_samples;       /* per trial, bound on memory */
     int64_t min_sample_ns;     /* shorter iterations are timed in blocks at least this long */
-    int64_t trial_timeout_ns;  /* watchdog: no word from the worker for so long ends the trial */
+    int64_t trial_timeout_ns;  /* watchdog: no message from the worker for so long ends the trial */
     enum protocol_cache cache; /* cold: a buffer of cold_flush_factor x LLC is written before each
                                   sample, outside the timed region */
     int64_t cold_flush_factor;
@@ -58,7 +58,7 @@ struct protocol {
     bool flush_denormals; /* FTZ/DAZ on host threads and in kernels where they can be set */
     int64_t throttle_cooldown_ns; /* pause between trials */
 
-    int64_t telemetry_ns; /* host and device are sampled so often beside a trial; 0: not at all */
+    int64_t telemetry_ns; /* telemetry interval of host and device during a trial; 0: none */
     enum protocol_refusal doctor_refuses; /* findings of `assay doctor` that end the campaign before
                                              its first trial */
     int64_t doctor_jitter_ns; /* length of its test for jitter and steal then; 0: no such test */

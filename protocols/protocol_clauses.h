@@ -1,8 +1,8 @@
 /*
  * protocol_clauses - the table of a protocol's clauses. Private to protocol*.c.
  *
- * One row a clause: where it stands in YAML and JSON, where in struct protocol, and what values
- * make sense. Reading, defaults, checks and the JSON form all walk this table.
+ * One row a clause: where it is in YAML and JSON, where in struct protocol, and what values make
+ * sense. Reading, defaults, checks and the JSON form all walk this table.
  */
 #ifndef ASSAY_PROTOCOLS_PROTOCOL_CLAUSES_H
 #define ASSAY_PROTOCOLS_PROTOCOL_CLAUSES_H
@@ -90,7 +90,7 @@ struct protocol_raw {
 
 extern const cyaml_schema_value_t protocol_schema;
 
-/* The words of an enumeration in the order of its values, which count from 0; NULL for other types.
+/* The names of an enumeration in the order of its values, which count from 0; NULL for other types.
  */
 struct clause_words {
     const cyaml_strval_t *names;
@@ -113,7 +113,7 @@ enum status protocol_overlay(struct protocol *protocol, const struct declaration
 
 /*
  * Refuses values that make no sense, alone or together. `declaration` gives the lines and may be
- * NULL, then `origin` stands in their place.
+ * NULL, then `origin` replaces them.
  */
 enum status protocol_check(const struct protocol *protocol, const struct declaration *declaration,
                            const char *origin, struct error *err);

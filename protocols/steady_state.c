@@ -14,7 +14,7 @@
 #define BLOCKS_MAX 512
 /* Samples about a change point that its place is sought in. */
 #define REFINE_MAX 8192
-/* Ticks of the clock that no impulse can be told from. */
+/* Deviations within so many clock ticks are never called impulses. */
 #define TICKS_NEAR 3.0
 /* Robust standard deviations that a sample at the very start must be off to be a slow start. */
 #define START_DISTANCE 6.0

@@ -1,5 +1,5 @@
 /*
- * steady_state - does a trial settle, and from which sample on?
+ * steady_state - does a trial reach a steady state, and from which sample on?
  *
  * Works on log times, so that every tolerance is relative.
  *   1. A slow start of a sample or a few is found by its distance from the median.
@@ -46,8 +46,7 @@ struct steady_state {
 
 /*
  * Judges `count` samples > 0 in the order they came. `first` is the end of the declared warmup:
- * everything is looked at, steady state begins there or later. NO_MEMORY; INVALID for a sample <=
- * 0.
+ * everything is analysed, steady state begins there or later. NO_MEMORY; INVALID for a sample <= 0.
  */
 enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t first,
                               const struct estimate_options *options, struct steady_state *ret,

@@ -208,9 +208,9 @@ static enum status try_steps(struct bench *bench, size_t changes, struct trend *
 }
 
 /*
- * Alternates between the AR of what the steps leave over and the steps that this AR asks for: by
- * PELT for any number of them, or for `single` by the scan for one. Starts from `windows` equal
- * windows: one gives the AR of an unbroken series, many give one that no step has spoilt.
+ * Alternates between the AR of the residuals of the steps and the steps that this AR gives: by PELT
+ * for any number of them, or for `single` by the scan for one. Starts from `windows` equal windows:
+ * one gives the AR of an unbroken series, many give one that no step has distorted.
  */
 static enum status describe_steps(struct bench *bench, size_t windows, bool single,
                                   struct trend *best, struct error *err)

@@ -1,7 +1,7 @@
 /*
- * fingerprint - a fast 64-bit checksum of what a device wrote, to tell whether two trials wrote the
- * same bits. It guards against faults, not against forgery: it runs at the speed of memory, where
- * SHA-256 would take longer than comparing with the reference.
+ * fingerprint - a fast 64-bit checksum of what a device wrote, to check whether two trials wrote
+ * the same bits. It guards against faults, not against forgery: it runs at the speed of memory,
+ * where SHA-256 would take longer than comparing with the reference.
  */
 #ifndef ASSAY_WORKLOADS_FINGERPRINT_H
 #define ASSAY_WORKLOADS_FINGERPRINT_H

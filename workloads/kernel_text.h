@@ -1,4 +1,4 @@
-/* kernel_text - the kernel texts of workloads/kernels/, as they travel in the binary. */
+/* kernel_text - the kernel texts of workloads/kernels/, as embedded in the binary. */
 #ifndef ASSAY_WORKLOADS_KERNEL_TEXT_H
 #define ASSAY_WORKLOADS_KERNEL_TEXT_H
 

@@ -1,6 +1,6 @@
 /*
  * reference_loop - work that never changes (kernels/reference.h), run on the device between
- * samples. Its time shows how much of the machine this process got just then.
+ * samples. Its time shows how much of the machine this process had at that time.
  */
 #ifndef ASSAY_WORKLOADS_REFERENCE_LOOP_H
 #define ASSAY_WORKLOADS_REFERENCE_LOOP_H

@@ -1,7 +1,7 @@
 /*
  * storage - arrays in the storage types of backends/DIALECT.md, on the host: f32, bf16, f16.
  *
- * Encoding rounds as the kernels' STORE_ words do: to nearest even, overflow to infinity, a NaN
+ * Encoding rounds as the kernels' STORE_ macros do: to nearest even, overflow to infinity, a NaN
  * stays one.
  */
 #ifndef ASSAY_WORKLOADS_STORAGE_H

@@ -3,7 +3,7 @@
  *
  * A kind (memory_bound, training_step, batched_inference, synthetic) is a const table of hooks.
  * A declaration names a kind and its parameters; with a precision and a batch it becomes a case,
- * the part of a cell that the workload knows. An instance is a case living on an open device.
+ * the part of a cell that the workload knows. An instance is a case prepared on an open device.
  */
 #ifndef ASSAY_WORKLOADS_WORKLOAD_H
 #define ASSAY_WORKLOADS_WORKLOAD_H
@@ -59,8 +59,8 @@ struct workload_case {
     enum implementation implementation;
     uint64_t seed; /* of all generated data */
     /*
-     * Group sizes, numbers of groups and tiles to use, as the kind's `choices` told them for the
-     * same case on the same device before; NULL: `init` measures and chooses. Borrowed.
+     * Group sizes, numbers of groups and tiles to use, as the kind's `choices` returned them for
+     * the same case on the same device before; NULL: `init` measures and chooses. Borrowed.
      */
     const json_t *choices;
     /* A precision that the device does not have natively may be emulated, and is labelled so. */
@@ -98,7 +98,7 @@ typedef void workload_check_fn(void *context, const struct workload_check *check
 /* What `recheck` found. */
 struct workload_recheck {
     char *text;        /* what later trials compare with, heap; NULL: nothing to compare with */
-    uint64_t compared; /* elements that the text stands for */
+    uint64_t compared; /* elements that the text covers */
     bool same;         /* it agrees with what was expected */
 };
 
@@ -121,7 +121,7 @@ struct workload_kind {
      */
     enum status (*load)(struct workload *workload, const char *origin, const char *yaml,
                         size_t length, struct error *err);
-    /* Gives back what the parameters hold; their own memory is one block. Optional. */
+    /* Releases what the parameters hold; their own memory is one block. Optional. */
     void (*unload)(struct workload *workload);
     /* Cost of a case, from the declaration alone. */
     enum status (*cost)(const struct workload_case *work, struct workload_cost *ret,
@@ -155,10 +155,11 @@ struct workload_kind {
     /*
      * Whether the outputs are bit for bit those of another trial of the same case, which `verify`
      * passed: a check without the reference. Called where `verify` would be; `expected` is the
-     * other trial's text of the same moment (or the one before its warmup, where it had none after
-     * the window), NULL: only tell the text. Where the result is the same, the instance is left as
-     * `verify` leaves it; else `verify` may follow. `ret` is the caller's to free, also on failure.
-     * Optional; NULL: what iterations come to differs from trial to trial, or verifying is cheap.
+     * other trial's text of the same phase (or the one before its warmup, where it had none after
+     * the window), NULL: only return the text. Where the result is the same, the instance is left
+     * as `verify` leaves it; else `verify` may follow. `ret` is the caller's to free, also on
+     * failure. Optional; NULL: the result of iterations differs from trial to trial, or verifying
+     * is cheap.
      */
     enum status (*recheck)(struct workload_instance *instance, const char *expected,
                            struct workload_recheck *ret, struct error *err);
@@ -175,7 +176,7 @@ struct workload_kind {
        [{"family", what distinguishes it from the others, and "ns" or "refused": the reason}].
        Optional. */
     json_t *(*facts)(struct workload_instance *instance);
-    /* Gives back what `init` made, as far as it came, not the instance itself. */
+    /* Releases what `init` made, as far as it got, not the instance itself. */
     void (*finish)(struct workload_instance *instance);
 };
 
@@ -188,16 +189,16 @@ struct workload_instance {
 
 /*
  * An instance of a case of its workload's kind, prepared. NO_MEMORY, or what the kind says, with
- * nothing left.
+ * nothing to release.
  */
 enum status workload_instance_create(const struct workload_case *work, struct device *device,
                                      struct workload_instance **ret, struct error *err);
 void workload_instance_destroy(struct workload_instance *instance); /* takes NULL */
 
 /*
- * Beside what was chosen among the algorithms of a library, the choices say of which ("cublasLt
- * 13.0.0"): they are nothing to another one. All that they name, as a new array of such strings in
- * the order of the choices; empty: they hold anywhere. NULL: no memory.
+ * In addition to what was chosen among the algorithms of a library, the choices name the library
+ * ("cublasLt 13.0.0"): they do not apply to another one. All that they name, as a new array of such
+ * strings in the order of the choices; empty: they hold anywhere. NULL: no memory.
  */
 #define WORKLOAD_CHOICES_STACK "stack"
 json_t *workload_choices_stacks(const json_t *choices);
@@ -212,8 +213,8 @@ bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint
 void workload_note_candidate(json_t *candidates, json_t *candidate, int64_t ns,
                              const struct error *refusal);
 /*
- * Which refusal is told when no candidate is left: the first, but one that is more than "not
- * supported" goes before. `kept` begins as ERROR_INIT.
+ * Which refusal is reported when no candidate is left: the first, but one that is more than "not
+ * supported" has priority. `kept` begins as ERROR_INIT.
  */
 void workload_keep_refusal(struct error *kept, const struct error *refusal);
 /*

@@ -64,7 +64,7 @@ static char *path_of(const struct cpu_cache *cache, const struct digest *key, co
     return text_format("%s/%s%s", cache->folder, digest_hex(key, hex), suffix);
 }
 
-/* Digest and messages out of a note; false when it is not one of ours. */
+/* Digest and messages from a note; false when it is not one of ours. */
 static bool read_note(const char *path, struct digest *ret_digest, char **ret_log)
 {
     char *note = NULL, hex[DIGEST_HEX_SIZE];
@@ -134,7 +134,7 @@ enum status cpu_cache_store(const struct cpu_cache *cache, const struct digest *
                                             : error_set(err, STATUS_NO_MEMORY, "out of memory");
     if (status == STATUS_OK)
         status = file_read(path, OBJECT_MAX, &bytes, &length, err);
-    /* The object first: a note without its object, or with an older one, is found out. */
+    /* The object first: a note without its object, or with an older one, is detected. */
     if (status == STATUS_OK)
         status = file_write_atomic(object, bytes, length, 0700, err);
     if (status == STATUS_OK) {

@@ -18,7 +18,7 @@ struct cpu_cache {
 
 /*
  * $XDG_CACHE_HOME/assay/kcache or $HOME/.cache/assay/kcache. It must be this user's and writable by
- * no one else, since what lies in it is run. Fails only with NO_MEMORY.
+ * no other user, since its content is executed. Fails only with NO_MEMORY.
  */
 enum status cpu_cache_open(struct cpu_cache *ret, struct error *err);
 
@@ -30,8 +30,8 @@ enum status cpu_cache_find(const struct cpu_cache *cache, const struct digest *k
                            char **ret_object, char **ret_log, struct error *err);
 
 /*
- * Puts the object at `path` into the cache under `key`, atomically; the path that it has there goes
- * to `ret_object` (heap).
+ * Puts the object at `path` into the cache under `key`, atomically; its path there is put into
+ * `ret_object` (heap).
  */
 enum status cpu_cache_store(const struct cpu_cache *cache, const struct digest *key,
                             const char *path, const char *log, char **ret_object,

@@ -24,9 +24,9 @@
 /*
  * Nothing here may change what an expression means: no -ffast-math or part of it that reorders,
  * contracts or forgets NaN. -fno-math-errno and -fno-trapping-math only give up errno and exception
- * flags, which no kernel can see, and without them sqrt and selects do not vectorize. A copy
- * loop stays one: as memcpy it would be the C library's, and short rows are slow there. -nostdlib:
- * a kernel calls nothing.
+ * flags, which no kernel can see, and without them sqrt and selects do not vectorize. A copy loop
+ * is kept: as a memcpy of the C library it would be slow for short rows. -nostdlib: a kernel calls
+ * nothing.
  */
 static const char *const options[] = {
     "-std=gnu17",
@@ -53,7 +53,7 @@ static bool is_clang(const struct cpu_compiler *compiler)
     return strstr(compiler->version, "clang") != NULL;
 }
 
-/* Clang refuses gcc's word for it, and makes no calls of functions that it is told not to know. */
+/* Clang refuses gcc's option for it, and does not call functions that are disabled as builtins. */
 static const char *option_at(size_t index, bool clang)
 {
     if (options[index] != NULL)
@@ -254,7 +254,7 @@ static char *read_log(const char *path)
     return text_steal(&text);
 }
 
-/* Runs to the end with the options and then `words`, messages into folder/log. */
+/* Runs to the end with the options followed by `words`, messages into folder/log. */
 static enum status run(const struct cpu_compiler *compiler, const char *const *words,
                        const char *folder, char **ret_log, struct error *err)
 {

@@ -11,7 +11,7 @@
 /* Strings are heap and live as long as the process. */
 struct cpu_compiler {
     char *command;  /* as found: "cc", or what ASSAY_CC says */
-    char *path;     /* the file behind it; NULL where it cannot be determined */
+    char *path;     /* its file; NULL where it cannot be determined */
     char *version;  /* first line of --version, printable */
     char *identity; /* version, files and build-ids of driver and compiler proper: provenance */
     char *tried;    /* when none was found: what was tried and why it failed */
@@ -28,8 +28,8 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err);
 void cpu_compiler_files(const struct cpu_compiler *compiler, struct backend_file_list *ret);
 
 /*
- * What every kernel is compiled with by this compiler, as one line of words; the module's own
- * options come on top. The string stays.
+ * What every kernel is compiled with by this compiler, as one line; the module's own options are
+ * added. The string remains valid.
  */
 const char *cpu_compiler_options(const struct cpu_compiler *compiler);
 

@@ -18,8 +18,9 @@ struct cpu_event {
 };
 
 /*
- * The host goes on, maybe with parallel code of its own on the same pool, whose threads shall be as
- * the calling one. Where that flushes, too, as a trial's does, there is nothing to undo.
+ * The host continues, possibly with parallel code of its own on the same pool, whose threads must
+ * have the calling thread's mode. Where that flushes, too, as a trial's does, there is nothing to
+ * undo.
  */
 static void end_flush(struct device *base)
 {
@@ -56,7 +57,7 @@ static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer
     }
     if (align == HUGE_PAGE)
         madvise(buffer->bytes, bytes, MADV_HUGEPAGE); /* where it is not had, small pages do */
-    /* Now, so that no timing has the first touch in it. */
+    /* Now, so that no timing includes the first touch. */
     cpu_threads_touch(buffer->bytes, bytes, cpu_device(base)->threads);
     *ret = &buffer->base;
     return STATUS_OK;
@@ -87,7 +88,7 @@ static enum status download(struct device *base, struct buffer *buffer, uint64_t
     return STATUS_OK;
 }
 
-/* Everything has run when its call returns, so a moment of the clock is a point of the queue. */
+/* Everything has run when its call returns, so a time of the clock is a point of the queue. */
 static enum status event_create(struct device *base, struct event **ret, struct error *err)
 {
     struct cpu_event *event = calloc(1, sizeof(*event));

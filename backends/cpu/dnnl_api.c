@@ -15,7 +15,7 @@ static const struct dynlib_symbol symbols[] = {
         ASSAY_DNNL_OPTIONAL_MAP(OPTIONAL) ASSAY_DNNL_CONVOLUTION_MAP(OPTIONAL,
                                                                      struct assay_dnnl_memory_desc)
 #undef OPTIONAL
-/* Which of these are needed depends on the version, which only the opened library tells. */
+/* Which of these are needed depends on the version, which only the opened library reports. */
 #define VERSIONED(result, name, symbol, parameters)                                                \
     {#symbol, offsetof(struct dnnl_api, name), false},
             ASSAY_DNNL2_MAP(VERSIONED, struct assay_dnnl_memory_desc, struct assay_dnnl_matmul_desc)
@@ -121,7 +121,7 @@ static const char *code_name(unsigned code)
 enum status onednn_fail(const struct onednn *dnnl, const char *function, unsigned code,
                         struct error *err)
 {
-    /* Arguments were checked before: what the library calls invalid it does not do. */
+    /* Arguments were checked before: what the library calls invalid is unsupported. */
     const enum status status =
         code == ASSAY_DNNL_unimplemented || code == ASSAY_DNNL_invalid_arguments
             ? STATUS_UNSUPPORTED

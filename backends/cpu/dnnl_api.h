@@ -224,14 +224,14 @@ struct onednn {
     struct dynlib lib;
     struct dnnl_api api;
     int major, minor;
-    char version[64]; /* "2.6.3", with the commit where it is told */
+    char version[64]; /* "2.6.3", with the commit where it is reported */
     struct dnnl_engine *engine;
     struct dnnl_stream *stream;
 };
 
 /*
  * Opens libdnnl.so.3, libdnnl.so.3.6 (the soname of Debian 13) or libdnnl.so.2, or what
- * ASSAY_LIB_DNNL names. UNAVAILABLE with the reason; `ret->lib.tried` tells either way.
+ * ASSAY_LIB_DNNL names. UNAVAILABLE with the reason; `ret->lib.tried` is filled either way.
  */
 enum status onednn_open(struct onednn *ret, struct error *err);
 

@@ -2,8 +2,9 @@
  * gemm - the GEMM by oneDNN's matmul primitive.
  *
  * C = alpha AB + bias + D. oneDNN's own bias is added before any scale, so with an alpha the bias
- * is a post-operation behind the scale. D is a post-operation too: "sum" where it is C itself,
- * "binary" where it is another array; which of them it is, only a run tells, so both are prepared.
+ * is a post-operation after the scale. D is a post-operation too: "sum" where it is C itself,
+ * "binary" where it is another array; which of them it is is known only at a run, so both are
+ * prepared.
  */
 #include "backends/cpu/internal.h"
 
@@ -38,8 +39,8 @@ static bool collapses(const struct gemm_matrix *matrix, uint64_t inner)
 }
 
 /*
- * One matrix, or a batch of them. A batch in which the same matrix comes again and again has one
- * element in that dimension, which oneDNN repeats.
+ * One matrix, or a batch of them. A batch that repeats one matrix has one element in that
+ * dimension, which oneDNN repeats.
  */
 static enum status make_layout(const struct onednn *dnnl, const struct gemm_shape *shape,
                                const struct gemm_matrix *matrix, uint64_t rows, uint64_t columns,
@@ -51,7 +52,7 @@ static enum status make_layout(const struct onednn *dnnl, const struct gemm_shap
     const int64_t own_column = matrix->transpose ? (int64_t)matrix->stride : 1;
     /*
      * The stride of a single row or column means nothing, but oneDNN 3.7 takes strides {1, 1} for
-     * another layout and goes astray: there it is what it would be in front of more of them.
+     * another layout and computes wrong results: so it is set as if there were more of them.
      */
     const int64_t row = rows == 1 ? (int64_t)columns * own_column : own_row;
     const int64_t column = columns == 1 ? (int64_t)rows * row : own_column;

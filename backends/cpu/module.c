@@ -39,7 +39,7 @@ static struct digest prelude_digest(void)
     return digest_bytes(cpu_prelude[0].text, cpu_prelude[0].length);
 }
 
-/* Of all that the object depends on. Each part ends in a NUL, so that none runs into the next. */
+/* Of all that the object depends on. Each part ends in a NUL, so that none merges with the next. */
 static struct digest key_of(const struct cpu_state *state, const struct text *joined)
 {
     static const char format[] = "assay cpu kernel 1";
@@ -65,7 +65,7 @@ static enum status refuse(const char *file, enum status status, struct error *er
     return error_set(err, status, "%s does not compile:\n%s", file, copy);
 }
 
-/* Compiles `joined` in the module's scratch folder; the object's path goes to `object`. */
+/* Compiles `joined` in the module's scratch folder; the object's path is put into `object`. */
 static enum status compile(struct cpu_state *state, struct cpu_module *module,
                            const struct text *joined, char **object, struct error *err)
 {
@@ -118,7 +118,7 @@ static enum status provide(struct cpu_state *state, struct cpu_module *module,
     text_finish(&joined);
     if (status != STATUS_OK || module->scratch == NULL)
         return status;
-    /* A cache that is full or went away is no reason to fail. */
+    /* A cache that is full or was removed is no reason to fail. */
     if (cpu_cache_store(&state->cache, &key, *object, module->log, &kept, NULL) == STATUS_OK) {
         free(*object);
         *object = kept;
@@ -206,7 +206,7 @@ enum status cpu_module_describe(struct device *base, const struct module *base_m
     return STATUS_OK;
 }
 
-/* dlsym gives a pointer to data; POSIX lets it be a function's. */
+/* dlsym gives a pointer to data; POSIX allows its use as a function pointer. */
 static void *symbol_of(const struct cpu_module *module, const char *prefix, const char *name)
 {
     char symbol[KERNEL_NAME_MAX + 32];
@@ -246,7 +246,7 @@ static enum status find_kernel(struct cpu_module *module, const char *name, stru
     return STATUS_OK;
 }
 
-/* Signed and unsigned of one size pass for each other; anything else is a slip. */
+/* Signed and unsigned of one size are interchangeable; anything else is an error. */
 static bool set_argument(char letter, const struct kernel_arg *arg, union cpu_argument *ret)
 {
     switch (arg->type) {

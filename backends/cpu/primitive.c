@@ -142,7 +142,7 @@ enum status cpu_dnnl_point(const struct onednn *dnnl, struct dnnl_memory *memory
 }
 
 /*
- * oneDNN's threads are the pool's. They are told once, and keep it until the host may go on by
+ * oneDNN's threads are the pool's. The mode is set once, and kept until the host may continue by
  * itself (device.c); threads that the library starts anew inherit it. Returns the calling thread's
  * mode.
  */
@@ -184,7 +184,7 @@ static bool has(const char *text, const char *word)
 
 /*
  * An algorithm that is named after an instruction set uses it: "brg:avx512_core_bf16". One that is
- * not ("gemm:jit") uses the best there is, which the effective instruction set tells.
+ * not ("gemm:jit") uses the best there is, which follows from the effective instruction set.
  */
 static enum support judge(enum precision precision, const char *algorithm, unsigned isa, int major)
 {

@@ -12,7 +12,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
 
     if (state == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    /* Kept even when this fails: `libraries` tells what was tried. */
+    /* Kept even when this fails: `libraries` reports what was tried. */
     backend->state = state;
     status = cpu_compiler_find(&state->compiler, err);
     if (status == STATUS_OK)

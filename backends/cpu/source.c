@@ -36,7 +36,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Behind a string or character constant that begins at `at`. */
+/* The position after a string or character constant that begins at `at`. */
 static const char *skip_quoted(const char *at)
 {
     const char quote = *at++;
@@ -79,7 +79,10 @@ static struct piece trim(const char *begin, const char *end)
     return (struct piece){begin, end};
 }
 
-/* Splits what stands between the parentheses at `at`; returns behind the closing one, or NULL. */
+/*
+ * Splits what is between the parentheses at `at`; returns the position after the closing one, or
+ * NULL.
+ */
 static const char *split(const char *at, struct piece *ret, size_t capacity, size_t *ret_count)
 {
     const char *begin;
@@ -114,7 +117,7 @@ static bool is_pointer(struct piece parameter)
     return memchr(parameter.begin, '*', (size_t)(parameter.end - parameter.begin)) != NULL;
 }
 
-/* What stands before the parameter's name. */
+/* What comes before the parameter's name. */
 static struct piece type_of(struct piece parameter)
 {
     const char *name = parameter.end;

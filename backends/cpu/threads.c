@@ -89,7 +89,7 @@ uint32_t cpu_threads_count(void)
     if (asked != NULL && text_parse_u64(asked, &number) && number > 0 && number <= 65536)
         return (uint32_t)number;
     limit = quota();
-    /* A runtime that binds has put this very thread on one place already: its places are the mask.
+    /* A runtime that binds has already bound this thread to one place: its places are the mask.
      */
     count = omp_get_num_places() > 0 ? (uint32_t)omp_get_num_places() : cores();
     return limit > 0 && limit < count ? limit : count;

@@ -2,7 +2,7 @@
  * threads - the pool of OpenMP threads that kernels and oneDNN share.
  *
  * OpenMP keeps one pool for each thread that starts parallel work; a device belongs to one thread,
- * and oneDNN is called from it, so both use the same threads. Where they stand is set by
+ * and oneDNN is called from it, so both use the same threads. Their processors are set by
  * OMP_PROC_BIND and OMP_PLACES, which the runtime reads when the process begins:
  * cpu_threads_environment says what to start with.
  */
@@ -37,10 +37,10 @@ void cpu_threads_run(cpu_kernel_run *run, const uint64_t groups[3],
  */
 void cpu_threads_set_flush(uint32_t threads, bool flush);
 
-/* Writes one byte a page from the threads that will use the memory, so that it is there. */
+/* Writes one byte a page from the threads that will use the memory, so that it is mapped. */
 void cpu_threads_touch(unsigned char *bytes, uint64_t size, uint32_t threads);
 
-/* How many, where they stand, which runtime: "device.threads..." */
+/* Their number, processors and runtime: "device.threads..." */
 void cpu_threads_read(struct reading_list *list);
 
 #endif

@@ -56,7 +56,7 @@ static void drop_packs(struct pass *pass)
 
 /*
  * Scratch for the plans that are selected. Both passes run in order on one queue, so they share
- * one; what was bound to the old one goes with it.
+ * one; what was bound to the old one is dropped with it.
  */
 static enum status allocate(struct cuda_device *device, struct cuda_attention *self,
                             const struct attention_shape *shape, struct error *err)
@@ -231,7 +231,7 @@ static enum status check_alignment(void *const pointers[ATTENTION_IDS], struct e
     return STATUS_OK;
 }
 
-/* A model binds the same addresses in the same order, so the search begins behind the latest. */
+/* A model binds the same addresses in the same order, so the search begins after the latest. */
 static struct pack *find_pack(struct pass *pass, void *const pointers[ATTENTION_IDS])
 {
     for (size_t i = 0; i < pass->pack_count; i++) {
@@ -245,7 +245,7 @@ static struct pack *find_pack(struct pass *pass, void *const pointers[ATTENTION_
     return NULL;
 }
 
-/* A new binding; the oldest gives way when there are too many. */
+/* A new binding; the oldest is replaced when there are too many. */
 static struct pack *make_pack(struct pass *pass, const int64_t *ids, size_t id_count,
                               void *const pointers[ATTENTION_IDS], void *workspace,
                               struct error *err)

@@ -19,7 +19,7 @@ static struct builder builder_of(struct cudnn_graph *graph, const struct attenti
 
 static int64_t stride_of(uint64_t stride, uint64_t count, int64_t otherwise)
 {
-    return count > 1 ? (int64_t)stride : otherwise; /* no one goes along a dimension of 1 */
+    return count > 1 ? (int64_t)stride : otherwise; /* a dimension of 1 is never stepped along */
 }
 
 /* An array of the caller's as (batch, head, length, head_size), or with the last two exchanged. */
@@ -117,7 +117,7 @@ static void *reshaped(const struct builder *b, void *x, void *y)
     return y;
 }
 
-/* Scores in columns behind their row's number give way to the mask's value. */
+/* Scores in columns beyond their row's number are replaced by the mask's value. */
 static void *masked(const struct builder *b, void *scores)
 {
     void *row, *column, *kept, *result;

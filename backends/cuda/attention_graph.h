@@ -4,7 +4,7 @@
  *
  * An engine takes a graph by its pattern, so the order of operations, which tensors are virtual and
  * their types are as NVIDIA's own front end (cudnn-frontend 1.x, nodes "sdpa" and "sdpa_backward")
- * composes them for cuDNN 9. K goes in transposed, for the backward pass V too.
+ * composes them for cuDNN 9. K is an operand transposed, in the backward pass V too.
  */
 #ifndef ASSAY_BACKENDS_CUDA_ATTENTION_GRAPH_H
 #define ASSAY_BACKENDS_CUDA_ATTENTION_GRAPH_H
@@ -39,8 +39,9 @@ void cuda_attention_graph_backward(struct cudnn_graph *graph, const struct atten
 float cuda_attention_masked(size_t version);
 
 /*
- * What is known of `version` beside what its engines say. UNSUPPORTED with the reason: not bf16 or
- * fp16, a version before 9.0 or with known faults, for training also lengths that it miscomputes.
+ * What is known of `version` in addition to what its engines report. UNSUPPORTED with the reason:
+ * not bf16 or fp16, a version before 9.0 or with known faults, for training also lengths that it
+ * miscomputes.
  */
 enum status cuda_attention_check(const struct attention_shape *shape, size_t version,
                                  struct error *err);

@@ -75,7 +75,7 @@ static unsigned compute_of(enum precision precision)
 }
 
 /*
- * What arithmetic is allowed. "Default" lets fp32 become tf32, so fp32 is FMA; tf32 and the types
+ * What arithmetic is allowed. "Default" permits tf32 for fp32, so fp32 is FMA; tf32 and the types
  * of 16 bits are tensor units'.
  */
 static unsigned math_of(enum precision precision)
@@ -192,7 +192,7 @@ static enum status set_math(const struct cudnn_api *api, struct cuda_convolution
     return STATUS_OK;
 }
 
-/* Adds an entry of the library's list, once; UNSUPPORTED where it takes its offer back. */
+/* Adds an entry of the library's list, once; UNSUPPORTED where the library then refuses it. */
 static enum status add_candidate(struct cuda_device *device, const struct convolution_shape *shape,
                                  const CUDNN_ALGORITHM *entry, struct cuda_convolution *self,
                                  struct error *err)
@@ -378,7 +378,7 @@ static const char *math_name(unsigned math)
     }
 }
 
-/* FMA on operands of 16 bits is f32's arithmetic behind a conversion; "default" does not determine
+/* FMA on operands of 16 bits is f32's arithmetic after a conversion; "default" does not determine
  * it. */
 static enum support support_of(enum precision precision, unsigned math)
 {

@@ -29,7 +29,7 @@ enum status cudnn_open(struct dynlib *lib, struct cudnn_api *ret, struct error *
     return dynlib_open(&spec, lib, ret, err);
 }
 
-/* Arguments were checked before: what the library calls a bad parameter it does not do. */
+/* Arguments were checked before: what the library calls a bad parameter is unsupported. */
 static enum status status_of(unsigned code)
 {
     switch (code) {
@@ -42,7 +42,7 @@ static enum status status_of(unsigned code)
     case DNN_8_STATUS_NOT_SUPPORTED:
         return STATUS_UNSUPPORTED;
     default:
-        /* Since 9.0 the thousands tell the kind. */
+        /* Since 9.0 the thousands give the kind. */
         return code / 1000 == DNN_STATUS_BAD_PARAM / 1000 ||
                        code / 1000 == DNN_STATUS_NOT_SUPPORTED / 1000
                    ? STATUS_UNSUPPORTED

@@ -16,7 +16,7 @@ bool cudnn_has_graph(const struct cudnn_api *api)
            api->cudnnBackendExecute != NULL;
 }
 
-/* Puts the library's own words for the latest refusal behind the message, where it has any. */
+/* Appends the library's own message for the latest refusal, where it has one. */
 static void add_reason(const struct cudnn_api *api, struct error *err)
 {
     char reason[REASON_SIZE] = "";
@@ -102,7 +102,7 @@ static void finalize(struct cudnn_graph *graph, void *descriptor, const char *wh
         fail(graph, "cudnnBackendFinalize", what, code);
 }
 
-/* The same by our name of a kind or an attribute, which goes into the message. */
+/* The same by our name of a kind or an attribute, which is part of the message. */
 #define CREATE(graph, kind) create(graph, DNN_##kind, #kind)
 #define SET(graph, descriptor, name, type, count, elements)                                        \
     set(graph, descriptor, #name, DNN_##name, DNN_TYPE_##type, count, elements)
@@ -320,15 +320,15 @@ enum status cudnn_graph_make(struct cudnn_graph *graph, struct cudnn_plan *plan)
     return STATUS_OK;
 }
 
-/* The first that can be made; what the library said of its own first choice, if none can. */
+/* The first that can be made; the library's error for its first choice, if none can. */
 static void take_first(struct cudnn_graph *graph, struct cudnn_plans *plans)
 {
     struct error *const err = graph->err;
-    struct error told = ERROR_INIT;
+    struct error reported = ERROR_INIT;
 
-    error_set(&told, STATUS_UNSUPPORTED, "cuDNN lists no engine for the graph");
+    error_set(&reported, STATUS_UNSUPPORTED, "cuDNN lists no engine for the graph");
     if (plans->count == 0)
-        add_reason(graph->api, &told);
+        add_reason(graph->api, &reported);
     graph->status = STATUS_UNSUPPORTED;
     for (uint32_t i = 0; i < plans->count && graph->status == STATUS_UNSUPPORTED; i++) {
         struct error mine = ERROR_INIT;
@@ -337,11 +337,11 @@ static void take_first(struct cudnn_graph *graph, struct cudnn_plans *plans)
         plans->selected = i;
         cudnn_graph_make(graph, &plans->list[i]);
         if (graph->status != STATUS_OK && (i == 0 || graph->status != STATUS_UNSUPPORTED))
-            told = mine;
+            reported = mine;
     }
     graph->err = err;
     if (graph->status != STATUS_OK && err != NULL)
-        *err = told;
+        *err = reported;
 }
 
 static void keep_alike(struct cudnn_plans *plans)

@@ -4,7 +4,7 @@
  *
  * A graph is tensors and operations on them; the library looks for an engine that runs all of it as
  * one kernel or a few. Names, values and types are those of cudnn_graph.h (cuDNN 9.19). An
- * attribute is untyped and goes by number, so the ABI test compares the numbers, and
+ * attribute is untyped and identified by number, so the ABI test compares the numbers, and
  * test_cudnn_graph has the real library take what is built here, with no device.
  */
 #ifndef ASSAY_BACKENDS_CUDA_CUDNN_GRAPH_H
@@ -129,8 +129,8 @@ struct cudnn_target {
 };
 
 /*
- * A graph in the making. After a failure all further calls do nothing and give NULL; `status` and
- * `err` have the first. Zero it, fill api, target and err, and finish it in any case.
+ * A graph under construction. After a failure all further calls do nothing and give NULL; `status`
+ * and `err` have the first. Zero it, fill api, target and err, and finish it in any case.
  */
 struct cudnn_graph {
     const struct cudnn_api *api;
@@ -196,7 +196,7 @@ enum status cudnn_graph_plan(struct cudnn_graph *graph, struct cudnn_plans *ret)
 /* Makes one of them, if it is not; a kernel may be compiled. UNSUPPORTED: the library's answer. */
 enum status cudnn_graph_make(struct cudnn_graph *graph, struct cudnn_plan *plan);
 
-/* "TENSOR_CORE NONDETERMINISTIC", by the header's words; "none". */
+/* "TENSOR_CORE NONDETERMINISTIC", by the header's names; "none". */
 void cudnn_plan_notes(const struct cudnn_plan *plan, char *ret, size_t size);
 
 /*
@@ -206,7 +206,7 @@ void cudnn_plan_notes(const struct cudnn_plan *plan, char *ret, size_t size);
 void *cudnn_graph_pack(struct cudnn_graph *graph, const int64_t *ids, void *const *pointers,
                        size_t count, void *workspace);
 
-/* Gives one of the graph's descriptors back before the rest; takes NULL. */
+/* Releases one of the graph's descriptors before the rest; takes NULL. */
 void cudnn_graph_drop(struct cudnn_graph *graph, void *descriptor);
 /* Destroys all descriptors. */
 void cudnn_graph_finish(struct cudnn_graph *graph);

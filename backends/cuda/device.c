@@ -17,11 +17,11 @@ static enum status check(struct gpu_device *device, const char *function, unsign
                : cuda_fail(cuda_device(device)->api, err, NULL, function, code);
 }
 
-/* Calls a driver function by its name, which goes into the message. */
+/* Calls a driver function by its name, which is part of the message. */
 #define CALL(device, err, function, ...)                                                           \
     check(device, #function, cuda_device(device)->api->function(__VA_ARGS__), err)
 
-/* It says that it succeeded, and there is no object. */
+/* It reports success, but there is no object. */
 static enum status gave_nothing(struct gpu_device *device, const char *function, struct error *err)
 {
     return cuda_fail(cuda_device(device)->api, err, NULL, function, CUDA_DRIVER_SUCCESS);
@@ -118,7 +118,7 @@ static enum status memory_alloc(struct gpu_device *device, uint64_t bytes, uint6
     unsigned code = cuda_device(device)->api->cuMemAlloc(&address, (size_t)bytes);
     enum status status;
 
-    /* Beyond all reason, a size may be invalid to the driver before it is too large. */
+    /* An absurdly large size may be invalid to the driver rather than out of memory. */
     if (code == CUDA_DRIVER_ERROR_INVALID_VALUE && bytes > device->base.info.memory_bytes)
         code = CUDA_DRIVER_ERROR_OUT_OF_MEMORY;
     status = check(device, "cuMemAlloc", code, err);

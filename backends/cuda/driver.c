@@ -27,7 +27,9 @@ static const struct {
 #undef FUNCTION
 };
 
-/* What the driver itself gives for our version of a function goes before the exported symbol. */
+/*
+ * What the driver itself returns for our version of a function is preferred to the exported symbol.
+ */
 static void ask_driver(struct cuda_driver_api *api)
 {
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {

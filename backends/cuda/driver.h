@@ -75,7 +75,7 @@ struct cuda_uuid {
     X(unsigned, cuEventElapsedTime, cuEventElapsedTime, 2000,                                      \
       (float *milliseconds, struct CUevent_st *start, struct CUevent_st *end))
 
-/* Which of the two there is, and whether the UUID of a MIG slice is told, is a matter of version.
+/* Which of the two there is, and whether the UUID of a MIG slice is given, depends on the version.
  */
 #define CUDA_OPTIONAL_MAP(X)                                                                       \
     X(unsigned, cuDeviceGetUuid, cuDeviceGetUuid_v2, 11040,                                        \
@@ -95,7 +95,7 @@ struct cuda_driver_api {
 #undef CUDA_MEMBER
     cuda_get_proc_address_v2 *cuGetProcAddress_v2;
     cuda_get_proc_address *cuGetProcAddress;
-    /* Not of CUDA: a stand-in for the driver (tests/support/gpu_shim) says by it what it is. */
+    /* Not of CUDA: a simulated driver (tests/support/gpu_shim) identifies itself by it. */
     const char *assay_simulated;
 };
 
@@ -190,7 +190,7 @@ enum status cuda_driver_open(struct dynlib *lib, struct cuda_driver_api *ret, st
 
 /*
  * A failed call as a status: "CONTEXT: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)". `context` may be
- * NULL. With code 0: it succeeded, but what it gave cannot be.
+ * NULL. With code 0: it succeeded, but its result is impossible.
  */
 enum status cuda_fail(const struct cuda_driver_api *api, struct error *err, const char *context,
                       const char *function, unsigned code);

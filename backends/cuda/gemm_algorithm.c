@@ -98,9 +98,9 @@ static bool agrees(uint64_t flags, uint64_t thing, uint64_t wanted)
 
 /*
  * Whether an algorithm may compute in the precision, by its own flags: one that says that it widens
- * or narrows the operands does not (fp32 by tf32, tf32 by fp32 where there is none). Of what is not
- * told, the compute type that was asked for holds. fp32 goes through nothing narrower on the way:
- * one that names anything else, too, is not taken.
+ * or narrows the operands does not (fp32 by tf32, tf32 by fp32 where there is none). For what is
+ * not reported, the requested compute type is assumed. fp32 uses nothing narrower on the way: one
+ * that names anything else, too, is not taken.
  */
 static bool does_precision(const struct gemm_shape *shape, uint64_t flags)
 {
@@ -120,7 +120,7 @@ static bool tells_input(const struct gemm_shape *shape, uint64_t flags)
 }
 
 /*
- * fp32 and fp64 are at home in plain multiply-adds, the narrow types in the tensor units. Unknown
+ * fp32 and fp64 are native in plain multiply-adds, the narrow types in the tensor units. Unknown
  * where the library does not say by which, or of which operands.
  */
 static enum support support_of(const struct gemm_shape *shape, uint64_t flags)
@@ -161,7 +161,7 @@ static enum status set_preference(const struct cublaslt_api *api, struct cuda_ge
     return STATUS_OK;
 }
 
-/* Where one does not emulate, those that do are no choice. */
+/* Where one does not emulate, those that do are excluded. */
 static void drop_emulated(const struct gemm_shape *shape, struct cuda_algorithm_list *list)
 {
     uint32_t kept = 0;

@@ -73,11 +73,12 @@ static const char *on_off(unsigned value)
 #define TEXT(reading, function)                                                                    \
     do {                                                                                           \
         const struct asked asked = {list, api, reading, #function};                                \
-        char told[96] = "";                                                                        \
+        char reported[96] = "";                                                                    \
         const bool there = api->function != NULL;                                                  \
                                                                                                    \
-        if (answered(&asked, there, there ? api->function(device, told, sizeof(told) - 1) : 0))    \
-            add_text(&asked, told);                                                                \
+        if (answered(&asked, there,                                                                \
+                     there ? api->function(device, reported, sizeof(reported) - 1) : 0))           \
+            add_text(&asked, reported);                                                            \
     } while (0)
 
 #define NUMBER(reading, scale, unit, function, ...)                                                \

@@ -115,14 +115,14 @@ static bool is_slice(struct cuda_state *state, int device, const char *pci,
     const struct nvml_api *nvml = &state->nvml;
     struct nvmlDevice_st *board = NULL;
     struct cuda_uuid other;
-    char told[96] = "";
+    char reported[96] = "";
     unsigned mode = 0, pending = 0;
 
     if (cuda_nvml_device(state, pci, &board, NULL) == STATUS_OK &&
         nvml->nvmlDeviceGetMigMode != NULL && nvml->nvmlDeviceGetUUID != NULL &&
         nvml->nvmlDeviceGetMigMode(board, &mode, &pending) == NVML_OUR_SUCCESS &&
-        nvml->nvmlDeviceGetUUID(board, told, sizeof(told) - 1) == NVML_OUR_SUCCESS)
-        return mode != 0 && strcmp(told, whole) != 0;
+        nvml->nvmlDeviceGetUUID(board, reported, sizeof(reported) - 1) == NVML_OUR_SUCCESS)
+        return mode != 0 && strcmp(reported, whole) != 0;
     return state->driver.cuDeviceGetUuid_old != NULL &&
            state->driver.cuDeviceGetUuid_old(&other, device) == CUDA_DRIVER_SUCCESS &&
            memcmp(&other, uuid, sizeof(other)) != 0;

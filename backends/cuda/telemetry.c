@@ -297,7 +297,7 @@ static void append_process_name(struct text *text, const struct nvml_api *api, u
         text_append_printable(text, raw, strlen(raw));
 }
 
-/* "pid 1234, python3, 512000000 bytes; ..."; "none". All of them: who is a stranger, others know.
+/* "pid 1234, python3, 512000000 bytes; ..."; "none". All: the caller decides which are foreign.
  */
 static void add_processes(const struct cuda_telemetry *self, struct reading_list *list)
 {
@@ -356,7 +356,7 @@ static enum status edges(struct telemetry *base, struct reading_list *ret, struc
 }
 
 static void dump_version(struct text *text, const struct nvml_api *api, const char *call,
-                         unsigned (*ask)(char *told, unsigned length))
+                         unsigned (*ask)(char *reported, unsigned length))
 {
     char raw[96] = "";
     const unsigned code = ask(raw, sizeof(raw) - 1);

@@ -14,12 +14,12 @@
 
 #define GPU_PRELUDE_FILE "backends/gpu/prelude.h"
 
-/* The last line of the prelude: behind it stands the kernel text (tests/support/gpu_shim). */
+/* The last line of the prelude: the kernel text follows it (tests/support/gpu_shim). */
 #define GPU_PRELUDE_END "/* ---- end of the prelude ---- */"
 
 /*
- * Beside each kernel the prelude declares a device variable of this name and the kernel's, whose
- * size is the number of the kernel's parameters and one more. Neither vendor tells that number in
+ * For each kernel the prelude declares a device variable named by this and the kernel's name, whose
+ * size is the number of the kernel's parameters plus one. Neither vendor reports that number in
  * every version.
  */
 #define GPU_ARGUMENTS_PREFIX "assay_arguments_"
@@ -31,7 +31,7 @@ struct gpu_device;
 struct gpu_binary {
     unsigned char *bytes;
     size_t size;
-    char *log;      /* as the compiler told it; NULL: nothing */
+    char *log;      /* as the compiler wrote it; NULL: nothing */
     char *options;  /* "--gpu-architecture=sm_90 ..." */
     char *compiler; /* "NVRTC 13.0 (/usr/lib/libnvrtc.so.13)" */
 };

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /*
- * Handlers of others (LLVM's, a sanitizer's) come after ours. SIGTERM is how a process is ended
- * that has been silent too long: its compiler may hang.
+ * Handlers of others (LLVM's, a sanitizer's) come after ours. A process that has been silent too
+ * long is ended by SIGTERM: its compiler may hang.
  */
 static const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTERM};
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
@@ -24,11 +24,11 @@ void gpu_guard_end(void)
 static void say_crash_context(int number)
 {
     const char *words = number == SIGTERM ? words_when_stopped : crash_context;
-    ssize_t told = write(STDERR_FILENO, words, strlen(words));
+    ssize_t written = write(STDERR_FILENO, words, strlen(words));
 
-    (void)told;
+    (void)written;
     gpu_guard_end();
-    raise(number); /* for the others to see, also where nothing would do it again by itself */
+    raise(number); /* for the other handlers, also where the fault would not recur by itself */
 }
 
 void gpu_guard_begin(const char *compiler, const char *file, const char *arch)

@@ -1,8 +1,8 @@
 /*
- * guard - last words of a process that a vendor's compiler ends or blocks.
+ * guard - a last message of a process that a vendor's compiler ends or blocks.
  *
- * HIPRTC aborts on an arch that it does not know, and any compiler may crash or hang. Whoever
- * watches the process, and stops it by SIGTERM, then finds on stderr what it was doing. Not for two
+ * HIPRTC aborts on an arch that it does not know, and any compiler may crash or hang. The process
+ * that watches it, and stops it by SIGTERM, then finds on stderr what it was doing. Not for two
  * threads at a time.
  */
 #ifndef ASSAY_BACKENDS_GPU_GUARD_H

@@ -21,7 +21,7 @@ static const struct dynlib_symbol rocblas_symbols[] = {
  * would put a second runtime, which knows none of our buffers, into the process.
  */
 static const char *const hipblaslt_7[] = {"libhipblaslt.so.1", NULL};
-/* Debian has the one of ROCm 7 over HIP 6; beside the runtime it is of the same installation. */
+/* Debian has the one of ROCm 7 over HIP 6; next to the runtime it is of the same installation. */
 static const char *const hipblaslt_6[] = {"libhipblaslt.so.0", HIP_BESIDE "libhipblaslt.so.1",
                                           NULL};
 static const char *const hipblaslt_any[] = {"libhipblaslt.so.1", "libhipblaslt.so.0", NULL};

@@ -211,7 +211,7 @@ static void read_kernel(struct span *span, const struct item *map, struct code_o
 static enum status read_kernels(struct span *span, const struct item *array,
                                 struct code_object *object, struct error *err)
 {
-    /* A kernel is a byte at least: a count beyond the bytes is a lie. */
+    /* A kernel is a byte at least: a count beyond the bytes is false. */
     if (array->count > span->left || array->count > KERNELS_MAX)
         return error_set(err, STATUS_CORRUPT, "the metadata counts %llu kernels",
                          (unsigned long long)array->count);

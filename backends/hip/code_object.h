@@ -7,7 +7,7 @@
  * LLVM's AMDGPU usage guide, "Code Object V3 Metadata" and later, and the MessagePack
  * specification.
  *
- * The bytes come from a vendor's library: any may be wrong, and no reading goes beyond them.
+ * The bytes come from a vendor's library: any may be wrong, and nothing is read beyond them.
  */
 #ifndef ASSAY_BACKENDS_HIP_CODE_OBJECT_H
 #define ASSAY_BACKENDS_HIP_CODE_OBJECT_H

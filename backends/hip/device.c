@@ -82,7 +82,7 @@ static enum status event_record(struct gpu_device *base, void *event, struct err
     return done(device->api->hipEventRecord(event, device->stream), "hipEventRecord", err);
 }
 
-/* Milliseconds in a float: 24 bits, so a second is told to 60 ns and 100 s to 8 us. */
+/* Milliseconds in a float: 24 bits, so a second is exact to 60 ns and 100 s to 8 us. */
 static enum status event_elapsed_ns(struct gpu_device *base, void *start, void *end, int64_t *ret,
                                     struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
  * gemm - a GEMM prepared in one of AMD's libraries. hipBLASLt is asked first, except
- * for fp64; what it refuses goes to rocBLAS where that has it.
+ * for fp64; what it refuses is done by rocBLAS where that has it.
  *
  * Both libraries take matrices by columns. A row-major C = op(A) op(B) is, read by columns, the
  * transposed C' = op(B)' op(A)', so A and B change places and m and n with them.

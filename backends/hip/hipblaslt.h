@@ -127,7 +127,7 @@ const char *hipblaslt_status_name(int status); /* "HIPBLAS_STATUS_NOT_SUPPORTED"
 /* "0.10.0" for what hipblasLtGetVersion gives. */
 void hipblaslt_version_text(int version, char *ret, size_t size);
 
-/* Opens it once; state->hipblaslt_lib tells what came of it. */
+/* Opens it once; state->hipblaslt_lib has the result. */
 void hip_hipblaslt_open(struct hip_state *state);
 
 #endif

@@ -58,8 +58,8 @@ enum status hip_device_pci(const struct hip_runtime *api, int ordinal, char ret[
 }
 
 /*
- * ROCm fills the 16 bytes with the 16 hexadecimal digits that its tools show behind "GPU-", and
- * with "XX" where the unit has no number. Others' bytes are shown as hexadecimal.
+ * ROCm fills the 16 bytes with the 16 hexadecimal digits that its tools show after "GPU-", and with
+ * "XX" where the unit has no number. Others' bytes are shown as hexadecimal.
  */
 static char *uuid_text(const struct hip_uuid *uuid)
 {
@@ -203,7 +203,7 @@ static void add_versions(const struct hip_state *state, struct reading_list *lis
                             "hipRuntimeGetVersion", state->runtime_version_error.message);
     if (state->rtc_open)
         reading_add_text(list, "device.compiler_version", state->rtc_version, "hiprtcVersion");
-    /* HIP's "driver version" is the runtime's own; the kernel driver's is telemetry's to tell. */
+    /* HIP's "driver version" is the runtime's own; the kernel driver's is reported by telemetry. */
     if (code == HIP_Success && version > 0) {
         snprintf(text, sizeof(text), "HIP %d.%d.%d", version / 10000000, version / 100000 % 100,
                  version % 100000);

@@ -86,7 +86,7 @@ enum status hip_compile_for(const struct hip_rtc *rtc, const char *arch, bool fl
                             const char *version, const char *file, const char *program,
                             struct gpu_binary *ret, struct error *err);
 
-/* module.c: handles are ours, with the metadata of the code object beside the vendor's. */
+/* module.c: handles are ours, with the metadata of the code object and the vendor's handle. */
 enum status hip_module_load(struct gpu_device *device, const struct gpu_binary *binary, void **ret,
                             struct error *err);
 void hip_module_unload(struct gpu_device *device, void *module);

@@ -1,7 +1,7 @@
 /*
  * kfd - what the kernel's compute driver reports about an AMD device, in its topology in sysfs.
  *
- * The HIP runtime reports the second-level cache of one compute die and nothing of a cache behind
+ * The HIP runtime reports the second-level cache of one compute die and nothing of a cache beyond
  * it (4 MiB on MI300X, which has 256 MiB of Infinity Cache), and says "no" to ECC on every device.
  * Facts from kfd_topology.c and kfd_sysfs.h of Linux 6.12.
  */

@@ -103,7 +103,7 @@ static int64_t ask(const struct hip_runtime *api, const struct hip_function *fun
                : -1;
 }
 
-/* From the metadata, which is the compiler's own word; what it lacks is asked of the runtime. */
+/* From the metadata, which the compiler wrote; what it lacks is asked of the runtime. */
 enum status hip_function_resources(struct gpu_device *base, void *handle,
                                    struct module_resources *ret, uint32_t *ret_max_lanes,
                                    struct error *err)

@@ -92,14 +92,15 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
 static struct backend_library library(const char *name, const struct dynlib *lib,
                                       const char *version, const struct error *reason)
 {
-    const bool told = version[0] != '\0';
+    const bool reported = version[0] != '\0';
 
     return (struct backend_library){
         .name = name,
         .path = lib->path,
         .tried = lib->path == NULL ? lib->tried : NULL,
-        .version = told ? version : NULL,
-        .version_reason = !told && reason && reason->code != STATUS_OK ? reason->message : NULL};
+        .version = reported ? version : NULL,
+        .version_reason =
+            !reported && reason && reason->code != STATUS_OK ? reason->message : NULL};
 }
 
 /* hipBLASLt reports its version to a handle alone, and there is none without a device. */

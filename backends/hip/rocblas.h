@@ -78,7 +78,7 @@ struct hip_rocblas {
 
 const char *rocblas_status_name(int status); /* "rocblas_status_not_implemented" */
 
-/* Opens it once; state->rocblas_lib tells what came of it. */
+/* Opens it once; state->rocblas_lib has the result. */
 void hip_rocblas_open(struct hip_state *state);
 
 #endif

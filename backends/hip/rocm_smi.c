@@ -200,7 +200,7 @@ enum status hip_throttle_read(const char *path, uint64_t *ret, struct error *err
                          table[2], table[3]);
     for (size_t i = 0; i < 8; i++)
         bits |= (uint64_t)table[HIP_METRICS_THROTTLE_1_3 + i] << 8 * i;
-    /* All ones is how the kernel's table says that it does not know. */
+    /* In the kernel's table all ones means unknown. */
     if (bits == UINT64_MAX)
         return error_set(err, STATUS_UNAVAILABLE, "%s does not report it", path);
     *ret = bits;

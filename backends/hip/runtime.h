@@ -152,11 +152,11 @@ struct hip_runtime {
     HIP_RUNTIME_REQUIRED_MAP(HIP_RUNTIME_POINTER)
     HIP_RUNTIME_OPTIONAL_MAP(HIP_RUNTIME_POINTER)
 #undef HIP_RUNTIME_POINTER
-    /* Not of HIP: a stand-in for the runtime (tests/support/gpu_shim) says by it what it is. */
+    /* Not of HIP: a simulated runtime (tests/support/gpu_shim) identifies itself by it. */
     const char *assay_simulated;
 };
 
-/* Where AMD's own packages put libraries, which leave it to the user to tell the loader. */
+/* Where AMD's own packages put libraries without configuring the loader. */
 #define HIP_ROCM_FOLDER "/opt/rocm/lib"
 
 /* UNAVAILABLE with all that was tried. */
@@ -167,15 +167,15 @@ const char *hip_runtime_error_name(int code);
 
 /*
  * "CONTEXT: FUNCTION: hipErrorOutOfMemory (2)" and the status that fits; context may be NULL. A
- * code of success means that the call gave what cannot be.
+ * code of success means that the call gave an impossible result.
  */
 enum status hip_runtime_fail(struct error *err, const char *context, const char *function,
                              int code);
 
 /*
  * Where a library of the same installation is looked for: each of at most HIP_CANDIDATES_MAX names
- * beside the runtime at `path`, then by the loader; one that begins with HIP_BESIDE beside it
- * alone, a path as it is. For struct dynlib_spec.
+ * next to the runtime at `path`, then by the loader; one that begins with HIP_BESIDE only next to
+ * it, a path as it is. For struct dynlib_spec.
  */
 #define HIP_BESIDE "./"
 #define HIP_CANDIDATES_MAX 5

@@ -44,8 +44,8 @@ static unsigned read_power_average(const struct hip_telemetry *self, int64_t *re
 }
 
 /*
- * The counter counts steps of `resolution` microjoules (15.26 on MI200). It is at 0 on a die
- * whose energy is counted with another's; the resolution is told even there.
+ * The counter counts steps of `resolution` microjoules (15.26 on MI200). It is 0 on a die whose
+ * energy is counted with another's; the resolution is reported even there.
  */
 static unsigned read_energy(const struct hip_telemetry *self, int64_t *ret)
 {
@@ -72,7 +72,7 @@ static unsigned read_energy(const struct hip_telemetry *self, int64_t *ret)
 static unsigned read_clock(const struct hip_telemetry *self, unsigned clock, bool most,
                            int64_t *ret)
 {
-    /* Room behind the later layout, should a list grow once more. */
+    /* Space after the later layout, in case a list grows again. */
     union {
         struct rocm_smi_frequencies_5 v5;
         struct rocm_smi_frequencies_6 v6;
@@ -195,7 +195,7 @@ static unsigned read_memory_used(const struct hip_telemetry *self, int64_t *ret)
 
 static unsigned read_errors(const struct hip_telemetry *self, bool corrected, int64_t *ret)
 {
-    struct rocm_smi_errors errors[4]; /* room behind it, should it grow */
+    struct rocm_smi_errors errors[4]; /* space after it, in case it grows */
     unsigned code;
 
     if (self->api->rsmi_dev_ecc_count_get == NULL)

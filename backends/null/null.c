@@ -25,8 +25,8 @@ static const struct {
 #define DEVICE_COUNT (sizeof(devices) / sizeof(devices[0]))
 
 /*
- * The simulated queue: a launch does not wait but moves `busy_until_ns` on, and synchronize waits
- * for that moment by reading the clock, so that short times are exact.
+ * The simulated queue: a launch does not wait but advances `busy_until_ns`, and synchronize waits
+ * for that time by reading the clock, so that short times are exact.
  */
 struct null_device {
     struct device base;
@@ -209,7 +209,7 @@ static enum status module_describe(struct device *base, const struct module *bas
     return STATUS_OK;
 }
 
-/* True when the text has "KERNEL(name" with a word's end behind. */
+/* True when the text has "KERNEL(name" followed by the end of a word. */
 static bool has_kernel(const char *text, const char *name)
 {
     const char *at = text;

@@ -52,12 +52,12 @@ struct null_plan {
     uint64_t power_mw;        /* at the machine's start, */
     double power_ramp;        /* growing by so many mW a second */
     uint64_t energy_wraps_at; /* the counter begins anew after this many uJ; 0: never */
-    uint64_t energy_stuck;    /* 1: the counter stands still */
+    uint64_t energy_stuck;    /* 1: the counter does not change */
     uint64_t clock_khz;
     uint64_t clock_drop_khz;   /* the clock falls to this ... */
     uint64_t throttle;         /* ... and these reasons come (bits) ... */
     int64_t throttle_after_ns; /* ... so long after the telemetry was opened */
-    uint64_t foreign;          /* 1: somebody else is on the device */
+    uint64_t foreign;          /* 1: a foreign process is on the device */
     bool seeded;
     uint64_t seed;
     uint64_t faults[NULL_FAULT_COUNT]; /* the n-th call (from 1) of that kind; 0: none */
@@ -82,7 +82,7 @@ void null_course_init(struct null_course *course, const struct null_plan *plan);
 /* Duration of the next launch; never negative. */
 int64_t null_course_next_ns(struct null_course *course);
 
-/* Counts a call of that kind; true when it is the one that shall fail. */
+/* Counts a call of that kind; true when it is the one to fail. */
 bool null_course_fault(struct null_course *course, enum null_fault fault);
 
 #endif

@@ -1,4 +1,4 @@
-/* telemetry - what ASSAY_NULL declares of power, energy and clocks, as if a vendor told it. */
+/* telemetry - what ASSAY_NULL declares of power, energy and clocks, as if a vendor reported it. */
 #ifndef ASSAY_BACKENDS_NULL_TELEMETRY_H
 #define ASSAY_BACKENDS_NULL_TELEMETRY_H
 

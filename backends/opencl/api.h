@@ -2,7 +2,7 @@
  * api - the part of OpenCL that we call, declared by ourselves and opened at run time.
  *
  * Names, values and types are those of the OpenCL 3.0 API specification (Khronos) and of the
- * extensions named beside them. tests/unit/test_backend_opencl_abi.c compares every line with the
+ * extensions named next to them. tests/unit/test_backend_opencl_abi.c compares every line with the
  * real headers. Handles keep the specification's struct tags, so that both can meet in one file.
  */
 #ifndef ASSAY_BACKENDS_OPENCL_API_H
@@ -262,7 +262,8 @@ const char *opencl_error_name(int32_t code);
 
 /*
  * The status that a code comes to, with the message "FUNCTION: CL_NAME (code)", `context` (NULL:
- * none) in front. CL_SUCCESS is for a driver that lies: DEVICE, "what it gave cannot be".
+ * none) in front. CL_SUCCESS is for an impossible result after success: DEVICE, "what it gave
+ * cannot be".
  */
 enum status opencl_fail(struct error *err, const char *context, const char *function, int32_t code);
 

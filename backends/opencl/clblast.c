@@ -125,7 +125,7 @@ static unsigned transpose_of(const struct gemm_matrix *matrix)
     return matrix->transpose ? CLBLAST_TransposeYes : CLBLAST_TransposeNo;
 }
 
-/* What the library does not do as the contract wants it. */
+/* What the library does not do as the contract requires. */
 static enum status check_shape(const struct gemm_shape *shape, struct error *err)
 {
     const bool wide = is_double(shape);

@@ -75,12 +75,12 @@ struct opencl_clblast {
     struct clblast_api api;
     bool usable;
     char *note;    /* why not; NULL: it is */
-    char *version; /* as its file's name tells; NULL: it does not */
+    char *version; /* from its file's name; NULL: it is not there */
 };
 
 /*
  * Opens libclblast.so.1. It calls OpenCL through its own link, so it is usable only where that
- * leads to the very loader that `opencl` is. `ret` is filled whatever comes of it.
+ * leads to the very loader that `opencl` is. `ret` is filled in any case.
  */
 void opencl_clblast_open(const struct opencl_api *opencl, struct opencl_clblast *ret);
 

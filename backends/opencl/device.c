@@ -41,7 +41,7 @@ static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer
         spaced_bytes(base, bytes), NULL, &code);
     /*
      * Some drivers allocate at the first use. Asking for the (undefined) contents on the device
-     * brings a lack of memory out here, and keeps the allocation out of the first timing.
+     * reports a lack of memory here, and keeps the allocation out of the first timing.
      */
     if (code == OCL_SUCCESS && buffer->mem != NULL && api->clEnqueueMigrateMemObjects != NULL) {
         function = "clEnqueueMigrateMemObjects";
@@ -80,8 +80,8 @@ static enum status upload(struct device *base, struct buffer *buffer, uint64_t o
 }
 
 /*
- * A call that needs no memory and yet is told of too few resources: so NVIDIA's and Intel's drivers
- * tell that a kernel before it did something illegal, or hung.
+ * A call that needs no memory and yet reports too few resources: this is how NVIDIA's and Intel's
+ * drivers report that an earlier kernel did something illegal, or hung.
  */
 static enum status fail_after_work(struct error *err, const char *function, int32_t code)
 {

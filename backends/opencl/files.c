@@ -1,4 +1,4 @@
-/* What the loader and PoCL read and run besides what they map. */
+/* What the loader and PoCL read and run in addition to what they map. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 /*
  * PoCL keeps the headers (and, in some builds, bitcode) that every kernel is compiled with below
- * share/pocl, which it finds from its own place, lib/MACHINE/libpocl.so.2 or lib/libpocl.so.2; the
- * clang inside it runs the system's linker. The compiler itself is mapped.
+ * share/pocl, which it finds relative to its own path, lib/MACHINE/libpocl.so.2 or
+ * lib/libpocl.so.2; the clang inside it runs the system's linker. The compiler itself is mapped.
  */
 static void add_pocl(const char *library, struct backend_file_list *ret)
 {

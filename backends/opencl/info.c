@@ -265,7 +265,7 @@ static void answer_all(const struct opencl_object *object, const struct question
 
         snprintf(source, sizeof(source), "%s(%s)", function_name(object), question->constant);
         if (question->extension != NULL && strstr(extensions, question->extension) == NULL) {
-            /* Other vendors' attributes are no gap in our knowledge. */
+            /* Other vendors' attributes are not reported as missing. */
             if (strncmp(question->extension, "cl_khr_", 7) != 0)
                 continue;
             if (question->kind == DOT_INPUTS || question->kind == DOT_ACCELERATION) {
@@ -354,7 +354,7 @@ static char *text_of(const struct reading_list *list, const char *name, const ch
 }
 
 /*
- * What drivers tell as the size of the device's cache: processors and Intel's GPUs their last
+ * What drivers report as the size of the device's cache: processors and Intel's GPUs their last
  * level, NVIDIA's and AMD's GPUs the first one, a thousandth of it.
  */
 static bool tells_last_level(const struct device_info *info)

@@ -14,7 +14,7 @@
 
 struct opencl_platform {
     struct _cl_platform_id *id;
-    char *name;    /* printable, "" when the driver tells none */
+    char *name;    /* printable, "" when the driver reports none */
     char *library; /* the ICD's file, NULL when it cannot be determined */
     char *note;    /* what went wrong while asking it, NULL when nothing did */
     bool failed;   /* it gave an error where it should have listed its devices */
@@ -34,7 +34,7 @@ struct opencl_state {
     uint32_t platform_count;
     struct opencl_slot *slots;
     uint32_t slot_count;
-    uint32_t failed_count;                         /* platforms that failed beside others */
+    uint32_t failed_count;                         /* platforms that failed while others did not */
     uint32_t devices_left_out, platforms_left_out; /* beyond the bounds above */
 };
 
@@ -62,8 +62,8 @@ static inline struct opencl_device *opencl_device(struct device *device)
 }
 
 /*
- * UNSUPPORTED, with how many are beyond the bounds. A device of its own stands for them, behind the
- * last that is listed, so that people see it.
+ * UNSUPPORTED, with how many are beyond the bounds. They are represented by one device after the
+ * last that is listed, so that users see it.
  */
 enum status opencl_left_out(const struct opencl_state *state, struct error *err);
 
@@ -76,7 +76,7 @@ struct opencl_object {
 
 /*
  * Heap string with the printable, trimmed answer. DEVICE (with the code) when the driver refuses,
- * or its answer cannot be; NO_MEMORY.
+ * or its answer is impossible; NO_MEMORY.
  */
 enum status opencl_query_text(const struct opencl_object *object, uint32_t parameter, char **ret,
                               struct error *err);

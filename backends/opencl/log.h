@@ -9,8 +9,8 @@
 /* Where the parts are in the one text that the compiler got. */
 struct opencl_log_map {
     const char *file;      /* of the kernel text */
-    uint64_t prelude_line; /* line (from 1) at which the prelude's first line stands */
-    uint64_t text_line;    /* line at which the kernel text's first line stands */
+    uint64_t prelude_line; /* line (from 1) of the prelude's first line */
+    uint64_t text_line;    /* line of the kernel text's first line */
 };
 
 /*

@@ -57,7 +57,7 @@ static void build_text(const struct module_source *source, struct text *ret,
     text_append(ret, "\n");
 }
 
-/* No option that lets the compiler change arithmetic; division and root exact where it can. */
+/* No option that allows the compiler to change arithmetic; division and root exact where it can. */
 static char *build_options(const struct opencl_device *device)
 {
     return text_format("-cl-std=CL1.2%s%s",
@@ -65,7 +65,7 @@ static char *build_options(const struct opencl_device *device)
                        device->flush_denormals ? " -cl-denorms-are-zero" : "");
 }
 
-/* The build log, heap; "" when the driver tells none. NULL: out of memory. */
+/* The build log, heap; "" when the driver reports none. NULL: out of memory. */
 static char *read_log(const struct opencl_device *device, struct _cl_program *program,
                       const struct opencl_log_map *map)
 {
@@ -138,8 +138,8 @@ static enum status build(struct opencl_device *device, struct opencl_module *mod
 }
 
 /*
- * A driver that gives no binary still runs kernels: then there is no digest, and it is said. Asked
- * for only when somebody wants it, since PoCL compiles every kernel once more to answer.
+ * A driver that gives no binary still runs kernels: then there is no digest, and that is reported.
+ * Asked for only when needed, since PoCL compiles every kernel once more to answer.
  */
 static void read_binary(const struct opencl_device *device, const struct opencl_module *module,
                         struct module_artifact *ret)

@@ -197,7 +197,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
 
     if (state == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    /* Kept even when this fails: `libraries` tells what was tried. */
+    /* Kept even when this fails: `libraries` reports what was tried. */
     backend->state = state;
     status = opencl_api_open(&state->lib, &state->api, err);
     if (status == STATUS_OK)
@@ -216,7 +216,7 @@ static bool is_listed(const struct backend *backend, uint32_t index)
 }
 
 /*
- * Indices after the last device stand for what cannot be listed, so that it is reported with its
+ * Indices after the last device represent what cannot be listed, so that it is reported with its
  * reason: first each platform that failed, then all that is left out.
  */
 static enum status not_listed(const struct backend *backend, uint32_t index, struct error *err)

@@ -1,4 +1,4 @@
-/* words - a device's bits as words, for its readings; "none" where no bit is set. */
+/* words - a device's bits as names, for its readings; "none" where no bit is set. */
 #ifndef ASSAY_BACKENDS_OPENCL_WORDS_H
 #define ASSAY_BACKENDS_OPENCL_WORDS_H
 
@@ -6,7 +6,7 @@
 
 #include "harness/core/text.h"
 
-/* "denormals inf_nan round_nearest fma"; 0 is how absent fp64 is told. */
+/* "denormals inf_nan round_nearest fma"; 0 means that fp64 is absent. */
 void opencl_append_fp_config(struct text *text, uint64_t bits);
 
 /* "4x8bit_packed 4x8bit" */

@@ -15,7 +15,7 @@
  *     tests/unit/test_backend_registry.c expects.
  *  5. Add the name to ASSAY_CONFORMANCE_BACKENDS in tests/conformance/CMakeLists.txt, and make the
  *     suite pass. It is the definition of done.
- *  6. Tell the harness what no hook tells: backends/README.md, "A fifth backend".
+ *  6. Add to the harness what no hook reports: backends/README.md, "A fifth backend".
  */
 #include "backends/skeleton/skeleton.h"
 

@@ -21,7 +21,7 @@ enum status unpaired_compare(const struct estimate *a, const struct estimate *b,
                              const struct compare_options *options, struct comparison *ret,
                              enum unpaired_basis *ret_basis, struct error *err);
 
-/* What must be said beside it: drift, and where there is one trial each, other processes. Static.
+/* What must be reported with it: drift, and where there is one trial each, other processes. Static.
  */
 const char *unpaired_caveat(enum unpaired_basis basis);
 

@@ -1,6 +1,6 @@
 /*
- * calibration_tally - what comparisons of workloads with themselves have come to, for `calibrate`
- * and, from what it stored, `verify`.
+ * calibration_tally - the results of comparing workloads with themselves, for `calibrate` and, from
+ * what it stored, `verify`.
  */
 #ifndef ASSAY_CLI_CALIBRATION_TALLY_H
 #define ASSAY_CLI_CALIBRATION_TALLY_H

@@ -144,9 +144,9 @@ const struct command command_bundle = {
     .arguments = "CAMPAIGN...",
     .summary = "Write campaigns into one file that proves itself",
     .text = "The bundle has every row of evidence of these campaigns, each with the proof that it "
-            "stands in this database's ledger. `assay verify` checks it anywhere, `assay import` "
+            "is in this database's ledger. `assay verify` checks it anywhere, `assay import` "
             "takes it into another database. What is withheld leaves a salted commitment behind: "
-            "the proofs hold, and nobody can guess the value.\n"
+            "the proofs hold, and the value cannot be guessed.\n"
             "\n"
             "  assay bundle 9f2c41aa -o offer.assay --withhold host.name",
     .options = options,

@@ -43,7 +43,7 @@ static double sample_overhead_ns(struct error *err)
         for (size_t i = 1; i < OVERHEAD_SAMPLES; i++) /* the first has no gap before it */
             costs[i - 1] = (double)(sampler.wall_ns[i] + sampler.gap_ns[i]);
         cost = order_select(costs, OVERHEAD_SAMPLES - 1, OVERHEAD_SAMPLES / 2);
-        if (cost <= 1) /* 1 ns stands for none (sampler.h) */
+        if (cost <= 1) /* 1 ns means none (sampler.h) */
             cost = (double)(end - begin) / OVERHEAD_SAMPLES;
         sampler_finish(&sampler);
     }
@@ -92,7 +92,7 @@ static enum status compare_once(const struct command_line *line, struct store *s
     return status;
 }
 
-/* What no file can tell again: this machine's clock, and what a sample costs here. */
+/* What no file can reproduce: this machine's clock, and what a sample costs here. */
 static json_t *clock_json(void)
 {
     const struct clock_quality quality = clock_measure_quality(100000);

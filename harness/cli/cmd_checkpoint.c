@@ -87,7 +87,7 @@ static enum status add_new(const struct command_line *line, struct store *store,
     if (status != STATUS_OK && (path || status != STATUS_NOT_FOUND))
         return status;
     if (status == STATUS_NOT_FOUND && !command_has(line, KEY_UNSIGNED))
-        log_warning("there is no key, so nobody signs this checkpoint; `assay key new` makes one");
+        log_warning("there is no key, so this checkpoint is not signed; `assay key new` makes one");
     status =
         ledger_add_checkpoint(store, "request", 0, status == STATUS_OK ? &key : NULL, ret, err);
     key_finish(&key);

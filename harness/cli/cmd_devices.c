@@ -10,7 +10,7 @@
 
 enum { KEY_NAMES = 0x100 };
 
-#define NARROW_INDENT 8 /* of what has no room beside its name */
+#define NARROW_INDENT 8 /* of what does not fit next to its name */
 
 static const char *member(const json_t *object, const char *key)
 {
@@ -31,7 +31,7 @@ static size_t longest_word(const char *string)
     return longest;
 }
 
-/* `value` beside `lead`, or below it where its words do not fit beside it. */
+/* `value` next to `lead`, or below it where it does not fit there. */
 static void append_beside(struct text *out, const char *lead, const char *value, size_t columns)
 {
     const size_t from = text_columns(lead);
@@ -111,7 +111,7 @@ static void append_same(struct text *out, const char *what, const json_t *precis
                    NARROW_INDENT, columns);
 }
 
-/* "bf16      native   oneDNN 2.7.0: why" and, beside it, what our own text does. */
+/* "bf16      native   oneDNN 2.7.0: why" and, next to it, what our own text does. */
 static void append_gemm(struct text *out, const json_t *precisions, size_t columns)
 {
     size_t i;

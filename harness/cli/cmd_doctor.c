@@ -73,7 +73,7 @@ static int show(const json_t *report)
 
     text_init(&out);
     if (json_array_size(findings) == 0)
-        text_append(&out, "Nothing was found that would spoil evidence.\n");
+        text_append(&out, "Nothing was found that would invalidate evidence.\n");
     else
         text_append_format(&out, "%zu finding%s; the worst: %s\n\n", json_array_size(findings),
                            json_array_size(findings) == 1 ? "" : "s", member(report, "worst"));
@@ -139,7 +139,7 @@ static const struct argp_option options[] = {{"device", KEY_DEVICE, "DEVICE", OP
 
 const struct command command_doctor = {
     .name = "doctor",
-    .summary = "Say what on this machine would spoil evidence, and what to do about it",
+    .summary = "Say what on this machine would invalidate evidence, and what to do about it",
     .text =
         "Looks at clocks, neighbours, memory, limits, heat, time and devices, and for ten seconds "
         "at what is taken from a thread that only reads the clock. What cannot be seen from here "

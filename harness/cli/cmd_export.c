@@ -47,7 +47,9 @@ static enum status add_listed(struct selection *selection, struct store *store,
     return status;
 }
 
-/* What the words after FORMAT name, or all; less what the filters do not let pass. */
+/*
+ * The results that the arguments after FORMAT name, or all; without those that the filters exclude.
+ */
 static enum status select_cells(const struct command_line *line, struct store *store,
                                 struct selection *selection, struct error *err)
 {

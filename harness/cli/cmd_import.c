@@ -94,14 +94,14 @@ static bool is_there(const char *path)
     return lstat(path, &st) == 0;
 }
 
-/* Gives the file its name, if nobody has taken that meanwhile. */
-static enum status publish(const char *beside, const char *path, struct error *err)
+/* Gives the file its name, if no other process has taken it meanwhile. */
+static enum status publish(const char *temporary, const char *path, struct error *err)
 {
-    int reason = link(beside, path) == 0 ? 0 : errno;
+    int reason = link(temporary, path) == 0 ? 0 : errno;
 
     /* Not every file system has links. */
     if (reason && reason != EEXIST && !is_there(path))
-        reason = rename(beside, path) == 0 ? 0 : errno;
+        reason = rename(temporary, path) == 0 ? 0 : errno;
     if (reason == EEXIST)
         return error_set(
             err, STATUS_BUSY,
@@ -127,19 +127,19 @@ static void remove_database(const char *path)
 /* A database that is not there yet appears only with something in it. */
 static int run_into_new(const struct command_line *line, const char *path, struct taking *taking)
 {
-    char *beside = text_format("%s.import%ld", path, (long)getpid());
+    char *temporary = text_format("%s.import%ld", path, (long)getpid());
     struct error err = ERROR_INIT;
     int result;
 
-    if (!beside) {
+    if (!temporary) {
         error_set(&err, STATUS_NO_MEMORY, "%s: out of memory", path);
         return command_fail(&err);
     }
-    result = with_store_at(line, beside, STORE_CREATE, take, taking);
-    if (taking->taken && publish(beside, path, &err) != STATUS_OK)
+    result = with_store_at(line, temporary, STORE_CREATE, take, taking);
+    if (taking->taken && publish(temporary, path, &err) != STATUS_OK)
         result = command_fail(&err);
-    remove_database(beside);
-    free(beside);
+    remove_database(temporary);
+    free(temporary);
     return result;
 }
 
@@ -173,7 +173,7 @@ const struct command command_import = {
         "database, with their origin; nothing is taken in when anything does not hold. Or FILE is "
         "the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database) or "
         "MLPerf Inference's mlperf_log_summary.txt. Each file becomes a campaign of its own, "
-        "marked as imported, with its name, its SHA-256 and what it does not tell (driver, raw "
+        "marked as imported, with its name, its SHA-256 and what it does not report (driver, raw "
         "samples, warmup ...). `assay compare` says why such a result compares with none of "
         "ours. The same file again changes nothing.",
     .options = options,

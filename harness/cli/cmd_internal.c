@@ -1,4 +1,4 @@
-/* The commands that assay starts itself with: a trial's worker, telemetry beside it, the probe. */
+/* The commands that assay starts itself with: a trial's worker, its telemetry, the probe. */
 #include <string.h>
 
 #include "harness/cli/commands.h"
@@ -49,7 +49,7 @@ static int run_telemetry(const struct command_line *line)
 const struct command command_telemetry = {
     .name = "telemetry",
     .arguments = "host|DEVICE INTERVAL_NS PID dump|-",
-    .summary = "Sample telemetry beside a trial (started by `assay run`)",
+    .summary = "Sample telemetry during a trial (started by `assay run`)",
     .arguments_min = 4,
     .arguments_max = 4,
     .hidden = true,

@@ -55,7 +55,7 @@ static int is_database(const struct dirent *entry)
     return length > 3 && strcmp(entry->d_name + length - 3, ".db") == 0;
 }
 
-/* Whoever gets the folder with both can rewrite the one and sign it with the other. */
+/* A person who gets the folder with both can rewrite the one and sign it with the other. */
 static void warn_of_databases(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -108,7 +108,7 @@ static int print_page(struct store *store, const struct cells *cells, text_fn *a
     return command_fail(&err);
 }
 
-/* What was asked for, one after the other; each that is written is told. */
+/* What was asked for, one after the other; each that is written is reported. */
 static int write_pages(struct store *store, const struct cells *cells, const char *html,
                        const char *dossier)
 {

@@ -14,7 +14,7 @@
 
 enum { KEY_MARGIN = 0x100 };
 
-/* The machine, the record or every trial is in the way: there is nothing to compare. */
+/* The machine, the record or every trial prevents it: there is nothing to compare. */
 static int tell_why_not(const struct command_line *line, const char *original, const char *again,
                         const char *reason)
 {
@@ -98,7 +98,7 @@ static int compare_with(const struct command_line *line, struct store *store, co
     snprintf(again, sizeof(again), "%.8s/1", campaign->uid);
     if (summary->ok == 0) {
         snprintf(reason, sizeof(reason),
-                 "no trial succeeded; `assay show %s` tells why for each of the %zu", again,
+                 "no trial succeeded; `assay show %s` says why for each of the %zu", again,
                  summary->failed);
         return tell_why_not(line, original, again, reason);
     }
@@ -156,7 +156,7 @@ static bool is_evidence(const json_t *record)
     return !json_is_false(json_object_get(json_object_get(record, "protocol"), "evidence"));
 }
 
-/* Of what a bundle withheld a stand-in is here. */
+/* A placeholder for what a bundle withheld. */
 static bool is_withheld(const json_t *declaration)
 {
     const char *reason = json_string_value(json_object_get(declaration, "reason"));
@@ -241,8 +241,8 @@ const struct command command_reproduce = {
         "not from today's files. The new campaign names the old one in its plan; the "
         "comparison of both is stored.\n"
         "\n"
-        "A machine drifts from one session to the next, which two of them cannot tell from a "
-        "difference. So how far sessions lie apart is taken from what is stored: where there are "
+        "A machine drifts from one session to the next, which two of them cannot distinguish from "
+        "a difference. So how far sessions are apart is taken from what is stored: where there are "
         "three or more campaigns of this result under the same conditions, made before, the "
         "interval is widened by their spread. Where there are not, it holds how trials of one "
         "session differ, and the answer says so: a small difference may be drift then. Call it "

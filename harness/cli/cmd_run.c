@@ -293,7 +293,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
     if (summary.failed > 0 || (summary.ok == 0 && summary.unsupported > 0)) {
         envelope_explain(summary.failed > 0 ? summary.failure : STATUS_UNSUPPORTED, "");
         if (summary.failed > 0)
-            log_error("%zu of %zu trials failed; `assay show ID` tells why", summary.failed,
+            log_error("%zu of %zu trials failed; `assay show ID` says why", summary.failed,
                       summary.done);
         else
             log_error("nothing could be measured");
@@ -396,7 +396,7 @@ const struct command command_run = {
             "\n"
             "How long it will take is said before, roughly: as long as stored trials of the same "
             "cells took, or by the protocol and the size of the work. After each trial it is "
-            "told more exactly. Ctrl-C ends a run early, and shows what finished trials say.\n"
+            "updated. Ctrl-C ends a run early, and shows what finished trials say.\n"
             "\n"
             "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
             "\n"

@@ -25,7 +25,7 @@ static int show_series(struct store *store, int64_t cell)
     return output_flush();
 }
 
-/* What a tool said of the machine, byte by byte. */
+/* What a tool reported of the machine, byte by byte. */
 static int show_dump(struct store *store, int64_t cell, const char *tool)
 {
     struct error err = ERROR_INIT;

@@ -26,8 +26,8 @@ enum { KEY_HEAD = 0x100, KEY_PUBLIC, KEY_NONCE, KEY_FAST, KEY_THREADS, KEY_TSA }
 struct report {
     json_t *findings;
     bool json, terminal, quiet;
-    int wake_fd;            /* readable after Ctrl-C */
-    int64_t told, shown_ns; /* when the progress was last shown */
+    int wake_fd;                /* readable after Ctrl-C */
+    int64_t reported, shown_ns; /* when the progress was last shown */
 };
 
 static void found(void *context, const struct verify_finding *finding)
@@ -51,7 +51,7 @@ static void found(void *context, const struct verify_finding *finding)
     }
     text_init(&line);
     text_append_format(&line, "%s: %s: ", level, verify_check_name(finding->check));
-    if (finding->table) /* of a bundle's row it is whatever stands there */
+    if (finding->table) /* in a bundle's row it can be any value */
         text_append_printable(&line, finding->table, strlen(finding->table));
     text_append(&line, finding->table && finding->key ? " " : "");
     if (finding->key)
@@ -62,7 +62,7 @@ static void found(void *context, const struct verify_finding *finding)
     if (text_ok(&line))
         fputs(line.data, stdout);
     text_finish(&line);
-    report->told++;
+    report->reported++;
 }
 
 /* A bar on a terminal; elsewhere a line now and then, none for what is done at once. */
@@ -111,7 +111,7 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
         report->findings);
 }
 
-/* A rate is told only of what took long enough to have one. */
+/* A rate is shown only for what took long enough to have one. */
 static void append_speed(struct text *out, const struct verify_summary *summary)
 {
     char size[TEXT_HUMAN_SIZE], time[TEXT_HUMAN_SIZE];

@@ -58,7 +58,7 @@ static enum status check_duration(const char *name, struct error *err)
 
 /*
  * A variable that cannot be read would leave the default in force, and a file chosen for a library
- * that nobody opens changes nothing: mistakes, not to be passed over.
+ * that no backend opens changes nothing: mistakes that must be reported.
  */
 static enum status check_variables(const struct command *command, struct error *err)
 {
@@ -161,7 +161,7 @@ static error_t parse_help_key(int key, char *value, struct argp_state *state)
     }
 }
 
-/* Taken before argp moves the words. */
+/* Taken before argp reorders the arguments. */
 static char *call_text(const struct command *command, int argc, char **argv)
 {
     struct text text;
@@ -237,8 +237,8 @@ static bool has_unknown_option(const struct command *command, int argc, char **a
 }
 
 /*
- * Parses the words. argp and getopt write what is wrong with them to stderr and exit; with --json
- * the first line of that is an error like others.
+ * Parses the arguments. argp and getopt write errors to stderr and exit; with --json the first line
+ * of that is an error like others.
  */
 static error_t parse(const struct argp *argp, int argc, char **argv, struct command_line *line)
 {

@@ -1,6 +1,6 @@
 /*
- * command - one table a command: its options, its words, its function. Help, manual page and tab
- * completion are made from the same tables (manual.c).
+ * command - one table a command: its options, its arguments, its function. Help, manual page and
+ * tab completion are made from the same tables (manual.c).
  */
 #ifndef ASSAY_CLI_COMMAND_H
 #define ASSAY_CLI_COMMAND_H
@@ -52,7 +52,7 @@ struct command {
     unsigned groups;
     size_t arguments_min, arguments_max;
     bool hidden;
-    bool takes_bundle;       /* a bundle to look into may stand before the arguments */
+    bool takes_bundle;       /* a bundle to read may come before the arguments */
     const char *completes;   /* what the arguments are, as in an option's: "RESULT|FILE" */
     const char *first_words; /* what the first can be, blanks between; NULL: as above */
     int (*run)(const struct command_line *line);
@@ -93,7 +93,7 @@ enum {
 
 /*
  * A flag of an argp_option that argp does not know: it may be given several times. Completion
- * offers the others once. It also reads an option's argument: a word in capitals there is a kind of
+ * offers the others once. It also reads an option's argument: a name in capitals there is a kind of
  * value (DEVICE, PROTOCOL, FILE, ... of completion.c), one in small letters is offered itself.
  */
 #define OPTION_REPEATS 0x1000
@@ -112,22 +112,22 @@ const char *command_value_at(const struct command_line *line, int key, size_t n)
 /* The database: --db, else ASSAY_DB, else assay.db in this folder. */
 const char *command_database(const struct command_line *line);
 
-/* Who speaks, for the record: the option's value, else the user's name. */
+/* The author, for the record: the option's value, else the user's name. */
 const char *command_author(const struct command_line *line, int key);
 
 /* The options of the shared groups, ended by {0}; for manual.c. */
 const struct argp_option *command_group_options(enum command_group group);
 
-/* Says an error on stderr, and in the envelope of --json. */
+/* Reports an error on stderr, and in the envelope of --json. */
 void command_say(const struct error *err);
 
 /*
- * Says on stderr that the user stopped the command and how to go on, which is an error in the
+ * Reports on stderr that the user stopped the command and how to continue, which is an error in the
  * envelope of --json; returns ASSAY_EXIT_INTERRUPTED.
  */
 int command_interrupted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Says an error and returns the exit status that fits it. */
+/* Reports an error and returns the exit status that fits it. */
 int command_fail(const struct error *err);
 
 /* As command_fail, of what was asked of a store: what it has not or cannot give is

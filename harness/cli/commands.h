@@ -30,7 +30,7 @@ extern const struct command command_schema;
 extern const struct command command_export;
 extern const struct command command_import;
 extern const struct command command_worker;    /* hidden: what `run` starts */
-extern const struct command command_telemetry; /* hidden: what samples beside a trial */
+extern const struct command command_telemetry; /* hidden: telemetry of a trial */
 extern const struct command command_probe;     /* hidden: what asks a backend */
 
 #endif

@@ -21,7 +21,7 @@ static struct compare_options options_of(const json_t *json)
     return options;
 }
 
-/* Of the sessions that it stood on then, not of those that have come since. */
+/* With the sessions that it was based on then, without later ones. */
 static enum status reproduction_again(struct store *store,
                                       const struct stored_comparison *comparison, double margin,
                                       const json_t *stored, json_t **ret, struct error *err)
@@ -133,16 +133,16 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
 static enum status calibration_again(struct store *store, const json_t *body, json_t **ret,
                                      struct error *err)
 {
-    static const char *const told[] = {"clock_resolution_ns", "clock_read_ns",
-                                       "sample_overhead_ns"};
+    static const char *const members[] = {"clock_resolution_ns", "clock_read_ns",
+                                          "sample_overhead_ns"};
     struct calibration_tally tally = {.rows = json_array()};
     const json_t *rows = json_object_get(body, "rows");
     json_t *clock = json_object();
     enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-        if (json_object_get(body, told[i]))
-            json_object_set(clock, told[i], json_object_get(body, told[i]));
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        if (json_object_get(body, members[i]))
+            json_object_set(clock, members[i], json_object_get(body, members[i]));
     for (size_t i = 0; i < json_array_size(rows) && status == STATUS_OK; i++)
         status = add_row(store, json_array_get(rows, i), &tally, err);
     if (status == STATUS_OK)

@@ -1,4 +1,4 @@
-/* comparison_arms - what the two results of a comparison are, and what each came to by itself. */
+/* comparison_arms - what the two results of a comparison are, and the result of each by itself. */
 #ifndef ASSAY_CLI_COMPARISON_ARMS_H
 #define ASSAY_CLI_COMPARISON_ARMS_H
 

@@ -153,7 +153,7 @@ static void append_exploratory(struct text *out, const json_t *except)
 static void append_numbers(struct text *out, const struct comparison *numbers)
 {
     char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
-    /* One more than a figure has: what a ratio says begins behind its 1. */
+    /* One more than a figure has: the information of a ratio is in the digits after its 1. */
     int digits = numbers->ratio.has_interval
                      ? 1 + number_digits(numbers->ratio.value, numbers->ratio.lo, numbers->ratio.hi)
                      : 4;
@@ -298,7 +298,7 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
     json_decref(families);
 }
 
-/* One line a run while they are few; else what b would lend in each of them, by families. */
+/* One line a run while they are few; else what each of them takes from b, by families. */
 static void append_separating_runs(struct text *out, const json_t *judgement)
 {
     const json_t *factors = json_object_get(judgement, "factors");
@@ -375,14 +375,16 @@ static void append_fields(struct text *out, const json_t *judgement)
     }
 }
 
-static void append_told(struct text *out, const char *lead, const char *told)
+static void append_text(struct text *out, const char *lead, const char *string)
 {
     text_append(out, lead);
-    text_append_printable(out, told, strlen(told));
+    text_append_printable(out, string, strlen(string));
     text_append_char(out, '\n');
 }
 
-/* A ratio may stand where an arm settled too little for a figure: that must not be overlooked. */
+/*
+ * A ratio may be shown although an arm was too short for a figure of its own: that must be visible.
+ */
 static void append_no_figure(struct text *out, const struct comparison_view *view)
 {
     const json_t *arms = view->arms ? view->arms->json : NULL;
@@ -416,9 +418,9 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
         append_numbers(out, view->numbers);
         append_no_figure(out, view);
     } else if (view->why_no_numbers)
-        append_told(out, "No numbers: ", view->why_no_numbers);
+        append_text(out, "No numbers: ", view->why_no_numbers);
     if (view->note)
-        append_told(out, "", view->note);
+        append_text(out, "", view->note);
     if (strcmp(verdict, "not_comparable")) {
         append_attribution(out, view->judgement,
                            view->numbers && view->numbers->differs &&

@@ -30,11 +30,11 @@ json_t *comparison_view_json(const struct comparison_view *view);
 /* What is printed of `object`, which stays as it was recorded: with "arms". New object. */
 json_t *comparison_view_shown(const struct comparison_view *view, const json_t *object);
 
-/* The option --exit-status, its words for help, and its row of a table. */
+/* The option --exit-status, its text for help, and its row of a table. */
 enum { KEY_EXIT_STATUS = 0x300 };
 #define EXIT_STATUS_OPTION                                                                         \
     {                                                                                              \
-        "exit-status", KEY_EXIT_STATUS, NULL, 0, "let the exit status tell the verdict", 0         \
+        "exit-status", KEY_EXIT_STATUS, NULL, 0, "report the verdict as the exit status", 0        \
     }
 #define EXIT_STATUS_TEXT                                                                           \
     "The exit status is 0 whatever the verdict. With --exit-status it is 0 where b is equivalent " \

@@ -1,6 +1,6 @@
 /*
- * Completion for bash, from the command tables: what an option or an argument takes is read out of
- * the words that help shows for it.
+ * Completion for bash, from the command tables: what an option or an argument takes is read from
+ * the text that help shows for it.
  */
 #include <string.h>
 

@@ -25,7 +25,7 @@ static struct {
     json_t *data, *findings, *errors;
     enum status cause; /* of the next error; STATUS_OK: not known */
     char place[ERROR_PLACE_MAX];
-    char *interrupted; /* the document that a signal leaves behind */
+    char *interrupted; /* the document that is written on a signal */
     size_t interrupted_length;
     pid_t pid; /* a child between fork and exec writes nothing */
 } envelope;
@@ -208,7 +208,7 @@ static bool is_text(const char *key)
     return ends_with(key, "utc_ns") || !strcmp(key, "seed") || ends_with(key, "_seed");
 }
 
-/* "created_utc" beside "created_utc_ns". */
+/* "created_utc" next to "created_utc_ns". */
 static void add_iso(json_t *object, const char *key, json_int_t utc_ns)
 {
     char iso[CLOCK_ISO_SIZE], *name = text_format("%.*s", (int)strlen(key) - 3, key);
@@ -219,7 +219,7 @@ static void add_iso(json_t *object, const char *key, json_int_t utc_ns)
     free(name);
 }
 
-/* A copy that every reader of JSON reads exactly: no integer beyond 2^53. */
+/* A copy that every JSON parser reads exactly: no integer beyond 2^53. */
 static json_t *portable(const char *key, const json_t *value)
 {
     json_t *copy, *element;

@@ -15,13 +15,13 @@
 
 #include "harness/core/status.h"
 
-/* Whether --json is among the words of a call, before they are parsed. */
+/* Whether --json is among the arguments of a call, before they are parsed. */
 bool envelope_asked(int argc, char **argv);
 
 /* Opens the document. `command`: its name (static), or NULL where none is known. */
 void envelope_begin(const char *command);
 
-/* Closes it unwritten: the call is not one for JSON after all. */
+/* Closes it unwritten: the call does not write JSON. */
 void envelope_cancel(void);
 
 bool envelope_is_open(void);

@@ -19,7 +19,7 @@ enum gate_decision {
 #undef GATE_ENUM
 };
 
-/* Stable name ("passes"), as it is stored; the words for people. */
+/* Stable name ("passes"), as it is stored; the text for people. */
 const char *gate_decision_name(enum gate_decision decision);
 const char *gate_decision_meaning(enum gate_decision decision);
 

@@ -5,7 +5,7 @@
 
 #include "harness/cli/output.h"
 
-/* Longer names have their words on the next line. */
+/* Longer names have their text on the next line. */
 #define NAMES_MAX 27
 
 static const struct argp_option help_options[] = {
@@ -46,7 +46,7 @@ static char *name_of(const struct argp_option *option)
 
 struct layout {
     struct text *out;
-    size_t width; /* of the names, with the gap behind them */
+    size_t width; /* of the names, with the gap after them */
 };
 
 static void measure(const struct argp_option *option, void *context)
@@ -80,7 +80,7 @@ static void append_option(const struct argp_option *option, void *context)
     free(lead);
 }
 
-/* Paragraphs are set apart by empty lines; lines that begin with a blank stand as they are. */
+/* Paragraphs are separated by empty lines; lines that begin with a blank are not wrapped. */
 static void append_paragraphs(struct text *out, const char *string)
 {
     while (*string) {

@@ -1,5 +1,5 @@
 /*
- * help - what `assay COMMAND --help` prints, from the command's table: words end before the edge of
+ * help - what `assay COMMAND --help` prints, from the command's table: words wrap at the edge of
  * the terminal, and examples, which are copied from there, stay as they are written.
  */
 #ifndef ASSAY_CLI_HELP_H

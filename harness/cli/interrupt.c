@@ -20,7 +20,7 @@ static void handle_signal(int number)
     ssize_t ignored;
 
     if (seen && number == SIGHUP)
-        return; /* a terminal that closes says it twice: the kernel and the shell */
+        return; /* a terminal that closes signals twice: the kernel and the shell */
     if (seen) {
         envelope_write_interrupted();
         _exit(ASSAY_EXIT_INTERRUPTED);
@@ -49,7 +49,7 @@ enum status interrupt_open(enum interrupt_of what, int *ret_fd, struct error *er
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         struct sigaction before;
 
-        /* nohup and shells that ignore a signal for us are right. */
+        /* Signals that nohup or a shell ignores for us stay ignored. */
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
             continue;
         if (sigaction(numbers[i], &action, NULL) < 0)

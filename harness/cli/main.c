@@ -55,7 +55,7 @@ static int explain_unknown(const char *name)
     return ASSAY_EXIT_USAGE;
 }
 
-/* Runs the command of this name. What was written by the way must have arrived, too. */
+/* Runs the command of this name. Output written on the way must have been flushed, too. */
 static int run(const char *name, int argc, char **argv)
 {
     const struct command *command = find(name);
@@ -67,7 +67,7 @@ static int run(const char *name, int argc, char **argv)
 
 /*
  * Where one of them is closed, the next file or pipe would get its number, and what is meant for
- * the user's eyes would go there. In their place is what refuses them as a closed one does.
+ * the user's eyes would go there. They are replaced by descriptors that refuse as closed ones do.
  */
 static void fill_standard_descriptors(void)
 {
@@ -81,11 +81,13 @@ int main(int argc, char **argv)
 {
     fill_standard_descriptors();
 
-    /* Widths of characters need UTF-8; nothing else may follow the user's language, in some of
-       which the capital of i is not I. */
+    /*
+     * Widths of characters need UTF-8; nothing else may follow the user's locale: in some the
+     * capital of i is not I.
+     */
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         setlocale(LC_CTYPE, "");
-    /* A worker that died and a reader that left are seen where they are written to. */
+    /* A worker that died and a reader that closed are detected when writing to them. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond a limit fails with its reason instead */
     if (argc < 2) {

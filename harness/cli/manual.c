@@ -21,7 +21,7 @@ static const char *const environment[][2] = {
     {"ASSAY_LIB_NAME", "File to open as the vendor library NAME (ASSAY_LIB_OPENCL, ...)."},
     {"ASSAY_NULL", "What the null backend, which tests the tool, pretends and breaks."},
     {"ASSAY_PROBE_TIMEOUT", "Time that a backend may take to list its devices (60s)."},
-    {"ASSAY_TOOL_TIMEOUT", "Time that a vendor's tool may take to tell what it knows (15s)."},
+    {"ASSAY_TOOL_TIMEOUT", "Time that a vendor's tool may take to report (15s)."},
     {"ASSAY_WORKER",
      "Program to start in place of assay's own worker; it speaks the worker protocol."},
     {"NO_COLOR", "When set, no colour is written."},
@@ -54,7 +54,7 @@ static void append_roff(struct text *out, const char *string)
     }
 }
 
-/* Paragraphs are set apart by empty lines; lines that begin with a blank are examples. */
+/* Paragraphs are separated by empty lines; lines that begin with a blank are examples. */
 static void append_roff_text(struct text *out, const char *string)
 {
     bool example = false;
@@ -180,6 +180,6 @@ void manual_append_overview(struct text *out)
         output_hanging(out, lead, exits[i].meaning, text_columns(lead), columns);
     }
     text_append_char(out, '\n');
-    output_wrapped(out, "`assay COMMAND --help` tells about one; the manual page is assay(1).", 0,
+    output_wrapped(out, "`assay COMMAND --help` describes one; the manual page is assay(1).", 0,
                    output_columns());
 }

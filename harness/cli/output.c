@@ -23,7 +23,7 @@ static bool reader_left(void)
 
 int output_flush(void)
 {
-    int why = errno; /* of a write before this one, where ferror tells of one */
+    int why = errno; /* of an earlier write, where ferror reports one */
 
     if (fflush(stdout) != 0)
         why = errno;
@@ -109,7 +109,9 @@ static void append_words(struct text *out, const char *string, size_t column, si
     text_append_char(out, '\n');
 }
 
-/* Bytes of a line before what goes on below: to its second column, or its indentation. */
+/*
+ * Bytes of a line before the part that continues below: to its second column, or its indentation.
+ */
 static size_t lead_of(const char *line, size_t columns)
 {
     const size_t indent = strspn(line, " ");

@@ -26,9 +26,9 @@ int output_bytes(const char *bytes, size_t length);
 int output_text(struct text *text);
 
 /*
- * Appends lines; where standard output is a terminal, those that are too long for it go on below:
- * under their second column, where it has two blanks before it and a third of the width at least,
- * else indented by 4 more.
+ * Appends lines; where standard output is a terminal, those that are too long for it continue
+ * below: under their second column, where it has two blanks before it and a third of the width at
+ * least, else indented by 4 more.
  */
 void output_append_lines(struct text *out, const char *string);
 
@@ -36,7 +36,7 @@ void output_append_lines(struct text *out, const char *string);
 int output_lines(struct text *text);
 
 /*
- * Appends words, broken between columns `from` (where the text stands now, and where new lines are
+ * Appends words, wrapped between columns `from` (the current column, to which new lines are
  * indented to) and `to`, and a newline.
  */
 void output_wrapped(struct text *out, const char *string, size_t from, size_t to);
@@ -50,7 +50,7 @@ void output_hanging(struct text *out, const char *lead, const char *string, size
 
 /*
  * Flushes standard output. Returns an exit status. A reader that closed the pipe has read enough,
- * which is no error: what else the command does goes on, and its status stays its own.
+ * which is no error: the command continues, and its status is unchanged.
  */
 int output_flush(void);
 

@@ -1,4 +1,4 @@
-/* reproduction - what `reproduce` decides of a result and the same again, and how it is stored. */
+/* reproduction - what `reproduce` decides of a result and its repetition, and how it is stored. */
 #ifndef ASSAY_CLI_REPRODUCTION_H
 #define ASSAY_CLI_REPRODUCTION_H
 
@@ -29,7 +29,7 @@ struct reproduction {
     double margin;
     struct repeatability repeatability; /* of both; none where there are no numbers */
     bool has_spread;           /* sessions enough, so that `numbers` holds how they differ */
-    struct comparison numbers; /* that the verdict stands on, when the comparison has any */
+    struct comparison numbers; /* that the verdict is based on, when the comparison has any */
 };
 
 /*

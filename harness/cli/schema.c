@@ -112,7 +112,7 @@ static json_t *member_json(const struct member *member, json_t *definitions)
     return schema;
 }
 
-/* "created_utc" beside "created_utc_ns". */
+/* "created_utc" next to "created_utc_ns". */
 static void add_twin(const struct member *member, json_t *properties, json_t *required)
 {
     char *name = text_format("%.*s", (int)strlen(member->name) - 3, member->name);

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 enum shape_kind {
-    SHAPE_ANY, /* whatever somebody declared or imported */
+    SHAPE_ANY, /* anything declared or imported */
     SHAPE_NULL,
     SHAPE_STRING,
     SHAPE_WORD,   /* one of `words` */

@@ -170,7 +170,7 @@ static const struct member trial_members[] = {
     OR_NULL("iterations_per_sample", shape_integer),
     OR_NULL("window_first", shape_integer),
     OR_NULL("samples", shape_integer),
-    OR_NULL_SAYS("facts", shape_object, "what the workload told of itself"),
+    OR_NULL_SAYS("facts", shape_object, "what the workload reported of itself"),
     OR_NULL("exit_code", shape_integer),
     OR_NULL("signal", shape_integer),
     OR_NULL("max_rss_bytes", shape_count),

@@ -11,7 +11,7 @@ struct signing {
 
 /* The usual key, when there is one. Errors are those of a key that is there and cannot be used. */
 enum status signing_open(struct signing *ret, struct error *err);
-/* NULL: nobody signs. */
+/* NULL: not signed. */
 const struct key *signing_key(const struct signing *signing);
 void signing_close(struct signing *signing);
 

@@ -35,7 +35,9 @@ enum status stored_comparison_make(struct store *store, const char *a, const cha
                                    struct stored_comparison *ret, struct error *err);
 void stored_comparison_finish(struct stored_comparison *comparison);
 
-/* Asks what the two results are and came to, for whoever shows the comparison to people. */
+/*
+ * Reads what the two results are and their values, for commands that show the comparison to people.
+ */
 enum status stored_comparison_load_arms(struct store *store, struct stored_comparison *comparison,
                                         struct error *err);
 

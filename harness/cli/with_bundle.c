@@ -69,7 +69,7 @@ int with_bundle(const struct command_line *line, const char *path, with_store_fn
     const char *base = getenv("TMPDIR");
     char *folder = text_format("%s/assay-bundle-XXXXXX", base && *base ? base : "/tmp");
     char *database = NULL;
-    struct command_line told = *line;
+    struct command_line passed = *line;
     struct store *store = NULL;
     struct error err = ERROR_INIT;
     enum status status =
@@ -85,8 +85,8 @@ int with_bundle(const struct command_line *line, const char *path, with_store_fn
     database = text_format("%s/bundle.db", folder);
     status = database ? take(path, database, &store, &err)
                       : error_set(&err, STATUS_NO_MEMORY, "%s: out of memory", path);
-    told.bundle = path;
-    result = status == STATUS_OK ? run(&told, store, context) : command_fail_store(&err);
+    passed.bundle = path;
+    result = status == STATUS_OK ? run(&passed, store, context) : command_fail_store(&err);
     store_close(store);
     remove_all(folder);
     free(database);

@@ -5,9 +5,9 @@
 #include "harness/cli/with_store.h"
 
 /*
- * Verifies the bundle as `assay verify` does, takes it into a temporary database, says both in one
- * line, calls `run` with it (`line->bundle` is the path) and deletes the database. A bundle with
- * wrong findings is refused. Returns an exit status.
+ * Verifies the bundle as `assay verify` does, takes it into a temporary database, reports both in
+ * one line, calls `run` with it (`line->bundle` is the path) and deletes the database. A bundle
+ * with wrong findings is refused. Returns an exit status.
  */
 int with_bundle(const struct command_line *line, const char *path, with_store_fn *run,
                 void *context);

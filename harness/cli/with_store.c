@@ -14,13 +14,13 @@
 static bool read_wait(int64_t *ret)
 {
     const char *asked = getenv("ASSAY_DB_WAIT");
-    int64_t told;
+    int64_t seconds;
 
     if (!asked || !asked[0])
         return true;
-    if (!text_parse_i64(asked, &told) || told < 0 || told > WAIT_MAX)
+    if (!text_parse_i64(asked, &seconds) || seconds < 0 || seconds > WAIT_MAX)
         return false;
-    *ret = told;
+    *ret = seconds;
     return true;
 }
 

@@ -21,11 +21,13 @@ int with_store(const struct command_line *line, enum store_mode mode, with_store
 int with_store_at(const struct command_line *line, const char *path, enum store_mode mode,
                   with_store_fn *run, void *context);
 
-/* store_open, and a word to the user where a file of an older schema was taken forward by it. */
+/* store_open, and a message to the user where it upgraded a file of an older schema. */
 enum status database_open(const char *path, enum store_mode mode, int64_t wait_ns,
                           struct store **ret, struct error *err);
 
-/* INVALID where ASSAY_DB_WAIT is no number of seconds up to a day. Every command asks first. */
+/*
+ * INVALID where ASSAY_DB_WAIT is no number of seconds up to a day. Every command checks it first.
+ */
 enum status database_check_wait(struct error *err);
 /*
  * How long to wait for a database that another process holds: ASSAY_DB_WAIT seconds, else 10 to

@@ -127,8 +127,8 @@ static bool is_plain(unsigned char c)
 }
 
 /*
- * How many of eight bytes, the first one lowest, stand before one that does not stand in a JSON
- * string as it is. What a borrow may flag beside such a byte lies above it.
+ * How many of eight bytes, the first one lowest, come before one that a JSON string must escape. A
+ * borrow can flag wrongly only bytes above such a byte.
  */
 static size_t plain_of_eight(uint64_t bytes)
 {
@@ -143,7 +143,7 @@ static size_t plain_of_eight(uint64_t bytes)
 
 static char *put_escape(char *at, unsigned char c)
 {
-    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* a byte, and what stands for it */
+    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* a byte, and its escape */
     static const char digits[] = "0123456789abcdef";
 
     *at++ = '\\';

@@ -155,13 +155,14 @@ static char *read_number(const char *path, double *ret_size)
 /* Version 1 has quota and period in two files. */
 static char *read_quota(const char *path, double *ret_size)
 {
-    char beside[PATH_MAX], *quota = NULL, *period = NULL, *words = NULL;
+    char period_path[PATH_MAX], *quota = NULL, *period = NULL, *words = NULL;
     const size_t folder = (size_t)(strrchr(path, '/') - path);
     long long limit, of;
 
     if (machine_read_line(path, &quota, NULL) == STATUS_OK && strcmp(path + folder, "/cpu.max") &&
-        snprintf(beside, sizeof(beside), "%.*s/cpu.cfs_period_us", (int)folder, path) < PATH_MAX &&
-        machine_read_line(beside, &period, NULL) == STATUS_OK)
+        snprintf(period_path, sizeof(period_path), "%.*s/cpu.cfs_period_us", (int)folder, path) <
+            PATH_MAX &&
+        machine_read_line(period_path, &period, NULL) == STATUS_OK)
         words = text_format("%s %s", quota[0] == '-' ? "max" : quota, period);
     else if (quota && !strcmp(path + folder, "/cpu.max"))
         words = strdup(quota);
@@ -235,7 +236,7 @@ bool cgroup_find_throttling(char ret[PATH_MAX])
     return snprintf(ret, PATH_MAX, "%s/cpu.stat", path) < PATH_MAX;
 }
 
-/* Value behind `key ` in a file of "key value" lines; -1 when it is not there. */
+/* Value after `key ` in a file of "key value" lines; -1 when it is not there. */
 static int64_t keyed_value(const char *path, const char *key)
 {
     char *text = NULL, *rest = NULL;
@@ -272,6 +273,6 @@ int64_t cgroup_oom_kills(void)
                         ? keyed_value(path, "oom_kill")
                         : -1;
 
-    /* Without a memory controller the machine's own counter tells. */
+    /* Without a memory controller, use the machine's own counter. */
     return kills >= 0 ? kills : keyed_value("/proc/vmstat", "oom_kill");
 }

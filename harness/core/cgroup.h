@@ -23,15 +23,15 @@ bool cgroup_find(const char *controller, const char *file, const char *file_1, c
 bool cgroup_find_throttling(char ret[PATH_MAX]);
 
 /*
- * Limits, which stand still: processors, memory, sets. Limits of the groups above hold, too: of
- * each the tightest is told, and where it stands.
+ * Fixed limits: processors, memory, sets. Limits of the groups above apply, too: of each the
+ * tightest is reported, and where it is set.
  */
 void cgroup_read_limits(struct reading_list *list);
 
-/* What moves: memory in use, throttled periods. */
+/* Changing values: memory in use, throttled periods. */
 void cgroup_read_usage(struct reading_list *list);
 
-/* Times that the kernel killed a process of this group for memory; -1 when nothing tells. */
+/* Times that the kernel killed a process of this group for memory; -1 when unknown. */
 int64_t cgroup_oom_kills(void);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds of CLOCK_MONOTONIC; inline because it stands on both sides of every sample. */
+/* Nanoseconds of CLOCK_MONOTONIC; inline because it is called before and after every sample. */
 static inline int64_t clock_monotonic_ns(void)
 {
     struct timespec now;
@@ -18,7 +18,7 @@ static inline int64_t clock_monotonic_ns(void)
 /* Nanoseconds since 1970-01-01T00:00:00Z (CLOCK_REALTIME). */
 int64_t clock_utc_ns(void);
 
-/* Sleeps until CLOCK_MONOTONIC reaches `deadline_ns`; goes on after signals. */
+/* Sleeps until CLOCK_MONOTONIC reaches `deadline_ns`; continues after signals. */
 void clock_sleep_until_ns(int64_t deadline_ns);
 
 #define CLOCK_ISO_SIZE 32

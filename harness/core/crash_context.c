@@ -28,9 +28,9 @@ static volatile sig_atomic_t watching;
 
 static void put(const char *words)
 {
-    const ssize_t told = write(STDERR_FILENO, words, strlen(words));
+    const ssize_t written = write(STDERR_FILENO, words, strlen(words));
 
-    (void)told;
+    (void)written;
 }
 
 #ifdef HAVE_BACKTRACE
@@ -47,7 +47,7 @@ static enum owner owner_of(const void *address, Dl_info *ret, const ElfW(Sym) * 
     if (c_library == NULL && dladdr((void *)(uintptr_t)gnu_get_libc_version, &info) != 0)
         c_library = info.dli_fbase;
     if (dladdr1(address, ret, (void **)(uintptr_t)ret_symbol, RTLD_DL_SYMENT) == 0)
-        return NOBODY; /* code that was made at run time */
+        return NOBODY; /* code generated at run time */
     if (ret->dli_fbase == ours)
         return OURS;
     return ret->dli_fbase == c_library ? C_LIBRARY : LIBRARY;
@@ -55,18 +55,18 @@ static enum owner owner_of(const void *address, Dl_info *ret, const ElfW(Sym) * 
 
 /*
  * The library's function that our code had called: going outwards from the end, the last one before
- * ours. The C library's stand between, as they bring a signal and do the exit. False where our own
- * code was at work.
+ * ours. The C library's are in between, as they deliver a signal and perform the exit. False where
+ * our own code was at work.
  */
 static bool find_called(Dl_info *ret, bool *ret_named)
 {
     void *frames[FRAMES_MAX];
     const int count = backtrace(frames, FRAMES_MAX);
     const ElfW(Sym) *symbol = NULL;
-    bool here = false, left = false, found = false; /* in and behind the frames of this file */
+    bool here = false, left = false, found = false; /* within and after the frames of this file */
 
     for (int i = 0; i < count; i++) {
-        /* A return address stands behind its call, which may be a function's last. */
+        /* A return address is after its call, which may be a function's last instruction. */
         const char *address = (const char *)frames[i] - 1;
         Dl_info info;
         const enum owner owner = owner_of(address, &info, &symbol);
@@ -120,7 +120,7 @@ static void say_signal(int number, siginfo_t *info, void *context)
     tell(number == SIGTERM ? "held up in " : "ended in ");
     alarm(0);
     if (info->si_code <= 0 || number == SIGTERM || number == SIGABRT)
-        raise(number); /* a fault comes again by itself, from where it was */
+        raise(number); /* a fault recurs by itself at the same instruction */
 }
 
 static void say_exit(void)

@@ -1,5 +1,5 @@
 /*
- * crash_context - where a process was when something ended it, for whoever watches it.
+ * crash_context - where a process was when something ended it, for the process that watches it.
  *
  * A vendor's library may crash, call exit(), or never return. A child of ours that works with one
  * then writes, as its last line on stderr, in which library's function it was: the one that our own
@@ -9,14 +9,14 @@
 #define ASSAY_CORE_CRASH_CONTEXT_H
 
 /*
- * From now on a fatal signal, SIGTERM or an exit() of somebody else's is told of: "held up in
- * cuMemAlloc of /usr/lib/libcuda.so.1" and the like. Says nothing where no library's function is
+ * From now on a fatal signal, SIGTERM or an exit() called by foreign code is reported: "held up in
+ * cuMemAlloc of /usr/lib/libcuda.so.1" and the like. Reports nothing where no library's function is
  * found between us and the end, or the C library cannot walk the stack. Handlers that were there
  * before still get the signal. Once a process.
  */
 void crash_context_begin(void);
 
-/* The process ends by itself: exit() is not told of any more, signals are. */
+/* The process is about to end normally: exit() is no longer reported, signals are. */
 void crash_context_end(void);
 
 #endif

@@ -19,7 +19,7 @@ bool declaration_is_path(const char *name)
     return strchr(name, '/') || (length > 5 && !strcmp(name + length - 5, ".yaml"));
 }
 
-/* Keeps the first of libcyaml's messages; the others are its way out through the levels. */
+/* Keeps the first of libcyaml's messages; later ones only repeat it on the way up. */
 __attribute__((format(printf, 3, 0))) static void on_cyaml_log(cyaml_log_t level, void *context,
                                                                const char *format, va_list args)
 {
@@ -159,7 +159,7 @@ void declaration_finish(struct declaration *declaration)
     *declaration = (struct declaration){0};
 }
 
-/* The node of a path, or of the longest part of it that is written; `ret_whole` tells which. */
+/* The node of a path, or of the longest part of it that is written; `ret_whole` says which. */
 static const struct declaration_node *find(const struct declaration *declaration, const char *path,
                                            bool *ret_whole)
 {
@@ -214,7 +214,7 @@ enum status declaration_error(const struct declaration *declaration, const char 
     struct text message, shown;
     va_list args;
 
-    /* Values go into messages as they were written; none of them may steer a terminal. */
+    /* Values go into messages as they were written; none may contain terminal control codes. */
     text_init(&message);
     text_init(&shown);
     va_start(args, format);

@@ -26,8 +26,8 @@
 #define DECLARATION_DEPTH_MAX 32
 
 /*
- * Flags of our own, beside libcyaml's, on CYAML_INT and CYAML_UINT values: the value is written
- * with a unit and stored as an integer.
+ * Flags of our own, in addition to libcyaml's, on CYAML_INT and CYAML_UINT values: the value is
+ * written with a unit and stored as an integer.
  *     CYAML_FIELD_INT("window", CYAML_FLAG_OPTIONAL | DECLARATION_DURATION, struct x, window_ns)
  * DURATION: "250ms", "2s", "1h" into nanoseconds. BYTES: "512KiB", "2MB" or a plain number.
  */
@@ -56,7 +56,7 @@ struct declaration {
 enum status declaration_load(const char *path, const cyaml_schema_value_t *schema,
                              struct declaration *ret, struct error *err);
 
-/* As declaration_load, from memory. `origin` stands in messages in the file's place. */
+/* As declaration_load, from memory. Messages name `origin` instead of the file. */
 enum status declaration_parse(const char *origin, const char *yaml, size_t length,
                               const cyaml_schema_value_t *schema, struct declaration *ret,
                               struct error *err);

@@ -1,4 +1,6 @@
-/* Compares what is written with what the schema tables allow, so that errors can teach. */
+/*
+ * Compares what is written with what the schema tables allow, so that errors can say what to write.
+ */
 #include "harness/core/declaration_node.h"
 
 #include <float.h>
@@ -214,7 +216,7 @@ static enum status check_sequence(struct check *check, const struct declaration_
     return status;
 }
 
-/* All names that may stand here; a schema has no more than these in practice. */
+/* All names allowed here; a schema has no more than these in practice. */
 #define FIELDS_MAX 128
 
 static enum status fail_unknown(struct check *check, const struct declaration_node *node,

@@ -52,7 +52,7 @@ struct declaration_node *declaration_node_member(const struct declaration_node *
     return NULL;
 }
 
-/* The state of one parse. libyaml counts characters; `byte` keeps step with them. */
+/* The state of one parse. libyaml counts characters; `byte` advances with them. */
 struct parse {
     const char *origin, *yaml;
     size_t length, byte, character;
@@ -88,7 +88,7 @@ static size_t byte_of(struct parse *parse, size_t index)
     return parse->byte;
 }
 
-/* Hangs a new node below the open one; NULL when out of memory. */
+/* Adds a new node below the open one; NULL when out of memory. */
 static struct declaration_node *add_node(struct parse *parse, enum declaration_kind kind,
                                          size_t line)
 {
@@ -218,7 +218,7 @@ static enum status on_event(struct parse *parse, const yaml_event_t *event)
     }
 }
 
-/* libyaml's complaint, with its line and a word on what is most often the cause. */
+/* libyaml's error, with its line and the most frequent cause. */
 static enum status on_problem(struct parse *parse)
 {
     const yaml_parser_t *parser = &parse->parser;

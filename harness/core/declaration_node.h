@@ -46,7 +46,7 @@ enum status declaration_check(const struct declaration *declaration, struct text
 /* True when the scalar means "nothing": empty, ~ or null without quotes. */
 bool declaration_node_is_null(const struct declaration_node *node);
 
-/* Words for messages: what stands there, what should stand there instead, the names of a choice. */
+/* Texts for messages: what is written, what should be written instead, the names of a choice. */
 void declaration_append_found(struct text *text, const struct declaration_node *node);
 void declaration_append_expected(struct text *text, const cyaml_schema_value_t *schema);
 void declaration_append_enumeration(struct text *text, const cyaml_schema_value_t *schema);

@@ -1,4 +1,4 @@
-/* What errors about declarations say of schema tables and values, in words. */
+/* What errors about declarations say of schema tables and values. */
 #include "harness/core/declaration_node.h"
 
 #include <inttypes.h>
@@ -29,7 +29,7 @@ void declaration_append_enumeration(struct text *text, const cyaml_schema_value_
     }
 }
 
-/* What stands there, in words. */
+/* What is written there, as text for a message. */
 void declaration_append_found(struct text *text, const struct declaration_node *node)
 {
     if (node->kind == DECLARATION_MAPPING)
@@ -42,7 +42,7 @@ void declaration_append_found(struct text *text, const struct declaration_node *
         declaration_append_quoted(text, node->text);
 }
 
-/* What should stand there, with an example to write instead. */
+/* What should be written there, with an example to write instead. */
 void declaration_append_expected(struct text *text, const cyaml_schema_value_t *schema)
 {
     switch (schema->type) {

@@ -42,8 +42,10 @@ struct digest digest_final(struct digest_state *state);
 
 struct digest digest_bytes(const void *bytes, size_t length);
 
-/* The same of a message with room for DIGEST_PADDING bytes behind it, which it writes to: cheaper
- * for short ones. */
+/*
+ * The same for a message followed by DIGEST_PADDING writable bytes, which it overwrites: cheaper
+ * for short messages.
+ */
 #define DIGEST_PADDING 72
 struct digest digest_padded(uint8_t *message, size_t length);
 

@@ -102,7 +102,7 @@ static char *explain_file(const char *path)
                        machine_name(head.e_machine), head.e_machine, machine_name(own.e_machine));
 }
 
-/* Notes why a candidate was left, in few words. */
+/* Notes briefly why a candidate was rejected. */
 static void note_failure(struct text *tried, const char *candidate, const char *reason)
 {
     size_t length = strlen(candidate);
@@ -140,7 +140,7 @@ static bool find_symbols(const struct dynlib_spec *spec, void *handle, const cha
     return true;
 }
 
-/* The file behind a handle, symbolic links resolved; heap, NULL when out of memory. */
+/* The file of a handle, symbolic links resolved; heap, NULL when out of memory. */
 static char *mapped_path(void *handle, const char *candidate)
 {
     struct link_map *map = NULL;

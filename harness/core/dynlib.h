@@ -37,7 +37,7 @@ struct dynlib_spec {
     size_t symbol_count;
 };
 
-/* What came of opening; `path` is the file that the loader really mapped. */
+/* The result of opening; `path` is the file that the loader really mapped. */
 struct dynlib {
     void *handle; /* NULL while not open */
     char *path;   /* heap */
@@ -53,15 +53,15 @@ enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void
                         struct error *err);
 
 /*
- * True once this process has opened a library with a symbol `assay_simulated`: a stand-in for a
- * vendor's, with which nothing that is measured is a device's.
+ * True once this process has opened a library with a symbol `assay_simulated`: a simulated vendor
+ * library, with which no measurement is of a real device.
  */
 bool dynlib_any_simulated(void);
 
 /*
- * From now on `watcher` is told before each library is opened ("while opening libcuda.so.1") and
+ * From now on `watcher` is called before each library is opened ("while opening libcuda.so.1") and
  * once it is ("having opened /usr/lib/libcuda.so.1"), so that a process which a library's own code
- * ends or holds up has said where it was. NULL: nobody.
+ * ends or holds up has reported where it was. NULL: no watcher.
  */
 void dynlib_watch(void (*watcher)(const char *step));
 

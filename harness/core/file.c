@@ -17,7 +17,10 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* Reads up to `max` + 1 bytes, so that the caller can tell a larger file; sizes of procfs lie. */
+/*
+ * Reads up to `max` + 1 bytes, so that the caller can detect a larger file; procfs reports wrong
+ * sizes.
+ */
 static enum status read_up_to(const char *path, size_t max, struct text *content, struct error *err)
 {
     char buffer[16384];
@@ -137,8 +140,7 @@ static enum status sync_directory_of(const char *path, struct error *err)
     return status;
 }
 
-/* A database of results or a private key, named by a slip of the keyboard: neither can be had
- * again.
+/* A database of results or a private key, named by mistake: neither can be recovered.
  */
 static bool is_irreplaceable(const char *path)
 {
@@ -169,7 +171,7 @@ enum status file_check_output(const char *path, struct error *err)
         path);
 }
 
-/* What the umask leaves of a mode that others have a part in. */
+/* The part of a mode with rights for others that the umask leaves. */
 static mode_t masked(mode_t mode)
 {
     mode_t mask;
@@ -198,9 +200,9 @@ static enum status resolve(const char *path, char **ret, struct error *err)
     return STATUS_OK;
 }
 
-/* Opens a new file of this mode beside the file that is to be replaced. */
-static enum status open_beside(struct file_draft *draft, mode_t mode, int *ret_fd,
-                               struct error *err)
+/* Opens a new file of this mode in the directory of the file to be replaced. */
+static enum status open_temporary(struct file_draft *draft, mode_t mode, int *ret_fd,
+                                  struct error *err)
 {
     enum status status = resolve(draft->path, &draft->target, err);
 
@@ -252,7 +254,7 @@ static enum status start(struct file_draft *draft, mode_t mode, int *ret_fd, str
     if (exists && S_ISDIR(st.st_mode))
         return error_set(err, STATUS_INVALID, "%s: is a directory; name a file", draft->path);
     if (!exists || S_ISREG(st.st_mode)) {
-        status = open_beside(draft, mode, ret_fd, err);
+        status = open_temporary(draft, mode, ret_fd, err);
     } else {
         *ret_fd = open(draft->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         if (*ret_fd < 0)

@@ -1,4 +1,4 @@
-/* file - whole files and sure writes. */
+/* file - whole files and atomic writes. */
 #ifndef ASSAY_CORE_FILE_H
 #define ASSAY_CORE_FILE_H
 
@@ -18,10 +18,10 @@ enum status file_read(const char *path, size_t max, char **ret, size_t *ret_leng
 enum status file_read_line(const char *path, char **ret, struct error *err);
 
 /*
- * Writes beside `path`, syncs, renames over it: after a crash the old or the new content is there.
- * The umask takes from `mode`, as in file_draft_begin(). A symbolic link is kept and the file that
- * it leads to replaced; what is not a regular file (a device, a FIFO) is written to and never
- * replaced.
+ * Writes to a temporary file next to `path`, syncs, renames it: after a crash the old or the new
+ * content is there. The umask takes from `mode`, as in file_draft_begin(). A symbolic link is kept
+ * and the file that it leads to replaced; what is not a regular file (a device, a FIFO) is written
+ * to and never replaced.
  */
 enum status file_write_atomic(const char *path, const void *bytes, size_t length, mode_t mode,
                               struct error *err);
@@ -35,7 +35,7 @@ struct file_draft {
     FILE *stream; /* to write to */
     const char *path;
     char *target;    /* `path` without symbolic links, heap */
-    char *temporary; /* beside `target`, heap; NULL: `path` is written to in place */
+    char *temporary; /* next to `target`, heap; NULL: `path` is written to in place */
 };
 
 /*
@@ -49,7 +49,7 @@ enum status file_draft_begin(struct file_draft *ret, const char *path, struct er
 /* Keeps the file where `status` is OK, otherwise takes it away; returns how it ended. */
 enum status file_draft_end(struct file_draft *draft, enum status status, struct error *err);
 
-/* Writes all bytes or says why not; goes on after EINTR. */
+/* Writes all bytes or says why not; retries after EINTR. */
 enum status file_write_all(int fd, const void *bytes, size_t length, struct error *err);
 
 /*

@@ -1,4 +1,4 @@
-/* log - what assay tells a person on stderr. Library code seldom logs; commands do. */
+/* log - messages to the user on stderr. Library code seldom logs; commands do. */
 #ifndef ASSAY_CORE_LOG_H
 #define ASSAY_CORE_LOG_H
 

@@ -23,13 +23,13 @@ struct number_unit {
 struct number_unit number_unit_duration(double ns);
 
 /*
- * The unit in which `value` of `base` per second or the like reads best. A `base` that is a symbol
- * ("B/s", "FLOP/s") takes the prefix directly ("GB/s"); a word ("tokens/s") takes it with a blank
- * ("k tokens/s"), and only from 10 000.
+ * The unit in which `value` of `base` per second or the like is easiest to read. A `base` that is a
+ * symbol ("B/s", "FLOP/s") takes the prefix directly ("GB/s"); a word ("tokens/s") takes it with a
+ * blank ("k tokens/s"), and only from 10 000.
  */
 struct number_unit number_unit_rate(double value, const char *base);
 
-/* The unit in which an energy in J reads best: pJ to MJ, with "/ITEM" behind it (NULL: nothing). */
+/* The unit in which an energy in J reads best: pJ to MJ, followed by "/ITEM" (NULL: nothing). */
 struct number_unit number_unit_energy(double joules, const char *per);
 
 /* Four significant digits without an exponent: "12.34", "1234", "0.1234"; "0" for 0. */
@@ -38,7 +38,7 @@ const char *number_format(double value, char ret[NUMBER_SIZE]);
 /* `digits` (1..15) significant digits, no exponent for 1e-6 <= |value| < 1e15, "-" for NaN. */
 const char *number_format_digits(double value, int digits, char ret[NUMBER_SIZE]);
 
-/* The same, with zeros for the digits before the point that it has not: "2200" for two. */
+/* The same, with zeros for missing digits before the point: "2200" for two. */
 const char *number_format_rounded(double value, int digits, char ret[NUMBER_SIZE]);
 
 /*

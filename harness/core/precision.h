@@ -1,8 +1,8 @@
 /*
- * precision - what a run computes in, and the storage types behind it.
+ * precision - what a run computes in, and its storage types.
  *
- * A precision is what a user asks for ("bf16"); a dtype is how an element lies in memory. tf32 is a
- * precision whose storage is f32.
+ * A precision is what a user asks for ("bf16"); a dtype is how an element is stored in memory. tf32
+ * is a precision whose storage is f32.
  */
 #ifndef ASSAY_CORE_PRECISION_H
 #define ASSAY_CORE_PRECISION_H

@@ -15,8 +15,8 @@
 #include "harness/core/text.h"
 
 #define SLICE_NS                                                                                   \
-    ((int64_t)200000000) /* of waiting; one that takes twice as long was no waiting                \
-                          */
+    ((int64_t)200000000)                    /* of waiting; twice as long: was suspended            \
+                                             */
 #define STOP_GRACE_NS ((int64_t)1000000000) /* for one that is stopped, on standard error */
 
 static int open_pidfd(pid_t pid)
@@ -25,8 +25,8 @@ static int open_pidfd(pid_t pid)
 }
 
 /*
- * Polls for `slice_ns` or up to the deadline. What passes beyond that is put on the deadline: the
- * machine or this process stood still, and the child had no time either.
+ * Polls for `slice_ns` or up to the deadline. Time beyond that is added to the deadline: the
+ * machine or this process was suspended, and the child had no time either.
  */
 static int poll_slice(struct pollfd *fds, nfds_t count, int64_t slice_ns, int64_t *deadline_ns)
 {
@@ -60,7 +60,7 @@ static bool wait_for_end(pid_t pid, int64_t deadline_ns)
 
     while (!(ended = has_ended(pid)) && clock_monotonic_ns() < deadline_ns) {
         poll_slice(&polled, 1, slice_ns, &deadline_ns);
-        if (slice_ns < 20000000) /* without a descriptor for the end it is asked for */
+        if (slice_ns < 20000000) /* without a descriptor for its end, poll for it */
             slice_ns *= 2;
     }
     if (polled.fd >= 0)
@@ -112,7 +112,7 @@ void process_signal(const struct process *process, int signal)
         kill(-process->pid, signal);
 }
 
-/* Before the leader is reaped, so that the group's number cannot be somebody else's. */
+/* Before the leader is reaped, so that the group's number cannot have been reused. */
 static void end_group(const struct process *process)
 {
     process_signal(process, SIGKILL);
@@ -140,14 +140,14 @@ void process_stop(struct process *process, int64_t grace_ns, struct process_exit
         return;
     if (!has_ended(process->pid)) {
         process_signal(process, SIGTERM);
-        process_signal(process, SIGCONT); /* a stopped one could not hear it */
+        process_signal(process, SIGCONT); /* a stopped one would not get the signal */
         wait_for_end(process->pid, clock_monotonic_ns() + grace_ns);
     }
     end_group(process);
     reap(process, ret, NULL);
 }
 
-/* Takes what a pipe holds; false at its end. What goes beyond `max` is read and dropped. */
+/* Takes what a pipe holds; false at its end. What exceeds `max` is read and dropped. */
 static bool drain(int fd, struct text *output, size_t max)
 {
     char buffer[16384];
@@ -167,7 +167,7 @@ static bool drain(int fd, struct text *output, size_t max)
 static bool collect(pid_t pid, int fd, int64_t deadline_ns, struct text *output, size_t max)
 {
     int end_fd = open_pidfd(pid);
-    const int64_t slice_ns = end_fd >= 0 ? SLICE_NS : 20000000; /* else the end is asked for */
+    const int64_t slice_ns = end_fd >= 0 ? SLICE_NS : 20000000; /* else poll for the end */
     struct pollfd polled[2] = {{.fd = fd, .events = POLLIN}, {.fd = end_fd, .events = POLLIN}};
     bool ended = false;
     int reads_left = 64; /* once the child has ended: the content of the largest pipe */
@@ -208,7 +208,7 @@ char **process_plain_environment(void)
     return copy;
 }
 
-/* What came of a child that has been reaped, in the words of an error. */
+/* How a reaped child ended, as an error. */
 static enum status judge(const char *program, bool in_time, const struct process_exit *exit,
                          const char *output, struct error *err)
 {

@@ -51,9 +51,9 @@ enum status process_spawn(const struct process_options *options, struct process 
 
 /*
  * Waits until the child has ended or `deadline_ns` (CLOCK_MONOTONIC; 0: poll; INT64_MAX: for ever)
- * passes: TIMEOUT then, and the child runs on. Processes that it leaves behind in its group are
- * ended with it. Time in which this process or the machine stood still does not count, here and for
- * the limits below.
+ * passes: TIMEOUT then, and the child runs on. Processes that remain in its group are ended with
+ * it. Time in which this process or the machine was suspended does not count, here and for the
+ * limits below.
  */
 enum status process_wait(struct process *process, int64_t deadline_ns, struct process_exit *ret,
                          struct error *err);
@@ -61,7 +61,7 @@ enum status process_wait(struct process *process, int64_t deadline_ns, struct pr
 /* True once it has ended, reaped or not; others may still hold its descriptors. */
 bool process_has_ended(const struct process *process);
 
-/* Sends a signal to the child's whole group; no error when it is gone. */
+/* Sends a signal to the child's whole group; no error when it has ended. */
 void process_signal(const struct process *process, int signal);
 
 /* SIGTERM, up to `grace_ns`, then SIGKILL, then reaps. Takes one that is already reaped. */
@@ -69,7 +69,7 @@ void process_stop(struct process *process, int64_t grace_ns, struct process_exit
 
 /*
  * Runs a program to its end, at most `timeout_ns`, standard input empty; its standard output (up to
- * `max_output` bytes, heap, NUL-terminated) goes to `ret_output`. UNAVAILABLE when it cannot be
+ * `max_output` bytes, heap, NUL-terminated) is put into `ret_output`. UNAVAILABLE when it cannot be
  * started, CRASHED on a signal; a non-zero exit is no error here: see `ret_exit`.
  */
 enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_output,
@@ -82,8 +82,9 @@ enum status process_capture_with(char *const *argv, char *const *envp, int64_t t
 
 /*
  * As process_capture(), but standard error goes to `error_fd`, and what the program wrote to its
- * standard output until then comes back (heap) after a crash and a timeout, too; NULL when it could
- * not be started. One that is out of time has a second from SIGTERM to SIGKILL to say where it was.
+ * standard output until then is returned (heap) after a crash and a timeout, too; NULL when it
+ * could not be started. One that is out of time has a second from SIGTERM to SIGKILL to report
+ * where it was.
  */
 enum status process_capture_both(char *const *argv, int error_fd, int64_t timeout_ns,
                                  size_t max_output, char **ret_output,

@@ -17,7 +17,7 @@
 
 #define FD_MAX 64
 
-/* What the child says when it cannot become the program. */
+/* What the child sends when it cannot execute the program. */
 struct failure {
     char step[24];
     int reason;
@@ -63,7 +63,7 @@ static void mark_all_close_on_exec(void)
         mark_all_by_directory();
 }
 
-/* Puts every descriptor in its place; first all out of the way, since places may be exchanged. */
+/* Puts every descriptor in its place; first all are moved aside, since two may be exchanged. */
 static void place_descriptors(const struct process_options *options, int null_fd, int *error_fd)
 {
     int moved[FD_MAX], highest = STDERR_FILENO;
@@ -154,7 +154,7 @@ static void run_child(const struct process_options *options, pid_t parent, int n
     fail_child(error_fd, "exec");
 }
 
-/* Reads what the child had to say: nothing once the program runs. */
+/* Reads what the child sent: nothing once the program runs. */
 static enum status read_failure(int fd, const struct process_options *options, struct error *err)
 {
     const char *program = options->path ? options->path : options->argv[0];
@@ -200,7 +200,7 @@ enum status process_spawn(const struct process_options *options, struct process 
     if (pid == 0)
         run_child(options, parent, null_fd, error_pipe[1]);
     if (pid > 0)
-        setpgid(pid, pid); /* here too: the group exists whoever is first */
+        setpgid(pid, pid); /* here too: the group must exist whichever process runs first */
     status = pid < 0 ? error_set_errno(err, errno, "cannot start %s: fork", options->argv[0])
                      : STATUS_OK;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

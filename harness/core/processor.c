@@ -40,7 +40,7 @@ static const struct designer {
     {0x61, "Apple"},     {0x6d, "Microsoft"}, {0x70, "Phytium"}, {0xc0, "Ampere"},
 };
 
-/* MIDR_EL1.PartNum of servers and of what stands beside accelerators. */
+/* MIDR_EL1.PartNum of servers and of processors in accelerator machines. */
 static const struct part {
     unsigned long designer, number;
     const char *name;
@@ -98,7 +98,7 @@ static char *implementation_name(const char *cpuinfo)
     return name;
 }
 
-/* The first of these lines that is there and says something. */
+/* The first of these lines that is present and not empty. */
 static char *first_line(const char *cpuinfo, const char *const *keys)
 {
     for (; *keys; keys++) {

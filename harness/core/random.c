@@ -110,7 +110,7 @@ void random_identifier(char ret[65])
 {
     struct digest entropy;
 
-    /* An identifier that might repeat is worse than none: without entropy there is no going on. */
+    /* An identifier that might repeat is worse than none: without entropy the process must end. */
     if (sodium_init() < 0)
         abort();
     randombytes_buf(entropy.bytes, sizeof(entropy.bytes));

@@ -248,7 +248,7 @@ static enum status reading_from_json(const char *name, const json_t *json,
         return error_set(err, STATUS_CORRUPT, "reading \"%s\": unknown status \"%s\"", name,
                          status ? status : "");
     if (json_is_null(value))
-        value = NULL; /* as a value that a bundle withholds stands */
+        value = NULL; /* the form of a value that a bundle withholds */
     if (has_value(&reading) != (value != NULL))
         return error_set(err, STATUS_CORRUPT, "reading \"%s\": status \"%s\" %s", name, status,
                          value ? "has no value" : "needs a value");

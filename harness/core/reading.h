@@ -17,7 +17,7 @@
 #define READING_STATUS_MAP(X)                                                                      \
     X(MEASURED, "measured")             /* read from the system or a device */                     \
     X(DECLARED, "declared")             /* stated by a person or a data sheet */                   \
-    X(UNAVAILABLE, "unavailable")       /* nothing here tells it */                                \
+    X(UNAVAILABLE, "unavailable")       /* nothing reports it */                                   \
     X(DENIED, "denied")                 /* it exists, permission is missing */                     \
     X(NOT_APPLICABLE, "not_applicable") /* it has no meaning here */
 
@@ -66,8 +66,8 @@ void reading_add_missing(struct reading_list *list, const char *name, enum readi
 const struct reading *reading_find(const struct reading_list *list, const char *name);
 
 /*
- * How a source tells: "read from" a path, "environment variable" of that name, "told by" a call or
- * whatever else it names. FORMAT.md has the forms.
+ * How a source is named: "read from" a path, "environment variable" of that name, "told by" a call
+ * or whatever else it names. FORMAT.md has the forms.
  */
 const char *reading_method(const char *source);
 

@@ -1,5 +1,5 @@
 /*
- * status - what a call came to, and the message that goes with a failure.
+ * status - the result of a call, and the message that goes with a failure.
  *
  * Every fallible function of assay returns `enum status` and takes a `struct error *` as its last
  * parameter. On failure it fills the error and leaves its `ret_` parameters untouched. `err` may

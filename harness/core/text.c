@@ -176,7 +176,7 @@ size_t text_distance(const char *a, const char *b)
     size_t m = strlen(a), n = strlen(b);
     size_t rows[3][WORD_MAX + 1];
 
-    if (m > WORD_MAX || n > WORD_MAX) /* nobody mistypes these: equal, or all of it differs */
+    if (m > WORD_MAX || n > WORD_MAX) /* not a likely typing error: equal, or entirely different */
         return strcmp(a, b) ? (m > n ? m : n) : 0;
     for (size_t j = 0; j <= n; ++j)
         rows[0][j] = j;
@@ -200,12 +200,12 @@ const char *text_nearest(const char *word, const char *const *names, size_t coun
 {
     const char *nearest = NULL;
     size_t length = strlen(word),
-           best = length / 3 + 2; /* one slip in a short word, more in a long */
+           best = length / 3 + 2; /* one typing error in a short word, more in a long */
 
     for (size_t i = 0; i < count; ++i) {
         size_t distance = text_distance(word, names[i]);
 
-        /* Nothing in common is no suggestion, however short the words are. */
+        /* Words with nothing in common are never suggested, however short they are. */
         if (distance < best && distance < length && distance < strlen(names[i])) {
             best = distance;
             nearest = names[i];

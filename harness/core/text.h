@@ -30,9 +30,9 @@ void text_append_char(struct text *text, char c);
 /* Longer by `length` bytes, which the caller writes; NULL: it has failed. */
 char *text_extend(struct text *text, size_t length);
 /*
- * For bytes whose number is known when they are written: gives the place behind the last, with room
- * for `length`, or NULL: it has failed. text_extend_to ends the text at `end`, which is not beyond
- * that room.
+ * For bytes whose number is known when they are written: returns the address after the last byte,
+ * with room for `length`, or NULL: it has failed. text_extend_to ends the text at `end`, which must
+ * be within that room.
  */
 char *text_reserve(struct text *text, size_t length);
 void text_extend_to(struct text *text, char *end);

@@ -170,7 +170,7 @@ bool text_parse_duration_ns(const char *string, int64_t *ret)
     return true;
 }
 
-/* True where `string` is as `shape`, in which a 0 stands for a digit and a T for that or a blank.
+/* True where `string` matches `shape`, in which 0 matches a digit and T matches a T or a blank.
  */
 static bool has_shape(const char *string, const char *shape)
 {
@@ -199,7 +199,7 @@ static bool parse_date_ns(const char *string, int64_t *ret)
     tm.tm_mon -= 1;
     again = tm;
     seconds = timegm(&again);
-    /* A day or an hour that there is not becomes another one. */
+    /* A day or an hour that does not exist becomes another one. */
     if (tm.tm_year < 70 || tm.tm_year > 361 || again.tm_mon != tm.tm_mon ||
         again.tm_mday != tm.tm_mday || again.tm_hour != tm.tm_hour || again.tm_min != tm.tm_min ||
         again.tm_sec != tm.tm_sec)

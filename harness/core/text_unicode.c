@@ -60,8 +60,8 @@ bool text_is_utf8(const void *bytes, size_t length)
 }
 
 /*
- * Control characters, the marks that reorder or hide text around them, and those that nobody sees,
- * by which two names look the same (Unicode's Default_Ignorable_Code_Point without the selectors).
+ * Control characters, the marks that reorder or hide text around them, and invisible ones, with
+ * which two names look the same (Unicode's Default_Ignorable_Code_Point without the selectors).
  */
 static bool is_unsafe(uint32_t code)
 {

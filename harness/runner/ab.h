@@ -34,7 +34,7 @@ enum status ab_evaluate(struct store *store, int64_t campaign,
                         const struct compare_options *options, struct ab_result *ret,
                         struct error *err);
 /*
- * What is to be said beside the numbers: pairs that do not count, settings without effect. Heap;
+ * What must be shown with the numbers: pairs that do not count, settings without effect. Heap;
  * NULL: nothing, or no memory.
  */
 char *ab_note(const struct ab_result *result);

@@ -306,7 +306,7 @@ enum status arm_spec_varied(const json_t *a, const json_t *b, json_t **ret, stru
     return STATUS_OK;
 }
 
-/* Of no account here: variables, what may differ between any two runs, and what is chosen anew. */
+/* Ignored here: variables, what may differ between any two runs, and what is chosen anew. */
 static bool is_aside(const char *field)
 {
     static const char *const beginnings[] = {"variable.", "choice."};

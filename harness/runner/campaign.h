@@ -1,6 +1,6 @@
 /*
  * campaign - what one `assay run` planned and does: recorded first, then trial by trial, then the
- * estimates. Killed at any moment, it goes on with campaign_open.
+ * estimates. If killed at any time, it can be continued with campaign_open.
  */
 #ifndef ASSAY_RUNNER_CAMPAIGN_H
 #define ASSAY_RUNNER_CAMPAIGN_H
@@ -22,7 +22,7 @@ struct campaign_cell {
     json_t *message;      /* body of the worker's "trial" message */
     struct arm_spec spec; /* how its worker starts */
     bool chosen;          /* its message has the choices, or there are none to hand over */
-    bool refused;         /* a trial of this call ended unsupported, and the user was told */
+    bool refused;         /* a trial of this call ended unsupported, and the user was informed */
     json_t *environment;  /* fixed readings as its worker has them; set while running */
 };
 
@@ -38,18 +38,18 @@ struct campaign {
     enum protocol_verification verification; /* from the protocol */
     enum protocol_refusal doctor_refuses;    /* from the protocol, */
     int64_t doctor_jitter_ns;                /* as this is */
-    int64_t telemetry_ns; /* sampled so often beside a trial, from the protocol; 0: not at all */
-    json_t *expected;     /* expected_json, as said before the first trial; set while running */
+    int64_t telemetry_ns;                    /* telemetry interval, from the protocol; 0: none */
+    json_t *expected; /* expected_json, as said before the first trial; set while running */
 };
 
 struct campaign_options {
-    int wake_fd;           /* readable: stop in good order; -1: none */
+    int wake_fd;           /* readable: stop cleanly; -1: none */
     bool quiet;            /* no progress */
     int64_t jitter_ns;     /* test for jitter beforehand, at least so long */
-    const struct key *key; /* signs the ledger at the plan and at the end; NULL: nobody signs */
+    const struct key *key; /* signs the ledger at the plan and at the end; NULL: not signed */
 };
 
-/* What came of running. */
+/* The result of running. */
 struct campaign_summary {
     size_t planned, done, ok, failed; /* trials; done: of this call */
     size_t unsupported;  /* neither ok nor failed: the device lacks what was asked for */

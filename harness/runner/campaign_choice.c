@@ -26,7 +26,7 @@ static bool has_choices(const struct campaign_cell *cell)
     return kind && kind->choices && !worker_process_is_foreign();
 }
 
-/* The same work on the same device: the messages are equal, but for what trials found out. */
+/* The same work on the same device: the messages are equal, except for results of trials. */
 static bool same_work(const struct campaign_cell *a, const struct campaign_cell *b)
 {
     const char *key;
@@ -112,7 +112,7 @@ static enum status choose_anew(const struct tuner_request *request, json_t **cho
     return STATUS_OK;
 }
 
-/* What is not supported ends the trials with the same words, and is told of with them. */
+/* What is not supported ends the trials with the same message, and is reported there. */
 static enum status record_unchosen(struct store *store, const struct campaign_cell *cell,
                                    const struct error *reason, struct error *err)
 {

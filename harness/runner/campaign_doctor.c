@@ -26,7 +26,7 @@ static json_t *devices_of(const struct campaign *campaign)
     return specs;
 }
 
-/* "steal time (12 % ...), other processes (...)": what is at least so bad. */
+/* "steal time (12 % ...), other processes (...)": findings of at least this severity. */
 static void append_bad(struct text *out, const json_t *report, enum doctor_severity least)
 {
     size_t i;
@@ -53,7 +53,7 @@ static enum status refuse(struct campaign *campaign, const char *words, struct e
         return status;
     return error_set(err, STATUS_UNAVAILABLE,
                      "the protocol does not measure on a machine in this state: %s; `assay doctor` "
-                     "tells what to do about it",
+                     "says what to do about it",
                      words);
 }
 
@@ -86,7 +86,7 @@ enum status campaign_examine(struct campaign *campaign, const struct campaign_op
         status = refuse(campaign, bad.data, err);
     } else if (status == STATUS_OK && doctor_worst(report) == DOCTOR_CRITICAL && !options->quiet) {
         append_bad(&bad, report, DOCTOR_CRITICAL);
-        log_warning("this machine is not fit to measure on: %s; `assay doctor` tells more",
+        log_warning("this machine is not fit to measure on: %s; `assay doctor` shows more",
                     bad.data);
     }
     text_finish(&bad);

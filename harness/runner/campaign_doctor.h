@@ -1,5 +1,7 @@
-/* campaign_doctor - what `assay doctor` finds before a campaign's first trial, and what the
- * protocol does not put up with. */
+/*
+ * campaign_doctor - what `assay doctor` finds before a campaign's first trial, and what the
+ * protocol refuses.
+ */
 #ifndef ASSAY_RUNNER_CAMPAIGN_DOCTOR_H
 #define ASSAY_RUNNER_CAMPAIGN_DOCTOR_H
 

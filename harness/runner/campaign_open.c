@@ -27,7 +27,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
         return status;
     identity = json_object_get(record, "identity");
     choices = json_object_get(record, "choices");
-    cell->chosen = json_is_object(choices); /* if only that none could be made */
+    cell->chosen = json_is_object(choices); /* at least that none could be made */
     cell->row = row;
     cell->ordinal = json_integer_value(json_object_get(record, "ordinal"));
     json_unpack(identity, "{s:s, s:s, s:I, s:s}", "workload", &name, "precision", &precision,

@@ -39,7 +39,7 @@ static bool asked_to_stop(int wake_fd, int64_t wait_ns)
     return poll(&fd, wake_fd >= 0 ? 1 : 0, (int)(wait_ns / 1000000)) > 0;
 }
 
-/* What a vendor tells of a device is kept once, with the first trial that runs on it now. */
+/* What a vendor reports of a device is kept once, with the first trial that runs on it now. */
 static bool is_first_of_device(const struct campaign *campaign, const struct store_pending *pending,
                                size_t at, const struct campaign_cell *cell)
 {
@@ -280,8 +280,10 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
     free(pending.trials);
     progress_finish(&progress);
     maps_cache_finish(&cache);
-    /* Of an interrupted campaign, too: preliminary ones, which say so and give way to those of all
-     * trials once it went on. */
+    /*
+     * Of an interrupted campaign, too: preliminary ones, which say so and are replaced by those of
+     * all trials once it has continued.
+     */
     if (status == STATUS_OK)
         status = estimate_cells(campaign, err);
     if (status == STATUS_OK)

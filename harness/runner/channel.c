@@ -69,7 +69,7 @@ static enum status make_room(struct channel *channel, struct error *err)
         channel->start = 0;
         channel->end = held;
     }
-    /* One byte is kept free for the NUL behind a last line without newline. */
+    /* One byte is kept free for the NUL after a last line without newline. */
     if (channel->end + 1 >= channel->capacity) {
         size_t capacity = channel->capacity ? channel->capacity * 2 : 16384;
         char *grown;

@@ -37,7 +37,7 @@ void channel_finish(struct channel *channel);
 enum status channel_read_line(struct channel *channel, int64_t deadline_ns, int wake_fd,
                               char **ret_line, size_t *ret_length, struct error *err);
 
-/* Writes the object as one line. TIMEOUT when the peer does not read; IO when it is gone. */
+/* Writes the object as one line. TIMEOUT when the peer does not read; IO when it has closed. */
 enum status channel_write_json(struct channel *channel, const json_t *json, int64_t deadline_ns,
                                struct error *err);
 

@@ -35,7 +35,7 @@ enum doctor_severity doctor_worst(const json_t *report)
     return DOCTOR_NONE;
 }
 
-/* Text of others (names of processes, files of sysfs) goes into it: made printable. */
+/* Contains foreign text (names of processes, files of sysfs), which is made printable. */
 static json_t *words(const char *format, va_list args)
 {
     struct text text, clean;
@@ -81,7 +81,7 @@ void doctor_pass(struct doctor *doctor, const char *check, const char *observed,
 void doctor_cannot_know(struct doctor *doctor, const char *check, const char *reason)
 {
     json_array_append_new(doctor->unknown, json_pack("{s:s, s:s}", "check", check, "reason",
-                                                     reason ? reason : "nothing tells"));
+                                                     reason ? reason : "not reported"));
 }
 
 const char *doctor_text(const struct reading_list *list, const char *name, const char **ret_reason)
@@ -149,7 +149,7 @@ static int64_t own_cpu_ms(void)
                1000;
 }
 
-/* Two looks at who uses the processors, and between them the test or a pause. */
+/* Two snapshots of which processes use the processors, and between them the test or a pause. */
 static void watch_load(struct doctor *doctor, const struct doctor_options *options)
 {
     struct ticking ticking = {options, clock_monotonic_ns()};
@@ -231,7 +231,7 @@ static enum status check_devices(struct doctor *doctor, const char *wanted, json
     return STATUS_OK;
 }
 
-/* Only backends with telemetry have something to tell without a look at the device itself. */
+/* Only backends with telemetry report something without opening the device itself. */
 static void check_specs(struct doctor *doctor, const json_t *wanted, json_t *ret_specs)
 {
     size_t i;

@@ -1,7 +1,7 @@
 /*
- * doctor - what on this machine would spoil evidence: each finding with what was seen, what it
- * would do to a measurement, and what to do about it. Only what was seen is said: a thing that
- * cannot be known here is listed as unknown, with the reason, and is no finding.
+ * doctor - what on this machine would invalidate evidence: each finding with what was seen, what it
+ * would do to a measurement, and what to do about it. Only what was observed is reported: what
+ * cannot be determined here is listed as unknown, with the reason, and is no finding.
  */
 #ifndef ASSAY_RUNNER_DOCTOR_H
 #define ASSAY_RUNNER_DOCTOR_H
@@ -13,12 +13,12 @@
 
 #include "harness/core/status.h"
 
-/* From the harmless to the fatal. */
+/* In ascending order. */
 #define DOCTOR_SEVERITY_MAP(X)                                                                     \
     X(NONE, "none")         /* nothing was found */                                                \
-    X(NOTE, "note")         /* worth knowing; results are good without a change */                 \
+    X(NOTE, "note")         /* information; results are valid without a change */                  \
     X(WARNING, "warning")   /* intervals grow wider, or a level moves by some per cent */          \
-    X(CRITICAL, "critical") /* numbers taken like this say little of the device */
+    X(CRITICAL, "critical") /* numbers measured in this state say little of the device */
 
 enum doctor_severity {
 #define DOCTOR_SEVERITY_ENUM(code, name) DOCTOR_##code,
@@ -34,14 +34,14 @@ struct doctor_options {
      */
     const json_t *specs;
     int64_t jitter_ns; /* length of the test for jitter and steal; 0: none, ... */
-    int64_t look_ns;   /* ... and load is looked at for so long instead */
+    int64_t look_ns;   /* ... and load is observed for so long instead */
     /* During the test, false ends it, and once with jitter_ns when it is over; NULL: none. */
     bool (*tick)(void *context, int64_t done_ns);
     void *context;
 };
 
 /*
- * Looks at the machine. New object:
+ * Checks the machine. New object:
  *   {"version": 1, "utc_ns", "worst": severity, "host": name, "devices": ["opencl:0", ...],
  *    "findings": [{"check", "severity", "observed", "effect", "remedy"}, ...],   worst first
  *    "passed": [{"check", "observed"}, ...],

@@ -1,4 +1,4 @@
-/* What is looked at on a host, and from where on it is a finding. */
+/* What is checked on a host, and the thresholds of findings. */
 #include "harness/runner/doctor_internal.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static void check_governor(struct doctor *doctor)
             "%s", governor);
 }
 
-/* Where the boost was read is where it can be switched. */
+/* The file that the boost was read from is the one that switches it. */
 static const char *boost_remedy(const struct doctor *doctor)
 {
     const struct reading *reading = reading_find(&doctor->host, "host.cpu.boost");
@@ -77,7 +77,7 @@ static void check_smt(struct doctor *doctor)
     const char *smt = doctor_text(&doctor->host, "host.cpu.smt", NULL);
 
     if (!smt)
-        doctor_cannot_know(doctor, "SMT", "the kernel does not tell");
+        doctor_cannot_know(doctor, "SMT", "the kernel does not report it");
     else if (!strcmp(smt, "0"))
         doctor_pass(doctor, "SMT", "off, or hidden by a hypervisor");
     else
@@ -122,7 +122,7 @@ static void check_clock_source(struct doctor *doctor)
     else if (source)
         doctor_pass(doctor, "clock source", "%s", source);
     else
-        doctor_cannot_know(doctor, "clock source", "the kernel does not tell");
+        doctor_cannot_know(doctor, "clock source", "the kernel does not report it");
     if (recorded)
         doctor_cannot_know(doctor, "timer", "a recorded machine's clock cannot be read");
     else if (quality.read_cost_ns > 500 || quality.resolution_ns > 1000)
@@ -147,7 +147,7 @@ static void check_memory(struct doctor *doctor)
     char a[TEXT_HUMAN_SIZE], b[TEXT_HUMAN_SIZE];
 
     if (total < 0 || available < 0)
-        doctor_cannot_know(doctor, "memory", "/proc/meminfo does not tell");
+        doctor_cannot_know(doctor, "memory", "/proc/meminfo does not report it");
     else if (available < GIB || available < total / 10)
         doctor_find(doctor, available < GIB / 4 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "memory",
                     "the kernel takes pages back while samples are taken, or ends the worker",
@@ -157,7 +157,7 @@ static void check_memory(struct doctor *doctor)
         doctor_pass(doctor, "memory", "%s of %s available", text_human_bytes((double)available, a),
                     text_human_bytes((double)total, b));
     if (swap < 0 || swap_free < 0)
-        doctor_cannot_know(doctor, "swap", "/proc/meminfo does not tell");
+        doctor_cannot_know(doctor, "swap", "/proc/meminfo does not report it");
     else if (swap > swap_free)
         doctor_find(doctor, DOCTOR_WARNING, "swap",
                     "a page that went out costs a thousand times its time when it is touched",
@@ -184,13 +184,12 @@ static void check_limits(struct doctor *doctor)
     else if (!strncmp(quota, "max", 3))
         doctor_pass(doctor, "processor quota", "none in this cgroup");
     else
-        doctor_find(
-            doctor, throttled ? DOCTOR_CRITICAL : DOCTOR_WARNING, "processor quota",
-            "once the quota of a period is used up, every thread stands still until the next",
-            "give the container whole processors instead (docker run --cpuset-cpus, not "
-            "--cpus; AllowedCPUs=, not CPUQuota=)",
-            "%s microseconds of processor time in each period (cpu.max)%s", quota,
-            throttled ? ", and it took effect just now" : "");
+        doctor_find(doctor, throttled ? DOCTOR_CRITICAL : DOCTOR_WARNING, "processor quota",
+                    "once the quota of a period is used up, every thread is stopped until the next",
+                    "give the container whole processors instead (docker run --cpuset-cpus, not "
+                    "--cpus; AllowedCPUs=, not CPUQuota=)",
+                    "%s microseconds of processor time in each period (cpu.max)%s", quota,
+                    throttled ? ", and it took effect just now" : "");
     if (limit > 0 && total > 0 && limit < total / 2)
         doctor_find(doctor, DOCTOR_NOTE, "memory limit",
                     "a workload that needs more is ended by the kernel",
@@ -222,7 +221,7 @@ static void check_numa(struct doctor *doctor)
                     strcmp(nodes, "0") ? nodes : "");
 }
 
-/* The hottest sensor that tells its critical temperature, in mC. */
+/* The hottest sensor that reports its critical temperature, in mC. */
 static bool hottest(int64_t *ret, int64_t *ret_critical)
 {
     char **chips = machine_list("/sys/class/hwmon", "hwmon");
@@ -257,7 +256,7 @@ static void check_heat(struct doctor *doctor)
 
     if (!hottest(&value, &critical))
         doctor_cannot_know(doctor, "temperature",
-                           "no sensor tells it with its limit (a virtual machine hides them)");
+                           "no sensor reports it with its limit (a virtual machine hides them)");
     else if (critical - value < 10000)
         doctor_find(
             doctor, DOCTOR_WARNING, "temperature", "near its limit a processor lowers its clock",
@@ -309,7 +308,7 @@ static void check_time(struct doctor *doctor)
             "not synchronised");
 }
 
-/* ---- who else works here ---- */
+/* ---- other users of the processors ---- */
 
 static double share(int64_t part, int64_t whole)
 {

@@ -1,4 +1,4 @@
-/* What is looked at on a device: what its backend told, and what its telemetry says now. */
+/* What is checked on a device: what its backend reported, and what its telemetry reports now. */
 #include "harness/runner/doctor_internal.h"
 
 #include <inttypes.h>
@@ -68,7 +68,7 @@ static void check_throttling(struct doctor *doctor, const struct telemetry_log *
     int64_t mask;
 
     if (!newest(log, "throttle_reasons", &mask)) {
-        doctor_cannot_know(doctor, check, "the device does not tell reasons of throttling");
+        doctor_cannot_know(doctor, check, "the device does not report throttle reasons");
         return;
     }
     text_init(&reasons);
@@ -85,12 +85,12 @@ static void check_throttling(struct doctor *doctor, const struct telemetry_log *
 }
 
 static void check_heat(struct doctor *doctor, const struct telemetry_log *log,
-                       const struct reading_list *told, const char *check)
+                       const struct reading_list *reported, const char *check)
 {
-    int64_t now, limit = doctor_integer(told, "device.temperature_slowdown");
+    int64_t now, limit = doctor_integer(reported, "device.temperature_slowdown");
 
     if (!newest(log, "temperature_mc", &now) || limit <= 0)
-        doctor_cannot_know(doctor, check, "the device does not tell temperature and limit");
+        doctor_cannot_know(doctor, check, "the device does not report temperature and limit");
     else if (limit - now < 10000)
         doctor_find(doctor, DOCTOR_WARNING, check, "near its limit a device lowers its clock",
                     "let it cool, look at fans and air", "%.0f degrees, it slows down at %.0f",
@@ -100,18 +100,19 @@ static void check_heat(struct doctor *doctor, const struct telemetry_log *log,
                     (double)limit / 1000);
 }
 
-static void check_told(struct doctor *doctor, const struct reading_list *told, const char *spec)
+static void check_reported(struct doctor *doctor, const struct reading_list *reported,
+                           const char *spec)
 {
-    const char *processes = doctor_text(told, "device.processes", NULL);
-    const char *ecc = doctor_text(told, "device.memory_ecc", NULL);
-    int64_t persistence = doctor_integer(told, "device.persistence");
-    int64_t width = doctor_integer(told, "device.pcie_width");
-    int64_t width_max = doctor_integer(told, "device.pcie_width_max");
+    const char *processes = doctor_text(reported, "device.processes", NULL);
+    const char *ecc = doctor_text(reported, "device.memory_ecc", NULL);
+    int64_t persistence = doctor_integer(reported, "device.persistence");
+    int64_t width = doctor_integer(reported, "device.pcie_width");
+    int64_t width_max = doctor_integer(reported, "device.pcie_width_max");
     char check[128];
 
     snprintf(check, sizeof(check), "%s processes", spec);
     if (!processes)
-        doctor_cannot_know(doctor, check, "the device does not tell who uses it");
+        doctor_cannot_know(doctor, check, "the device does not report which processes use it");
     else if (strcmp(processes, "none"))
         doctor_find(doctor, DOCTOR_CRITICAL, check,
                     "they take the device's time, memory and power while samples are taken",
@@ -128,7 +129,7 @@ static void check_told(struct doctor *doctor, const struct reading_list *told, c
     else if (ecc && !strcmp(ecc, "yes"))
         doctor_pass(doctor, check, "on");
     else
-        doctor_cannot_know(doctor, check, "the device does not tell, or has none");
+        doctor_cannot_know(doctor, check, "the device does not report it, or has none");
     snprintf(check, sizeof(check), "%s persistence", spec);
     if (persistence == 0)
         doctor_find(doctor, DOCTOR_NOTE, check,
@@ -170,11 +171,11 @@ void doctor_check_device(struct doctor *doctor, const json_t *device)
     struct telemetry_watch_options options = {.part = spec, .interval_ns = INTERVAL_NS};
     struct telemetry_watch watch;
     struct telemetry_log log;
-    struct reading_list told;
+    struct reading_list reported;
     struct error err = ERROR_INIT;
     char check[128];
 
-    /* A processor is looked at as the host. */
+    /* A processor is checked as the host. */
     if (!strcmp(member(device, "type"), "cpu") && strncmp(spec, "null", 4))
         return;
     snprintf(check, sizeof(check), "%s telemetry", spec);
@@ -189,17 +190,17 @@ void doctor_check_device(struct doctor *doctor, const json_t *device)
     }
     if (log.status != STATUS_OK)
         doctor_cannot_know(doctor, check, log.message);
-    reading_list_init(&told);
-    merge(&told, json_object_get(device, "readings"));
-    merge(&told, log.begin);
-    merge(&told, log.end);
+    reading_list_init(&reported);
+    merge(&reported, json_object_get(device, "readings"));
+    merge(&reported, log.begin);
+    merge(&reported, log.end);
     if (log.status == STATUS_OK) {
         snprintf(check, sizeof(check), "%s throttling", spec);
         check_throttling(doctor, &log, check);
         snprintf(check, sizeof(check), "%s temperature", spec);
-        check_heat(doctor, &log, &told, check);
+        check_heat(doctor, &log, &reported, check);
     }
-    check_told(doctor, &told, spec);
-    reading_list_finish(&told);
+    check_reported(doctor, &reported, spec);
+    reading_list_finish(&reported);
     telemetry_log_finish(&log);
 }

@@ -9,7 +9,7 @@
 
 struct doctor {
     struct reading_list host;       /* fixed, moving, limits */
-    struct processes before, after; /* looks at the load */
+    struct processes before, after; /* observes the load */
     int64_t own_ms;                 /* that this process used between them */
     bool has_load;
     const char *load_reason; /* why not */
@@ -33,7 +33,7 @@ int64_t doctor_integer(const struct reading_list *list, const char *name);
 
 /* doctor_checks.c: everything about the host. */
 void doctor_check_host(struct doctor *doctor);
-/* doctor_device.c: one device, by what its backend and its telemetry tell. */
+/* doctor_device.c: one device, by what its backend and its telemetry report. */
 void doctor_check_device(struct doctor *doctor, const json_t *device);
 
 #endif

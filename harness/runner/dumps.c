@@ -81,7 +81,7 @@ static int64_t timeout_ns(void)
     return ns;
 }
 
-/* Runs the tool; what came of it goes into `ret`, whose output is heap. */
+/* Runs the tool; the result is put into `ret`, whose output is heap. */
 static enum status ask(const struct dump_tool *tool, char *const *environment,
                        struct store_dump *ret, struct error *reason)
 {
@@ -134,21 +134,23 @@ static enum status take(struct store *store, int64_t campaign, const struct dump
     struct store_dump dump = {.tool = tool->words[0], .utc_ns = clock_utc_ns(), .exit_code = -1};
     struct error reason = ERROR_INIT;
     char *command = join(tool->words);
-    enum status status, told = STATUS_OK;
+    enum status status, outcome = STATUS_OK;
 
-    /* A recorded machine is not the one that the tools would tell of. */
+    /* The tools would report this machine, not the recorded one. */
     if (machine_root()[0])
-        told = error_set(&reason, STATUS_UNAVAILABLE, "a recorded machine's tools cannot be run");
+        outcome =
+            error_set(&reason, STATUS_UNAVAILABLE, "a recorded machine's tools cannot be run");
     else
-        told = ask(tool, environment, &dump, &reason);
+        outcome = ask(tool, environment, &dump, &reason);
     dump.command = command;
-    dump.status = status_name(told);
-    dump.message = told == STATUS_OK ? NULL : reason.message;
-    status = !command || told == STATUS_NO_MEMORY
-                 ? error_set(err, STATUS_NO_MEMORY, "no memory for what %s tells", tool->words[0])
-                 : store_add_dump(store, campaign, &dump, err);
-    /* One that is not here has no older form, either. */
-    *ret_settled = told == STATUS_OK || dump.exit_code < 0;
+    dump.status = status_name(outcome);
+    dump.message = outcome == STATUS_OK ? NULL : reason.message;
+    status =
+        !command || outcome == STATUS_NO_MEMORY
+            ? error_set(err, STATUS_NO_MEMORY, "no memory for the output of %s", tool->words[0])
+            : store_add_dump(store, campaign, &dump, err);
+    /* A tool that is missing has no older form, either. */
+    *ret_settled = outcome == STATUS_OK || dump.exit_code < 0;
     free(command);
     free(dump.output);
     return status;

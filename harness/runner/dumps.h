@@ -1,10 +1,10 @@
 /*
- * dumps - what the vendors' and the system's own tools say of the machine, kept verbatim beside the
- * readings that assay takes itself: lscpu, numactl, dmidecode, and with a device of theirs clinfo,
- * nvidia-smi, rocm-smi and amd-smi.
+ * dumps - what the vendors' and the system's own tools report of the machine, kept verbatim
+ * alongside the readings that assay takes itself: lscpu, numactl, dmidecode, and with a device of
+ * theirs clinfo, nvidia-smi, rocm-smi and amd-smi.
  *
  * Each is a child process without a shell, with a limit of time and of output. One that is absent,
- * refused, hangs or crashes is recorded as such; it stops no campaign.
+ * refused, hangs or crashes is recorded as such and stops no campaign.
  */
 #ifndef ASSAY_RUNNER_DUMPS_H
 #define ASSAY_RUNNER_DUMPS_H

@@ -10,7 +10,7 @@
 #include "harness/runner/host.h"
 #include "harness/runner/host_details.h"
 
-/* A name ending in '_' stands for all variables that begin with it. */
+/* A name ending in '_' matches all variables that begin with it. */
 static const char *const relevant[] = {
     "ASSAY_",     "CUDA_",          "NVIDIA_",        "HIP_",     "ROCR_",      "HSA_",
     "GPU_",       "OCL_",           "OPENCL_",        "POCL_",    "OMP_",       "GOMP_",
@@ -22,7 +22,7 @@ static const char *const relevant[] = {
     "DEBUG_HIP_", "PAL_",           "HSAKMT_",        "RSMI_",    "RUSTICL_",   "CL_CONFIG_",
     "IGC_"};
 
-/* NVIDIA_API_KEY opens a registry, and would go to whoever is handed a bundle. */
+/* NVIDIA_API_KEY is a credential, and would be disclosed to every recipient of a bundle. */
 static bool is_secret(const char *variable, size_t length)
 {
     static const char *const words[] = {"KEY",      "APIKEY",     "TOKEN",      "SECRET",

@@ -8,16 +8,16 @@
 
 #include "harness/core/status.h"
 
-/* What stands still during a campaign, as JSON of readings; new object. */
+/* What does not change during a campaign, as JSON of readings; new object. */
 enum status environment_read_fixed(json_t **ret, struct error *err);
 
-/* What moves; new object. */
+/* What changes; new object. */
 enum status environment_read_moving(json_t **ret, struct error *err);
 
 /*
  * True when a variable of this name can change what is measured: loaders, OpenMP, allocators and
- * the vendors' own. Only these are recorded; the rest of the environment is the user's business,
- * and so is what its name calls secret (NVIDIA_API_KEY).
+ * the vendors' own. Only these are recorded; the rest of the environment is private, and so is any
+ * variable whose name marks a secret (NVIDIA_API_KEY).
  */
 bool environment_is_relevant(const char *variable);
 

@@ -30,7 +30,7 @@ void expected_finish(struct expected *expected)
     *expected = (struct expected){0};
 }
 
-/* Most of the stored ones are later trials, so their median is such a one's. */
+/* Most of the stored trials are later ones, so their median represents a later trial. */
 static void use_stored(struct expected_cell *cell, int64_t *durations, size_t count,
                        int64_t pause_ns)
 {

@@ -9,7 +9,7 @@
 
 /*
  * In ns, at speeds of a small server's processor, or of an accelerator where the device is one.
- * What matters is how cells relate to each other: the first trials tell how fast this machine is.
+ * What matters is how cells relate to each other: the first trials show how fast this machine is.
  * Errors as workload_from_json.
  */
 enum status expected_guess(const struct protocol *protocol, const json_t *message,

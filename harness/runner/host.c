@@ -37,7 +37,7 @@ static void read_integer(struct reading_list *list, const char *name, const char
     free(line);
 }
 
-/* Heap copy of what stands behind "KEY<blanks>:" or "KEY<blanks>" on the first such line. */
+/* Heap copy of what follows "KEY<blanks>:" or "KEY<blanks>" on the first such line. */
 static char *value_behind(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -63,7 +63,8 @@ static void read_key(struct reading_list *list, const char *name, const char *te
     if (value && value[0])
         reading_add_text(list, name, value, source);
     else
-        reading_add_missing(list, name, READING_UNAVAILABLE, source, "the file does not tell it");
+        reading_add_missing(list, name, READING_UNAVAILABLE, source,
+                            "the file does not contain it");
     free(value);
 }
 
@@ -79,7 +80,7 @@ static void read_meminfo(struct reading_list *list, const char *name, const char
         reading_add_integer(list, name, (int64_t)kib * 1024, "bytes", "/proc/meminfo");
     else
         reading_add_missing(list, name, READING_UNAVAILABLE, "/proc/meminfo",
-                            "the file does not tell it");
+                            "the file does not contain it");
     free(value);
 }
 
@@ -99,7 +100,7 @@ static void read_hypervisor(struct reading_list *list, const char *cpuinfo)
     host_add_line(list, "host.machine.product", "/sys/class/dmi/id/product_name", "no DMI tables");
 }
 
-/* Arm's firmware keeps its microcode to itself. */
+/* Arm's firmware does not report its microcode. */
 static void read_model(struct reading_list *list, const char *cpuinfo)
 {
     char *model = processor_name(cpuinfo), *designer = processor_line(cpuinfo, "CPU implementer");
@@ -108,7 +109,7 @@ static void read_model(struct reading_list *list, const char *cpuinfo)
         reading_add_text(list, "host.cpu.model", model, "/proc/cpuinfo");
     else
         reading_add_missing(list, "host.cpu.model", READING_UNAVAILABLE, "/proc/cpuinfo",
-                            "the file does not tell it");
+                            "the file does not contain it");
     if (designer)
         reading_add_missing(list, "host.cpu.microcode", READING_NOT_APPLICABLE, "/proc/cpuinfo",
                             "processors of this architecture show none");
@@ -152,7 +153,7 @@ static void read_cpus(struct reading_list *list, const char *cpuinfo)
                             strerror(reason));
     read_integer(list, "host.cpu.max_hz", CPU_FOLDER "/cpu0/cpufreq/cpuinfo_max_freq", 1000, "hz",
                  "the kernel shows no frequency control (a virtual machine hides it)");
-    host_add_line(list, "host.cpu.smt", CPU_FOLDER "/smt/active", "the kernel does not tell");
+    host_add_line(list, "host.cpu.smt", CPU_FOLDER "/smt/active", "the kernel does not report it");
     host_add_line(list, "host.numa.nodes", "/sys/devices/system/node/online",
                   "no NUMA information");
 }
@@ -171,13 +172,14 @@ void host_read_fixed(struct reading_list *list)
     read_meminfo(list, "host.memory.total", meminfo, "MemTotal");
     read_meminfo(list, "host.memory.swap_total", meminfo, "SwapTotal");
     host_add_line(list, "host.memory.transparent_hugepages",
-                  "/sys/kernel/mm/transparent_hugepage/enabled", "the kernel does not tell");
+                  "/sys/kernel/mm/transparent_hugepage/enabled", "the kernel does not report it");
     if (uname(&system) == 0) {
         reading_add_text(list, "host.kernel.release", system.release, "uname");
         reading_add_text(list, "host.kernel.version", system.version, "uname");
         reading_add_text(list, "host.architecture", system.machine, "uname");
     }
-    host_add_line(list, "host.kernel.command_line", "/proc/cmdline", "the kernel does not tell");
+    host_add_line(list, "host.kernel.command_line", "/proc/cmdline",
+                  "the kernel does not report it");
     read_key(list, "host.os", release, "PRETTY_NAME", "/etc/os-release");
     reading_add_text(list, "host.libc", gnu_get_libc_version(), "gnu_get_libc_version");
     if (gethostname(name, sizeof(name) - 1) == 0 && name[0])
@@ -186,7 +188,7 @@ void host_read_fixed(struct reading_list *list)
         reading_add_missing(list, "host.name", READING_UNAVAILABLE, "gethostname", "it is empty");
     host_add_line(list, "host.clocksource",
                   "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-                  "the kernel does not tell");
+                  "the kernel does not report it");
     free(cpuinfo);
     free(meminfo);
     free(release);
@@ -198,7 +200,7 @@ static void read_load(struct reading_list *list)
 
     if (getloadavg(load, 3) != 3) {
         reading_add_missing(list, "load.average_1min", READING_UNAVAILABLE, "getloadavg",
-                            "the system does not tell");
+                            "the system does not report it");
         return;
     }
     reading_add_real(list, "load.average_1min", load[0], NULL, "getloadavg");
@@ -206,7 +208,7 @@ static void read_load(struct reading_list *list)
     reading_add_real(list, "load.average_15min", load[2], NULL, "getloadavg");
 }
 
-/* Ticks that the hypervisor gave to others; the difference over a trial is what counts. */
+/* Ticks that the hypervisor gave to other guests; the difference over a trial is what counts. */
 static void read_steal(struct reading_list *list)
 {
     char *line = NULL;
@@ -218,7 +220,7 @@ static void read_steal(struct reading_list *list)
                             "/proc/stat");
     else
         reading_add_missing(list, "load.steal", READING_UNAVAILABLE, "/proc/stat",
-                            "the kernel does not tell");
+                            "the kernel does not report it");
     free(line);
 }
 

@@ -1,4 +1,4 @@
-/* host - what the machine around the device tells of itself, as readings. */
+/* host - what the host machine reports of itself, as readings. */
 #ifndef ASSAY_RUNNER_HOST_H
 #define ASSAY_RUNNER_HOST_H
 
@@ -7,7 +7,7 @@
 /* What does not change from trial to trial: CPU, memory, kernel, governor, hypervisor ... */
 void host_read_fixed(struct reading_list *list);
 
-/* What does: load, free memory, clocks, steal time, pressure, temperature. */
+/* What changes: load, free memory, clocks, steal time, pressure, temperature. */
 void host_read_moving(struct reading_list *list);
 
 #endif

@@ -82,7 +82,7 @@ static void read_clocks(struct reading_list *list)
     add_of_all_cpus(list, "host.cpu.energy_preference", "cpufreq/energy_performance_preference",
                     "no driver with such a preference");
     host_add_line(list, "host.cpu.idle_driver", CPU_FOLDER "/cpuidle/current_driver",
-                  "the kernel does not tell");
+                  "the kernel does not report it");
     /* Two files of opposite sense; "1" is: it may go above its base clock. */
     if (machine_read_line(CPU_FOLDER "/intel_pstate/no_turbo", &line, NULL) == STATUS_OK)
         reading_add_text(list, "host.cpu.boost", line[0] == '0' ? "1" : "0",
@@ -103,7 +103,7 @@ static void read_vulnerabilities(struct reading_list *list)
 
         snprintf(name, sizeof(name), "host.cpu.vulnerabilities.%.64s", files[i]);
         snprintf(path, sizeof(path), CPU_FOLDER "/vulnerabilities/%.64s", files[i]);
-        host_add_line(list, name, path, "the kernel does not tell");
+        host_add_line(list, name, path, "the kernel does not report it");
     }
     machine_list_free(files);
 }
@@ -117,7 +117,7 @@ static void read_isolated(struct reading_list *list)
         reading_add_text(list, "host.cpu.isolated", "none", CPU_FOLDER "/isolated");
     else
         host_add_line(list, "host.cpu.isolated", CPU_FOLDER "/isolated",
-                      "the kernel does not tell");
+                      "the kernel does not report it");
     free(line);
 }
 
@@ -145,7 +145,7 @@ static void read_placement(struct reading_list *list)
                   "the kernel was built without it");
     read_isolated(list);
     host_add_line(list, "host.cpu.smt_control", CPU_FOLDER "/smt/control",
-                  "the kernel does not tell");
+                  "the kernel does not report it");
 }
 
 static void add_meminfo(struct reading_list *list, const char *text, const char *name,
@@ -159,7 +159,7 @@ static void add_meminfo(struct reading_list *list, const char *text, const char 
         reading_add_integer(list, name, value * factor, unit, "/proc/meminfo");
     else
         reading_add_missing(list, name, READING_UNAVAILABLE, "/proc/meminfo",
-                            "the file does not tell it");
+                            "the file does not contain it");
 }
 
 static void read_memory(struct reading_list *list)
@@ -171,11 +171,11 @@ static void read_memory(struct reading_list *list)
     add_meminfo(list, meminfo, "host.memory.hugepage_size", "Hugepagesize:", 1024, "bytes");
     free(meminfo);
     host_add_line(list, "host.memory.transparent_hugepages_defrag",
-                  "/sys/kernel/mm/transparent_hugepage/defrag", "the kernel does not tell");
+                  "/sys/kernel/mm/transparent_hugepage/defrag", "the kernel does not report it");
     host_add_line(list, "host.memory.swappiness", "/proc/sys/vm/swappiness",
-                  "the kernel does not tell");
+                  "the kernel does not report it");
     host_add_line(list, "host.aslr", "/proc/sys/kernel/randomize_va_space",
-                  "the kernel does not tell");
+                  "the kernel does not report it");
 }
 
 /* Leaf 0x40000000 of cpuid holds the hypervisor's own name (Intel SDM and AMD APM reserve it). */
@@ -196,7 +196,7 @@ static void read_hypervisor(struct reading_list *list)
         return;
     }
 #endif
-    host_add_line(list, "host.hypervisor", "/sys/hypervisor/type", "nothing tells of one");
+    host_add_line(list, "host.hypervisor", "/sys/hypervisor/type", "nothing reports one");
 }
 
 static void read_container(struct reading_list *list)
@@ -212,7 +212,7 @@ static void read_container(struct reading_list *list)
         reading_add_text(list, "host.container", "docker", "/.dockerenv");
     } else {
         reading_add_missing(list, "host.container", READING_NOT_APPLICABLE,
-                            "/run/systemd/container, /.dockerenv", "nothing tells of one");
+                            "/run/systemd/container, /.dockerenv", "nothing reports one");
     }
     free(line);
 }
@@ -283,7 +283,7 @@ static void read_card_firmware(struct reading_list *list, const char *card, bool
     text_finish(&words);
 }
 
-/* NVIDIA tells the same of a device through NVML: device.vbios, device.gsp_firmware_version. */
+/* NVIDIA reports the same of a device through NVML: device.vbios, device.gsp_firmware_version. */
 static void read_firmware(struct reading_list *list)
 {
     char **cards = machine_list("/sys/class/drm", "card");
@@ -299,7 +299,7 @@ static void read_firmware(struct reading_list *list)
                             "no card's driver shows its firmware there");
 }
 
-/* Which drivers the OpenCL loader is offered. */
+/* The drivers that the OpenCL loader can find. */
 static void read_icds(struct reading_list *list)
 {
     char **files = machine_list("/etc/OpenCL/vendors", "");
@@ -333,10 +333,10 @@ void host_read_details(struct reading_list *list)
     host_add_line(list, "host.machine.firmware", "/sys/class/dmi/id/bios_version", "no DMI tables");
     host_add_line(list, "host.clocksource_available",
                   "/sys/devices/system/clocksource/clocksource0/available_clocksource",
-                  "the kernel does not tell");
+                  "the kernel does not report it");
 }
 
-/* What keeps the clock, by the traces that each leaves. */
+/* The service that synchronises the clock, found by the files that each leaves. */
 static void read_time_service(struct reading_list *list)
 {
     static const char *const traces[][2] = {

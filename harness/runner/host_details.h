@@ -1,4 +1,4 @@
-/* host_details - what of the host decides on clocks, placement, memory, time and drivers. */
+/* host_details - properties of the host that affect clocks, placement, memory, time and drivers. */
 #ifndef ASSAY_RUNNER_HOST_DETAILS_H
 #define ASSAY_RUNNER_HOST_DETAILS_H
 
@@ -8,7 +8,7 @@
 void host_add_line(struct reading_list *list, const char *name, const char *path,
                    const char *reason);
 
-/* What stands still; names "host.*". Every one is there, with a value or with the reason. */
+/* What does not change; names "host.*". Every one is there, with a value or with the reason. */
 void host_read_details(struct reading_list *list);
 
 /* How far the clock of the day can be trusted now; names "host.time.*". */

@@ -64,7 +64,7 @@ enum status lease_check(const json_t *events, const char *campaign, struct error
                      campaign, pid);
 }
 
-/* Far behind the bytes that SQLite locks, and all that a file can hold. */
+/* Far beyond the bytes that SQLite locks, and beyond any file's size. */
 #define LOCKED_FROM (INT64_C(1) << 62)
 
 /*

@@ -2,9 +2,9 @@
  * lease - which process runs a campaign, so that two never resume the same one at once.
  *
  * A campaign's "started" and "resumed" events carry "BOOT_ID PID START_TICKS" in their detail; the
- * three together name a process for good on one machine, and tell whom to wait for. A process of
- * another machine, another boot or another container cannot be asked so; what keeps it out is a
- * lock on the database's file, which ends with whoever holds it.
+ * three together name a process for good on one machine, and say which process to wait for. A
+ * process of another machine, another boot or another container cannot be found so; a lock on the
+ * database's file, which ends with its holder, excludes it.
  */
 #ifndef ASSAY_RUNNER_LEASE_H
 #define ASSAY_RUNNER_LEASE_H

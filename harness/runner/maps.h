@@ -17,7 +17,7 @@
 #include "harness/core/status.h"
 #include "harness/core/elf.h"
 
-/* What tells one state of a file from another. */
+/* What distinguishes one state of a file from another. */
 struct maps_identity {
     uint64_t device, inode, size;
     int64_t modified_ns, changed_ns;
@@ -29,7 +29,7 @@ struct maps_file {
     struct maps_identity identity;
     /* Of files that were added by maps_list_add; else NULL. */
     const char *kind;         /* "compiler", "icd", "driver", "firmware" */
-    char *version, *build_id; /* heap; NULL: not told */
+    char *version, *build_id; /* heap; NULL: unknown */
     bool held;                /* by maps_list_hold: */
     int fd;                   /* the file itself, whatever becomes of its path */
 };
@@ -41,7 +41,7 @@ struct maps_list {
 
 /*
  * Executable file mappings of process `pid`. UNAVAILABLE when /proc does not show it, DENIED when
- * it is not ours to look at.
+ * we may not read it.
  */
 enum status maps_read(pid_t pid, struct maps_list *ret, struct error *err);
 
@@ -79,7 +79,7 @@ void maps_cache_finish(struct maps_cache *cache);
 
 /*
  * Opens each file that the cache does not know yet, so that it can be hashed later even when
- * another has taken its place by then. What cannot be opened stays as it is.
+ * another file has replaced it by then. What cannot be opened stays as it is.
  */
 void maps_list_hold(struct maps_list *list, const struct maps_cache *cache);
 

@@ -1,6 +1,6 @@
 /*
  * message - the worker protocol's messages, checked. PROTOCOL.md says what they mean and when they
- * come; this file is where a line from a worker, ours or not, is believed or refused.
+ * come; this file is where a line from a worker, ours or not, is accepted or refused.
  */
 #ifndef ASSAY_RUNNER_MESSAGE_H
 #define ASSAY_RUNNER_MESSAGE_H

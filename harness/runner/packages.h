@@ -1,9 +1,8 @@
 /*
  * packages - which installed package a file belongs to, as the package managers' own databases
- * tell: dpkg's (/var/lib/dpkg/info/NAME.list and status, deb-control(5)), pacman's
+ * record it: dpkg's (/var/lib/dpkg/info/NAME.list and status, deb-control(5)), pacman's
  * (/var/lib/pacman/local/NAME-VERSION/desc and files), apk's (/lib/apk/db/installed), and rpm's,
- * which only rpm itself reads: it is asked once, in a child process, where there is such a
- * database.
+ * which only rpm itself reads: it is run once, in a child process, where there is such a database.
  */
 #ifndef ASSAY_RUNNER_PACKAGES_H
 #define ASSAY_RUNNER_PACKAGES_H

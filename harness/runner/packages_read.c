@@ -1,4 +1,4 @@
-/* What the package managers' databases say. */
+/* Reads the package managers' databases. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define DATABASE_MAX ((size_t)128 << 20)
 #define RPM_TIMEOUT_NS (INT64_C(30) * 1000000000)
 
-/* What stands behind `key` at the line's beginning; NULL: another line. */
+/* What follows `key` at the line's beginning; NULL: another line. */
 static char *field(char *line, const char *key)
 {
     size_t length = strlen(key);
@@ -160,7 +160,7 @@ void packages_read_rpm(struct packages *packages)
 
 #define PACMAN_LOCAL "/var/lib/pacman/local"
 
-/* Lines behind a heading "%NAME%" up to an empty one. */
+/* Lines after a heading "%NAME%" up to an empty one. */
 static void read_pacman(struct packages *packages, const char *folder)
 {
     const char *name = NULL, *version = NULL, *architecture = NULL, *heading = "";

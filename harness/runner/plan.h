@@ -34,12 +34,12 @@ struct plan_request {
     bool has_order_seed;
     uint64_t order_seed;
     const char *nonce;    /* given by a buyer, kept in the plan; NULL: none */
-    const char *question; /* what the campaign shall answer, kept in the plan; NULL: not said */
+    const char *question; /* the question of the campaign, kept in the plan; NULL: none given */
     const enum implementation *implementations; /* empty: that of `spec`, else the portable one */
     size_t implementation_count;
     bool emulate;   /* what is not native may be emulated, and is labelled so */
     int64_t trials; /* in place of the protocol's, whose identity changes; 0: its own */
-    const struct arm_spec *spec; /* how the worker shall differ; NULL: not at all */
+    const struct arm_spec *spec; /* how the worker must differ; NULL: not at all */
 };
 
 struct plan_cell {

@@ -176,7 +176,7 @@ static void add_digest(json_t *library)
     json_object_set_new(library, "digest_reason", json_string(reason.message));
 }
 
-/* Many a library does not tell its version; the package that it came with has one. */
+/* Many libraries do not report their version; the package that it came with has one. */
 static void add_package(json_t *library, const struct packages *packages)
 {
     const char *path = json_string_value(json_object_get(library, "path"));
@@ -238,8 +238,8 @@ static bool is_plain(const json_t *backend, const json_t *device)
 }
 
 /*
- * The device of an earlier backend that is the same processor, or NULL: a machine has one, however
- * many stacks show it (cpu, PoCL), and who does not choose wants it measured once.
+ * The device of an earlier backend that is the same processor, or NULL: several stacks may list one
+ * processor (cpu, PoCL), and by default it is measured once.
  */
 static const json_t *same_processor(const json_t *probe, const json_t *backend,
                                     const json_t *device)
@@ -326,7 +326,7 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
     return spec ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE;
 }
 
-/* Who does not choose a device is told of a backend that would have had one but for a defect. */
+/* A user who does not choose a device is warned of a backend that failed to list one. */
 static void warn_of_failures(const json_t *probe)
 {
     size_t i;

@@ -1,9 +1,9 @@
 /*
- * probe - which devices are here, asked in a child process for each backend.
+ * probe - which devices exist, determined in a child process for each backend.
  *
  * A vendor library may take hundreds of megabytes, hang or crash when it is opened. The harness
  * must stay small and alive, so it never opens one: `assay probe BACKEND` does, and its answer, or
- * how it died, is what the harness sees.
+ * how it ended, is what the harness gets.
  */
 #ifndef ASSAY_RUNNER_PROBE_H
 #define ASSAY_RUNNER_PROBE_H
@@ -29,7 +29,7 @@ enum status probe_run(const char *const *specs, size_t count, json_t **ret, stru
 /*
  * Fills "libraries" of each backend with [{"name", "path", "tried", "version", "sha256"}], by
  * children of their own and at the same time, since opening all of a vendor's libraries takes long
- * and any of them may fail: then there is "libraries_reason", and the devices are what they were.
+ * and any of them may fail: then there is "libraries_reason", and the devices are unaffected.
  * "sha256" is there where "path" is; null with "digest_reason" where it cannot be read; "package":
  * {"manager", "name", "version"} where a package manager knows the file.
  */

@@ -90,7 +90,7 @@ static int64_t timeout_ns(void)
     return timeout;
 }
 
-/* The answer among the lines, NULL: none; `ret_step` is the last step told, NULL: none. */
+/* The answer among the lines, NULL: none; `ret_step` is the last step reported, NULL: none. */
 static json_t *read_lines(const char *output, json_t **ret_step)
 {
     json_t *answer = NULL;
@@ -111,7 +111,7 @@ static json_t *read_lines(const char *output, json_t **ret_step)
     return answer;
 }
 
-/* How it ended, where it was, and its last words. */
+/* How it ended, where it was, and its last output. */
 static enum status explain(enum status status, const struct process_exit *end, const json_t *step,
                            int words_fd, struct error *err)
 {

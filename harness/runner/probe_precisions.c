@@ -108,8 +108,8 @@ static json_t *all_unknown(const char *reason)
 }
 
 /*
- * A child for each. Two in a row that hang have waited long enough: the others are not asked, which
- * takes as long again for each of them.
+ * A child for each. After two in a row that hang, the others are not tried: each would take as long
+ * again.
  */
 static json_t *ask_each(const char *spec)
 {

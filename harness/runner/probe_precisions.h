@@ -1,9 +1,9 @@
 /*
  * probe_precisions - in which precisions a device multiplies matrices, asked in child processes.
  *
- * The device is opened and its library asked (device_gemm_support), which may take long or
- * crash. One child asks for all; when it fails, each precision gets a child of its own, so that
- * what breaks is told apart from what does not.
+ * The device is opened and its library asked (device_gemm_support), which may be slow or crash. One
+ * child asks for all; when it fails, each precision gets a child of its own, so that a failure
+ * affects no other precision.
  */
 #ifndef ASSAY_RUNNER_PROBE_PRECISIONS_H
 #define ASSAY_RUNNER_PROBE_PRECISIONS_H

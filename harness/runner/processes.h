@@ -1,5 +1,5 @@
 /*
- * processes - who uses the processors: two looks at /proc and what lies between them.
+ * processes - which processes use the processors: two snapshots of /proc and the difference.
  */
 #ifndef ASSAY_RUNNER_PROCESSES_H
 #define ASSAY_RUNNER_PROCESSES_H
@@ -15,7 +15,7 @@
 
 struct process_use {
     pid_t pid, parent;
-    int64_t started_ticks; /* since the boot: with the pid, one process for good */
+    int64_t started_ticks; /* since the boot: with the pid, identifies one process uniquely */
     int64_t cpu_ms;
     char name[PROCESSES_NAME_SIZE];
 };
@@ -28,7 +28,7 @@ struct processes {
 };
 
 /*
- * The totals of a first look are read before the processes, those of a `second` one after them:
+ * The totals of a first snapshot are read before the processes, those of a `second` one after them:
  * what processes used between the two cannot be more than all together. NO_MEMORY; UNAVAILABLE
  * without /proc.
  */
@@ -36,8 +36,8 @@ enum status processes_look(bool second, struct processes *ret, struct error *err
 void processes_finish(struct processes *processes);
 
 /*
- * What each process used between the looks, most first; `own` and what it started are left out. A
- * process that began in between counts whole. Heap, `*ret_count` of them; NULL when there is none
+ * What each process used between the snapshots, most first; `own` and what it started are left out.
+ * A process that began in between counts whole. Heap, `*ret_count` of them; NULL when there is none
  * or no memory.
  */
 struct process_use *processes_between(const struct processes *before, const struct processes *after,

@@ -1,6 +1,6 @@
 /*
  * progress - how far a long action is: a bar that redraws itself on a terminal, lines elsewhere.
- * Everything goes to stderr, so that standard output stays the result.
+ * Everything goes to stderr, so that standard output has the result only.
  */
 #ifndef ASSAY_RUNNER_PROGRESS_H
 #define ASSAY_RUNNER_PROGRESS_H
@@ -21,7 +21,7 @@ struct progress {
 void progress_init(struct progress *progress, size_t total, bool quiet);
 
 /*
- * What is not done yet is expected to take so long; told before the first item and after each,
+ * What is not done yet is expected to take so long; set before the first item and after each,
  * before progress_advance.
  */
 void progress_expect(struct progress *progress, int64_t left_ns);

@@ -1,9 +1,9 @@
 /*
  * sampler - the samples of one trial in the worker's memory, in the order they came.
  *
- * A sample is the wall time of a block of iterations; beside it stands the gap, the time from the
+ * A sample is the wall time of a block of iterations; with it is stored the gap, the time from the
  * end of the sample before to this one's start (0 for the first), so that the trial's whole time
- * line can be drawn again from integers. Memory is taken before the warmup, touched, and never
+ * line can be reconstructed from integers. Memory is taken before the warmup, touched, and never
  * grows while samples are taken.
  */
 #ifndef ASSAY_RUNNER_SAMPLER_H
@@ -21,7 +21,7 @@ struct sampler {
     int64_t *gap_ns;
     size_t count, capacity;
     int64_t previous_end_ns; /* 0: no sample yet */
-    int64_t started_ns;      /* of the sample under way */
+    int64_t started_ns;      /* of the sample in progress */
 };
 
 /* Room for `capacity` samples; the pages are touched here. NO_MEMORY. */
@@ -33,7 +33,7 @@ static inline bool sampler_full(const struct sampler *sampler)
     return sampler->count == sampler->capacity;
 }
 
-/* Start and end of a sample. What stands between them is timed, with one clock reading's cost. */
+/* Start and end of a sample. What is between them is timed, with one clock reading's cost. */
 static inline void sampler_begin(struct sampler *sampler)
 {
     sampler->started_ns = clock_monotonic_ns();

@@ -10,7 +10,7 @@
 #include "harness/core/machine_root.h"
 #include "harness/core/text.h"
 
-#define TOLD_MAX 1024
+#define REPORTED_MAX 1024
 #define MODULES_DEP_MAX ((size_t)64 << 20)
 #define NOTE_MAX 256
 
@@ -48,7 +48,7 @@ static enum status add(struct stack_files *files, const char *kind, const char *
     return STATUS_OK;
 }
 
-/* ---- told by the worker ---- */
+/* ---- reported by the worker ---- */
 
 static const char *known_kind(const char *kind)
 {
@@ -58,20 +58,20 @@ static const char *known_kind(const char *kind)
     return NULL;
 }
 
-enum status stack_files_add_told(struct stack_files *files, const json_t *told, const char *root,
-                                 struct error *err)
+enum status stack_files_add_told(struct stack_files *files, const json_t *reported,
+                                 const char *root, struct error *err)
 {
     enum status status = STATUS_OK;
     size_t i;
     json_t *entry;
 
-    if (!told)
+    if (!reported)
         return STATUS_OK;
-    if (!json_is_array(told) || json_array_size(told) > TOLD_MAX)
+    if (!json_is_array(reported) || json_array_size(reported) > REPORTED_MAX)
         return error_set(err, STATUS_PROTOCOL,
                          "worker message \"device\": files must be an array of at most %d",
-                         TOLD_MAX);
-    json_array_foreach((json_t *)told, i, entry)
+                         REPORTED_MAX);
+    json_array_foreach((json_t *)reported, i, entry)
     {
         const char *kind = known_kind(json_string_value(json_object_get(entry, "kind")));
         const char *path = json_string_value(json_object_get(entry, "path"));
@@ -163,7 +163,7 @@ static char *module_line(const char *module, const char *name)
     return line;
 }
 
-/* The firmware of the GPU's own processor, which goes with the driver's version. */
+/* The firmware of the GPU's own processor, which belongs to the driver's version. */
 static enum status add_nvidia_firmware(struct stack_files *files, const char *version,
                                        struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
  * stack_files - files that take part in a measurement without being mapped by the worker: compilers
- * and runtime files that the worker tells of, and the kernel modules and firmware of accelerators'
+ * and runtime files that the worker reports, and the kernel modules and firmware of accelerators'
  * drivers, which the harness finds itself.
  */
 #ifndef ASSAY_RUNNER_STACK_FILES_H
@@ -16,9 +16,9 @@
 
 struct stack_file {
     const char *kind; /* "compiler", "icd", "driver" or "firmware", static */
-    char *path;       /* of the file, or of what stands for it ("/sys/module/nvidia"); heap */
-    char *version;    /* heap; NULL: not told */
-    char *build_id;   /* told by another than the file; heap; NULL: none */
+    char *path;       /* of the file, or of what represents it ("/sys/module/nvidia"); heap */
+    char *version;    /* heap; NULL: unknown */
+    char *build_id;   /* from another source than the file; heap; NULL: none */
 };
 
 struct stack_files {
@@ -34,12 +34,12 @@ struct stack_files {
 enum status stack_files_add_host(struct stack_files *files, struct error *err);
 
 /*
- * An array of {"kind", "path", "version"}, as a worker tells it in its "device" message; NULL adds
+ * An array of {"kind", "path", "version"}, as a worker sends it in its "device" message; NULL adds
  * nothing. `root` is put before each path (the worker's root directory; NULL: the same). PROTOCOL:
  * it is not such an array, or has more than 1024 entries.
  */
-enum status stack_files_add_told(struct stack_files *files, const json_t *told, const char *root,
-                                 struct error *err);
+enum status stack_files_add_told(struct stack_files *files, const json_t *reported,
+                                 const char *root, struct error *err);
 void stack_files_finish(struct stack_files *files);
 
 /* Adds each to the list of mapped files, as it is now. */

@@ -83,7 +83,10 @@ static void say_dump(struct telemetry *telemetry)
     free(dump);
 }
 
-/* True when the harness wants the end. Waits until `deadline_ns` or for a word of the harness. */
+/*
+ * True when the harness ends the sampling. Waits until `deadline_ns` or for a request of the
+ * harness.
+ */
 static bool wait_for_word(int64_t deadline_ns)
 {
     struct pollfd fd = {TELEMETRY_CONTROL_FD, POLLIN, 0};

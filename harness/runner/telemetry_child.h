@@ -1,21 +1,21 @@
 /*
- * telemetry_child - the process that samples telemetry beside a trial.
+ * telemetry_child - the process that samples telemetry during a trial.
  *
  * A vendor's management library may hang or crash, so it never runs in the harness; and host and
- * device are sampled by a process each, so that one does not end the other. What a child learns it
- * writes to two files in memory that it shares with the harness, which looks at them when the trial
- * is over: nobody waits for anybody while samples are taken, and what a killed child had written
- * stays.
+ * device are sampled by a process each, so that one does not end the other. A child writes its
+ * readings to two files in memory that it shares with the harness, which reads them when the trial
+ * is over: no process waits for another while samples are taken, and what a killed child had
+ * written remains.
  *
  * Descriptors of the child: WORDS (JSON lines), ROWS (binary), CONTROL (a pipe from the harness).
  *   words  {"channels": [...]}            once, before the first row; telemetry_channel's members
  *          {"readings": {...}}            telemetry_edges at the start, and again at the end
  *          {"dump": "..."}                once at the end, where there is one
  *          {"failed": status, "message"}  telemetry cannot be had; the child ends
- *          {"lost": n, "message"}         at the end: readings that failed, and the last one's
- * reason rows   int64 in this machine's byte order: begin_ns, end_ns (CLOCK_MONOTONIC around the
+ *          {"lost": n, "message"}         at the end: readings that failed; why the last one did
+ *   rows   int64 in this machine's byte order: begin_ns, end_ns (CLOCK_MONOTONIC around the
  *          reading), then a value a channel, TELEMETRY_MISSING where there was none
- * A byte on CONTROL asks for a row at once; its end asks for a last row, and the child's own end.
+ * A byte on CONTROL asks for a row at once; closing it asks for a last row and ends the child.
  */
 #ifndef ASSAY_RUNNER_TELEMETRY_CHILD_H
 #define ASSAY_RUNNER_TELEMETRY_CHILD_H

@@ -72,7 +72,7 @@ static int add_file(struct host *host, const char *path)
     file.path = strdup(path);
     if (file.path)
         file.fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (file.fd < 0 || pread(file.fd, &byte, 1, 0) < 0) { /* some sensors open and then refuse */
+    if (file.fd < 0 || pread(file.fd, &byte, 1, 0) < 0) { /* some open but cannot be read */
         reason = errno;
         if (file.fd >= 0)
             close(file.fd);
@@ -261,7 +261,7 @@ static void add_rapl(struct host *host)
             continue;
         snprintf(path, sizeof(path), "/sys/class/powercap/%s/name", zones[i]);
         read_word(path, word, sizeof(word), "unnamed");
-        /* The zone's number tells the packages of "core" and "dram" apart. */
+        /* The zone's number distinguishes the "core" and "dram" zones of several packages. */
         snprintf(name, sizeof(name), "rapl_%s_%s_energy_uj", zones[i] + strlen("intel-rapl:"),
                  word);
         for (char *c = name; *c; c++)
@@ -351,7 +351,7 @@ static int64_t sum_fields(const char *line, int first, int last, bool skip_idle)
     return sum;
 }
 
-/* Field 14 and 15, counted behind the name, which may hold anything but a last ')'. */
+/* Field 14 and 15, counted after the name, which may hold anything but a last ')'. */
 static int64_t process_ticks(const char *text)
 {
     const char *at = strrchr(text, ')');
@@ -417,7 +417,7 @@ static enum status read_values(struct telemetry *telemetry, int64_t *values, str
         values[i] = TELEMETRY_MISSING;
         if (host->hows[i].file < 0)
             continue;
-        if (host->hows[i].file != at) { /* channels of one file stand together */
+        if (host->hows[i].file != at) { /* channels of one file are adjacent */
             at = host->hows[i].file;
             got = pread(host->files[at].fd, text, sizeof(text) - 1, 0);
             text[got > 0 ? got : 0] = '\0';

@@ -1,5 +1,5 @@
 /*
- * telemetry_host - what the host tells while a trial runs, in the form of a device's telemetry:
+ * telemetry_host - what the host reports while a trial runs, in the form of a device's telemetry:
  * processors' time and what the hypervisor took of it, pressure, the cgroup's throttling, clocks,
  * temperatures, power and RAPL's energy counters.
  *
@@ -16,8 +16,8 @@
 
 /*
  * Opens the files of the machine (machine_root.h) that exist; a file that may not be read becomes a
- * channel with the reason. `worker` (0: none): whose processor time is told apart from the rest.
- * NO_MEMORY alone.
+ * channel with the reason. `worker` (0: none): whose processor time is recorded separately.
+ * Fails with NO_MEMORY only.
  */
 enum status telemetry_host_open(pid_t worker, struct telemetry **ret, struct error *err);
 

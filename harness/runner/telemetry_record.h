@@ -9,7 +9,7 @@
 
 /*
  * Stores a log as `part` ("host" or "device") of a trial; `started_ns` (CLOCK_MONOTONIC) is the
- * trial's start, from which moments are counted. Moments before it are left out.
+ * trial's start, from which times are counted. Times before it are left out.
  */
 enum status telemetry_record(struct store *store, int64_t trial, const char *part,
                              int64_t started_ns, const struct telemetry_log *log,

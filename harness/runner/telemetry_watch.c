@@ -226,7 +226,7 @@ static void take_line(struct telemetry_log *log, const char *line, size_t length
                                    (long long)json_integer_value(json_object_get(words, "lost")),
                                    json_is_string(json_object_get(words, "message"))
                                        ? json_string_value(json_object_get(words, "message"))
-                                       : "not told why");
+                                       : "reason not recorded");
     json_decref(words);
 }
 

@@ -1,7 +1,6 @@
 /*
- * telemetry_watch - a telemetry child from the outside: started beside a trial, told of the
- * window's edges, ended with the trial, and what it left read with suspicion. Nothing here fails a
- * trial.
+ * telemetry_watch - a telemetry child from the outside: started with a trial, notified of the
+ * window's edges, ended with the trial, and its output checked. Nothing here fails a trial.
  */
 #ifndef ASSAY_RUNNER_TELEMETRY_WATCH_H
 #define ASSAY_RUNNER_TELEMETRY_WATCH_H
@@ -19,7 +18,7 @@
 struct telemetry_watch {
     struct process process;
     int control_fd, words_fd, rows_fd; /* -1: none */
-    int error_fd;                      /* its last words, on stderr; -1: none */
+    int error_fd;                      /* its output on stderr; -1: none */
     bool dump;
 };
 
@@ -29,7 +28,7 @@ struct telemetry_watch_options {
     pid_t worker;
     char *const *envp; /* of the worker; NULL: inherit */
     const char *root;  /* of the worker; NULL: the same */
-    bool dump;         /* all that the vendor tells, too: it takes time at the end */
+    bool dump;         /* the vendor's full dump, too: it takes time at the end */
 };
 
 /* An error is the system's: no memory, no process. */
@@ -53,8 +52,8 @@ struct telemetry_log {
 };
 
 /*
- * Ends the child and reads what it left. One that does not end within two seconds (ten when it owes
- * a dump) is killed, and the log says so. NO_MEMORY alone.
+ * Ends the child and reads what it left. One that does not end within two seconds (ten when a dump
+ * is due) is killed, and the log says so. NO_MEMORY alone.
  */
 enum status telemetry_watch_stop(struct telemetry_watch *watch, int64_t interval_ns,
                                  struct telemetry_log *ret, struct error *err);

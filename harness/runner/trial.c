@@ -21,7 +21,7 @@
 #define STOP_GRACE_NS (2 * SECOND_NS)
 #define TICK_NS (SECOND_NS / 5)
 
-/* A trial under way. */
+/* A trial in progress. */
 struct watch {
     const struct trial_request *request;
     struct trial_record record;
@@ -59,7 +59,7 @@ static void fail(struct watch *watch, enum status code, const char *format, ...)
     text_finish(&text);
 }
 
-/* Sends to the worker; one that does not take it is reported by what it does next. */
+/* Sends to the worker; a failure shows in what the worker does next. */
 static void tell(struct watch *watch, json_t *message)
 {
     struct error err = ERROR_INIT;
@@ -117,7 +117,7 @@ static const char *reading_state(const struct watch *watch, const json_t *device
         reading = json_object_get(json_object_get(device, "readings"), name);
     if (!reading && !strncmp(name, "device.", 7) &&
         json_is_string(json_object_get(device, name + 7)))
-        return "measured"; /* name, vendor, uuid stand beside the readings */
+        return "measured"; /* name, vendor, uuid are next to the readings */
     *ret_reason = json_string_value(json_object_get(reading, "reason"));
     return json_string_value(json_object_get(reading, "status"));
 }
@@ -145,13 +145,13 @@ static void check_required(struct watch *watch, const json_t *device)
             continue;
         fail(watch, STATUS_UNAVAILABLE,
              "the protocol requires the reading %s, which is %s%s%s: use a protocol that does not, "
-             "or a machine that tells it",
+             "or a machine that reports it",
              name, state ? state : "not among those taken here", reason ? ": " : "",
              reason ? reason : "");
     }
 }
 
-/* A worker whose files cannot be looked at (it is another user's by now) has no trial. */
+/* A worker whose files cannot be read (it is another user's by now) has no trial. */
 static enum status look_at_files(struct watch *watch, const char *at, struct error *err)
 {
     struct error reason = ERROR_INIT;
@@ -197,7 +197,7 @@ static enum status handle(struct watch *watch, const struct message *message, st
     case MESSAGE_ALIVE:
         return STATUS_OK;
     case MESSAGE_CHOICES:
-        fail(watch, STATUS_PROTOCOL, "the worker sent \"choices\", which nobody asked for");
+        fail(watch, STATUS_PROTOCOL, "the worker sent \"choices\", which was not requested");
         return STATUS_OK;
     case MESSAGE_TRIAL:
     case MESSAGE_GO:
@@ -222,7 +222,9 @@ static enum status handle(struct watch *watch, const struct message *message, st
     return status;
 }
 
-/* Ends it first, so that its last words, of where it was held up, are part of the reason. */
+/*
+ * Ends it first, so that its last output, which says where it was blocked, is part of the reason.
+ */
 static void stop_silent(struct watch *watch)
 {
     process_stop(&watch->worker.process, STOP_GRACE_NS, &watch->exit);
@@ -232,8 +234,8 @@ static void stop_silent(struct watch *watch)
 }
 
 /*
- * Reads until the worker ends, breaks the rules, or is silent too long. Messages that are there
- * already go into one transaction; it is committed before waiting.
+ * Reads until the worker ends, violates the protocol, or is silent too long. Messages that are
+ * there already go into one transaction; it is committed before waiting.
  */
 static enum status listen_to_worker(struct watch *watch, struct error *err)
 {
@@ -268,7 +270,7 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
             continue;
         }
         if (status == STATUS_NOT_FOUND)
-            return STATUS_OK; /* closed: how the process ended tells the rest */
+            return STATUS_OK; /* closed: how the process ended gives the rest */
         if (status != STATUS_OK) {
             fail(watch, status, "%s", read_error.message);
             continue;

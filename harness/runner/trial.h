@@ -1,6 +1,7 @@
 /*
- * trial - one trial, from the outside: start a worker, watch it, store what it says, and say how it
- * ended. A crash, a hang or a lie ends this trial with a reason and nothing else.
+ * trial - one trial, from the outside: start a worker, watch it, store what it sends, and report
+ * how it ended. A crash, a hang or wrong data ends this trial with a reason and affects nothing
+ * else.
  */
 #ifndef ASSAY_RUNNER_TRIAL_H
 #define ASSAY_RUNNER_TRIAL_H
@@ -27,8 +28,8 @@ struct trial_request {
     char *const
         *environment_changes; /* "NAME=VALUE" or "NAME" (unset) for the worker; NULL: none */
     const char *root;         /* root directory for the worker; NULL: the same */
-    int64_t telemetry_ns;     /* sampled so often beside it; 0: not at all */
-    bool dump;                /* keep all that the vendor tells of the device, too */
+    int64_t telemetry_ns;     /* interval of telemetry during it; 0: none */
+    bool dump;                /* keep the vendor's full dump of the device, too */
 };
 
 /* How it ended. */

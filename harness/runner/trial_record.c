@@ -94,7 +94,8 @@ static enum status add_device(struct trial_record *record, const json_t *body, s
                          "readings an object");
     if (!device.vendor)
         device.vendor = "";
-    status = stack_files_add_told(&record->told, json_object_get(body, "files"), record->root, err);
+    status =
+        stack_files_add_told(&record->reported, json_object_get(body, "files"), record->root, err);
     if (status == STATUS_OK)
         status = store_put_device(record->store, &device, &row, err);
     if (status == STATUS_OK)
@@ -209,7 +210,7 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
     }
     status = maps_read(pid, list, err);
     if (status == STATUS_OK)
-        status = stack_files_look(&record->told, list, err);
+        status = stack_files_look(&record->reported, list, err);
     if (status == STATUS_OK && host)
         status = stack_files_look(host, list, err);
     if (status == STATUS_OK && list == &record->at_start)
@@ -334,7 +335,7 @@ void trial_record_finish(struct trial_record *record)
         store_batch_end(record->store, false, NULL);
     maps_list_finish(&record->at_start);
     maps_list_finish(&record->at_end);
-    stack_files_finish(&record->told);
+    stack_files_finish(&record->reported);
     json_decref(record->facts);
     record->batch_open = false;
     record->facts = NULL;

@@ -36,8 +36,8 @@ struct trial_record {
     size_t checks_failed;
     bool saw_start, saw_window; /* syncs */
     struct maps_list at_start, at_end;
-    struct stack_files told; /* by the worker, beside what it maps */
-    const char *root;        /* the worker's root directory; NULL: the same */
+    struct stack_files reported; /* by the worker, in addition to what it maps */
+    const char *root;            /* the worker's root directory; NULL: the same */
     json_t *facts;
     int64_t iterations_per_sample, window_first;
 };
@@ -60,7 +60,7 @@ enum status trial_record_commit(struct trial_record *record, struct error *err);
 enum status trial_record_mapped(struct trial_record *record, const char *at, pid_t pid,
                                 struct error *err);
 
-/* Stores what was sampled beside it as `part`, "host" or "device". */
+/* Stores what was sampled during it as `part`, "host" or "device". */
 enum status trial_record_telemetry(struct trial_record *record, const char *part,
                                    const struct telemetry_log *log, struct error *err);
 

@@ -1,6 +1,6 @@
 /*
- * trial_telemetry - the samplers beside a trial, one for the device and one for the host. None of
- * their failures is the trial's: what is missing is recorded as missing.
+ * trial_telemetry - the samplers of a trial, one for the device and one for the host. None of their
+ * failures fails the trial: what is missing is recorded as missing.
  */
 #ifndef ASSAY_RUNNER_TRIAL_TELEMETRY_H
 #define ASSAY_RUNNER_TRIAL_TELEMETRY_H
@@ -26,12 +26,12 @@ struct trial_request;
 void trial_telemetry_start(struct trial_telemetry *telemetry, const struct trial_request *request,
                            pid_t worker);
 
-/* Asks for a moment now: an edge of the window. Does not wait. */
+/* Asks for a row now: an edge of the window. Does not wait. */
 void trial_telemetry_mark(struct trial_telemetry *telemetry);
 
 /*
- * Ends them; what they left goes to the record, or nowhere when `record` is NULL. An error is the
- * store's, or no memory.
+ * Ends them; their output is stored in the record, or dropped when `record` is NULL. An error is
+ * the store's, or no memory.
  */
 enum status trial_telemetry_end(struct trial_telemetry *telemetry, struct trial_record *record,
                                 struct error *err);

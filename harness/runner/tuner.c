@@ -60,7 +60,7 @@ static enum status listen_once(struct worker_process *worker, const struct tuner
     return status;
 }
 
-/* Behind the reason, what the worker said last: once it has ended, that is all. */
+/* Appends to the reason the worker's last output, which is complete once it has ended. */
 static void add_words(const struct worker_process *worker, struct error *err)
 {
     struct text text;

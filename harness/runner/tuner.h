@@ -1,9 +1,9 @@
 /*
  * tuner - sizes of groups and the like, chosen once for a campaign.
  *
- * What is chosen by measurement falls differently from one process to the next, and a trial that
- * chose otherwise differs from its fellows by the tool's own doing. So a worker of its own
- * measures, before the first trial, and every trial is handed its choice.
+ * What is chosen by measurement varies from one process to the next, and a trial with another
+ * choice would differ from the others because of the tool itself. So a worker of its own measures,
+ * before the first trial, and every trial is handed its choice.
  */
 #ifndef ASSAY_RUNNER_TUNER_H
 #define ASSAY_RUNNER_TUNER_H
@@ -23,9 +23,9 @@ struct tuner_request {
 };
 
 /*
- * Runs a worker that chooses and tells: {"workload": {...}, "iterations_per_sample"}; new object.
+ * Runs a worker that chooses and reports: {"workload": {...}, "iterations_per_sample"}; new object.
  * INTERRUPTED: the user wants to stop. Any other error is the worker's, with its reason: the trials
- * will meet it, too, and record it.
+ * will get it, too, and record it.
  */
 enum status tuner_run(const struct tuner_request *request, json_t **ret, struct error *err);
 

@@ -1,4 +1,4 @@
-/* vendor_json - what a vendor's library told, as JSON that is safe to keep and to show. */
+/* vendor_json - what a vendor's library reported, as JSON that is safe to keep and to show. */
 #ifndef ASSAY_RUNNER_VENDOR_JSON_H
 #define ASSAY_RUNNER_VENDOR_JSON_H
 

@@ -8,12 +8,12 @@
 
 #define WORDS_KEPT 262144 /* of a child's standard output and error, before it starts anew */
 #define WORDS_MAX                                                                                  \
-    1073741824 /* that it may write between two looks; only what is kept takes memory */
+    1073741824 /* that it may write between two checks; only what is kept takes memory */
 #define WORDS_SHOWN 600
 
 /*
- * The file has a fixed end. Long before it, what was written starts anew (words_forget), since a
- * write past it fails, and not every child lives on after that.
+ * The file has a fixed end. Long before it, what was written is discarded (words_forget), since a
+ * write past it fails, and not every child survives that.
  */
 int words_open(const char *name)
 {
@@ -31,7 +31,7 @@ void words_append(int fd, struct text *text)
         got--;
     if (got <= 0)
         return;
-    text_append(text, "; its last words: ");
+    text_append(text, "; its last output: ");
     for (ssize_t i = 0; i < got; i++)
         if (words[i] == '\n')
             words[i] = ' ';

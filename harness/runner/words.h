@@ -1,6 +1,6 @@
 /*
  * words - what a child process writes to its standard output and error, kept in memory, so that its
- * last words can explain its end. The descriptor is that of a file of a fixed size without a name:
+ * last output can explain its end. The descriptor is that of a file of a fixed size without a name:
  * a chatty library cannot fill a disk.
  */
 #ifndef ASSAY_RUNNER_WORDS_H
@@ -11,7 +11,7 @@
 /* A descriptor to give to the child; -1: errno says why not. */
 int words_open(const char *name);
 
-/* Appends "; its last words: ..." to `text`, printable and in one line; nothing when there are
+/* Appends "; its last output: ..." to `text`, printable and in one line; nothing when there are
  * none. */
 void words_append(int fd, struct text *text);
 

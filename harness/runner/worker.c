@@ -114,8 +114,9 @@ static void report_check(void *context, const struct workload_check *check)
 }
 
 /*
- * Compares with what a verified trial of the cell wrote, or notes what the next ones shall compare
- * with. After the window, one that has nothing of that moment is compared with what was before it.
+ * Compares with what a verified trial of the cell wrote, or notes what the next ones must compare
+ * with. After the window, a trial without a text of that phase is compared with that of the phase
+ * before it.
  */
 static enum status recheck(struct worker *worker, const char *phase, bool *ret_same,
                            struct error *err)
@@ -223,8 +224,8 @@ static enum status run_tuning(struct worker *worker, struct error *err)
 }
 
 /*
- * The first check also tells of the kernels, whatever comes of it: by then each was launched, so
- * its registers are known, and what is compiled at the first use is there.
+ * The first check also reports the kernels, whatever its result: by then each was launched, so its
+ * registers are known, and what is compiled at the first use is there.
  */
 static enum status verify_and_tell(struct worker *worker, struct error *err)
 {

@@ -3,8 +3,8 @@
 #define ASSAY_RUNNER_WORKER_H
 
 /*
- * Speaks the worker protocol on descriptors 3 and 4, runs the trial that it is told, and returns
- * the process's exit status: 0 when an "end" was sent, whatever it said.
+ * Speaks the worker protocol on descriptors 3 and 4, runs the trial that it receives, and returns
+ * the process's exit status: 0 when an "end" was sent, whatever its status.
  */
 int worker_main(void);
 

@@ -15,7 +15,7 @@ struct worker {
     struct workload workload;
     struct workload_case work;
     char *device_spec;
-    bool tune;        /* choose and tell, no trial */
+    bool tune;        /* choose and report, no trial */
     json_t *choices;  /* given; NULL: the worker chooses */
     json_t *expected; /* of a verified trial's outputs; NULL: none */
     json_t *verified; /* the same of this one, phase: text; NULL: none */

@@ -8,7 +8,7 @@
 #include "harness/runner/tool.h"
 #include "harness/runner/vendor_json.h"
 
-/* How long the worker waits for a harness that does not read or answer. */
+/* How long the worker waits for a harness that neither reads nor answers. */
 #define LINK_TIMEOUT_NS (60 * (int64_t)1000000000)
 /* 20 digits and a comma each: well inside a line. */
 #define SAMPLES_PER_MESSAGE 16384
@@ -106,7 +106,10 @@ static json_t *count_or_null(int64_t value)
     return value < 0 ? json_null() : json_integer(value);
 }
 
-/* {"kernel": {"registers", "spill_bytes", "shared_bytes"}}; null where the stack does not tell. */
+/*
+ * {"kernel": {"registers", "spill_bytes", "shared_bytes"}}; null where the stack does not report
+ * it.
+ */
 static json_t *resources_json(const struct module_artifact *artifact)
 {
     json_t *ret = json_object();

@@ -39,7 +39,7 @@ enum status worker_link_send_samples(struct worker_link *link, const char *serie
                                      const int64_t *values, size_t first, size_t count,
                                      struct error *err);
 
-/* Tells the harness that `at` is reached and waits for its go. */
+/* Reports to the harness that `at` is reached and waits for its go. */
 enum status worker_link_sync(struct worker_link *link, const char *at, struct error *err);
 
 #endif

@@ -7,9 +7,9 @@
 
 #include "harness/core/clock.h"
 
-/* Samples are sent between samples, at most this often: sending costs the caches something. */
+/* Samples are sent between samples, at most this often: sending evicts cache lines. */
 #define SEND_INTERVAL_NS ((int64_t)1000000000)
-#define REFERENCE_PART 5 /* a fifth of the measured time goes to the reference loop */
+#define REFERENCE_PART 5 /* a fifth of the measured time is spent in the reference loop */
 
 enum status worker_send_phase(struct worker *worker, const char *name, int64_t begin_ns,
                               struct error *err)
@@ -27,8 +27,8 @@ static enum status prepare_flush(struct worker *worker, struct error *err)
         return STATUS_OK;
     if (llc == 0)
         return error_set(err, STATUS_UNSUPPORTED,
-                         "the protocol wants a cold cache, and nothing tells the size of this "
-                         "device's last-level cache: use a protocol with `cache: hot`");
+                         "the protocol wants a cold cache, and the size of this device's "
+                         "last-level cache is not known: use a protocol with `cache: hot`");
     worker->flush_size = llc * (uint64_t)worker->protocol.cold_flush_factor;
     worker->flush_bytes = malloc(worker->flush_size);
     if (!worker->flush_bytes)
@@ -96,7 +96,7 @@ static enum status run_iterations(struct worker *worker, int64_t iterations, str
     return status;
 }
 
-/* One sample's worth of work, between its two clock readings. */
+/* The work of one sample, between its two clock readings. */
 static enum status run_block(struct worker *worker, int64_t iterations, struct error *err)
 {
     enum status status = run_iterations(worker, iterations, err);
@@ -170,8 +170,8 @@ static enum status read_stages(struct worker *worker, size_t index, struct error
 
 /*
  * Passes of the reference loop before a sample, once the interval is over: as many as take a fixed
- * part of the time since the last ones, so that long samples are told by more of them. Kept is the
- * mean time of one.
+ * part of the time since the last ones, so that long samples get more of them. Kept is the mean
+ * time of one.
  */
 static enum status run_reference(struct worker *worker, size_t index, struct error *err)
 {

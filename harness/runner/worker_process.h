@@ -1,6 +1,6 @@
 /*
  * worker_process - a worker as a process: started fresh, with its two ends of the channel, and with
- * its standard output and error kept in memory, so that its last words can explain its end.
+ * its standard output and error kept in memory, so that its last output can explain its end.
  */
 #ifndef ASSAY_RUNNER_WORKER_PROCESS_H
 #define ASSAY_RUNNER_WORKER_PROCESS_H
@@ -23,8 +23,8 @@ void worker_process_init(struct worker_process *worker);
 
 /*
  * Starts assay's own worker, or the program that ASSAY_WORKER names. `environment_changes` are
- * "NAME=VALUE" or "NAME" (unset), NULL: none; beside them our own worker has what the backend of
- * `device_spec` (NULL: none) wants to begin with. `root` is its root directory, NULL: the same.
+ * "NAME=VALUE" or "NAME" (unset), NULL: none; in addition our own worker gets what the backend of
+ * `device_spec` (NULL: none) requires at the start. `root` is its root directory, NULL: the same.
  */
 enum status worker_process_start(struct worker_process *worker, const char *device_spec,
                                  char *const *environment_changes, const char *root,
@@ -39,7 +39,7 @@ void worker_process_append_words(const struct worker_process *worker, struct tex
 /* Keeps only the end of what it wrote; to be called often. */
 void worker_process_forget_words(const struct worker_process *worker);
 
-/* Closes the channel and drops the words; the process must have been waited for. */
+/* Closes the channel and drops the output; the process must have been waited for. */
 void worker_process_finish(struct worker_process *worker);
 
 #endif

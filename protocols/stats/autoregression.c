@@ -76,8 +76,8 @@ static void sum_products(const double *forward, const double *backward, size_t c
 }
 
 /*
- * One lattice step, and the sums of the order behind it in the same pass: the sums, which must be
- * added up in order, take their time beside the step.
+ * One lattice step, and the sums of the order after it in the same pass: the sums, which must be
+ * added up in order, overlap with the step.
  */
 static void filter(double *restrict forward, double *restrict backward, size_t order, size_t count,
                    double reflection, struct products *ret)

@@ -12,7 +12,7 @@
 #define LANES 8
 
 /* Sums of (x - mean) cos(pi j (t + 1/2) / count) for LANES frequencies from `first` on, each by
-   Chebyshev's recurrence; side by side, since one of them alone would wait for itself. */
+   Chebyshev's recurrence; side by side, since each depends on its own previous step. */
 static void cosine_sums(const double *x, size_t count, double mean, size_t first, double sum[LANES])
 {
     double twice[LANES], now[LANES], before[LANES];
@@ -72,8 +72,7 @@ static double half_width(double lrv, double n, double confidence, double df)
     return student_quantile(0.5 + 0.5 * confidence, df) * sqrt(lrv / n);
 }
 
-/* B = 0.2 n^(2/3) rounded up, at least 3: fewer would be honest too, but t on 1 or 2 is of no use
- * to anybody.
+/* B = 0.2 n^(2/3) rounded up, at least 3: fewer would be valid too, but t on 1 or 2 is useless.
  */
 static size_t cosine_terms(size_t count, size_t points)
 {

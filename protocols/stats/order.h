@@ -26,10 +26,11 @@ size_t order_quantile_index(size_t count, double q);
 uint64_t order_needed(double q);
 
 /*
- * Ranks (0-based) of a two-sided interval for the q-quantile from `count` samples that are worth
- * `effective` <= count independent ones: the exact binomial interval (David and Nagaraja, "Order
- * Statistics", 7.1) for `effective` samples, continued between the integers by the incomplete beta
- * function, its ranks stretched by count / effective. False when no rank reaches far enough.
+ * Ranks (0-based) of a two-sided interval for the q-quantile from `count` samples that are
+ * equivalent to `effective` <= count independent ones: the exact binomial interval (David and
+ * Nagaraja, "Order Statistics", 7.1) for `effective` samples, continued between the integers by the
+ * incomplete beta function, its ranks stretched by count / effective. False when no rank reaches
+ * far enough.
  */
 bool order_interval(size_t count, double effective, double q, double confidence, size_t *ret_lo,
                     size_t *ret_hi);

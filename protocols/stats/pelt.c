@@ -9,12 +9,12 @@ struct sums {
 };
 
 /*
- * Starts that may still be the last one, ascending, with what the loops below need of each beside
- * the other: they run over all of them for every value, and so use the processor's vectors.
+ * Starts that may still be the last one, ascending, with what the loops below need of each in
+ * adjacent arrays: they run over all of them for every value, and so vectorize.
  */
 struct starts {
     size_t *place;
-    double *sum, *squares; /* prefix sums behind what a new segment skips */
+    double *sum, *squares; /* prefix sums after what a new segment skips */
     double *best;          /* cost up to the start */
     double *cost;          /* with a segment from there to the current value */
     size_t count;
@@ -40,7 +40,7 @@ static void make_sums(const double *w, size_t count, struct sums *sums)
 static void add_start(struct starts *starts, size_t place, size_t skip, double best, size_t count,
                       const struct sums *sums)
 {
-    /* One that has not as much as it skips behind it is never used. */
+    /* A start followed by fewer values than it skips is never used. */
     size_t from = place + skip <= count ? place + skip : count;
 
     starts->place[starts->count] = place;
@@ -149,7 +149,7 @@ enum status pelt_find(const double *w, size_t count, size_t skip, double sigma2,
 
     add_start(&starts, 0, skip, -constant, count, &sums);
     for (t = 1; t <= count; t++) {
-        /* Starts are in ascending order, so those too close to t stand at the end. */
+        /* Starts are in ascending order, so those too close to t are at the end. */
         size_t usable = starts.count, i = 0;
         double lowest, best;
 

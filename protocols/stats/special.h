@@ -1,5 +1,5 @@
 /*
- * special - the special functions behind the distributions.
+ * special - the special functions of the distributions.
  *
  * Own code, since the libraries that have them to full precision are GPL. Relative errors are
  * checked against tables computed with 50 digits (tests/unit/data/distributions.txt).

@@ -1,4 +1,4 @@
-/* states - series that jump to and fro between two levels. */
+/* states - series that switch back and forth between two levels. */
 #ifndef ASSAY_PROTOCOLS_STATS_STATES_H
 #define ASSAY_PROTOCOLS_STATS_STATES_H
 
@@ -9,7 +9,7 @@
 
 struct two_state {
     bool found;
-    size_t scale;      /* samples averaged before the levels came apart */
+    size_t scale;      /* samples averaged before the levels were separated */
     double low, high;  /* levels */
     double threshold;  /* between them */
     double high_share; /* of the time */

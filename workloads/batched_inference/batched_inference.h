@@ -51,8 +51,8 @@ int32_t *inference_batch(const struct inference_instance *instance, uint64_t ind
 enum status inference_calibrate(struct inference_instance *instance, struct error *err);
 /*
  * What quantisation adds to the tolerance of the logits: the root of the summed squares of the
- * rounding noise of every input and weight, as if each reached the logits whole (the residual
- * stream thins it out).
+ * rounding noise of every input and weight, as if each reached the logits undiminished (the
+ * residual stream reduces it).
  */
 double inference_int8_tolerance(const struct inference_instance *instance);
 /* Weights and scales on the device against their definition, from the weights before rounding. */

@@ -1,6 +1,6 @@
 /*
- * Logits against the fp64 reference at the weights before any rounding: what a precision loses is
- * the precision's error, weights included.
+ * Logits against the fp64 reference at the weights before any rounding: the loss of a precision
+ * includes the rounding of weights.
  */
 #include <math.h>
 #include <stdio.h>
@@ -217,7 +217,7 @@ static enum status fingerprint_logits(const struct gpt2_device *model, char **re
 }
 
 /*
- * All logits of the pool's first batch. How far the window came in the pool differs from trial to
+ * All logits of the pool's first batch. How far the window got in the pool differs from trial to
  * trial, so after it that batch runs once more.
  */
 enum status inference_recheck(struct workload_instance *base, const char *expected,

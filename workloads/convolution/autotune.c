@@ -30,7 +30,7 @@ static enum status run(void *operation, struct error *err)
 }
 
 /*
- * All of a shape in words: "bf16 to bf16, 8x56x56x64, 64 of 3x3, stride 1x1, padding 1x1, dilation
+ * All of a shape as text: "bf16 to bf16, 8x56x56x64, 64 of 3x3, stride 1x1, padding 1x1, dilation
  * 1x1, groups 1"; heap, NULL: no memory.
  */
 static char *shape_key(const struct convolution_shape *shape)

@@ -130,7 +130,7 @@ static void lay_out(struct convolution_instance *instance)
     }
 }
 
-/* Each runs once here, so that no compiler and no library's search falls into a timed window. */
+/* Each runs once here, so that no compiler and no library's search runs in a timed window. */
 static enum status prepare(struct convolution_instance *instance, struct error *err)
 {
     enum status status = STATUS_OK;

@@ -101,7 +101,7 @@ json_t *convolution_autotuned(const struct convolution_instance *instance);
 /* ---- facts.c ---- */
 /* As gemms_facts of ops/gemm.h, with each convolution in `gemms`. New object. */
 json_t *convolution_facts(const struct convolution_instance *instance);
-/* The candidates and tile behind the portable implementation's choice, into `facts`. */
+/* The candidates and tile of the portable implementation's choice, into `facts`. */
 void convolution_portable_facts(const struct convolution_portable *portable, json_t *facts);
 
 /* ---- convolution.c, verify.c ---- */

@@ -1,8 +1,8 @@
 /*
  * tokens - where a model's tokens come from.
  *
- * A source gives sequence number i as a pure function of its seed and i, so any batch can be had
- * again. Two sources: a Markov chain whose entropy is known, and a text file's bytes.
+ * A source gives sequence number i as a pure function of its seed and i, so any batch can be
+ * generated again. Two sources: a Markov chain whose entropy is known, and a text file's bytes.
  */
 #ifndef ASSAY_WORKLOADS_DATA_TOKENS_H
 #define ASSAY_WORKLOADS_DATA_TOKENS_H
@@ -19,8 +19,9 @@ struct token_source;
  * A chain over `vocabulary` states, each with at most `successors` next ones. One of a state's
  * successors is half its number, so every state leads to 0 and the stationary distribution is
  * unique; the others are drawn log-uniformly (Zipf's law with exponent 1), so low numbers are
- * frequent as words are. Sequences start in the stationary distribution. Given the token before, a
- * token's entropy is the chain's entropy rate at every position: no model's expected loss is lower.
+ * frequent, like words in texts. Sequences start in the stationary distribution. Given the token
+ * before, a token's entropy is the chain's entropy rate at every position: no model's expected loss
+ * is lower.
  */
 enum status token_source_create_markov(uint64_t vocabulary, uint64_t successors, uint64_t seed,
                                        struct token_source **ret, struct error *err);

@@ -24,7 +24,7 @@
  * two has a standard deviation of 2^-10 / sqrt(6), six of which are exceeded with 3e-8. Those of
  * fp8 keep as few as 14 bits of a sum of 32 products (DeepSeek-V3 technical report, 2024,
  * section 3.3.2): 2^-13, a step for 32 products. Our own text computes all of them in
- * true fp32, and is held to that.
+ * true fp32, and is checked against that.
  */
 #include "workloads/gemm/check.h"
 
@@ -41,7 +41,7 @@
 
 #define WALK 12.0     /* of errors of either sign over a random walk, see above */
 #define WALK_MEAN 4.0 /* of the walk's own size */
-#define CUT 2.45      /* 6 / sqrt(6): of what is cut off, beside its mean */
+#define CUT 2.45      /* 6 / sqrt(6): of what is cut off, about its mean */
 
 struct bounds {
     double any;       /* of the sums, in sum |a b| */

@@ -44,7 +44,7 @@ struct memory_adamw memory_adamw_at(uint64_t step)
 
 /* ---- all steps since the start ---- */
 
-/* Roundings in m and v: at most 3 a step, of which the factor beta leaves 1/(1-beta) steps' worth.
+/* Roundings in m and v: at most 3 a step, of which those of 1/(1-beta) steps remain (factor beta).
  */
 static double roundings_m(double t)
 {
@@ -70,7 +70,7 @@ static double roundings_w(double t)
 struct history {
     double m, v;        /* of g and g^2 */
     double power, sum;  /* a^t, and (1 - a^t) / (1 - a) */
-    double update_size; /* what the updates' own errors count for, in magnitude */
+    double update_size; /* how much the updates' own errors count, in magnitude */
 };
 
 static struct history history_at(double t)
@@ -251,7 +251,7 @@ enum status memory_verify_adamw(struct memory_instance *instance, workload_check
     bool failed = false;
     enum status status = STATUS_OK;
 
-    /* A check that fails does not hide the others from the report; the first one is the error. */
+    /* After a failed check the others are still reported; the first one is the error. */
     for (int i = W; i <= V; ++i) {
         status = check_history(instance, i, report, context, failed ? NULL : &check_error);
         if (status == STATUS_CHECK_FAILED)

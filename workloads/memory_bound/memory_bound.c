@@ -39,7 +39,7 @@ static enum status allocate(struct memory_instance *instance, struct error *err)
     return memory_poison_outputs(instance, err);
 }
 
-/* What measures lanes and groups wrote outputs and moved states. */
+/* Measuring lanes and groups wrote outputs and changed states. */
 static enum status restore(struct memory_instance *instance, struct error *err)
 {
     enum status status = memory_poison_outputs(instance, err);

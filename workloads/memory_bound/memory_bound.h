@@ -147,7 +147,7 @@ uint32_t memory_index(const struct memory_data *data, size_t array, uint64_t ind
 void memory_decode(enum memory_type type, enum dtype storage, const void *bytes, uint64_t count,
                    double *ret);
 enum status memory_upload_array(struct memory_instance *instance, size_t array, struct error *err);
-/* Fills every output with NaN (all bits set), so that what is not written shows. */
+/* Fills every output with NaN (all bits set), so that what is not written is detected. */
 enum status memory_poison_outputs(struct memory_instance *instance, struct error *err);
 
 /* ---- verify.c, adamw.c ---- */

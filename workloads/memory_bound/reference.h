@@ -1,6 +1,6 @@
 /*
- * reference - what each kernel shall give, in fp64 and plain C, and how far from it a device may
- * be.
+ * reference - the expected result of each kernel, in fp64 and plain C, and how far from it a device
+ * may be.
  *
  * A reference fills `ret` with the elements [begin, begin + count) of the output, whole rows for
  * layer_norm and softmax. A tolerance counts roundings of fp32 (MEMORY_U), storage types apart.

@@ -3,10 +3,10 @@
  * measured on the device.
  *
  * First the group sizes that the backend proposes, then a few numbers of groups for the best of
- * them. Candidates take turns, so that a machine whose speed moves is the same for all; the best
- * launch of each counts, and a larger choice replaces a smaller one only when it is faster by
- * TUNE_MARGIN, so that noise does not choose. A candidate that fails is left out, and noted with
- * the reason; only when all fail is that an error.
+ * them. Candidates take turns, so that a changing machine speed affects all alike; the best launch
+ * of each counts, and a larger choice replaces a smaller one only when it is faster by TUNE_MARGIN,
+ * so that noise does not decide. A candidate that fails is left out, and noted with the reason;
+ * only when all fail is that an error.
  */
 #include <stdio.h>
 
@@ -21,7 +21,7 @@
                          */
 #define TUNE_HOPELESS 2 /* a candidate so many times slower than the best drops out */
 #define LANES_CANDIDATES_MAX 8
-#define UNITS_WHEN_NOT_TOLD 16
+#define UNITS_WHEN_UNKNOWN 16
 
 /* Groups for each compute unit; the first is used while lanes are compared. */
 static const uint32_t groups_per_unit[] = {16, 4, 64};
@@ -56,9 +56,9 @@ static enum status load_module(struct memory_instance *instance, uint32_t lanes,
 static uint32_t groups_for(const struct memory_instance *instance, uint32_t per_unit)
 {
     const struct memory_kernel *kernel = instance->data.kernel;
-    const uint32_t told = instance->base.device->info.compute_units;
+    const uint32_t reported = instance->base.device->info.compute_units;
     const uint64_t units = kernel->units(&instance->data.sizes);
-    uint64_t groups = (uint64_t)per_unit * (told == 0 ? UNITS_WHEN_NOT_TOLD : told);
+    uint64_t groups = (uint64_t)per_unit * (reported == 0 ? UNITS_WHEN_UNKNOWN : reported);
 
     if (groups > MEMORY_GROUPS_MAX)
         groups = MEMORY_GROUPS_MAX;
@@ -90,7 +90,7 @@ static enum status time_launch(struct memory_instance *instance, const struct ca
     return status;
 }
 
-/* Leaves out what failed; an error only where nothing can follow. */
+/* Leaves out what failed; an error only where no candidate can continue. */
 static enum status leave_out(struct candidate *candidate, struct error *err)
 {
     candidate->out = true;
@@ -183,7 +183,7 @@ static enum status none_runs(const struct memory_instance *instance,
                      instance->data.kernel->name, count, kept.message);
 }
 
-/* Leaves the best one's module to the instance. */
+/* Hands the best one's module to the instance. */
 static enum status choose_lanes(struct memory_instance *instance, struct error *err)
 {
     const struct memory_parameters *parameters = instance->base.work.workload->parameters;

@@ -191,7 +191,7 @@ enum status memory_verify(struct workload_instance *base, workload_check_fn *rep
     return status;
 }
 
-/* Every iteration writes the same, except for AdamW, whose state goes on. */
+/* Every iteration writes the same, except for AdamW, whose state changes. */
 enum status memory_recheck(struct workload_instance *base, const char *expected,
                            struct workload_recheck *ret, struct error *err)
 {

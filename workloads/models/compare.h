@@ -18,10 +18,10 @@ void comparison_add(struct comparison *comparison, const float *got, const doubl
 double comparison_normalised_rms(const struct comparison *comparison);
 
 /*
- * Where errors crowd: of 64 neighbours at a time (the last 64 of `count` among them; all where
- * there are fewer), the largest sqrt(mean (got - expected)^2 / (mean expected^2 of them + that of
- * all)). A tile that is wrong shows here, however small a part of all it is. Infinity where there
- * is a NaN.
+ * Where errors are concentrated: of 64 neighbours at a time (the last 64 of `count` among them; all
+ * where there are fewer), the largest sqrt(mean (got - expected)^2 / (mean expected^2 of them +
+ * that of all)). A wrong tile is detected here, however small a part of all it is. Infinity where
+ * there is a NaN.
  */
 double comparison_worst_block(const float *got, const double *expected, uint64_t count,
                               uint64_t *ret_at);
@@ -53,7 +53,7 @@ void check_sink_compare(struct check_sink *sink, const char *output,
 void check_sink_blocks(struct check_sink *sink, const char *output,
                        const struct block_finding *finding, double tolerance);
 
-/* Reports any check; `detail` goes into the message when it failed (error <= tolerance is false).
+/* Reports any check; `detail` is part of the message when it failed (error <= tolerance is false).
  */
 void check_sink_report(struct check_sink *sink, struct workload_check check, const char *detail);
 

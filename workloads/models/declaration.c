@@ -99,18 +99,18 @@ static enum status check_shape(const struct declaration *declaration,
                              cause.message);
 }
 
-/* Heap: `path` itself, or beside the declaration when it is relative and found there. */
+/* Heap: `path` itself, or relative to the declaration when it is found there. */
 static char *resolve_path(const struct declaration *declaration, const char *path)
 {
     const char *slash = strrchr(declaration->origin, '/');
-    char *beside;
+    char *joined;
 
     if (path[0] == '/' || !slash)
         return strdup(path);
-    beside = text_format("%.*s/%s", (int)(slash - declaration->origin), declaration->origin, path);
-    if (beside && access(beside, F_OK) == 0)
-        return beside;
-    free(beside);
+    joined = text_format("%.*s/%s", (int)(slash - declaration->origin), declaration->origin, path);
+    if (joined && access(joined, F_OK) == 0)
+        return joined;
+    free(joined);
     return strdup(path);
 }
 

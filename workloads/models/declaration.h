@@ -51,8 +51,8 @@ struct gpt2_task {
 
 /*
  * Checks the sections, writes defaults into `written` (a text's SHA-256 among them), and fills
- * `ret` (gpt2_task_finish). A relative path is looked for beside the declaration first, then in the
- * working directory.
+ * `ret` (gpt2_task_finish). A relative path is looked for in the declaration's directory first,
+ * then in the working directory.
  */
 enum status gpt2_declaration_check(const struct declaration *declaration,
                                    struct gpt2_declaration *written, struct gpt2_task *ret,

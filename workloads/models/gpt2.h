@@ -32,7 +32,7 @@ struct gpt2_shape {
     uint64_t mlp_width; /* mlp_ratio * width */
 };
 
-/* The parameter tensors of a layer; GPT2_WTE, GPT2_WPE and the final norm stand outside. */
+/* The parameter tensors of a layer; GPT2_WTE, GPT2_WPE and the final norm belong to no layer. */
 enum gpt2_tensor_id {
     GPT2_WTE,         /* (vocabulary, width) */
     GPT2_WPE,         /* (context, width) */

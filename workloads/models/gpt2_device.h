@@ -2,8 +2,8 @@
  * gpt2_device - the model on a device: parameters, kept activations, forward, backward, update.
  *
  * All memory is allocated at creation and known before (gpt2_device_bytes). With `training`, every
- * layer keeps what its backward pass reads; without, one layer's room is used again and again.
- * Functions enqueue and return, except for those that say otherwise.
+ * layer keeps what its backward pass reads; without, one layer's memory is reused by all. Functions
+ * enqueue and return, except for those that say otherwise.
  *
  * Parameters, activations and gradients lie in the plan's storage type; statistics of norms, losses
  * and the optimizer's moments in f32. When a model that trains has narrow storage, AdamW keeps
@@ -37,7 +37,7 @@ enum gpt2_buffer {
     /*
      * (rows, vocabulary), rows gpt2_logits_stride apart; their gradient after the backward pass.
      * Quantised: f32, and on the way there the i32 sums of every GEMM with a weight, in as much
-     * room as the widest takes.
+     * memory as the widest takes.
      */
     GPT2_LOGITS,
     GPT2_WEIGHTS8,      /* i8, laid out as gpt2_int8.h says; quantised only, as are the next two */
@@ -74,8 +74,8 @@ struct gpt2_device_plan {
      */
     bool fused;
     /*
-     * Rows of the logits lie one behind another. gpt2_device_create sets it for inference in
-     * floating point on processors, where the GEMM that writes them is faster so.
+     * Rows of the logits are contiguous. gpt2_device_create sets it for inference in floating point
+     * on processors, where the GEMM that writes them is faster so.
      */
     bool dense_logits;
     const float *input_scales; /* one a site of gpt2_int8.h; must outlive the model */
@@ -114,7 +114,7 @@ struct gpt2_device {
     struct ops *ops; /* the caller's, must outlive the model */
     struct buffer *buffers[GPT2_BUFFERS];
     struct op_tokens tokens;  /* the batch that is set */
-    gpt2_observe_fn *observe; /* the caller's to set; NULL: no one looks */
+    gpt2_observe_fn *observe; /* set by the caller; NULL: none */
     void *observer;
 };
 
@@ -134,7 +134,7 @@ void gpt2_device_destroy(struct gpt2_device *model); /* takes NULL */
 enum status gpt2_device_set_batch(struct gpt2_device *model, const int32_t *indices,
                                   uint64_t sequences, uint64_t unique, struct error *err);
 
-/* Elements of a buffer as f32, whatever they are stored in. Blocks. */
+/* Elements of a buffer as f32, whatever their storage type. Blocks. */
 enum status gpt2_device_fetch(const struct gpt2_device *model, enum gpt2_buffer buffer,
                               uint64_t offset, uint64_t count, float *ret, struct error *err);
 /* The buffer that AdamW moves: master weights where there are any, else the parameters. */

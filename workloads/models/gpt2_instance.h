@@ -1,6 +1,6 @@
 /*
  * gpt2_instance - what the kinds that run the transformer have in common: operations, model, the
- * batch that goes in, and the times of the stages.
+ * input batch, and the times of the stages.
  *
  * Stages are first those of the host, each timed by its own clock, then those of the device, timed
  * between marks: by events where the device has them, without extra waits; else the host waits at

@@ -29,7 +29,7 @@ uint64_t gpt2_int8_head_rows(const struct gpt2_shape *shape)
     return (shape->vocabulary + HEAD_MULTIPLE - 1) / HEAD_MULTIPLE * HEAD_MULTIPLE;
 }
 
-/* Where the matrices of the layers begin: behind the head's weight, aligned as a tensor is. */
+/* Where the matrices of the layers begin: after the head's weight, aligned as a tensor is. */
 static uint64_t layers_offset(const struct gpt2_shape *shape)
 {
     const struct gpt2_shape padded = {.width = shape->width,

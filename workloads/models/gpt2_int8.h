@@ -24,7 +24,7 @@ uint64_t gpt2_int8_site(enum gpt2_tensor_id id, uint64_t layer);
 
 /*
  * Rows of the head's weight, and columns of its GEMM: the vocabulary rounded up to 4, which
- * cuBLAS documents of GEMMs in int8. What comes of the rows beyond it is not read.
+ * cuBLAS documents of GEMMs in int8. The results of the rows beyond it are not read.
  */
 uint64_t gpt2_int8_head_rows(const struct gpt2_shape *shape);
 
@@ -40,7 +40,7 @@ uint64_t gpt2_int8_left_out(const struct gpt2_shape *shape);
 /*
  * Quantises all weights (laid out as gpt2.h says) into `ret` (gpt2_int8_length, padding zero) and
  * `scales`. `ret_noise`, which may be NULL, has room for a number a site: the RMS of the rounding
- * over that of the weights, as the steps tell.
+ * over that of the weights, computed from the steps.
  */
 void gpt2_int8_quantise(const struct gpt2_shape *shape, const float *weights, int8_t *ret,
                         float *scales, double *ret_noise);

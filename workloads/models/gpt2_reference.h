@@ -10,7 +10,7 @@
 
 #include "workloads/models/gpt2.h"
 
-/* Readable by everybody; arrays are owned by the struct. */
+/* May be read by all; arrays are owned by the struct. */
 struct gpt2_reference {
     struct gpt2_shape shape;
     uint64_t sequences, length; /* of the batch; tokens = sequences * length */

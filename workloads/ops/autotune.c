@@ -16,7 +16,7 @@
 
 #define MARGIN 0.98
 #define MEASURES 3
-#define MEASURE_NS 2000000 /* of launches one after the other: above the clock's grain */
+#define MEASURE_NS 2000000 /* of launches one after the other: above the clock's resolution */
 #define LAUNCHES_MAX 32
 #define LONG_NS 50000000
 #define HOPELESS 4
@@ -123,7 +123,7 @@ static enum status measure(struct autotuning *autotuning, int64_t best, int64_t 
     return status;
 }
 
-/* One whose name could not be had goes by its place in the library's list. */
+/* One whose name is not available is named by its position in the library's list. */
 static void note(struct autotuning *autotuning, uint32_t index, const char *name, int64_t ns,
                  const struct error *refusal)
 {

@@ -17,7 +17,7 @@
 struct autotune {
     struct device *device;
     const char *subject; /* "GEMM": for messages */
-    const char *key;     /* its shape in words: its name in the choices */
+    const char *key;     /* its shape as text: its name in the choices */
     const json_t *given; /* the choices' {"stack", "algorithms"}; NULL: none */
     bool is_given;       /* there are choices: nothing is measured here */
     json_t *candidates;  /* array; gets {"family", "gemm", "algorithm", "ns" or "refused"} */
@@ -41,7 +41,7 @@ enum status autotune_algorithm(struct autotune *autotune, struct error *err);
  */
 void autotune_record(json_t *algorithms, const char *key, const struct gemm_info *info,
                      uint32_t tried);
-/* {"stack", "algorithms"}, of the library that `info` tells; NULL: none were listed. Takes
+/* {"stack", "algorithms"}, of the library that `info` names; NULL: none were listed. Takes
  * `algorithms`. */
 json_t *autotune_choices(json_t *algorithms, const struct gemm_info *info);
 

@@ -171,7 +171,7 @@ static json_t *variant_json(const struct gemm_variant *variant, enum precision p
     return json;
 }
 
-/* A word that not all GEMMs share becomes all that there are, each once, joined by " + ". */
+/* A text that differs among GEMMs becomes the list of all, each once, joined by " + ". */
 static void join_words(json_t *gemm, const json_t *gemms, const char *key)
 {
     struct text words;

@@ -63,8 +63,8 @@ struct op_gemm {
 
 /*
  * Of the case count precision, implementation, emulate and choices ({"gemm": {...}}, as
- * gemms_choices told them; NULL: the portable implementation measures group sizes and tiles, the
- * vendor implementation the algorithms that the library lists for a GEMM). UNSUPPORTED: the
+ * gemms_choices returned them; NULL: the portable implementation measures group sizes and tiles,
+ * the vendor implementation the algorithms that the library lists for a GEMM). UNSUPPORTED: the
  * implementation or the precision is not there, or only emulated and `emulate` is not set; the
  * reason is in the message. INVALID: choices that no measurement could have made.
  */
@@ -107,8 +107,8 @@ enum dtype gemm_sum_type(enum precision precision);
  */
 void gemm_portable_support(struct device *device, enum precision precision, struct gemm_info *ret);
 /*
- * Puts behind the vendor library's refusal (UNSUPPORTED) what measures the precision instead, our
- * own text or another library; other errors, and NULL, stay as they are. Returns `status`.
+ * Appends to the vendor library's refusal (UNSUPPORTED) what measures the precision instead, our
+ * own kernel text or another library; other errors, and NULL, stay as they are. Returns `status`.
  */
 enum status gemm_advise(struct device *device, enum precision precision, enum status status,
                         struct error *err);

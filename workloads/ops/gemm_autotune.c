@@ -1,5 +1,5 @@
 /*
- * A GEMM's algorithm, by autotune.c: the GEMM's name in the choices, and where its launches go
+ * A GEMM's algorithm, by autotune.c: the GEMM's name in the choices, and where its launches write
  * while they are timed.
  */
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static void append_matrix(struct text *text, char name, const struct gemm_matrix
                            matrix->inner_stride);
 }
 
-/* All of a shape in a word: "bf16 64x64x64 a=bf16/64 b=bf16'/64 c=f32/64"; heap, NULL: no memory.
+/* All of a shape as text: "bf16 64x64x64 a=bf16/64 b=bf16'/64 c=f32/64"; heap, NULL: no memory.
  */
 static char *shape_key(const struct gemm_shape *shape)
 {

@@ -1,7 +1,7 @@
 /*
- * The tile of the portable GEMM, by measurement: a small GEMM in the case's types stands for
- * all. The rule is that of ops_choose.c: best of a few launches, and a later candidate must win by
- * a clear MARGIN, since the order of sums, and so the bytes of a result, depend on the choice.
+ * The tile of the portable GEMM, by measurement: a small GEMM in the case's types represents all.
+ * The rule is that of ops_choose.c: best of a few launches, and a later candidate must win by a
+ * clear MARGIN, since the order of sums, and so the bytes of a result, depend on the choice.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct task {
 
 #define ACROSS 16
 
-/* Lanes beside whole rows of a tile would race with the next tile for its elements. */
+/* Lanes beyond the tile's whole rows would race with the next tile for its elements. */
 static bool fill_tile(uint32_t lanes)
 {
     return lanes < ACROSS || lanes % ACROSS == 0;

@@ -40,7 +40,7 @@ static const char *type_word(enum dtype type)
     }
 }
 
-/* Absent where the text says so; what fails otherwise leaves it open. */
+/* Absent where the text says so; another failure leaves it unknown. */
 static void ask_for_f64(struct device *device, struct gemm_info *ret)
 {
     const struct module_source source = {
@@ -259,7 +259,7 @@ enum status gemm_portable_run(struct gemms *gemms, const struct op_gemm *gemm, s
     const struct op_matrix *a = &gemm->a, *b = &gemm->b, *c = &gemm->c;
     const uint32_t shape = (uint32_t)gemm->triangle | (gemm->bias.buffer ? HAS_BIAS : 0) |
                            (gemm->d.buffer ? HAS_D : 0);
-    /* A buffer that is not read still wants to be a buffer on some stacks. */
+    /* Some stacks require a valid buffer even for one that is not read. */
     const struct kernel_arg args[] = {
         arg_buffer(a->at.buffer),
         arg_buffer(b->at.buffer),

@@ -91,7 +91,7 @@ static enum status add_entry(struct gemms *gemms, const struct gemm_shape *shape
     return STATUS_OK;
 }
 
-/* A model asks for the same shapes in the same order, so the search begins behind the latest. */
+/* A model asks for the same shapes in the same order, so the search begins after the latest. */
 static enum status find_entry(struct gemms *gemms, const struct gemm_shape *shape,
                               const struct gemm_operands *operands, struct error *err)
 {

@@ -83,8 +83,8 @@ static struct attention_shape shape_of(const struct ops *ops,
 }
 
 /*
- * Sequences lie one after the other and none sees another, so an operation does fewer of them,
- * too: what lies behind them is worked on as well, and no one reads it.
+ * Sequences are stored one after the other and are independent, so an operation handles fewer of
+ * them, too: what follows them is also computed, but never read.
  */
 static bool covers(const struct op_attention_shape *whole, const struct op_attention_shape *part)
 {
@@ -309,7 +309,7 @@ enum status op_attention_backward(struct ops *ops, const struct op_attention *op
     return run_pass(ops, op, BACKWARD, err);
 }
 
-/* The forward pass's words, and the backward pass's where they differ. */
+/* The forward pass's texts, and the backward pass's where they differ. */
 static json_t *both(const char *forward, const char *backward)
 {
     if (backward[0] == '\0' || !strcmp(forward, backward))

@@ -80,7 +80,7 @@ enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct error
     args[count++] = arg_buffer(adamw->gradients);
     args[count++] = arg_buffer(adamw->m);
     args[count++] = arg_buffer(adamw->v);
-    if (adamw->copy) /* some stacks want a buffer that is not read too */
+    if (adamw->copy) /* some stacks require one even if not read */
         args[count++] = arg_buffer(adamw->scaling ? adamw->scaling : adamw->weights);
     adamw_scalars(adamw, args + count);
     count += ADAMW_SCALARS;

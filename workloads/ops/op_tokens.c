@@ -107,7 +107,7 @@ enum status op_cross_entropy_backward(struct ops *ops, const struct op_tokens *t
         arg_buffer(logits->buffer),
         arg_buffer(tokens->buffer),
         arg_buffer(total),
-        arg_buffer(scaling ? scaling : total), /* some stacks want a buffer that is not read too */
+        arg_buffer(scaling ? scaling : total), /* some stacks require one even if not read */
         arg_u64(TARGETS * tokens->rows),
         arg_u64(tokens->rows),
         arg_u64(logits->classes),

@@ -24,9 +24,10 @@ struct ops;
 /*
  * Compiles every kernel for `device`. With the case's `choices` NULL it tries each group size that
  * the device suggests (and each tile of the portable GEMM) on a small task and keeps the
- * fastest; else it takes what ops_choices told before. Of the case count precision, implementation,
- * choices and emulate, as gemms_create says. UNSUPPORTED for an implementation or precision that is
- * not there, INVALID for choices that no measurement could have made. `storage`: f32, bf16 or f16.
+ * fastest; else it takes what ops_choices returned before. Of the case count precision,
+ * implementation, choices and emulate, as gemms_create says. UNSUPPORTED for an implementation or
+ * precision that is not there, INVALID for choices that no measurement could have made. `storage`:
+ * f32, bf16 or f16.
  */
 enum status ops_create(struct device *device, const struct workload_case *work, enum dtype storage,
                        struct ops **ret, struct error *err);
@@ -99,8 +100,8 @@ enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape 
 /*
  * values = softmax(Q K^T / sqrt(size), s <= t) V of each head; writes the statistics when training.
  * Fewer sequences than were prepared are part of those, whose arrays the operands must have room
- * for; what lies behind is overwritten. More are prepared at their first use; INTERNAL after
- * ops_seal. The first use also chooses among the library's algorithms, as GEMMs do.
+ * for; what follows is overwritten. More are prepared at their first use; INTERNAL after ops_seal.
+ * The first use also chooses among the library's algorithms, as GEMMs do.
  */
 enum status op_attention_forward(struct ops *ops, const struct op_attention *attention,
                                  struct error *err);
@@ -136,7 +137,7 @@ enum status op_adamw(struct ops *ops, const struct op_adamw *adamw, struct error
 
 /* ---- op_scaling.c: dynamic loss scaling, kernels/transformer_scaling.h ---- */
 
-/* The buffer of 4-byte words that holds its state, as it lies on the device. */
+/* The buffer of 4-byte words that holds its state on the device. */
 struct op_scaling_state {
     float scale;   /* of the next backward pass */
     float inverse; /* of the gradients of the latest step */
@@ -171,7 +172,7 @@ enum status op_int8_quantise(struct ops *ops, struct operand x, struct buffer *y
 enum status op_int8_norm(struct ops *ops, const struct op_norm *norm, struct buffer *y, float scale,
                          struct error *err);
 
-/* The i32 sums of a GEMM, and what they stand for: sums * scale * scales[column] + bias. */
+/* The i32 sums of a GEMM, and the value of each: sums * scale * scales[column] + bias. */
 struct op_int8_sums {
     uint64_t rows, width;
     struct buffer *sums;   /* (rows, width), i32 */
@@ -179,7 +180,7 @@ struct op_int8_sums {
     struct operand bias;   /* (width) */
     float scale;           /* of the GEMM's other input */
 };
-/* y = what they stand for (+ d, left out when its buffer is NULL; it may be y). */
+/* y = that value (+ d, left out when its buffer is NULL; it may be y). */
 enum status op_int8_dequantise(struct ops *ops, const struct op_int8_sums *sums, struct operand d,
                                struct operand y, struct error *err);
 /* y (i8, from offset 0) = gelu of it, quantised by `scale`. */

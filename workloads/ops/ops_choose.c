@@ -1,5 +1,5 @@
 /*
- * Choice by measurement. A layer norm stands for all kernels that go over rows. Each candidate runs
+ * Choice by measurement. A layer norm represents all kernels that process rows. Each candidate runs
  * once unmeasured (the first launch may compile), then the best of a few launches counts. A
  * candidate that the device refuses is left out; only when all are refused is that an error.
  *

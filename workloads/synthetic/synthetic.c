@@ -1,7 +1,7 @@
 /*
- * synthetic - a workload that measures no device but tries the tool: so many launches an iteration,
- * and a check that needs nothing but memory which keeps what it is given. It is meant for the null
- * backend, whose declared timings and faults it makes visible.
+ * synthetic - a workload that measures no device but tests the tool: so many launches an iteration,
+ * and a check that needs only memory that keeps its content. It is meant for the null backend,
+ * whose declared timings and faults it makes visible.
  */
 #include <float.h>
 #include <math.h>
@@ -217,7 +217,7 @@ static enum status verify(struct workload_instance *base, workload_check_fn *rep
     uint64_t worst = 0;
     enum status status;
 
-    /* A launch makes the device's faults on launches show here too. */
+    /* A launch triggers the device's launch faults here too. */
     status = iterate(base, err);
     if (status == STATUS_OK)
         status = device_synchronize(base->device, err);

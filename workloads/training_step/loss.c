@@ -117,7 +117,7 @@ enum status training_fp32_difference(struct training_instance *instance,
     return status;
 }
 
-/* A loss that is no number has no place in JSON; it is null. */
+/* JSON cannot represent a loss that is no number; it is null. */
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();

@@ -1,8 +1,8 @@
 /*
  * A training step without the reference, against another trial's that was verified. Before the
  * warmup: loss and gradients at the initial weights, bit for bit; then the same update as `verify`
- * makes, so that both train on alike. After the window: the losses of all steps that both made. A
- * loss is what the updates before it made of the weights, so each but the last step is covered.
+ * makes, so that both continue alike. After the window: the losses of all steps that both made. A
+ * loss depends on all updates before it, so each step but the last is covered.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -94,8 +94,8 @@ static void finish(struct workload_instance *base)
 }
 
 /*
- * Every GEMM of a whole batch runs once, since the verification may see but a part of one. The
- * passes leave nothing behind that a step reads.
+ * Every GEMM of a whole batch runs once, since the verification may cover only a part of one. The
+ * passes leave no data that a step reads.
  */
 static enum status prepare_gemm(struct training_instance *instance, struct error *err)
 {

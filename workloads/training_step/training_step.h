@@ -68,8 +68,8 @@ struct gpt2_device_plan training_plan(const struct workload_case *work);
 /* fp32.c */
 /*
  * Trains the same model in fp32, with the same data and rates, for the declared number of steps and
- * keeps the losses; then frees it. What keeps it from running (no room beside nothing else) is
- * noted, not an error. Before the instance's own model is made.
+ * keeps the losses; then frees it. What keeps it from running (not enough memory even for it alone)
+ * is noted, not an error. Before the instance's own model is made.
  */
 enum status training_run_fp32(struct training_instance *instance, struct error *err);
 /* How many of the first steps were trained on the same data in both. */

@@ -1,6 +1,6 @@
 /*
  * Checks of a training step, on the buffers that iterations write: the current batch (or its first
- * `verify.sequences` sequences) goes forward and backward again, loss and gradients are compared
+ * `verify.sequences` sequences) runs forward and backward again, loss and gradients are compared
  * with the fp64 reference at the device's own parameters, then one AdamW step is compared element
  * by element. That step counts like any other.
  */
@@ -429,9 +429,9 @@ static enum status check_fall(struct training_instance *instance, struct check_s
 }
 
 /*
- * The losses of the first steps against those of fp32 at the same steps. Two causes part them: the
- * loss's own error at given weights, and gradients whose errors have moved the weights; the second
- * misplaces no more than that part of what training has changed.
+ * The losses of the first steps against those of fp32 at the same steps. They differ for two
+ * reasons: the loss's own error at given weights, and gradients whose errors have moved the
+ * weights; the second shifts the loss by no more than that part of what training has changed.
  */
 static enum status check_fp32(struct training_instance *instance, struct check_sink *sink,
                               struct error *err)
