@@ -58,8 +58,7 @@ static inline void *bare_bytes(const struct gemm_operand *operand)
 enum status bare_fill(struct device *device, enum dtype type, uint64_t count, struct buffer **ret,
                       struct error *err);
 
-/* A program's main after its arguments: `run` on cpu:0. Returns its exit status; reports a failure.
- */
+/* A program's main after its arguments: `run` on cpu:0. Gives its exit status, reports failures. */
 int bare_main(const char *program,
               enum status (*run)(struct device *device, const void *arguments, struct error *err),
               const void *arguments);

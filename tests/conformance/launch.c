@@ -54,8 +54,7 @@ static void test_geometry(void **state)
     }
 }
 
-/* More groups than some stacks launch in a dimension: they run, or an error says that they cannot.
- */
+/* More groups than some stacks launch in a dimension: they run, or there is an error. */
 static void test_many_groups(void **state)
 {
     static const uint32_t many = 65536;

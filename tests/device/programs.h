@@ -1,5 +1,4 @@
-/* programs - starts what is in the folder of device_check: assay, the conformance suite, a script.
- */
+/* programs - starts programs in the folder of device_check: assay, the suite, a script. */
 #ifndef ASSAY_TESTS_DEVICE_PROGRAMS_H
 #define ASSAY_TESTS_DEVICE_PROGRAMS_H
 

@@ -74,8 +74,7 @@ bool table_print(bool small, const char *db)
                : row->untried ? "untried: "
                               : "",
                row->reference_what, row->reference_what[0] != '\0' ? "; " : "", row->note);
-        /* A row without a number is no success, except with a stand-in, whose times mean nothing.
-         */
+        /* A row without a number fails, except with a stand-in, whose times mean nothing. */
         untried += row->untried ? 1 : 0;
         reached = reached && (!marked || good) && (!isnan(row->value) || small || row->absent);
     }

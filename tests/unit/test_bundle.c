@@ -160,8 +160,7 @@ static void test_every_table_has_a_rule(void **state)
     assert_true(checked > 25);
 }
 
-/* All rows of one of two campaigns, none of the other's own, with the same content in another file.
- */
+/* All rows of one of two campaigns, none of the other's own, unchanged in another file. */
 static void test_round_trip(void **state)
 {
     static const char *const counts[] = {
