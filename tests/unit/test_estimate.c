@@ -110,7 +110,7 @@ static void add_ramp(int64_t *x)
         x[i] += (int64_t)(100000 * i / N);
 }
 
-/* Every trial counts; what drifts is marked by verdict and grade, and not withheld. */
+/* Every trial counts; drift is marked by verdict and grade, and not hidden. */
 static void test_a_drifting_trial_counts_and_is_marked(void **state)
 {
     int64_t good[N], bad[N];
@@ -229,7 +229,7 @@ static void test_equal_samples(void **state)
     estimate_destroy(e);
 }
 
-/* Trials alike to the last digit: t would divide 0 by 0, and five such say nothing at 95 %. */
+/* Trials equal to the last digit: t would divide 0 by 0, and five of them prove nothing at 95 %. */
 static void test_equal_trials(void **state)
 {
     int64_t x[N];
@@ -252,7 +252,7 @@ static void test_equal_trials(void **state)
 /*
  * A clock so coarse that nearly all samples are one of two ticks, the lower one in runs of 25 and
  * 44 % of the time: that the median is the upper one is far from sure, though the few samples above
- * it come one by one.
+ * it are isolated.
  */
 static void test_percentiles_of_a_coarse_clock(void **state)
 {
@@ -420,7 +420,7 @@ static void test_verdict_names(void **state)
     assert_false(estimate_verdict_is_steady(ESTIMATE_VERDICT_COUNT));
     assert_int_equal(estimate_verdict_find("unknown"), ESTIMATE_VERDICT_COUNT);
     assert_int_equal(estimate_verdict_find(NULL), ESTIMATE_VERDICT_COUNT);
-    /* A label is the name, written for people. */
+    /* A label is the name in readable form. */
     for (int i = 0; i < ESTIMATE_VERDICT_COUNT; i++) {
         const char *name = estimate_verdict_name((enum estimate_verdict)i);
         const char *label = estimate_verdict_label((enum estimate_verdict)i);
