@@ -408,7 +408,7 @@ static enum status rank(const double *p, size_t count, struct ranked **ret, stru
 
 enum status family_holm(const double *p, size_t count, double *ret, struct error *err)
 {
-    struct ranked *ranked;
+    struct ranked *ranked = NULL;
     enum status status = rank(p, count, &ranked, err);
     double most = 0;
 
@@ -424,7 +424,7 @@ enum status family_holm(const double *p, size_t count, double *ret, struct error
 
 enum status family_screen(const double *p, size_t count, double *ret, struct error *err)
 {
-    struct ranked *ranked;
+    struct ranked *ranked = NULL;
     enum status status = rank(p, count, &ranked, err);
     double least = 1;
 

@@ -94,7 +94,7 @@ void chart_parts(struct text *out, const char *id, const char *heading,
         text_append(out, "<rect y=\"0\" height=\"24\" x=\"");
         chart_coordinate(out, x);
         text_append(out, "\" width=\"");
-        chart_coordinate(out, width > 3 ? width - 1.5 : width); /* a gap tells neighbours apart */
+        chart_coordinate(out, width > 3 ? width - 1.5 : width); /* a gap separates neighbours */
         text_append_format(out, "\" class=\"s%zu\"><title>",
                            parts[i].slot < CHART_SLOTS ? parts[i].slot : (size_t)CHART_SLOTS);
         escape_html(out, parts[i].name);

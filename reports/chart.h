@@ -1,10 +1,10 @@
 /*
- * chart - inline SVG, drawn for a page that carries its own colours.
+ * chart - inline SVG, with colours from the page's style sheet.
  *
  * Own writer rather than gnuplot: a chart takes light, dark and print colours from the page's CSS
  * classes, its marks carry <title> texts, it needs no second program on the machine that renders,
- * and it stays a few KB. Every chart is 340 units wide, so that it stands beside others on a desk
- * and fills a phone at its own size, and its letters never shrink.
+ * and it stays a few KB. Every chart is 340 units wide, so that several fit side by side on a
+ * desktop and one fills a phone, without scaling the text.
  *
  * Each has role="img" with a title and a description in words. Text arguments are untrusted and are
  * escaped here. Times are nanoseconds per iteration: a sample divided by its iterations.
@@ -110,7 +110,7 @@ struct chart_strip {
 };
 /*
  * Strips below each other over one axis of seconds; what lies before `begin_s` and after `end_s`
- * (the window) is shaded. Each has a scale of its own, whose ends stand beside it. False: out of
+ * (the window) is shaded. Each has a scale of its own, whose ends are labelled. False: out of
  * memory.
  */
 bool chart_strips(struct text *out, const char *id, const char *heading,

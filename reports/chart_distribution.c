@@ -1,4 +1,4 @@
-/* How the steady samples of a cell are distributed, and how its trials stand to each other. */
+/* The distribution of a cell's steady samples, and the comparison of its trials. */
 #include "reports/chart.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The ranges that charts share: wide enough for what is usual, not for what is rarest. */
+/* The ranges that charts share: wide enough for all but the rarest values. */
 #include "reports/chart.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 /* Spikes are rarer than this share of a series; the range is made for the rest. */
 #define SPIKE_SHARE 0.01
-/* A histogram shows the rest of this and counts it apart, unless it lies near. */
+/* A histogram counts this share separately, unless its values are near. */
 #define TAIL_SHARE 0.02
 /* A warmup longer than this share of a series belongs on the scale. */
 #define WARMUP_SHARE 0.04
@@ -68,7 +68,7 @@ bool chart_range_of(const struct chart_series *series, size_t count, int64_t *sc
     }
     if (!any)
         return false;
-    /* Never less than a percent of the level: noise of nothing is no mountain range. */
+    /* Never less than a percent of the level, so that negligible noise does not fill the chart. */
     extent = fmax(body.hi - body.lo, body.hi * 0.01) * 0.6;
     if (whole.hi <= body.hi + extent)
         body.hi = whole.hi;

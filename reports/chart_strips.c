@@ -41,7 +41,7 @@ static void append_point(struct text *out, bool first, double x, double y)
 
 /*
  * Long series are drawn by the least and the greatest of each part, so that no spike is lost; a
- * part that is all gap stays a gap.
+ * part without values stays a gap.
  */
 static void append_path(struct text *out, const struct chart_strip *strip, const struct scale *x,
                         const struct scale *y)
@@ -94,7 +94,7 @@ static void append_strip(struct text *out, const struct chart_strip *strip, cons
                          double top)
 {
     struct extent extent = extent_of(strip);
-    /* What moves by less than a hundredth is drawn as what it is: nearly level. */
+    /* Changes of less than a hundredth are drawn nearly level. */
     double least = 0.01 * fmax(fabs(extent.lo), fabs(extent.hi));
     double room = extent.hi - extent.lo < least ? (least - (extent.hi - extent.lo)) / 2 : 0;
     struct scale y = {extent.lo - room, extent.hi + room, top + STRIP - 6, top + STRIP - 6 - PLOT};

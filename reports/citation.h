@@ -1,5 +1,5 @@
 /*
- * citation - the line by which somebody else finds a result again.
+ * citation - the line by which somebody else can find a result.
  *
  * Plain text, one line: the result's id, the whole campaign identifier, the digests of protocol and
  * workload, and the program's version, so that a figure copied into a slide keeps its origin.

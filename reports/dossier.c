@@ -9,7 +9,7 @@
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
 
-/* When the page was written; SOURCE_DATE_EPOCH (seconds) stands in, for pages that must repeat. */
+/* When the page was written; SOURCE_DATE_EPOCH (seconds) replaces it, for reproducible pages. */
 static int64_t written_utc_ns(void)
 {
     const char *epoch = getenv("SOURCE_DATE_EPOCH");
@@ -29,7 +29,7 @@ static void append_masthead(struct text *out)
     text_append(out, "</p><h1>Dossier of a measurement</h1>\n</header>\n<main>\n");
 }
 
-/* What identifies each campaign; behind what came of it. */
+/* What identifies each campaign, and its outcome. */
 static void append_campaigns(struct text *out, const struct view *view)
 {
     for (size_t i = 0; i < view->campaign_count; i++) {

@@ -18,7 +18,7 @@
 enum status report_dossier_text(struct store *store, const int64_t *cells, size_t count,
                                 struct text *ret, struct error *err);
 
-/* Writes it to a file: beside it first, then renamed over it. */
+/* Writes it to a file: under a temporary name first, then renamed. */
 enum status report_dossier_file(struct store *store, const int64_t *cells, size_t count,
                                 const char *path, struct error *err);
 

@@ -1,6 +1,6 @@
 /*
- * What was decided of the results, as the database has it recorded: in short, for the first page,
- * and section 8 of a dossier, every comparison with the rule.
+ * Decisions about the results, as recorded in the database: a summary for the first page, and
+ * section 8 of a dossier, every comparison with its rule.
  */
 #include <math.h>
 #include <sqlite3.h>
@@ -88,7 +88,7 @@ static void append_comparison(struct text *out, sqlite3_stmt *row)
     json_decref(body);
 }
 
-/* Whichever part a result took: one that it lost as `a` is no less told. */
+/* A comparison is listed whether the result was its `a` or its `b`. */
 static enum status each_comparison(struct text *out, struct store *store, const struct view *view,
                                    const char *columns, const char *rest, dossier_row_fn *append,
                                    size_t *ret_rows, struct error *err)
@@ -168,9 +168,9 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
     return status;
 }
 
-/* ---- in short ---- */
+/* ---- summary ---- */
 
-/* How many are told on the first page; all are counted there, and section 8 has each. */
+/* How many the first page lists; it counts all, and section 8 has each. */
 #define NEWEST_SHOWN 4
 #define NAMES_SHOWN 4
 
@@ -180,7 +180,7 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
     "inconclusive"
 
 /*
- * `before`, `between`, `after`: what was asked of b, with a; `rule`: which answer comes when;
+ * `before`, `between`, `after`: what was asked of b, with a; `rule`: the condition of each answer;
  * `old_rule`: the same before RULE_CHANGED, NULL where it did not change. %s: the margin.
  */
 static const struct decision_kind {
@@ -302,7 +302,7 @@ static void append_names(struct text *out, const json_t *list, const char *membe
         text_append_format(out, " and %zu more", count - most);
 }
 
-/* Why they do not compare, or what the comparison is about. */
+/* Why they do not compare, or what the difference is attributed to. */
 static void append_subject(struct text *out, const json_t *judgement)
 {
     const json_t *factors = json_object_get(judgement, "factors");
@@ -320,7 +320,7 @@ static void append_subject(struct text *out, const json_t *judgement)
     text_append(out, ".");
 }
 
-/* What should have been alike. */
+/* Fields that should have been equal. */
 static void append_conditions(struct text *out, const json_t *judgement)
 {
     const json_t *except = json_object_get(judgement, "except");

@@ -1,6 +1,6 @@
 /*
- * Section 5 of a dossier: what did not go as planned, what was wrong with the machine, what the
- * samples say against the figures, what was said later.
+ * Section 5 of a dossier: what did not go as planned, what was wrong with the machine, what in the
+ * samples contradicts the figures, what was added later.
  */
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "reports/escape.h"
 #include "reports/remarks.h"
 
-/* What is to be told, of which result; the texts are owned. */
+/* Items to report, and of which result; the texts are owned. */
 struct deviation {
     const char *where;
     char *text;
@@ -157,7 +157,7 @@ static void append_interruption(struct text *out, sqlite3_stmt *row)
     text_append(out, "</li>\n");
 }
 
-/* A part of the section under its own heading; `none` stands where the list is empty. */
+/* A part of the section under its own heading; `none` is printed where the list is empty. */
 static void append_part(struct text *out, const char *heading, const struct text *items,
                         const char *none)
 {
@@ -236,7 +236,7 @@ static enum status append_machine_part(struct text *out, struct store *store,
     return status;
 }
 
-/* The findings of all results, and whose they are. */
+/* The findings of all results, and which results have them. */
 struct seen {
     const struct view_cell **cells;
     const struct finding **findings, **group;

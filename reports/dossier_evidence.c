@@ -194,7 +194,7 @@ static enum status append_origins(struct text *out, struct store *store,
     return status;
 }
 
-/* For ink: who measured, who checked, who takes it. A key signs bytes, and none of these. */
+/* For handwritten signatures: who measured, who checked, who accepts it. A key signs only bytes. */
 static void append_hands(struct text *out)
 {
     static const char *const hands[] = {"Measured by", "Checked by", "Accepted by"};

@@ -8,7 +8,7 @@
 
 /* ---- dossier_summary.c ---- */
 
-/* Before the sections: what came out, how sure, what stands against it, who vouches for it. */
+/* Before the sections: results, their uncertainty, objections, and who signed. */
 enum status dossier_summary(struct text *out, struct store *store, const struct view *view,
                             struct error *err);
 
@@ -20,7 +20,7 @@ void dossier_conditions(struct text *out, const struct view *view);
 
 /* ---- dossier_deviations.c ---- */
 
-/* What did not go as declared, each with where it was. */
+/* Deviations from the declaration, each with where it occurred. */
 enum status dossier_deviations(struct text *out, struct store *store, const struct view *view,
                                struct error *err);
 

@@ -150,7 +150,7 @@ static bool same_device(const struct view_device *a, const struct view_device *b
     return true;
 }
 
-/* The results of the view that stand on the very same device. */
+/* The results of the view that have the same device. */
 static void append_results_of(struct text *out, const struct view *view,
                               const struct view_device *device)
 {
@@ -203,7 +203,7 @@ static void append_device(struct text *out, const struct view *view, const struc
     text_append(out, "</details>\n");
 }
 
-/* Of an imported result, its file's words. */
+/* Of an imported result, as its file states it. */
 static void append_imported(struct text *out, const struct view_cell *cell)
 {
     text_append(out, "<dl class=\"facts\">\n");
@@ -317,8 +317,8 @@ static void append_names(struct text *out, const struct view_trial *trial,
 }
 
 /*
- * The files of a result's first trial that has any; of later results what they have otherwise than
- * the first. What changed within a window is a deviation.
+ * The files of a result's first trial that has any; of later results what differs from the first.
+ * What changed within a window is a deviation.
  */
 static void append_software(struct text *out, const struct view_cell *cell,
                             const struct view_cell *first)
@@ -383,7 +383,7 @@ static const struct view_trial *first_with_host(const struct view *view, size_t 
     return NULL;
 }
 
-/* What readers look for first; all of it stands in the table behind. */
+/* What readers look for first; all of it is also in the table below. */
 static void append_host(struct text *out, const struct view_campaign *campaign,
                         const struct reading_list *host)
 {

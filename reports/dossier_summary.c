@@ -1,7 +1,7 @@
 /*
  * The first page of a dossier, for whoever reads no further: what was asked and decided, each
- * figure with its interval in its own unit, what stands against it, and who vouches for it.
- * Everything here is told in full below.
+ * figure with its interval in its own unit, objections to it, and who signed. The sections below
+ * have all of it in full.
  */
 #include <sqlite3.h>
 #include <string.h>
@@ -237,7 +237,7 @@ static enum status append_signers(struct text *out, struct store *store, const s
     return status;
 }
 
-/* What takes all weight from a figure stands before it. */
+/* What invalidates a figure comes before it. */
 static void append_stops(struct text *out, const struct view *view)
 {
     size_t simulated = 0, looks = 0, imported = 0, workers = 0, roots = 0;

@@ -1,5 +1,5 @@
 /*
- * escape - untrusted text on its way into a page.
+ * escape - makes untrusted text safe for a page.
  *
  * Device names, paths and messages come from vendors and other people's files. Every one of them
  * goes through here: control characters, malformed UTF-8 and marks that reorder text become visible
@@ -17,7 +17,7 @@
 void escape_html(struct text *out, const char *string);
 void escape_html_bytes(struct text *out, const void *bytes, size_t length);
 
-/* As escape_html; what stands between two backticks, as commands do in messages, becomes <code>. */
+/* As escape_html; text between two backticks, such as commands in messages, becomes <code>. */
 void escape_html_words(struct text *out, const char *string);
 
 /* As escape_html; a name or path may break behind each _ and /, and a dot between letters. */
@@ -25,7 +25,7 @@ void escape_html_name(struct text *out, const char *string);
 
 /*
  * As escape_html, cut after `columns` terminal columns with an ellipsis. For places where the whole
- * text stands elsewhere on the page.
+ * text is elsewhere on the page.
  */
 void escape_html_short(struct text *out, const char *string, size_t columns);
 

@@ -17,7 +17,7 @@ extern const struct embed_file report_style[];
 #define MARKS_MIN 120
 #define MARKS_MAX 2000
 
-/* On paper each sheet says what it belongs to and where it stands (ISO/IEC 17025, 7.8.2.1). */
+/* Printed pages name their document and page number (ISO/IEC 17025, 7.8.2.1). */
 static void append_sheet_names(struct text *out, const char *title, const char *id)
 {
     static const char look[] = "font-size: 7.5pt; color: #4a4f55;";
@@ -169,7 +169,7 @@ static void append_masthead(struct text *out, const struct view *view)
             "</p></div>\n");
 }
 
-/* Of a start, the store keeps what tells the process from any other: boot, process, start time. */
+/* Of a start, the store keeps what identifies the process: boot, process, start time. */
 static void append_detail(struct text *out, const struct view_event *event)
 {
     const char *process = event->detail ? strchr(event->detail, ' ') : NULL;
@@ -244,7 +244,7 @@ static enum status flush(struct text *text, FILE *out, struct error *err)
     return STATUS_OK;
 }
 
-/* First pass: the table's view of every cell, and what goes to the appendix. */
+/* First pass: every cell as the table needs it, and the content of the appendix. */
 static enum status collect(struct store *store, const int64_t *cells, size_t count,
                            struct view *view, struct html_appendix *appendix, struct error *err)
 {
@@ -290,7 +290,7 @@ static enum status write_cells(struct store *store, const struct view *view,
     return status;
 }
 
-/* What pairs and the like came to; nothing where nothing was compared. */
+/* Results of comparisons; nothing where nothing was compared. */
 static enum status append_comparisons(struct text *out, struct store *store,
                                       const struct view *view, struct error *err)
 {

@@ -31,7 +31,7 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
 enum status report_html_text(struct store *store, const int64_t *cells, size_t count,
                              struct text *ret, struct error *err);
 
-/* Writes the page to a file: beside it first, then renamed over it. */
+/* Writes the page to a file: under a temporary name first, then renamed. */
 enum status report_html_file(struct store *store, const int64_t *cells, size_t count,
                              const char *path, struct error *err);
 

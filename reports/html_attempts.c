@@ -1,4 +1,4 @@
-/* What the checks of a result came to, and every attempt that was made at it. */
+/* Outcomes of a result's checks, and every attempt at its trials. */
 #include "reports/html_internal.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "reports/escape.h"
 
-/* What the trials' checks of one output, phase and metric came to. */
+/* Outcomes of the trials' checks of one output, phase and metric. */
 struct check_row {
     const struct view_check *first;
     double worst;           /* NAN: see worst_text */
@@ -57,7 +57,7 @@ static bool same_reason(const struct check_row *a, const struct check_row *b)
     return a->first->reason && b->first->reason && strcmp(a->first->reason, b->first->reason) == 0;
 }
 
-/* `span` rows share the reason that is told here; 0: an earlier row has told it. */
+/* `span` rows share the reason that is printed here; 0: an earlier row has printed it. */
 static void append_check(struct text *out, const struct check_row *row, size_t span)
 {
     const struct view_check *check = row->first;
@@ -91,7 +91,7 @@ static void append_check(struct text *out, const struct check_row *row, size_t s
     text_append(out, "</tr>\n");
 }
 
-/* All checks in a sentence: how many passed, and how near the nearest came to its tolerance. */
+/* All checks in a sentence: how many passed, and how close the worst came to its tolerance. */
 static void append_check_summary(struct text *out, const struct check_row *rows, size_t count)
 {
     size_t made = 0, passed = 0;

@@ -1,4 +1,4 @@
-/* One result: its number, its figures, and the context beside them. */
+/* One result: its number, its figures, and their context. */
 #include "reports/html_internal.h"
 
 #include <math.h>
@@ -230,7 +230,7 @@ static void append_warnings(struct text *out, const struct view_cell *cell)
     text_append(out, "</ul>\n");
 }
 
-/* What the worker told of its choices and losses. */
+/* What the worker reported of its choices and losses. */
 static void append_facts(struct text *out, const struct view_cell *cell)
 {
     for (size_t i = 0; i < cell->trial_count; ++i)

@@ -1,4 +1,4 @@
-/* Beside the number: what it was measured on, and how. */
+/* Context of the number: what it was measured on, and how. */
 #include "reports/html_internal.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 struct shown {
     const char *name, *label;
-    bool optional; /* only some backends have such a thing */
+    bool optional; /* only some backends have it */
 };
 
 static void append_readings(struct text *out, const struct reading_list *readings,
@@ -29,7 +29,7 @@ static void append_readings(struct text *out, const struct reading_list *reading
 /* A numeric reading over the trials, before and after. */
 struct extent {
     const struct reading *least, *most; /* NULL: no trial has it */
-    const struct reading *missing;      /* why one has not */
+    const struct reading *missing;      /* why one does not */
     double lo, hi;
 };
 
@@ -79,7 +79,7 @@ static void append_extent(struct text *out, const struct view_cell *cell, const 
     html_fact_end(out);
 }
 
-/* Of what counts on since the machine was started: how much, while the trials ran. */
+/* Counters since boot: their growth while the trials ran. */
 static void append_growth(struct text *out, const struct view_cell *cell, const char *name,
                           const char *label)
 {
@@ -96,7 +96,7 @@ static void append_growth(struct text *out, const struct view_cell *cell, const 
     html_fact_end(out);
 }
 
-/* Every reading that moves, as its extent over the trials. */
+/* Every reading that changes, as its range over the trials. */
 static void append_moving(struct text *out, const struct view_cell *cell)
 {
     const struct reading_list *readings = NULL;
@@ -152,7 +152,7 @@ static bool gemm_words(const struct view_cell *cell, struct text *out)
     return true;
 }
 
-/* A fact, where there are words for it. */
+/* A fact, where there is a text for it. */
 static void append_phrase(struct text *out, const struct view_cell *cell, const char *label,
                           bool (*words_of)(const struct view_cell *, struct text *))
 {

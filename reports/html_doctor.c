@@ -1,5 +1,5 @@
-/* What `assay doctor` found on the machine before a campaign's trials, and what tools said of it.
- */
+/* What `assay doctor` found on the machine before a campaign's trials, and the output of tools
+ * about it. */
 #include "reports/html_internal.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static void append_cell(struct text *out, const json_t *finding, const char *key
     text_append(out, "</td>");
 }
 
-/* What was found in order, or could not be known: one line each. */
+/* Checks that passed, or could not be done: one line each. */
 static void append_list(struct text *out, const char *summary, const json_t *list, const char *key)
 {
     size_t i;

@@ -9,7 +9,8 @@
 
 /* ---- html.c ---- */
 
-/* Everything up to and with the page's outermost <div>; the title is followed by the id's begin. */
+/* Everything up to and with the page's outermost <div>; the title is followed by the beginning of
+ * the id. */
 void html_page_begin(struct text *out, const char *title, const char *id);
 
 /* ---- html_parts.c ---- */
@@ -34,7 +35,7 @@ void html_fact_end(struct text *out);
 void html_tool(struct text *out, const char *label, const struct view_campaign *campaign);
 /* Same status and value (text, number, reason); source and method do not count. */
 bool html_reading_equal(const struct reading *a, const struct reading *b);
-/* Declared JSON, indented, in a closed <details>. */
+/* Declared JSON, indented, in a collapsed <details>. */
 void html_json_details(struct text *out, const char *class_name, const char *summary,
                        const json_t *json);
 
@@ -92,7 +93,7 @@ struct html_loaded {
 
 /* id of a figure of a cell: "r-9f2c41aa-3-t1". */
 #define HTML_HEADING_SIZE 224
-/* "Trial 3 · 9f2c41aa/1": a figure that is cut out of its page still says by what to find it. */
+/* "Trial 3 · 9f2c41aa/1": identifies a figure that is copied out of its page. */
 void html_figure_heading(const struct view_cell *cell, const char *what,
                          char ret[HTML_HEADING_SIZE]);
 void html_figure_id(struct text *out, const struct view_cell *cell, const char *what, size_t n);
@@ -105,10 +106,10 @@ enum status html_charts(struct text *out, struct store *store, const struct view
 
 void html_doctor(struct text *out, const struct view *view);
 
-/* What lscpu, nvidia-smi and the like said then: name, status, size and digest. */
+/* Output of lscpu, nvidia-smi and the like at that time: name, status, size and digest. */
 void html_dumps(struct text *out, const struct view *view);
 
-/* ---- html_telemetry.c: what was sampled beside the trials; nothing where nothing was ---- */
+/* ---- html_telemetry.c: telemetry of the trials; nothing where there is none ---- */
 
 void html_telemetry(struct text *out, struct store *store, const struct view_cell *cell);
 

@@ -173,7 +173,7 @@ void html_json_details(struct text *out, const char *class_name, const char *sum
     text_append_format(out, "<details class=\"%s\"><summary>", class_name);
     escape_html(out, summary);
     text_append(out, "</summary><pre>");
-    /* Line breaks are ours; everything between them is data. */
+    /* Line breaks are written by us; everything between them is data. */
     for (char *line = dump, *end; line; line = end ? end + 1 : NULL) {
         end = strchr(line, '\n');
         escape_html_bytes(out, line, end ? (size_t)(end - line) : strlen(line));

@@ -52,7 +52,7 @@ static bool is_constant(const struct view_cell *cell, const struct reading *read
     return true;
 }
 
-/* One host for all trials; what differed between them is said beside it. */
+/* One host for all trials; differences between them are listed next to it. */
 static void collect_host(struct html_appendix *appendix, const struct view_cell *cell)
 {
     const struct reading_list *readings = NULL;
@@ -177,7 +177,7 @@ static void collect_files(struct html_appendix *appendix, const struct view_cell
     html_appendix_add(appendix, installed ? HTML_APPENDIX_STACK : HTML_APPENDIX_FILES, &body, cell);
 }
 
-/* Registers and the like of each kernel, where the compiler tells. */
+/* Registers and the like of each kernel, where the compiler reports them. */
 static void append_resources(struct text *out, const json_t *resources)
 {
     const char *name;

@@ -24,7 +24,7 @@ static bool series_mean(struct store *store, const struct view_cell *cell,
             store_load_samples(store, cell->trials[i].id, name, &values, &count, NULL) != STATUS_OK)
             continue;
         for (size_t k = loaded[i].from; k < count && k < loaded[i].series.count; ++k) {
-            if (values[k] < 0) /* could not be had */
+            if (values[k] < 0) /* unavailable */
                 continue;
             sum += (double)values[k] / (per_sample ? loaded[i].series.iterations : 1);
             wall += (double)loaded[i].wall[k] / loaded[i].series.iterations;

@@ -1,4 +1,4 @@
-/* What was sampled beside each trial: strips over time, and what could not be had. */
+/* Telemetry of each trial: strips over time, and what was unavailable. */
 #include "reports/html_internal.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ struct strips {
     double *owned[2 * STRIPS_MAX];
     char labels[STRIPS_MAX][80];
     size_t count;
-    size_t left_out; /* channels with values that found no room */
+    size_t left_out; /* channels with values that did not fit */
 };
 
 static void finish(struct strips *strips)
@@ -90,7 +90,7 @@ static void add_gauge(struct strips *strips, struct store *store, int64_t trial,
     if (store_load_telemetry(store, trial, part, name, MISSING, &times, &values, &count, NULL) !=
         STATUS_OK)
         return;
-    /* The unit stands beside the scale. */
+    /* The unit is next to the scale. */
     snprintf(label, sizeof(label), "%.16s %.*s", part,
              (int)(unit[0] && strrchr(name, '_') ? strrchr(name, '_') - name : 60), name);
     for (char *c = label; *c; ++c)
@@ -104,7 +104,7 @@ static void add_gauge(struct strips *strips, struct store *store, int64_t trial,
     free(values);
 }
 
-/* A counter's growth a second, less that of another (NULL: none), between moments. */
+/* A counter's growth per second, minus that of another (NULL: none), between moments. */
 static void add_rate(struct strips *strips, struct store *store, int64_t trial, const char *name,
                      const char *less, double factor, const char *unit, const char *label)
 {
@@ -256,12 +256,12 @@ static void append_trial(struct text *out, struct store *store, const struct vie
 
 void html_telemetry(struct text *out, struct store *store, const struct view_cell *cell)
 {
-    const struct view_trial *told = NULL;
+    const struct view_trial *shown = NULL;
 
     for (size_t i = 0; i < cell->trial_count; ++i)
-        if (json_array_size(cell->trials[i].telemetry) > 0 && !told)
-            told = &cell->trials[i];
-    if (!told)
+        if (json_array_size(cell->trials[i].telemetry) > 0 && !shown)
+            shown = &cell->trials[i];
+    if (!shown)
         return;
     text_append(out, "<h4>System telemetry</h4>\n<div class=\"charts\">\n");
     for (size_t i = 0; i < cell->trial_count; ++i)
@@ -274,7 +274,7 @@ void html_telemetry(struct text *out, struct store *store, const struct view_cel
         out,
         "<details><summary>What was sampled, what it cost, and what could not be had "
         "(trial %lld)</summary><div class=\"scroll\"><table class=\"tight\"><tbody>\n",
-        (long long)told->number);
-    append_missing(out, told);
+        (long long)shown->number);
+    append_missing(out, shown);
     text_append(out, "</tbody></table></div></details>\n");
 }

@@ -82,8 +82,8 @@ static bool same(const char *a, const char *b)
 }
 
 /*
- * One remark for all attempts of a cell that ended alike, "9f2c41aa/5: trials 1, 4: timeout: ...";
- * for all cells where a device does not support something.
+ * One remark for all attempts of a cell that ended in the same way, "9f2c41aa/5: trials 1, 4:
+ * timeout: ..."; for all cells where a device does not support something.
  */
 static void add_failure(struct remarks *remarks, size_t index, const struct view_cell *cell,
                         size_t first)
@@ -122,12 +122,12 @@ static void add_failures(struct remarks *remarks, size_t index, const struct vie
 {
     for (size_t i = 0; i < cell->trial_count; ++i) {
         const struct view_trial *trial = &cell->trials[i];
-        bool told = trial->ok;
+        bool seen = trial->ok;
 
-        for (size_t k = 0; k < i && !told; ++k)
-            told = !cell->trials[k].ok && same(cell->trials[k].status, trial->status) &&
+        for (size_t k = 0; k < i && !seen; ++k)
+            seen = !cell->trials[k].ok && same(cell->trials[k].status, trial->status) &&
                    same(cell->trials[k].message, trial->message);
-        if (!told)
+        if (!seen)
             add_failure(remarks, index, cell, i);
     }
 }
@@ -190,7 +190,7 @@ void remarks_render(struct remarks *remarks)
     }
 }
 
-/* ---- what the stored choices and the origin of a result say ---- */
+/* ---- remarks on the stored choices and the origin of a result ---- */
 
 struct sayer {
     remarks_say_fn *say;
@@ -295,7 +295,7 @@ static void add_amendments(struct remarks *remarks, size_t index, const struct v
     }
 }
 
-/* Trials ended well, and the campaign did not come to its end, where it is analysed. */
+/* Trials ended well, but the campaign was not finished, so they were not analysed. */
 static void add_unfinished(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
     char *text = text_format("not analysed yet: its campaign is not finished; "

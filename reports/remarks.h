@@ -1,5 +1,5 @@
 /*
- * remarks - what a reader must know beside the numbers of a table or of a cell.
+ * remarks - what a reader must know in addition to the numbers of a table or of a cell.
  *
  * Findings of the estimates, trials that failed and why, devices that are simulated. Below a table
  * findings of one kind are one remark for all cells that have them, with the range of their
@@ -32,10 +32,9 @@ struct remarks {
 void remarks_init(struct remarks *remarks);
 void remarks_finish(struct remarks *remarks);
 
-/* Adds what is to be said of a cell beside its row in a table; `index` is the caller's name for it.
- */
+/* Adds the remarks on a cell's row in a table; `index` is the caller's name for it. */
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell);
-/* After all cells were added, and while they live: makes the texts of findings. */
+/* After all cells were added, and before they are freed: makes the texts of findings. */
 void remarks_render(struct remarks *remarks);
 
 /* Is given one remark, which is the caller's; the least severe is FINDING_INFO. */

@@ -1,4 +1,4 @@
-/* scale - from values to coordinates, and where the ticks of an axis stand. */
+/* scale - from values to coordinates, and the ticks of an axis. */
 #ifndef ASSAY_REPORTS_SCALE_H
 #define ASSAY_REPORTS_SCALE_H
 
@@ -22,7 +22,7 @@ double scale_map(const struct scale *scale, double value);
  */
 size_t scale_ticks(double lo, double hi, size_t wanted, double *ret, size_t capacity);
 
-/* Decimals that tell neighbouring ticks apart (0 for steps of 1 and more). */
+/* Decimals that distinguish neighbouring ticks (0 for steps of 1 and more). */
 int scale_tick_decimals(const double *ticks, size_t count);
 
 #endif

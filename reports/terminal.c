@@ -142,7 +142,7 @@ static void fit_widths(const struct row *heading, const struct row *rows, size_t
     size_t least[] = {WORKLOAD_MIN, 12, 0, 1, 10};
     size_t total = 0;
 
-    /* Numbers of remarks can stand below the row, the verdict cannot. */
+    /* Numbers of remarks can go below the row, the verdict cannot. */
     for (size_t i = 0; i < count; ++i) {
         size_t width = rows[i].fields[STEADY] ? text_columns(rows[i].fields[STEADY]) : 0;
 
@@ -168,7 +168,7 @@ static void fit_widths(const struct row *heading, const struct row *rows, size_t
         size_t spare = *width > least[e] ? *width - least[e] : 0;
         size_t cut = excess < spare ? excess : spare;
 
-        /* A figure without its unit is none: ids and names go to lines of their own before. */
+        /* A figure needs its unit: ids and names move to their own lines first. */
         if (elastic[e] == ID) {
             cut = *width;
             total -= columns_of[ID].gap;
@@ -208,8 +208,8 @@ static void trim_line(const struct terminal *terminal)
 }
 
 /*
- * A name that its column would cut stands whole on a line of its own, above the row; so does every
- * name where ids have no column.
+ * A name too long for its column is printed in full on its own line above the row; so is every name
+ * where ids have no column.
  */
 static bool append_long_name(const struct terminal *terminal, const struct row *row,
                              const size_t widths[COLUMN_COUNT])
@@ -230,7 +230,7 @@ static bool append_long_name(const struct terminal *terminal, const struct row *
     return true;
 }
 
-/* The words, and behind them the numbers of the remarks; false where these have no room. */
+/* The text, followed by the numbers of the remarks; false where these do not fit. */
 static bool append_steady(const struct terminal *terminal, const struct row *row, size_t width,
                           const struct view_cell *cell)
 {
@@ -248,7 +248,7 @@ static bool append_steady(const struct terminal *terminal, const struct row *row
     return true;
 }
 
-/* Below the words where there is room to the right of that, else below the workload. */
+/* Below the text where there is room to the right of that, else below the workload. */
 static void append_notes_below(const struct terminal *terminal, const struct row *row,
                                const size_t widths[COLUMN_COUNT])
 {

@@ -8,7 +8,7 @@
 #include "reports/remarks.h"
 #include "reports/terminal_internal.h"
 
-#define LINES_MAX 11 /* and one that names what was left out */
+#define LINES_MAX 11 /* and one line that names what was left out */
 
 /* "System         ", of one width for all. */
 static void brief_fact(const struct terminal *terminal, const char *label, const char *value)
@@ -117,7 +117,7 @@ static size_t lines_of(const struct text *out)
     return lines;
 }
 
-/* Findings that are shown while there is room, and how many there are besides. */
+/* Findings that are shown while there is room, and how many more there are. */
 struct findings {
     const struct terminal *terminal;
     size_t lines, shown, left;

@@ -1,4 +1,4 @@
-/* One result as text, with everything that stands beside the number. */
+/* One result as text, with the whole context of its number. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +210,8 @@ static void append_checks(const struct terminal *terminal, const struct view_cel
     }
 }
 
-/* The kernel lists each known flaw of processors; those that this one has not need no line each. */
+/* The kernel lists each known processor vulnerability; those that do not affect this one are
+ * merged. */
 static void append_components(const struct terminal *terminal, const struct view_trial *trial)
 {
     if (trial->component_count == 0)

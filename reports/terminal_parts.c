@@ -139,7 +139,7 @@ void terminal_fact(const struct terminal *terminal, const char *label, const cha
     text_append(&lead, "  ");
     escape_terminal_short(&lead, label, terminal->columns - 2);
     width = text_columns(lead.data);
-    if (width > LABEL_WIDTH + 2) { /* too long to stand beside its value */
+    if (width > LABEL_WIDTH + 2) { /* too long for the line of its value */
         text_append(terminal->out, lead.data);
         text_append_char(terminal->out, '\n');
         text_clear(&lead);

@@ -1,4 +1,4 @@
-/* Readings as text: what each says, and, where it is asked for, how that is known. */
+/* Readings as text: the value of each, and, on request, its source. */
 #include <string.h>
 
 #include "harness/core/number.h"

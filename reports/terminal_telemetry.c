@@ -1,4 +1,4 @@
-/* What was sampled beside a trial, as text: the range of each channel, or why it has none. */
+/* Telemetry of a trial, as text: the range of each channel, or why it has none. */
 #include <stdio.h>
 #include <string.h>
 

@@ -99,7 +99,7 @@ static void read_device(const json_t *root, struct view_cell *ret)
     view_json_readings(device, "readings", &ret->device.readings);
 }
 
-/* What another program says stands where the device's own words would be, marked as such. */
+/* Claims of another program are shown in place of the device's readings, marked as such. */
 static void read_imported(const json_t *root, struct view_cell *ret)
 {
     const json_t *imported = json_object_get(root, "imported");
@@ -197,7 +197,7 @@ void view_cell_finish(struct view_cell *cell)
     *cell = (struct view_cell){0};
 }
 
-/* Archiving is said of a campaign and is no part of its run. */
+/* Archiving is not a part of a campaign's run. */
 static void note_event(struct view_campaign *campaign, const struct view_event *event)
 {
     if (!event->event)

@@ -3,7 +3,7 @@
  *
  * Strings are borrowed from the JSON that the view keeps; NULL means "unknown". Text is untrusted
  * and not yet escaped. The JSON's shape is documented in results/README.md; a member that is
- * missing or of another type reads as not told and never as 0, so a file written by a newer or a
+ * missing or of another type reads as unknown and never as 0, so a file written by a newer or a
  * hostile program shows gaps, not wrong numbers.
  */
 #ifndef ASSAY_REPORTS_VIEW_H
@@ -31,7 +31,7 @@ struct view_count {
 struct view_check {
     const char *phase, *output, *metric, *reason, *error_text;
     double error;     /* NAN: see error_text */
-    double tolerance; /* NAN: not told */
+    double tolerance; /* NAN: unknown */
     struct view_count compared;
     bool passed;
 };
@@ -78,7 +78,7 @@ struct view_trial {
     struct reading_list host, before, after; /* what is fixed; what moves, at both ends */
     const char **series;                     /* names stored */
     size_t series_count;
-    const json_t *telemetry;   /* array: what was sampled beside it, or NULL */
+    const json_t *telemetry;   /* array: telemetry sampled concurrently, or NULL */
     const json_t *series_rows; /* array of {name, samples, minimum, maximum}, or NULL */
     const json_t *artifacts;   /* array of {"artifact", "digest"}, or NULL */
     const json_t *facts;       /* object, or NULL */
@@ -92,13 +92,13 @@ struct view_device {
     struct reading_list readings;
 };
 
-/* Measured by another program, and as it says; the device's readings then hold what it told. */
+/* Measured by another program; the device's readings are then what it reported. */
 struct view_imported {
     bool present;
     const char *program, *program_version, *file, *sha256, *measured;
 };
 
-/* What did not come from assay and this machine; NULL where all did. Heap. */
+/* What did not come from assay or this machine; NULL where all did. Heap. */
 struct view_origin {
     char *worker;    /* the program that measured in place of assay's own worker */
     char *host_root; /* the folder that the host's readings were taken from */
@@ -112,7 +112,7 @@ struct view_cell {
     struct view_count ordinal;
     const char *workload, *kind, *precision, *scenario, *implementation, *backend, *device_spec;
     const char *arm;  /* "a" or "b" of an A/B; NULL: none */
-    char variant[64]; /* ", vendor", ", arm a (ASSAY_NULL=...)": what sets it apart; "": nothing */
+    char variant[64]; /* ", vendor", ", arm a (ASSAY_NULL=...)": distinguishes it; "": none */
     const char *workload_digest, *protocol, *protocol_digest;
     struct view_count workload_version, protocol_version;
     const char *workload_description, *protocol_description, *seed;
@@ -129,7 +129,7 @@ struct view_cell {
     struct view_imported imported;
     struct view_origin origin;
     json_t *amendments; /* array, oldest first (view_amendment_words); NULL or empty: none */
-    json_t *root;       /* what the strings point into */
+    json_t *root;       /* owns the strings */
 };
 
 struct view_event {
@@ -166,7 +166,7 @@ enum view_depth {
 
 /*
  * Loads cells by row id, in the order given, with their campaigns. NOT_FOUND for an id that is not
- * there; CORRUPT when a record is no object at all; the store's own errors.
+ * there; CORRUPT when a record is not an object; the store's own errors.
  */
 enum status view_load(struct store *store, const int64_t *cells, size_t count,
                       enum view_depth depth, struct view *ret, struct error *err);
@@ -190,7 +190,7 @@ enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret
 /* "amended 2026-11-20 16:02 UTC by somebody: reason", untrusted; free() it. NULL: no memory. */
 char *view_amendment_words(const json_t *amendment);
 
-/* A metric as people read it; each string may be empty. */
+/* A metric in readable form; each string may be empty. */
 struct view_figure {
     char value[NUMBER_SIZE];  /* "28.0 GB/s"; "" without a value */
     char number[NUMBER_SIZE]; /* "28.0" */
@@ -203,7 +203,7 @@ struct view_figure {
 /* False, with empty strings, where there is no value. */
 bool view_figure_of(enum metric_id id, const struct metric_value *value, struct view_figure *ret);
 
-/* The cell's metric, NULL where it has none; the one that it is shown by, NULL without a value. */
+/* The cell's metric, NULL where it has none; the headline metric, NULL without a value. */
 const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id);
 const struct metric_value *view_headline(const struct view_cell *cell, enum metric_id *ret_id);
 
@@ -237,8 +237,8 @@ const char *view_no_value_reason(const struct view_cell *cell);
 const char *view_verdict_label(const struct view_cell *cell);
 
 /*
- * What a table of first looks is good for and what to do next, in one or two sentences. False: none
- * of the view's results is a first look.
+ * What a table of first looks can be used for and what to do next, in one or two sentences. False:
+ * none of the view's results is a first look.
  */
 bool view_closing_words(const struct view *view, struct text *ret);
 
@@ -276,7 +276,7 @@ bool view_loss_words(const struct view_cell *cell, struct text *ret);
 bool view_loss_scale_words(const struct view_cell *cell, struct text *ret);
 bool view_calibration_words(const struct view_cell *cell, struct text *ret);
 
-/* What is told of how a cell was done in a phrase each, where the facts have it. */
+/* How a cell was executed, in a phrase each, where the facts have it. */
 struct view_phrase {
     const char *name, *title; /* "loss scale", "Loss scale" */
     bool (*words)(const struct view_cell *cell, struct text *ret);
@@ -293,20 +293,20 @@ void view_artifact_words(const json_t *artifact, struct text *ret);
 
 /* ---- view_gemm.c: GEMMs, and attention ---- */
 
-/* Of the GEMMs, as the facts tell; what they do not tell is NULL. */
+/* Of the GEMMs, as the facts report; what they lack is NULL. */
 struct view_gemm {
     const char *support; /* "native", "emulated", "absent", "unknown" */
     const char *method;  /* how that was learned */
     const char *library, *version, *algorithm;
     struct view_count workspace_bytes; /* the largest */
 };
-/* False: the cell has no GEMMs, or no trial came so far. */
+/* False: the cell has no GEMMs, or no trial reached them. */
 bool view_gemm(const struct view_cell *cell, struct view_gemm *ret);
 /* "native (method); oneDNN 2.7.0, algorithm ..." */
 void view_gemm_words(const struct view_gemm *gemm, struct text *ret);
 /*
  * "one operation of cuDNN 9.19.0, engine 2; TENSOR_CORE" or "products and a softmax ... (reason)".
- * False: the facts tell of no attention.
+ * False: the facts have no attention.
  */
 bool view_attention_words(const struct view_cell *cell, struct text *ret);
 bool view_is_emulated(const struct view_cell *cell);
@@ -314,7 +314,7 @@ bool view_is_vendor(const struct view_cell *cell);
 /* Fills `variant`, once the rest is read. */
 void view_set_variant(struct view_cell *cell);
 
-/* Every trial ended because the device, its library or the implementation lacks what was asked for.
+/* Every trial ended because the device, its library or the implementation lacks what was requested.
  */
 bool view_is_unsupported(const struct view_cell *cell);
 

@@ -1,4 +1,4 @@
-/* What a cell's metrics and verdict are for people. */
+/* A cell's metrics and verdict in readable form. */
 #include "reports/view.h"
 
 #include <math.h>
@@ -190,7 +190,7 @@ bool view_closing_words(const struct view *view, struct text *ret)
     return true;
 }
 
-/* What the other program says of its own run: that it broke its rules, or erred. */
+/* What the other program reports of its own run: that it broke its rules, or had errors. */
 static void append_own_judgement(struct text *words, const struct view_cell *cell)
 {
     const struct reading *validity = reading_find(&cell->device.readings, "import.validity");

@@ -1,4 +1,4 @@
-/* What a cell's facts say of its GEMMs and its attention. */
+/* A cell's GEMMs and attention, from its facts. */
 #include <string.h>
 
 #include "reports/view.h"
@@ -79,7 +79,7 @@ void view_gemm_words(const struct view_gemm *gemm, struct text *ret)
     text_append(ret, gemm->support ? gemm->support : "support unknown");
     if (gemm->method)
         text_append_format(ret, " (%s)", gemm->method);
-    /* Our own text has no version but assay's own, which stands beside every result. */
+    /* Our own kernels have no version but assay's, which every result shows. */
     if (gemm->library && strcmp(gemm->library, "assay") != 0)
         text_append_format(ret, "; %s %s", gemm->library,
                            gemm->version ? gemm->version : "of unknown version");

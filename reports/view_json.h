@@ -1,4 +1,4 @@
-/* view_json - JSON read without trust: a member of another type is a member that is not there. */
+/* view_json - untrusted JSON: a member of another type is treated as missing. */
 #ifndef ASSAY_REPORTS_VIEW_JSON_H
 #define ASSAY_REPORTS_VIEW_JSON_H
 

@@ -1,4 +1,4 @@
-/* What an artifact, a kernel text as compiled for a device, says of itself. */
+/* What an artifact, a kernel text compiled for a device, records. */
 #include "reports/view.h"
 #include "reports/view_json.h"
 

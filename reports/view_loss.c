@@ -1,4 +1,4 @@
-/* What a cell's facts say of its losses, its loss scale and its calibration. */
+/* A cell's losses, loss scale and calibration, from its facts. */
 #include "reports/view.h"
 #include "reports/view_json.h"
 

@@ -1,4 +1,4 @@
-/* What of a result does not come from assay and this machine, by the variables that were set. */
+/* Which parts of a result are not from assay or this machine, by the variables that were set. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define HOST_ROOT "variable.ASSAY_HOST_ROOT"
 #define LIBRARY "variable.ASSAY_LIB_"
 
-/* Set to nothing is as not set; what was withheld was something. */
+/* An empty value counts as not set; a withheld value was not empty. */
 static bool is_set(const json_t *reading)
 {
     const char *value = view_json_string(reading, "value");
@@ -18,7 +18,7 @@ static bool is_set(const json_t *reading)
     return reading && (!value || value[0]);
 }
 
-/* False: out of memory. The first that is told stays. */
+/* False: out of memory. The first reported value is kept. */
 static bool keep(const json_t *readings, const char *name, char **ret)
 {
     const json_t *reading = json_object_get(readings, name);
@@ -48,7 +48,7 @@ static size_t stem(const char *path, const char **ret_name)
     return end ? (size_t)(end - name) : strlen(name);
 }
 
-/* Chosen for a library that was not opened, a file counts for nothing. Links may have led on. */
+/* A file chosen for a library that was not opened has no effect. Links may have been followed. */
 static bool was_mapped(const json_t *components, const char *path)
 {
     const char *name, *other;
@@ -71,7 +71,7 @@ static bool keep_libraries(json_t *readings, const json_t *components, char **re
     struct text names;
     const char *name;
     json_t *reading;
-    bool told;
+    bool ok;
 
     if (*ret)
         return true;
@@ -86,9 +86,9 @@ static bool keep_libraries(json_t *readings, const json_t *components, char **re
             if (isalnum((unsigned char)*c) || *c == '_')
                 text_append_char(&names, (char)tolower((unsigned char)*c));
     }
-    told = names.length == 0 || (text_ok(&names) && (*ret = text_steal(&names)) != NULL);
+    ok = names.length == 0 || (text_ok(&names) && (*ret = text_steal(&names)) != NULL);
     text_finish(&names);
-    return told;
+    return ok;
 }
 
 bool view_origin_read(const json_t *trials, struct view_origin *ret)

@@ -94,7 +94,7 @@ static bool read_components(const json_t *json, struct view_trial *ret)
             struct view_component *component = &ret->components[json_integer_value(known)];
 
             component->change = same(component->digest, digest) ? VIEW_SAME : VIEW_CHANGED;
-            /* Two files that could not be read are not known to differ. */
+            /* Two unreadable files are not known to differ. */
             if (!component->digest && !digest)
                 component->change = VIEW_SAME;
             component->digest_end = digest;

@@ -296,7 +296,7 @@ static enum status read_options(struct store *store, const struct digest *digest
     return STATUS_OK;
 }
 
-/* What was sampled beside the trials: energy, and what happened in the windows. */
+/* Telemetry of the trials: energy, and events in the windows. */
 static enum status add_window_telemetry(struct store *store, int64_t cell,
                                         const struct parts *parts, const struct work *work,
                                         struct estimate *estimate, struct error *err)

@@ -1,8 +1,8 @@
 /*
  * analysis - estimates derived from what is stored, and nothing else.
  *
- * The one place that turns stored samples into an estimate; `run` calls it when a cell is done and
- * `verify` calls it years later, so both get the same bytes.
+ * The only place that turns stored samples into an estimate. `run` calls it when a cell is done,
+ * `verify` later, so both get the same bytes.
  */
 #ifndef ASSAY_RESULTS_ANALYSIS_H
 #define ASSAY_RESULTS_ANALYSIS_H

@@ -71,8 +71,8 @@ struct bundle_summary {
 };
 
 /*
- * Makes a checkpoint of the ledger and writes the bundle. INVALID: a word of `withhold` names
- * nothing, a withheld value stands also where it cannot be withheld (the message says where), or
+ * Makes a checkpoint of the ledger and writes the bundle. INVALID: an entry of `withhold` names
+ * nothing, a withheld value also occurs where it cannot be withheld (the message says where), or
  * the ledger never had a head of `since`.
  */
 enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
@@ -83,7 +83,7 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
 /* True when this is a regular file that begins as a bundle does. */
 bool bundle_recognise(const char *path);
 
-/* What a bundle says of itself in its first line. Strings are heap. */
+/* What a bundle's first line says. Strings are heap. */
 struct bundle_head {
     char *origin, *note, *tool;
     int64_t created_utc_ns, size, schema;
@@ -107,7 +107,7 @@ struct bundle_visitor {
     /* Both may be NULL; an error ends the reading. bundle_import calls `head`, not `row`. */
     enum status (*head)(void *context, const struct bundle_head *head, struct error *err);
     enum status (*row)(void *context, const struct bundle_row *row, struct error *err);
-    /* What does not hold. A finding is no error: reading goes on. */
+    /* What fails a check. A finding is not an error: reading continues. */
     void (*found)(void *context, const struct verify_finding *finding);
     bool (*progress)(void *context, uint64_t done, uint64_t total); /* bytes; NULL: none */
 };
@@ -116,8 +116,8 @@ struct bundle_visitor {
  * Reads a bundle and checks it: the file's own digest, each row's proof against the head, each
  * value against its commitment, each BLOB against its digest, signatures of the head, earlier
  * heads, and that campaigns were planned before they ran. Rows whose proof does not hold are not
- * visited. What is damaged or cut off is a finding, with its line. CORRUPT: it is no bundle at all,
- * or one of a newer version.
+ * visited. What is damaged or truncated is a finding, with its line. CORRUPT: it is no bundle at
+ * all, or one of a newer version.
  */
 enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
                         const struct verify_options *options, struct digest *ret_sha256,
@@ -129,17 +129,17 @@ bool bundle_decode(const json_t *base64, unsigned char **ret, size_t *ret_length
 /* ---- bundle_import.c ---- */
 
 struct bundle_import {
-    int64_t campaigns, known; /* taken in; of them, here before */
+    int64_t campaigns, known; /* imported; of them, here before */
     int64_t campaign;         /* row here of the first of them */
     int64_t rows;
-    int64_t wrong; /* findings; not 0: nothing was taken in */
+    int64_t wrong; /* findings; not 0: nothing was imported */
 };
 
 /*
- * Takes a bundle in, in one transaction: rows get new numbers where theirs are taken, what is
+ * Imports a bundle in one transaction: rows get new numbers where theirs are in use, what is
  * content-addressed is stored once, and each campaign keeps its origin (table `bundle`). A campaign
- * whose uid is here already is left alone. Any finding of bundle_read refuses the whole: see
- * `wrong`.
+ * whose uid is here already is not changed. Any finding of bundle_read rejects the whole bundle:
+ * see `wrong`.
  */
 enum status bundle_import(struct store *store, const char *path, const struct bundle_visitor *found,
                           const struct verify_options *options, struct bundle_import *ret,
@@ -148,9 +148,9 @@ enum status bundle_import(struct store *store, const char *path, const struct bu
 /* ---- bundle_verify.c ---- */
 
 /*
- * As verify_file, of a bundle: what bundle_read checks, then the rows taken into a database that is
- * thrown away, with all that verify_file checks there (completeness, estimates recomputed).
- * Leaves, root and origin in `ret` are those of the ledger that the bundle came from.
+ * As verify_file, of a bundle: what bundle_read checks, then the rows imported into a temporary
+ * database, with all that verify_file checks there (completeness, estimates recomputed). Leaves,
+ * root and origin in `ret` are those of the ledger that the bundle came from.
  */
 enum status bundle_verify(const char *path, const struct verify_options *options,
                           struct verify_summary *ret, struct error *err);

@@ -1,4 +1,4 @@
-/* The values of a bundle's rows, bound to statements: opened, or a stand-in; renumbered. */
+/* Binds the values of a bundle's rows to statements: opened or as placeholders, renumbered. */
 #include "results/bundle_importer.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "harness/core/canonical.h"
 #include "results/withheld.h"
 
-/* ---- numbers here for numbers there ---- */
+/* ---- renumbering ---- */
 
 enum status bundle_remember(struct bundle_importer *importer, const char *table, int64_t there,
                             int64_t here, struct error *err)

@@ -21,7 +21,7 @@ static json_t *head_json(const struct merkle_levels *levels, int64_t size, int64
                      "path", bundle_path_json(path, count));
 }
 
-/* Runs a query of one campaign's checkpoint; each row is given to `take`. */
+/* Runs a query of one campaign's checkpoint; `take` is called for each row. */
 static enum status each_row(struct store *store, const char *sql, int64_t parameter,
                             bool (*take)(void *context, sqlite3_stmt *row), void *context,
                             struct error *err)
@@ -58,7 +58,7 @@ static bool take_leaf(void *context, sqlite3_stmt *row)
     size_t count;
 
     if (leaf < 0 || leaf >= leaves->size)
-        return true; /* it came later: a reader will say so */
+        return true; /* it came later: a reader will report that */
     count = merkle_levels_prove(leaves->levels, (uint64_t)leaf, (uint64_t)leaves->size, path);
     return json_array_append_new(leaves->array, json_pack("{s:I, s:o}", "leaf", (json_int_t)leaf,
                                                           "path", bundle_path_json(path, count))) ==
@@ -70,7 +70,7 @@ static bool take_token(void *context, sqlite3_stmt *row)
     return json_array_append_new(context, bundle_base64_json(row, 0)) == 0;
 }
 
-/* Adds who signed it, and the plan's leaves where it is a plan's. */
+/* Adds the signers, and the plan's leaves where it is a plan's head. */
 static enum status add_own(struct store *store, const struct merkle_levels *levels,
                            const struct ledger_checkpoint *point, json_t *json, struct error *err)
 {

@@ -44,8 +44,8 @@ static enum status bad_row(const struct bundle_importer *importer, const struct 
                      importer->path, row->leaf, row->table);
 }
 
-static enum status stands_twice(const struct bundle_importer *importer,
-                                const struct bundle_row *row, struct error *err)
+static enum status duplicate_key(const struct bundle_importer *importer,
+                                 const struct bundle_row *row, struct error *err)
 {
     return error_set(err, STATUS_CORRUPT,
                      "%s: leaf %" PRId64
@@ -139,7 +139,7 @@ static enum status insert_row(struct bundle_importer *importer, struct bundle_ta
     enum status status = STATUS_OK;
 
     if (there != 0 && bundle_recall(importer, table->name, there, &(int64_t){0}))
-        return stands_twice(importer, row, err);
+        return duplicate_key(importer, row, err);
     if (here != 0)
         return bundle_remember(importer, table->name, there, here, err);
     sqlite3_reset(table->insert);
@@ -162,7 +162,7 @@ static enum status insert_row(struct bundle_importer *importer, struct bundle_ta
         return status;
     /* Of what is stored once under its own digest, the row that was here stays. */
     if (sqlite3_changes(importer->store->db) == 0)
-        return table->is_shared ? STATUS_OK : stands_twice(importer, row, err);
+        return table->is_shared ? STATUS_OK : duplicate_key(importer, row, err);
     importer->summary->rows++;
     if (table->id >= 0) {
         here = sqlite3_last_insert_rowid(importer->store->db);

@@ -1,4 +1,4 @@
-/* bundle_importer - what taking a bundle in works with. For results/bundle_*.c alone. */
+/* bundle_importer - state of importing a bundle. For results/bundle_*.c only. */
 #ifndef ASSAY_RESULTS_BUNDLE_IMPORTER_H
 #define ASSAY_RESULTS_BUNDLE_IMPORTER_H
 
@@ -27,21 +27,21 @@ struct bundle_importer {
 
 /* ---- bundle_bind.c ---- */
 
-/* Numbers here for numbers there, of the rows taken in so far. */
+/* Row numbers in this database by those in the bundle, of the rows imported so far. */
 enum status bundle_remember(struct bundle_importer *importer, const char *table, int64_t there,
                             int64_t here, struct error *err);
 bool bundle_recall(struct bundle_importer *importer, const char *table, int64_t there,
                    int64_t *ret);
 
 /*
- * Binds column `i` of the row as parameter `number`, with the numbers of here; a stand-in where it
- * is withheld (importer->is_withheld tells). CORRUPT: it is of no form, or refers to no row.
+ * Binds column `i` of the row as parameter `number`, renumbered for this database; a placeholder
+ * where it is withheld (importer->is_withheld). CORRUPT: it is of no form, or refers to no row.
  */
 enum status bundle_bind_value(struct bundle_importer *importer, const struct bundle_table *table,
                               int i, const struct bundle_row *row, sqlite3_stmt *statement,
                               int number);
 
-/* An estimate names its trials by number: binds its body with those of here. */
+/* An estimate names its trials by number: binds its body with the numbers in this database. */
 enum status bundle_renumber_estimate(struct bundle_importer *importer,
                                      const struct bundle_table *table, const struct bundle_row *row,
                                      struct error *err);

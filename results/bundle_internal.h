@@ -8,7 +8,7 @@
 #include "results/merkle.h"
 #include "results/note.h"
 
-/* A leaf that has a second proof: under an earlier head, the one that says it stood before. */
+/* A leaf with a second proof, under an earlier head, which shows that it was there before. */
 struct bundle_early {
     size_t head; /* of bundle_reader.heads */
     int64_t leaf;
@@ -51,7 +51,7 @@ struct bundle_reader {
     uint64_t number, bytes, total; /* of the line; read; of the file */
     int64_t rows, withheld, last_leaf;
     bool has_head, has_end, cut;
-    const char *damage; /* what bundle_damaged was told last; NULL: nothing */
+    const char *damage; /* the latest argument of bundle_damaged; NULL: none */
     char *seal;         /* as the last line has it; NULL: none */
     char seal_body[128];
 };
@@ -87,7 +87,7 @@ bool bundle_note_is_signed(const char *text, const struct note *note, const stru
 /* The head's note and the seal; the head that is expected. */
 void bundle_check_notes(struct bundle_reader *reader);
 
-/* ---- bundle_plan.c: earlier heads, and what stood under them ---- */
+/* ---- bundle_plan.c: earlier heads, and the leaves under them ---- */
 
 enum status bundle_take_heads(struct bundle_reader *reader, const json_t *line, struct error *err);
 /* A row whose proof holds. */

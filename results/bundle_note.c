@@ -67,7 +67,7 @@ static bool is_signed_by(const char *signatures, const char *body, const struct 
     return false;
 }
 
-/* Lines of the form of a signature, whoever's, and nothing else. */
+/* Whether these are signature lines, of any key, and nothing else. */
 static bool are_signatures(const char *lines)
 {
     uint8_t bytes[4 + KEY_SIGNATURE_SIZE];
@@ -86,7 +86,7 @@ static bool are_signatures(const char *lines)
     return true;
 }
 
-/* The signature lines behind the body and an empty line; NULL when the text is another. */
+/* The signature lines after the body and an empty line; NULL for a different text. */
 static const char *signatures_of(const char *text, const char *body)
 {
     const size_t length = strlen(body);
@@ -137,7 +137,7 @@ static bool is_head(const char *expected, int64_t size, const struct digest *roo
     return !strcasecmp(expected, hex) || !strcasecmp(expected, sized);
 }
 
-/* The head that the user kept is this one, or one that this one has grown from. */
+/* The head that the user kept must be this one, or one that this one has grown from. */
 static void check_expected(const struct bundle_reader *reader, const char *expected)
 {
     const struct bundle_head *head = &reader->head;

@@ -1,4 +1,4 @@
-/* Earlier heads of the ledger, and what they show to have stood before the first trial. */
+/* Earlier heads of the ledger, and which rows they show to precede the first trial. */
 #include "results/bundle_internal.h"
 
 #include <stdlib.h>
@@ -194,7 +194,7 @@ static bool digest_column(const struct bundle_row *row, const char *column, stru
     return good;
 }
 
-/* The campaign and the plan that it names both stand under the head of the plan. */
+/* The campaign and the plan that it names must both be covered by the plan's head. */
 static void look_at_campaign(struct bundle_reader *reader, const struct bundle_row *row)
 {
     struct bundle_planned *planned = find_planned(reader, bundle_text(row->row, "uid"));

@@ -184,7 +184,7 @@ static enum status take_end(struct bundle_reader *reader, const json_t *line,
     return STATUS_OK;
 }
 
-/* One spelling alone: what is not canonical was not written by assay. */
+/* Only the canonical form: anything else was not written by assay. */
 static enum status parse(struct bundle_reader *reader, size_t length, json_t **ret,
                          struct error *err)
 {
@@ -316,7 +316,7 @@ enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
     reader.number = 0;
     if (status == STATUS_OK && reader.has_head && !reader.has_end && !reader.cut)
         BUNDLE_WRONG(&reader, COMPLETE, NULL, "the bundle has no last line: the file is truncated");
-    if (status == STATUS_OK && reader.has_end) { /* what is missing can say nothing */
+    if (status == STATUS_OK && reader.has_end) { /* missing rows cannot be checked */
         bundle_check_notes(&reader);
         bundle_check_plans(&reader);
     }
@@ -337,7 +337,7 @@ enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
 bool bundle_recognise(const char *path)
 {
     struct stat st;
-    /* Whoever opens a pipe waits until somebody writes. */
+    /* Opening a pipe would block until somebody writes. */
     FILE *file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
     bool ours = file && begins_as_one(file);
 

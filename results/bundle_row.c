@@ -56,7 +56,7 @@ static bool check_commitment(const struct bundle_reader *reader, const char *tab
     return holds;
 }
 
-/* Every value of the row: as it stands, opened, or withheld; and nothing that the leaf lacks. */
+/* Every value of the row: plain, opened, or withheld; and nothing that the leaf lacks. */
 static bool check_values(struct bundle_reader *reader, const struct bundle_row *row)
 {
     size_t opened_count = 0, blob_count = 0;

@@ -18,7 +18,7 @@ static const struct {
      "SELECT id FROM reading WHERE hash = ?1 AND name = ?2 AND body = ?3",
      {"hash", "name", "body"}},
     {"reading_set", "SELECT id FROM reading_set WHERE digest = ?1", {"digest"}},
-    /* All columns: the digest alone is whatever a bundle says, where another column is withheld. */
+    /* All columns: where one is withheld, the digest cannot be checked and could be anything. */
     {"device",
      "SELECT id FROM device WHERE digest = ?1 AND backend IS ?2 AND device_index IS ?3"
      " AND name IS ?4 AND vendor IS ?5 AND uuid IS ?6 AND type IS ?7 AND simulated IS ?8"
@@ -121,7 +121,7 @@ enum status bundle_table_prepare(struct store *store, struct bundle_table *table
             find = shared[i].sql;
         }
     text_init(&sql);
-    /* What is stored once under its own digest, or is part of what was here before, stays. */
+    /* Rows stored once under their own digest, or part of what was here before, are kept. */
     text_append_format(&sql, "INSERT %sINTO main.%s VALUES (", table->id < 0 ? "OR IGNORE " : "",
                        table->name);
     for (int i = 0; i < table->column_count; i++)

@@ -29,7 +29,7 @@ enum status bundle_table_prepare(struct store *store, struct bundle_table *table
                                  struct error *err);
 void bundle_table_finish(struct bundle_table *table);
 
-/* A statement that is used again and again; the caller finalizes it. */
+/* A statement that is used repeatedly; the caller finalizes it. */
 enum status bundle_prepare(struct store *store, const char *sql, sqlite3_stmt **ret,
                            struct error *err);
 /* What SQLite said last, as an error of the import. */

@@ -92,7 +92,7 @@ static void remove_folder(char *folder)
     free(folder);
 }
 
-/* Only the rows' own meaning is left to check: who signed and which head were the file's matter. */
+/* Only the rows' content is left to check: signatures and heads were checked with the file. */
 static enum status check_rows(const char *path, struct checker *checker, struct verify_summary *ret,
                               struct error *err)
 {
@@ -144,7 +144,7 @@ static bool take_progress(void *context, uint64_t done, uint64_t total)
     return show_reading(((struct pass *)context)->checker, done, total);
 }
 
-/* Rows that each are in the ledger may still not make a whole. */
+/* Rows that are all in the ledger may still not be complete. */
 static enum status check_together(const char *path, const char *folder, struct checker *checker,
                                   struct verify_summary *ret, struct error *err)
 {

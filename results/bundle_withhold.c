@@ -12,11 +12,11 @@
 #include "results/ledger.h"
 #include "results/store_internal.h"
 
-/* Bytes; a shorter value is everywhere by chance. More for a pattern, which may name "cpu". */
+/* Bytes; a shorter value occurs everywhere by chance. More for a pattern, which may match "cpu". */
 #define SECRET_LENGTH_MIN 3
 #define PATTERN_LENGTH_MIN 6
 
-/* A value that is withheld, in one spelling, to be looked for elsewhere. */
+/* A value that is withheld, in one encoding, to be searched for elsewhere. */
 struct bundle_secret {
     char *text;
     size_t length;
@@ -32,7 +32,7 @@ static bool is_pattern(const char *word)
     return strpbrk(word, "*?[") != NULL;
 }
 
-/* Whether a word, "device.uuid" or "device.*", names the column. */
+/* Whether an option's value, "device.uuid" or "device.*", names the column. */
 static bool is_column(const char *word, const char *table, const char *column)
 {
     char name[64];
@@ -107,7 +107,7 @@ static size_t shortest_of(const char *word)
     return is_pattern(word) ? PATTERN_LENGTH_MIN : SECRET_LENGTH_MIN;
 }
 
-/* The readings of the campaigns that a word names; their values become secrets. */
+/* The readings of the campaigns that an option's value names; their values become secrets. */
 static enum status add_readings(struct bundle_secrets *secrets, struct store *store,
                                 const char *word, size_t *ret_found, struct error *err)
 {
@@ -125,7 +125,7 @@ static enum status add_readings(struct bundle_secrets *secrets, struct store *st
 
         if (name && fnmatch(word, name, 0) == 0) {
             ++*ret_found;
-            /* The size of a cache is the number of something else, too. */
+            /* Numbers are not unique: a cache's size may equal an unrelated number. */
             if (!is_pattern(word) || sqlite3_column_int(select, 2))
                 status = add_secret(secrets, (const char *)sqlite3_column_text(select, 1),
                                     shortest_of(word), err);
@@ -160,12 +160,12 @@ static enum status add_texts(struct bundle_secrets *secrets, struct store *store
     return status;
 }
 
-/* What tools said is in `content`, where each of them goes as a whole. */
+/* The output of tools is in `content`, where each is withheld as a whole. */
 #define DUMPS                                                                                      \
     "SELECT c.body FROM main.dump d JOIN main.content c ON c.digest = d.output"                    \
     " WHERE d.campaign IN (SELECT id FROM temp.bundle_campaign)"
 
-/* The plan of a file of another program names it by its digest, which tells who has guessed it. */
+/* An import's plan names the file by its digest, which would confirm a guess. */
 #define IMPORTED                                                                                   \
     "SELECT lower(hex(sha256)) FROM main.import"                                                   \
     " WHERE campaign IN (SELECT id FROM temp.bundle_campaign)"
@@ -210,7 +210,7 @@ bool bundle_secrets_are_in(const struct bundle_secrets *secrets, const void *byt
     return false;
 }
 
-/* A reading that a word names is withheld whatever its value, even "0". */
+/* A reading that an option names is withheld whatever its value, even "0". */
 bool bundle_secrets_name(const struct bundle_secrets *secrets, const char *table,
                          const char *column, const char *reading)
 {

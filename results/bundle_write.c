@@ -160,7 +160,7 @@ static enum status row_line(struct writer *writer, const char *table, sqlite3_st
             reading = (const char *)sqlite3_column_text(row, i);
     for (int i = 2; i < sqlite3_column_count(row) && status == STATUS_OK; i++)
         status = add_value(writer, table, reading, leaf, row, i, values, blobs, err);
-    /* By its hash a withheld reading could be guessed. */
+    /* A withheld reading could be guessed by its hash. */
     if (!strcmp(table, "reading") && !json_object_get(values, "body") &&
         json_object_del(values, "hash") == 0)
         writer->summary.withheld++;
@@ -186,7 +186,7 @@ static enum status row_line(struct writer *writer, const char *table, sqlite3_st
     return status;
 }
 
-/* Lines of a table's rows go to temp.bundle_line, whose order is that of the leaves. */
+/* Lines of a table's rows are collected in temp.bundle_line, in the order of the leaves. */
 static enum status gather_table(struct writer *writer, const char *table, sqlite3_stmt *insert,
                                 struct error *err)
 {
@@ -360,7 +360,7 @@ static enum status put_rows(struct writer *writer, struct error *err)
     return status;
 }
 
-/* The selection is signed, too: no row can be taken out of the bundle. */
+/* The selection is signed too: no row can be removed from the bundle. */
 static json_t *seal(const struct writer *writer, const struct digest *before)
 {
     uint8_t signature[KEY_SIGNATURE_SIZE];

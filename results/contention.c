@@ -4,7 +4,7 @@
 
 #include "results/window_telemetry_internal.h"
 
-/* Processor time in ms that a counter of the host grew by in the window. */
+/* Growth of a host counter over the window, in ms of processor time. */
 static enum status growth(const struct window_telemetry_view *view, const char *name,
                           double *ret_ms, bool *known, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * contention - how much of the machine's processors went to others while a campaign measured, from
- * the telemetry beside its trials: one number for all, to stand above its results.
+ * contention - how much processor time other processes used while a campaign measured, from the
+ * telemetry of its trials: one number for all of its results.
  */
 #ifndef ASSAY_RESULTS_CONTENTION_H
 #define ASSAY_RESULTS_CONTENTION_H
@@ -12,9 +12,9 @@
 #include "results/store.h"
 
 /*
- * Averages over the windows of all trials that ended ok, each as long as it was. A window whose
- * telemetry lacks a counter does not count. Counters move in ticks (10 ms), so that single short
- * windows tell little and their sum much.
+ * Averages over the windows of all trials that ended ok, weighted by length. A window whose
+ * telemetry lacks a counter does not count. Counters move in ticks (10 ms), so a single short
+ * window is imprecise, and their sum is precise.
  */
 struct contention {
     size_t windows;      /* that count; 0: nothing is known, and all else is 0 */

@@ -58,7 +58,7 @@ static enum status check_file(FILE *file, struct error *err)
     return error_set_errno(err, errno ? errno : EIO, "writing CSV");
 }
 
-/* A full disk may show only now. */
+/* A full disk may be reported only now. */
 static enum status finish_file(FILE *file, struct error *err)
 {
     errno = 0;
@@ -68,8 +68,8 @@ static enum status finish_file(FILE *file, struct error *err)
 }
 
 /*
- * A spreadsheet takes a field that begins so for a formula, quoted or not, and a terminal takes
- * control characters for commands. Names of devices come from drivers and from files of others.
+ * A spreadsheet treats a field that begins so as a formula, quoted or not, and a terminal treats
+ * control characters as commands. Device names come from drivers and from other programs' files.
  */
 static bool is_harmless(const char *text, size_t length)
 {

@@ -14,7 +14,7 @@ struct reading {
     size_t bytes;
 };
 
-/* jansson would read without end what has none. */
+/* jansson would read an endless stream forever. */
 static size_t read_some(void *buffer, size_t length, void *context)
 {
     struct reading *reading = context;

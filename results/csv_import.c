@@ -10,7 +10,7 @@
 
 #define SAMPLE_NS_MAX ((int64_t)1 << 62)
 
-/* What both readers hold while rows come. */
+/* State of both readers. */
 struct import {
     const char *origin;
     uint64_t rows;
@@ -57,7 +57,7 @@ static enum status check_row(struct import *import, const char *series, const ch
     return STATUS_OK;
 }
 
-/* One zeroed item more; capacities double, so the count alone reports when to grow. */
+/* Adds one zeroed item; capacities double, so the count alone says when to grow. */
 static void *grow(void *items, size_t count, size_t size)
 {
     if (count > 0 && (count & (count - 1)) != 0)

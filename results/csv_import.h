@@ -1,5 +1,5 @@
 /*
- * csv_import - samples from anybody's CSV, for `assay analyze`.
+ * csv_import - samples from any CSV file, for `assay analyze`.
  *
  * RFC 4180 through libcsv in strict mode; UTF-8; a header line, then rows in time order. Errors are
  * "FILE:LINE: what, and what to write instead". Memory is bounded by CSV_IMPORT_ROWS_MAX rows and
@@ -14,7 +14,7 @@
 
 #include "harness/core/status.h"
 
-#ifndef CSV_IMPORT_ROWS_MAX /* its test may come to the bound sooner */
+#ifndef CSV_IMPORT_ROWS_MAX /* a test may lower the bound */
 #define CSV_IMPORT_ROWS_MAX 50000000u
 #endif
 #define CSV_IMPORT_SERIES_MAX 100000u
@@ -50,8 +50,8 @@ struct csv_columns {
 /*
  * Usually with the header `series,trial,sample_ns`. A sample is a time from 1 ns to 2^62 ns;
  * decimals are rounded to nanoseconds. INVALID, with the columns that there are, for one that is
- * not there, and for a unit that is not given; also without rows. hyperfine's CSV is refused
- * with the way to its samples. `columns` may be NULL; `origin` names the file in messages.
+ * not there, and for a unit that is not given; also without rows. hyperfine's CSV is refused; the
+ * message says how to get its samples. `columns` may be NULL; `origin` names the file in messages.
  */
 enum status csv_import_samples(FILE *file, const char *origin, const struct csv_columns *columns,
                                struct csv_samples *ret, struct error *err);

@@ -19,7 +19,7 @@ struct reader {
     char fields[CSV_READER_FIELDS_MAX][CSV_READER_FIELD_BYTES_MAX + 1];
     size_t field_count;
     uint64_t line;     /* of the byte being parsed, from 1 */
-    uint64_t row_line; /* where the row under way began */
+    uint64_t row_line; /* where the current row began */
     bool in_row, header_seen;
     enum status status;
     struct error *err;
@@ -116,7 +116,7 @@ static void parse_block(struct csv_parser *parser, struct reader *reader, const 
                                        csv_strerror(csv_error(parser)));
             return;
         }
-        /* An open quoted field grows inside libcsv, out of our sight. */
+        /* An open quoted field grows inside libcsv, where we cannot bound it. */
         if (csv_get_buffer_size(parser) > (size_t)1 << 20)
             return refuse(reader, reader->row_line, "a quoted field does not end");
         if (newline)

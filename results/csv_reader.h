@@ -24,11 +24,11 @@ typedef enum status csv_row_fn(void *context, const char *const *fields, uint64_
 enum status csv_reader_run(FILE *file, const char *origin, const char *const *columns,
                            size_t column_count, csv_row_fn *row, void *context, struct error *err);
 
-/* Is given the names of the header, whatever they are. */
+/* Called with the names in the header, whatever they are. */
 typedef enum status csv_header_fn(void *context, const char *const *columns, size_t count,
                                   struct error *err);
 
-/* The same of a file with any header; every row has as many fields. */
+/* The same for a file with any header; every row has as many fields as the header. */
 enum status csv_reader_run_any(FILE *file, const char *origin, csv_header_fn *header,
                                csv_row_fn *row, void *context, struct error *err);
 

@@ -5,8 +5,8 @@ static const char backwards[] = "the counter ran backwards";
 static const char set_back[] = "the counter was set back, or read too seldom to know its turns";
 
 /*
- * Growth from one reading to the next. A fall is a turn of the counter; one after which more than
- * half of the range would have been counted in so short a time is none, but a counter begun anew.
+ * Growth from one reading to the next. A decrease is a wrap of the counter, unless that would mean
+ * more than half of its range in so short a time: then the counter was reset.
  */
 static bool find_step(int64_t from, int64_t to, int64_t wraps_at, int64_t *ret,
                       const char **ret_reason)

@@ -1,9 +1,9 @@
 /*
- * energy - energy over a window from what was sampled: from a counter at the window's edges, and
- * from power by the trapezoidal rule beside it. Pure functions.
+ * energy - energy over a window from telemetry: from a counter at the window's edges, and also from
+ * power by the trapezoidal rule. Pure functions.
  *
- * A counter is the better source: power readings are often a running mean, or taken a part of the
- * time only. Where both are there and disagree, the result says so.
+ * A counter is the better source: power readings are often a running mean, or sampled only part of
+ * the time. Where both exist and disagree, the result says so.
  */
 #ifndef ASSAY_RESULTS_ENERGY_H
 #define ASSAY_RESULTS_ENERGY_H
@@ -21,10 +21,10 @@ struct energy_series {
 };
 
 /*
- * Growth of a counter between two moments, interpolated between the readings around each. A fall is
- * a wrap when `wraps_at` > 0 (the counter's range) and at most half of it was counted since. False
- * with the reason: readings do not enclose the window, the counter did not advance (it is not 0
- * then, but unknown), it ran backwards, or it was set back.
+ * Growth of a counter between two moments, interpolated between the readings around each. A
+ * decrease is a wrap when `wraps_at` > 0 (the counter's range) and at most half of it was counted
+ * since. False with the reason: readings do not enclose the window, the counter did not advance (it
+ * is not 0 then, but unknown), it ran backwards, or it was reset.
  */
 bool energy_of_counter(const struct energy_series *series, int64_t wraps_at, int64_t begin_ns,
                        int64_t end_ns, double *ret, const char **ret_reason);

@@ -77,7 +77,7 @@ static void add_device(struct fields *fields, const json_t *device)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char *key = text_format("device.%s", names[i]);
 
-        /* The device's own members win over a reading of the same name. */
+        /* The device's own members take precedence over a reading of the same name. */
         if (!key || json_object_set_new(fields->values, key,
                                         copy_or_null(json_object_get(device, names[i]))) < 0)
             fields->failed = true;
@@ -85,7 +85,7 @@ static void add_device(struct fields *fields, const json_t *device)
     }
 }
 
-/* PoCL's own plug-ins lie in a folder of that name, as its cache of compiled kernels may. */
+/* PoCL's own plug-ins are in a folder of that name, as its cache of compiled kernels may be. */
 static bool is_compiled_kernel(const char *path, const char *base)
 {
     return strstr(path, "/kcache/") || strstr(path, "/.cache/") ||
@@ -94,8 +94,8 @@ static bool is_compiled_kernel(const char *path, const char *base)
 
 /*
  * "/usr/lib/x/libpocl.so.2.10.0" is "library.libpocl", "/usr/bin/as" of kind compiler
- * "compiler.as", "nvidia.ko.xz" "driver.nvidia"; a driver's compiled kernel is "jit.NAME". What
- * could not be read goes by its build-id or version.
+ * "compiler.as", "nvidia.ko.xz" "driver.nvidia"; a driver's compiled kernel is "jit.NAME". A file
+ * that could not be read is identified by its build-id or version.
  */
 static void add_component(struct fields *fields, const json_t *component)
 {
@@ -104,16 +104,16 @@ static void add_component(struct fields *fields, const json_t *component)
     const json_t *value = json_object_get(component, "sha256");
     const char *base = path ? strrchr(path, '/') : NULL;
     const char *end, *prefix = "library.";
-    char name[256], told[32];
+    char name[256], family[32];
 
     if (!base)
         return;
     base++;
     end = strstr(base, ".so");
     if (kind && strcmp(kind, "library") && strcmp(kind, "executable")) {
-        /* What comes with PoCL changes with PoCL, and is no factor beside it. */
-        snprintf(told, sizeof(told), "%.30s.", strstr(path, "/share/pocl/") ? "pocl" : kind);
-        prefix = told;
+        /* Files that belong to PoCL change with PoCL, and are not a separate factor. */
+        snprintf(family, sizeof(family), "%.30s.", strstr(path, "/share/pocl/") ? "pocl" : kind);
+        prefix = family;
         end = strcmp(kind, "driver") ? NULL : strstr(base, ".ko");
         if (!json_is_string(value))
             value = json_object_get(component, "build_id");
@@ -168,7 +168,7 @@ static void add_choices(struct fields *fields, const char *prefix, const json_t 
     }
 }
 
-/* Of facts.gemm: whose GEMMs, and whether they are the precision's own. */
+/* Of facts.gemm: which library's GEMMs, and whether they are native in this precision. */
 static void add_gemm(struct fields *fields, const json_t *gemm)
 {
     static const char *const names[] = {"library", "version", "support", "algorithm",
@@ -178,8 +178,8 @@ static void add_gemm(struct fields *fields, const json_t *gemm)
         set(fields, "gemm.", names[i], "", copy_or_null(json_object_get(gemm, names[i])));
 }
 
-/* Of facts.attention: whether one operation does it, and whose; what is not reported is no field.
- */
+/* Of facts.attention: whether it is one operation, and of which library; what is not reported is no
+ * field. */
 static void add_attention(struct fields *fields, const json_t *attention)
 {
     static const char *const names[] = {"fused",   "library",   "version",
@@ -191,7 +191,7 @@ static void add_attention(struct fields *fields, const json_t *attention)
                 copy_or_null(json_object_get(attention, names[i])));
 }
 
-/* Settings that the device's telemetry told; what moves by itself is no field. */
+/* Settings that the device's telemetry reported; values that change by themselves are no fields. */
 static void add_settings(struct fields *fields, const json_t *telemetry)
 {
     static const char *const settings[] = {"device.power_limit",  "device.power_limit_requested",
@@ -232,7 +232,7 @@ static void add_trial(struct fields *fields, const json_t *trial)
             copy_or_null(json_object_get(choices, "iterations_per_sample")));
 }
 
-/* Of an import: what it declares, and nothing where it does not report. */
+/* Of an import: what it declares; what it does not report is no field. */
 static void add_imported(struct fields *fields, const json_t *imported)
 {
     const char *program =

@@ -1,11 +1,11 @@
 /*
- * fields - a stored result as flat named values, the form that comparability judges.
+ * fields - a stored result as flat named values, the input of comparability.
  *
  * Names: identity.*, tool.*, device.*, host.*, cgroup.*, variable.*, load.*, kernel.FILE.*,
- * choice.* (sizes of groups and the like, the same for all trials),
- * library.NAME (SHA-256 of the file; NAME without ".so..."), jit.NAME (compiled kernels that a
- * driver maps as libraries). A value that is not known is null; "(not applicable)" is a value. What
- * differs between the trials of one result is null, too: there is no one value.
+ * choice.* (sizes of groups and the like, the same for all trials), library.NAME (SHA-256 of the
+ * file; NAME without ".so..."), jit.NAME (compiled kernels that a driver maps as libraries). A
+ * value that is not known is null; "(not applicable)" is a value. A value that differs between the
+ * trials of one result is null too.
  */
 #ifndef ASSAY_RESULTS_FIELDS_H
 #define ASSAY_RESULTS_FIELDS_H

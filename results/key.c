@@ -100,7 +100,7 @@ bool key_base64_decode(const char *text, size_t length, void *ret, size_t size, 
                              sodium_base64_VARIANT_ORIGINAL) == 0;
 }
 
-/* name+id+base64: the parts of one word. False when it has not that form. */
+/* Splits name+id+base64 into its parts. False when it does not have that form. */
 static bool split_text(const char *word, size_t length, char name[KEY_NAME_MAX + 1],
                        uint32_t *ret_id, uint8_t ret_bytes[32])
 {

@@ -1,5 +1,5 @@
 /*
- * key - Ed25519 keys that sign checkpoints, in files of their own.
+ * key - Ed25519 keys that sign checkpoints, each in its own file.
  *
  * The text forms are those of signed notes (C2SP signed-note; Go's golang.org/x/mod/sumdb/note):
  *
@@ -33,7 +33,7 @@ struct key {
     uint8_t secret[KEY_SECRET_SIZE]; /* seed and public key, as libsodium has it */
 };
 
-/* INVALID when the name is none; `ret` is a key that no one has seen before. */
+/* INVALID for a bad name; `ret` is a new random key. */
 enum status key_generate(const char *name, struct key *ret, struct error *err);
 
 /* The first four bytes of the id's hash, big-endian. */
@@ -48,9 +48,9 @@ bool key_base64_decode(const char *text, size_t length, void *ret, size_t size, 
 
 /* Text forms; `ret` has KEY_TEXT_MAX bytes. */
 const char *key_public_text(const struct key_public *key, char *ret);
-/* INVALID: not such a text, or its id does not fit its key. White space around it is fine. */
+/* INVALID: not such a text, or its id does not match its key. White space around it is fine. */
 enum status key_public_parse(const char *text, struct key_public *ret, struct error *err);
-/* `word` is the text, or names a file that holds it. */
+/* `word` is the text itself, or the name of a file that holds it. */
 enum status key_public_read(const char *word, struct key_public *ret, struct error *err);
 
 /* Ed25519 signature of the bytes (RFC 8032, pure); `ret` has KEY_SIGNATURE_SIZE bytes. */
@@ -72,7 +72,7 @@ enum status key_write(const struct key *key, const char *path, struct error *err
 enum status key_read(const char *path, struct key *ret, struct error *err);
 
 /*
- * Where the key lies: ASSAY_KEY, else assay/<name>.key under XDG_CONFIG_HOME or ~/.config; NULL
+ * Path of the key: ASSAY_KEY, else assay/<name>.key under XDG_CONFIG_HOME or ~/.config; NULL
  * name: "default". Heap; NULL when out of memory or no home is known. ASSAY_KEY counts only for a
  * NULL name.
  */

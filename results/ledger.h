@@ -33,7 +33,7 @@ struct ledger_checkpoint {
 };
 
 /*
- * Adds a checkpoint of the whole log as it stands, and the author's signature when `key` is not
+ * Adds a checkpoint of the whole current log, and the author's signature when `key` is not
  * NULL; one transaction. `campaign` 0: of none. Costs time only for leaves since the last one.
  */
 enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t campaign,
@@ -45,9 +45,9 @@ enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledge
                                    struct error *err);
 
 /*
- * Signs a checkpoint once more; `role` is "author" or "witness". The root is computed anew from
- * the leaves before: CORRUPT when it differs, and nothing is signed. INVALID: this key has signed
- * it.
+ * Signs a checkpoint once more; `role` is "author" or "witness". The root is computed anew from the
+ * leaves before: CORRUPT when it differs, and nothing is signed. INVALID: this key has already
+ * signed it.
  */
 enum status ledger_add_signature(struct store *store, int64_t checkpoint, const char *role,
                                  const struct key *key, struct error *err);
@@ -74,7 +74,7 @@ bool ledger_committed_at(size_t i, const char **ret_table, const char **ret_colu
 
 /* ---- amendments ---- */
 
-/* A new row about a result; what was measured stays as it is. */
+/* A new row about a result; the measurement itself is never changed. */
 enum status ledger_add_amendment(struct store *store, int64_t cell, const char *author,
                                  const char *reason, struct error *err);
 /* [{amendment, utc_ns, created, author, reason}] of a cell, oldest first; new array. */

@@ -10,10 +10,10 @@
 
 #define LEDGER_JSON_INTEGER_MAX 20 /* bytes that an integer takes at most */
 
-/* Writes an integer, which ends at the place that is given back. */
+/* Writes an integer; returns the position after its last digit. */
 char *ledger_json_put_integer(char *at, int64_t value);
 
-/* Appends a value, which is not NULL; the text has failed where its bytes could not be had. */
+/* Appends a value, which is not NULL; the text is marked failed where its bytes are unavailable. */
 void ledger_json_append(struct text *out, const struct ledger_leaf_value *value);
 
 #endif

@@ -123,7 +123,7 @@ static void set_secret(struct ledger_leaf_maker *maker, const uint8_t secret[32]
     maker->has_secret = true;
 }
 
-/* The secret as it is in this very database; asked once a connection and origin. */
+/* The secret stored in this database; read once per connection and origin. */
 static bool load_secret(sqlite3 *db, struct ledger_leaf_maker *maker)
 {
     sqlite3_stmt *select = NULL;
@@ -147,14 +147,15 @@ struct ledger_leaf_value ledger_leaf_value_of(sqlite3_value *argument)
     } else if (value.type == SQLITE_FLOAT) {
         value.real = sqlite3_value_double(argument);
     } else if (value.type != SQLITE_NULL) {
-        /* In this order: the former makes UTF-8 of any text, the latter gives it without a copy. */
+        /* In this order: the former converts any text to UTF-8, the latter returns it without a
+         * copy. */
         value.length = sqlite3_value_bytes(argument);
         value.bytes = sqlite3_value_blob(argument);
     }
     return value;
 }
 
-/* What one row of much text has taken is not kept for the next. */
+/* The memory of a row with much text is not kept for the next one. */
 #define KEPT_MAX 65536
 
 static void begin_text(struct text *text)
@@ -306,7 +307,7 @@ void ledger_leaf_maker_destroy(struct ledger_leaf_maker *maker)
         destroy_maker(maker);
 }
 
-/* Bytes that may be read behind a text, and be written over behind its copy. */
+/* Bytes that may be read past a text's end, and be overwritten past its copy's end. */
 #define PADDING 16
 
 static char *padded(const char *format, const char *name)
@@ -377,7 +378,7 @@ void ledger_leaf_read(const struct ledger_leaf_shape *shape, sqlite3_stmt *row,
         ret[i] = ledger_leaf_value_of(sqlite3_column_value(row, i));
 }
 
-/* Copies more than asked for: `bytes` has PADDING behind them, and there is as much room. */
+/* Copies more than asked for: `bytes` is followed by PADDING, and so is the destination. */
 static char *put_padded(char *at, const char *bytes, size_t length)
 {
     size_t done = 0;
@@ -398,7 +399,7 @@ const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
     char *at;
 
     begin_text(json);
-    text_append_bytes(json, "\0{\"row\":{", 9); /* a leaf is hashed behind a byte 0 */
+    text_append_bytes(json, "\0{\"row\":{", 9); /* a leaf is hashed with a prefix byte 0 */
     at = text_reserve(json, shape->room);
     for (int i = 0; i < shape->count && at; i++) {
         const struct ledger_leaf_column *column = &shape->columns[i];

@@ -27,7 +27,7 @@ bool ledger_is_outside(const char *table);
 
 /*
  * Leaves of many rows of a table, made from a statement's columns instead of by the SQL function,
- * which would be told the names again for every row.
+ * which would be given the names again for every row.
  */
 #define LEDGER_LEAF_COLUMNS_MAX 64
 
@@ -42,7 +42,7 @@ struct ledger_leaf_shape {
     int count;
     char *end; /* heap: what follows the columns, with some zeros behind it */
     size_t end_length;
-    size_t room; /* that a row of numbers takes at most */
+    size_t room; /* most bytes that a row of numbers takes */
 };
 
 /*
@@ -57,7 +57,7 @@ void ledger_leaf_shape_finish(struct ledger_leaf_shape *shape);
 struct ledger_leaf_maker *ledger_leaf_maker_create(void);
 void ledger_leaf_maker_destroy(struct ledger_leaf_maker *maker);
 
-/* A value of a row; bytes belong to SQLite, and stay until its statement goes on. */
+/* A value of a row; bytes belong to SQLite, and are valid until its statement's next step. */
 struct ledger_leaf_value {
     int type;   /* SQLITE_INTEGER ... */
     int length; /* of text and bytes */
@@ -69,11 +69,11 @@ struct ledger_leaf_value {
 };
 
 /*
- * Of a function's argument or a statement's column. The latter is safe on a connection of one
+ * From a function's argument or a statement's column. The latter is safe on a connection of one
  * thread: no other can change the value (sqlite.org/c3ref/value.html).
  */
 struct ledger_leaf_value ledger_leaf_value_of(sqlite3_value *argument);
-/* Reads the shape's columns of the row on which the statement stands; `ret` has shape->count. */
+/* Reads the shape's columns of the statement's current row; `ret` has shape->count. */
 void ledger_leaf_read(const struct ledger_leaf_shape *shape, sqlite3_stmt *row,
                       struct ledger_leaf_value *ret);
 
@@ -87,7 +87,7 @@ const char *ledger_leaf_of_row(struct ledger_leaf_maker *maker,
 
 /*
  * Appends SQL: a call of `function` for a row of `table`, whose columns are those of `db`. `leaf`
- * is an expression; `prefix` stands before each column ("NEW." or "").
+ * is an expression; `prefix` is put before each column ("NEW." or "").
  */
 enum status ledger_leaf_call(sqlite3 *db, const char *function, const char *table, const char *leaf,
                              const char *prefix, struct text *out, struct error *err);
@@ -101,8 +101,8 @@ enum status ledger_leaf_columns(sqlite3 *db, const char *table, struct text *out
                                 struct error *err);
 
 /*
- * Puts the triggers that FORMAT.md names on every table, anew where they are there, since a table
- * may have changed; then, when there is no origin yet, makes one.
+ * Creates the triggers that FORMAT.md names on every table, replacing existing ones, since a table
+ * may have changed; then makes an origin when there is none.
  */
 enum status ledger_install(sqlite3 *db, const char *path, struct error *err);
 

@@ -1,6 +1,6 @@
 /*
- * merkle - the tree of RFC 6962, section 2.1, over SHA-256: a leaf is hashed behind a byte 0x00, an
- * inner node is the hash of 0x01, its left and its right child.
+ * merkle - the tree of RFC 6962, section 2.1, over SHA-256: a leaf is hashed with a prefix byte
+ * 0x00, an inner node is the hash of 0x01, its left and its right child.
  */
 #ifndef ASSAY_RESULTS_MERKLE_H
 #define ASSAY_RESULTS_MERKLE_H

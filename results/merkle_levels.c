@@ -89,8 +89,8 @@ size_t merkle_levels_connect(const struct merkle_levels *levels, uint64_t first,
     struct digest top_down[MERKLE_HEIGHT_MAX + 1];
     size_t count = 0;
 
-    /* SUBPROOF of section 2.1.2; what it cuts off on the left is known to whoever has the first
-     * tree, as long as nothing was interrupted: `begin` is 0 then. */
+    /* SUBPROOF of section 2.1.2; the verifier already knows the left part from the first tree while
+     * `begin` is 0. */
     while (first != end) {
         const uint64_t middle = begin + split(end - begin);
 

@@ -39,7 +39,7 @@ enum status note_sign(const struct note *note, const struct key *key,
 bool note_verify(const struct note *note, const uint8_t public_key[KEY_PUBLIC_SIZE],
                  const uint8_t signature[KEY_SIGNATURE_SIZE]);
 
-/* Whether this is a name that assay gives a ledger: no other text's first line reads so. */
+/* Whether this is a name that assay gives a ledger: no other signed text begins with one. */
 bool note_is_log_name(const char *name);
 
 #endif

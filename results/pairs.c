@@ -10,7 +10,7 @@
 #include "harness/core/text.h"
 #include "results/analysis.h"
 
-/* What a trial gave, by its place in the order. */
+/* Result of a trial, by its place in the order. */
 struct arm {
     bool is_b, present;
     double time_ns;     /* mean or median; NAN: none */
@@ -22,7 +22,7 @@ static enum status no_memory(struct error *err)
     return error_set(err, STATUS_NO_MEMORY, "no memory for the pairs");
 }
 
-/* Estimate of a cell; a cell without a good trial gives NULL. */
+/* Estimate of a cell; NULL for a cell without a good trial. */
 static enum status estimate_of(struct store *store, int64_t cell, struct estimate **ret,
                                struct error *err)
 {

@@ -2,8 +2,8 @@
  * pairs - the two arms of a paired campaign, side by side.
  *
  * A paired campaign has two cells; trials 2k-1 and 2k of its order are the arms of pair k. A pair
- * counts when both trials ended "ok" and gave a time: none that drifts or never settles, and no
- * median of two states.
+ * counts when both trials ended "ok" and gave a time; trials that drift or never settle, and
+ * medians of bimodal trials, do not count.
  */
 #ifndef ASSAY_RESULTS_PAIRS_H
 #define ASSAY_RESULTS_PAIRS_H
@@ -34,7 +34,7 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pair
 void pairs_finish(struct pairs *pairs);
 
 /*
- * What a comparison takes of a trial: its mean, or its median where the protocol says so, in ns.
+ * What a comparison uses of a trial: its mean, or its median where the protocol says so, in ns.
  * NAN where the trial drifts or has a change point near its end, and for the median of a bimodal
  * one.
  */

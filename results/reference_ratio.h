@@ -2,9 +2,9 @@
  * reference_ratio - a cell's speed as a ratio to the reference loop that ran between its samples.
  *
  * Of a trial: the mean time of a pass of the loop / the mean wall time of an iteration, over the
- * declared window. What other processes take from a processor lengthens both alike, so that the
- * ratio varies less between trials of a busy machine than the rate does. It compares between
- * results of one workload on processors whose loops are alike, and with no other workload's.
+ * declared window. Processor time taken by other processes lengthens both alike, so on a busy
+ * machine the ratio varies less between trials than the rate does. It can be compared between
+ * results of one workload on processors whose loops are alike, not between workloads.
  */
 #ifndef ASSAY_RESULTS_REFERENCE_RATIO_H
 #define ASSAY_RESULTS_REFERENCE_RATIO_H

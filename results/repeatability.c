@@ -11,12 +11,12 @@
 #include "results/pairs.h"
 #include "results/store_internal.h"
 
-/* Candidates of one identity that are looked at; most differ in some condition. */
+/* Most candidates of one identity that are examined; many differ in some condition. */
 #define CANDIDATES_MAX 64
 
-/* Sessions of one kind: their log times, summed up as they come. */
+/* Sessions of one kind: running sums of their log times. */
 struct kind {
-    json_t *fields; /* of the result that they are like */
+    json_t *fields; /* of the result that they match */
     size_t count;
     double mean, squares;
 };
@@ -57,7 +57,7 @@ static enum status log_centre(struct store *store, int64_t cell, enum estimate_c
     return STATUS_OK;
 }
 
-/* Same identity and factors, and no condition that is known to be another. */
+/* Same identity and factors, and no condition that is known to differ. */
 static bool is_alike(const json_t *judgement)
 {
     json_t *field;

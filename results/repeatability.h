@@ -1,7 +1,7 @@
 /*
- * repeatability - how far results of the same thing lie apart from one campaign to the next.
+ * repeatability - how much results of the same thing differ from one campaign to the next.
  *
- * Trials of one campaign differ less than campaigns do: a machine drifts, is started anew, ages. A
+ * Trials of one campaign differ less than campaigns do: a machine drifts, is rebooted, ages. A
  * session of a result is a stored result of another, finished campaign that may be compared with it
  * while no subject and no controlled field is known to differ: the same identity, device, stack and
  * conditions.
@@ -18,7 +18,7 @@
 #include "results/store.h"
 
 #define REPEATABILITY_MAX 30   /* the newest count */
-#define REPEATABILITY_NEEDED 3 /* campaigns, for a spread to go by */
+#define REPEATABILITY_NEEDED 3 /* fewest campaigns that give a spread */
 
 struct repeatability {
     size_t count;  /* results that count, the original among them */

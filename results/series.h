@@ -1,5 +1,5 @@
 /*
- * series - how raw samples lie in the database.
+ * series - the storage format of raw samples.
  *
  * A chunk is up to SERIES_CHUNK_MAX int64 samples, each kept whole:
  *

@@ -14,7 +14,7 @@
 #include "results/bundle.h"
 #include "results/ledger_leaf.h"
 
-/* Waits in steps of at most 5 ms, so that writers who queue take turns. */
+/* Waits in steps of at most 5 ms, so that waiting writers take turns. */
 static int on_busy(void *context, int count)
 {
     struct store *store = context;
@@ -29,7 +29,7 @@ static int on_busy(void *context, int count)
     return 1;
 }
 
-/* Says what is in the way before SQLite says "unable to open database file". */
+/* Reports the cause where SQLite would only say "unable to open database file". */
 static enum status check_folder(const char *path, struct error *err)
 {
     enum status status = STATUS_OK;
@@ -152,7 +152,7 @@ enum status store_check_pending(const char *path, struct error *err)
 
 /*
  * A database in WAL mode on a medium that cannot be written to can be read only as "immutable";
- * that is right as long as no one else writes to it, which a log beside it would show.
+ * that is right as long as no one else writes to it, which a log next to it would show.
  */
 static enum status connect_immutable(struct store *store, struct error *err)
 {
@@ -204,8 +204,8 @@ static enum status open_connection(struct store *store, struct error *err)
 }
 
 /*
- * A file system that other machines may have open as well. They do not see what this one maps, and
- * a write-ahead log that two of them use destroys the database (sqlite.org/wal.html).
+ * A file system that other machines may have open as well. They do not see this one's shared
+ * memory, and a write-ahead log used by two of them corrupts the database (sqlite.org/wal.html).
  */
 static bool is_of_a_network(const char *path)
 {
@@ -246,7 +246,7 @@ static enum status use_log(struct store *store, struct error *err)
 }
 
 /*
- * A file that this call made and could not fill goes again. With a journal beside it another
+ * Removes a file that this call created and could not fill. With a journal next to it, another
  * process is filling it.
  */
 static void remove_empty(const char *path)

@@ -2,17 +2,17 @@
  * store - the SQLite file that keeps plans, trials, raw samples and estimates.
  *
  * Append-only: evidence rows are inserted, never changed (triggers in schema.sql refuse it). A
- * thing that goes on in time is several rows: `trial` when it starts, its chunks, phases and checks
- * as they come, `trial_end` when it is over. A trial without an end was interrupted by a crash of
- * the harness; opening for a resume gives it the end "crashed".
+ * thing that extends over time is several rows: `trial` when it starts, its chunks, phases and
+ * checks as they come, `trial_end` when it is over. A trial without an end was interrupted by a
+ * crash of the harness; opening for a resume gives it the end "crashed".
  *
  * Every write below is one short transaction, durable when the call returns (WAL,
  * synchronous=FULL), except where a store_batch is open. A busy database is waited for, up to the
  * time given at opening. Errors: BUSY (who holds it cannot be known; waited how long), NO_SPACE,
  * DENIED (read-only file or folder), CORRUPT (not a database, wrong application, newer schema:
- * which version is needed), IO. A file of an older schema is taken forward when it is opened for
- * writing; opened for reading it stays as it is and is read through a temporary copy, as large as
- * itself. One store belongs to one thread.
+ * which version is needed), IO. A file of an older schema is migrated when it is opened for
+ * writing; opened for reading it is not changed and is read through a temporary copy of the same
+ * size. One store belongs to one thread.
  */
 #ifndef ASSAY_RESULTS_STORE_H
 #define ASSAY_RESULTS_STORE_H
@@ -38,8 +38,8 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
 void store_close(struct store *store); /* takes NULL */
 const char *store_path(const struct store *store);
 /*
- * The schema version that opening for writing took the file forward from; an assay of that time can
- * no longer read it. 0: it was of today's version, or new, or is open for reading.
+ * The schema version that opening for writing migrated the file from; an assay of that version can
+ * no longer read it. 0: it had the current version, is new, or is open for reading.
  */
 int store_carried_from(const struct store *store);
 /* The connection, for reports that ask their own SELECTs. Never write through it. */
@@ -135,7 +135,7 @@ enum status store_count_archived(struct store *store, int64_t *ret, struct error
 enum status store_add_doctor(struct store *store, int64_t campaign, const json_t *report,
                              struct error *err);
 
-/* What a tool said of the machine, or why it said nothing. */
+/* A tool's output about the machine, or why there is none. */
 struct store_dump {
     const char *tool, *command; /* "lscpu", "lscpu -J" */
     int64_t utc_ns;
@@ -223,7 +223,7 @@ enum status store_add_artifact(struct store *store, int64_t trial, const json_t 
                                struct error *err);
 
 /*
- * What was sampled beside a trial. Names of series: store_telemetry_series. The time series and the
+ * Telemetry of a trial. Names of series: store_telemetry_series. The time series and the
  * channels' values are stored with store_add_samples, before or after.
  */
 struct store_telemetry {
@@ -233,7 +233,7 @@ struct store_telemetry {
     const json_t *channels; /* array; see schema.sql */
     int64_t interval_ns, ticks, late_ticks;
     int64_t cpu_ns, reading_ns; /* -1: not known */
-    const json_t *begin, *end;  /* readings; NULL: none told */
+    const json_t *begin, *end;  /* readings; NULL: none reported */
     const char *dump;           /* NULL: none */
 };
 enum status store_add_telemetry(struct store *store, int64_t trial,
@@ -258,7 +258,7 @@ struct store_trial_end {
     int64_t iterations_per_sample;
     int64_t window_first;  /* index of the first sample of the window; -1: never got there */
     int64_t samples;       /* of wall_ns */
-    const json_t *facts;   /* what the worker told of choices and losses; may be NULL */
+    const json_t *facts;   /* what the worker reported of choices and losses; may be NULL */
     int64_t exit_code;     /* -1: ended by a signal */
     int64_t signal;        /* 0: none */
     int64_t max_rss_bytes; /* -1: not known */
@@ -281,9 +281,9 @@ enum status store_add_comparison(struct store *store, const char *kind, int64_t 
                                  struct error *err);
 
 /*
- * The same of two cells that were there before, unless the newest row of this kind for them says so
- * already. INVALID while a campaign of theirs is not finished: what it still adds would change what
- * is said.
+ * The same of two cells that were there before, unless the newest row of this kind for them is
+ * equal. INVALID while one of their campaigns is not finished: its further rows would change the
+ * result.
  */
 enum status store_record_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
                                     int64_t version, const char *verdict, const json_t *json,
@@ -294,9 +294,9 @@ enum status store_record_comparison(struct store *store, const char *kind, int64
 /*
  * Planned trials that --resume runs, in their order. A planned trial is pending when it was never
  * started, or when its last attempt has no end, was interrupted with its harness
- * (store_close_orphans), or ended "interrupted". One that ended by its own fault ("crashed",
+ * (store_close_orphans), or ended "interrupted". One that failed by itself ("crashed",
  * "timeout", "check_failed"
- * ...) or "ok" is final: running it again until it goes well would be choosing results. `ret` is
+ * ...) or "ok" is final: repeating it until it succeeds would be choosing results. `ret` is
  * heap (free() it), NULL when there are none.
  */
 struct store_pending {
@@ -307,7 +307,7 @@ enum status store_pending_trials(struct store *store, int64_t campaign, struct s
 
 /*
  * How long the newest trials lasted, in nanoseconds, that ended well, were measured here (not taken
- * in from a bundle), and whose cell is that of `message`, the body of the worker's "trial" message:
+ * in from a bundle), and whose cell matches `message`, the body of the worker's "trial" message:
  * declarations, precision, batch, scenario, implementation and device. Newest first, at most
  * `capacity`.
  */
@@ -345,7 +345,7 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
  * imported. null where not known.
  * `imported` names the program that measured where it was not assay: then the verdict is
  * "imported", and rate and mean_ns are what its file says (store_import.h).
- * Filters that are NULL or 0 let everything pass.
+ * Filters that are NULL or 0 match everything.
  */
 struct store_filter {
     int64_t cell;         /* row id; the other filters do not count then */
@@ -365,7 +365,7 @@ enum status store_list_results(struct store *store, const struct store_filter *f
                                struct error *err);
 
 /*
- * What `tool` ("lscpu") said before the trials of a cell's campaign, the newest that it said, heap.
+ * The newest output of `tool` ("lscpu") before the trials of a cell's campaign, heap.
  * NOT_FOUND: nothing; the message says why, and which tools did report something.
  */
 enum status store_load_dump(struct store *store, int64_t cell, const char *tool, char **ret,

@@ -49,7 +49,7 @@ enum status store_insert_json(struct store *store, const char *kind, const json_
     return status;
 }
 
-/* Whether a bundle left this text out, so that a stand-in is here. */
+/* Whether a bundle left this text out, so that there is a placeholder. */
 static bool is_withheld(struct store *store, const char *hex)
 {
     struct statement statement;

@@ -34,7 +34,7 @@ enum status store_add_dump(struct store *store, int64_t campaign, const struct s
     return store_change_end(store, status, err);
 }
 
-/* "lscpu, clinfo": tools that said something, or the reason of the one asked for. */
+/* "lscpu, clinfo": tools with output, or why the requested one has none. */
 static enum status explain_no_dump(struct store *store, int64_t cell, const char *tool,
                                    struct error *err)
 {

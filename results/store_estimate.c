@@ -38,7 +38,7 @@ enum status store_add_estimate(struct store *store, int64_t cell, int64_t versio
     return status;
 }
 
-/* What a comparison is known by, as ?1 to ?5. */
+/* What identifies a comparison, as ?1 to ?5. */
 static void bind_comparison(struct statement *statement, const char *kind, int64_t a, int64_t b,
                             int64_t version, const char *body)
 {

@@ -12,7 +12,7 @@
 void store_claim_init(struct store_claim *claim)
 {
     *claim = (struct store_claim){
-        .kind = "imported", .scenario = STORE_NOT_TOLD, .precision = STORE_NOT_TOLD, .batch = -1};
+        .kind = "imported", .scenario = STORE_UNKNOWN, .precision = STORE_UNKNOWN, .batch = -1};
     reading_list_init(&claim->readings);
 }
 
@@ -42,9 +42,9 @@ enum status store_find_import(struct store *store, const struct digest *digest,
     return statement_single(&statement, ret_campaign, err);
 }
 
-static void bind_told(struct statement *statement, int64_t value, bool told)
+static void bind_known(struct statement *statement, int64_t value, bool known)
 {
-    if (told)
+    if (known)
         statement_i64(statement, value);
     else
         statement_null(statement);
@@ -56,7 +56,7 @@ static enum status insert_cell(struct store *store, int64_t campaign, int64_t or
                                struct error *err)
 {
     struct statement statement;
-    const char *device = claim->backend ? claim->backend : STORE_NOT_TOLD;
+    const char *device = claim->backend ? claim->backend : STORE_UNKNOWN;
     enum status status = statement_begin(
         store,
         "INSERT INTO cell (campaign, ordinal, workload, protocol, workload_name, protocol_name,"
@@ -79,9 +79,9 @@ static enum status insert_cell(struct store *store, int64_t campaign, int64_t or
     statement_text(&statement, claim->kind);
     statement_text(&statement, claim->precision);
     statement_text(&statement, claim->scenario);
-    bind_told(&statement, claim->batch, claim->batch >= 0);
+    bind_known(&statement, claim->batch, claim->batch >= 0);
     statement_text(&statement, device);
-    bind_told(&statement, claim->items, claim->items > 0);
+    bind_known(&statement, claim->items, claim->items > 0);
     statement_text(&statement, claim->item_name);
     statement_text(&statement, claim->item_name ? "items" : NULL);
     return statement_run(&statement, ret, err);

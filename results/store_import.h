@@ -1,9 +1,9 @@
 /*
- * store_import - results that another program measured, kept apart from those measured here.
+ * store_import - results measured by another program, stored separately from those measured here.
  *
- * An imported file becomes a campaign of its own, with a row of `import` that says whose file it
- * was; each of its results becomes a cell without trials and a row of `claim`. Readers find both in
- * store_cell_json under "imported". Nothing is analysed: a claim is what somebody says.
+ * An imported file becomes a campaign of its own, with a row of `import` that describes the file;
+ * each of its results becomes a cell without trials and a row of `claim`. Readers find both in
+ * store_cell_json under "imported". Nothing is analysed: a claim is unverified.
  */
 #ifndef ASSAY_RESULTS_STORE_IMPORT_H
 #define ASSAY_RESULTS_STORE_IMPORT_H
@@ -17,15 +17,15 @@
 #include "harness/core/reading.h"
 #include "results/store.h"
 
-#define STORE_NOT_TOLD "not told" /* precision, scenario of a claim that does not say */
+#define STORE_UNKNOWN "unknown" /* precision, scenario that a file does not state */
 
-/* One result as its file tells it. Owned by whoever made it; store_claim_finish frees. */
+/* One result as its file states it. Owned by whoever made it; store_claim_finish frees. */
 struct store_claim {
     char *workload;               /* name: "llama-bench:pp512" */
     json_t *declaration;          /* what was run: the parameters that make it another workload */
     const char *kind;             /* of workload; static */
-    const char *scenario;         /* static; STORE_NOT_TOLD */
-    const char *precision;        /* static; STORE_NOT_TOLD */
+    const char *scenario;         /* static; STORE_UNKNOWN */
+    const char *precision;        /* static; STORE_UNKNOWN */
     char *device;                 /* as the file names it; NULL: not reported */
     char *backend;                /* "CUDA"; NULL: not reported */
     int64_t batch;                /* -1: not reported */

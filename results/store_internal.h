@@ -15,8 +15,8 @@
 #define STORE_APPLICATION_ID 0x41535359 /* "ASSY" */
 
 /*
- * Events that say something of a campaign and change no state: it may be finished all the same, and
- * they may follow the head that was signed at its end.
+ * Events that do not change a campaign's state: they may follow the head that was signed at its
+ * end.
  */
 #define EVENTS_LATER "('archived', 'restored')"
 
@@ -45,7 +45,7 @@ struct store {
     char *path; /* heap */
     enum store_mode mode;
     int64_t busy_timeout_ns;
-    int64_t busy_since_ns; /* of the wait going on */
+    int64_t busy_since_ns; /* of the current wait */
     bool made;             /* by this call of store_open: nothing is stored yet */
     int carried_from;      /* schema version that it had before this call; 0: today's, or none */
     bool in_batch;
@@ -60,8 +60,8 @@ struct store {
  */
 int store_connect(struct store *store, const char *name, int flags);
 /*
- * Whether a change that was interrupted is next to the file, in FILE-journal: SQLite takes it back,
- * and so changes the file, when it is next opened for writing. (Where there is a WAL, that is in
+ * Whether an interrupted change is next to the file, in FILE-journal: SQLite rolls it back, and so
+ * changes the file, when it is next opened for writing. (Where there is a WAL, that is in
  * FILE-wal.)
  */
 bool store_has_hot_journal(const char *path);
@@ -71,7 +71,7 @@ enum status store_check_pending(const char *path, struct error *err);
 
 /* ---- store_schema.c ---- */
 
-/* Scripts that take a database forward: the k-th from schema version k to k + 1, counted from 0. */
+/* Scripts that migrate a database: the k-th from schema version k to k + 1, counted from 0. */
 const struct embed_file *store_migrations(int *ret_count);
 
 /*
@@ -138,9 +138,8 @@ void store_snapshot_end(struct store *store);
 /* ---- shared by several files ---- */
 
 /*
- * The value of a reading of a set, as SQL; NULL: not reported, or withheld. What a result on paper
- * needs beside it are the device's driver (of a row `d` of device) and the host, by its name in
- * `trial`.
+ * The value of a reading of a set, as SQL; NULL: not reported, or withheld. Printed results also
+ * need the device's driver (of a row `d` of device) and the host, by its name in `trial`.
  */
 #define CONTEXT_READING(set, name)                                                                 \
     "(SELECT json_extract(r.body, '$.value') FROM reading_member m JOIN reading r"                 \

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* At most this many candidates are sorted; beyond it, walking along the index of times is faster.
- */
+/* At most this many candidates are sorted; beyond it, scanning the index of times is faster. */
 #define FEW 1000
 
 /* What the cell's estimate says, or what an import claims: both have "headline" and "metrics". */
@@ -91,7 +90,7 @@ static const char sql_sorted[] =
     " CASE ?12 WHEN 0 THEN " SORT_KEY " END, CASE ?12 WHEN 1 THEN " SORT_KEY " END DESC,"
     " created_utc_ns DESC, cell LIMIT ?7 OFFSET ?8";
 
-/* By the index of the filter ?11, for the few that it lets pass. */
+/* By the index of the filter ?11, for its few matches. */
 static const char sql_few[] =
     "WITH few (id) AS MATERIALIZED ("
     "SELECT id FROM cell WHERE ?11 = 1 AND workload_name = ?2"
@@ -109,7 +108,7 @@ static const char sql_few[] =
 static const char sql_one[] =
     COLUMNS " FROM cell c CROSS JOIN campaign g ON g.id = c.campaign" JOINS " WHERE c.id = ?1";
 
-/* How many cells a filter lets pass, counted up to ?2; cheap by its index. */
+/* How many cells match a filter, counted up to ?2; cheap by its index. */
 static const char *const sql_count[] = {
     "SELECT count(*) FROM (SELECT 1 FROM cell WHERE workload_name = ?1 LIMIT ?2)",
     "SELECT count(*) FROM (SELECT 1 FROM cell WHERE precision = ?1 LIMIT ?2)",

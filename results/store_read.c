@@ -255,7 +255,7 @@ static enum status set_trials(struct store *store, json_t *object, int64_t cell,
     return status;
 }
 
-/* The newest estimate's object, and beside it what is known of its row. */
+/* The newest estimate's object, and what is known of its row. */
 static enum status set_estimate(struct store *store, json_t *object, int64_t cell,
                                 struct error *err)
 {
@@ -294,8 +294,8 @@ static enum status set_choices(struct store *store, json_t *object, int64_t cell
     return set_new(store, object, "choices", choices, err);
 }
 
-/* {"origin": whose file, "readings": told and lacking, "claim": what it says}; null: measured here.
- */
+/* {"origin": the file, "readings": reported and missing, "claim": its content}; null: measured
+ * here. */
 static enum status set_imported(struct store *store, json_t *object, int64_t cell,
                                 struct error *err)
 {

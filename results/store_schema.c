@@ -19,7 +19,7 @@ const struct embed_file *store_migrations(int *ret_count)
     return store_schema;
 }
 
-/* Asked afresh each time, so that what another process has done meanwhile is seen. */
+/* Read anew each time, so that changes by another process are seen. */
 static enum status ask(struct store *store, const char *sql, int64_t *ret, struct error *err)
 {
     sqlite3_stmt *handle = NULL;
@@ -38,7 +38,7 @@ static enum status ask(struct store *store, const char *sql, int64_t *ret, struc
 }
 
 /*
- * SQLite notices missing pages, but reads a last page that was cut as if it ended in zeros. Where a
+ * SQLite notices missing pages, but reads a truncated last page as if it ended in zeros. Where a
  * log is next to the file, pages may rightly be in the log alone.
  */
 static enum status check_length(struct store *store, struct error *err)
@@ -73,7 +73,7 @@ static enum status run(struct store *store, const char *sql, const char *doing, 
     return rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, doing, err);
 }
 
-/* Whose file it is: `ret_version` is its schema version, 0 for an empty database. */
+/* Checks the application id: `ret_version` is its schema version, 0 for an empty database. */
 static enum status identify(struct store *store, int newest, int64_t *ret_version,
                             struct error *err)
 {
@@ -117,7 +117,7 @@ static enum status migrate(struct store *store, const struct embed_file *migrati
     status = run(store, "BEGIN IMMEDIATE", "waiting to prepare the schema", err);
     if (status != STATUS_OK)
         return status;
-    /* Somebody else may have done it while we waited. */
+    /* Another process may have done it while we waited. */
     status = identify(store, count, &version, err);
     for (int64_t i = version; i < count && status == STATUS_OK; i++)
         status = run(store, migrations[i].text, "preparing the schema", err);
@@ -138,7 +138,7 @@ static enum status migrate(struct store *store, const struct embed_file *migrati
 }
 
 /*
- * An older file is read in today's form without being touched: through a copy in a nameless
+ * An older file is read in the current form without being changed: through a copy in an unnamed
  * temporary file, which SQLite deletes with the connection.
  */
 static enum status read_through_copy(struct store *store, const struct embed_file *migrations,

@@ -79,7 +79,7 @@ static const char *remedy(enum status code, bool made)
 enum status store_error(struct store *store, int rc, const char *doing, struct error *err)
 {
     enum status code = status_of(store->db, rc);
-    const char *told = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
+    const char *text = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
 
     if (code == STATUS_BUSY)
         return error_set(err, code,
@@ -87,10 +87,10 @@ enum status store_error(struct store *store, int rc, const char *doing, struct e
                          "wait until it is done, or choose another file with --db",
                          store->path, doing, (double)store->busy_timeout_ns / 1e9);
     if (code == STATUS_NO_SPACE)
-        told = sqlite3_errstr(SQLITE_FULL);
+        text = sqlite3_errstr(SQLITE_FULL);
     if (code == STATUS_NO_MEMORY || (rc & 0xff) == SQLITE_TOOBIG || (rc & 0xff) == SQLITE_RANGE)
-        told = sqlite3_errstr(rc);
-    return error_set(err, code, "%s: %s: %s%s", store->path, doing, told,
+        text = sqlite3_errstr(rc);
+    return error_set(err, code, "%s: %s: %s%s", store->path, doing, text,
                      remedy(code, store->made));
 }
 

@@ -156,7 +156,7 @@ enum status store_add_environment(struct store *store, int64_t trial, const char
 
 /* ---- devices ---- */
 
-/* Text as it will lie in the database, as JSON; null for NULL. */
+/* Text as it will be in the database, as JSON; null for NULL. */
 static json_t *clean_json(const char *value)
 {
     char *clean = value ? store_clean_text(value) : NULL;

@@ -73,7 +73,7 @@ enum status store_add_telemetry(struct store *store, int64_t trial,
     return store_change_end(store, insert(store, trial, telemetry, err), err);
 }
 
-/* Spreads `values`, which stand at the moments `at`, over all `count` moments. */
+/* Spreads `values`, which belong to the moments `at`, over all `count` moments. */
 static enum status spread(const int64_t *values, const int64_t *at, size_t at_count, size_t count,
                           int64_t missing, int64_t *ret)
 {

@@ -1,6 +1,6 @@
 /*
- * timestamp - what an RFC 3161 time-stamp token says of itself. Its signature is the business of
- * timestamp_authority.h: that takes the authority's certificates.
+ * timestamp - the content of an RFC 3161 time-stamp token. Its signature is checked by
+ * timestamp_authority.h, which needs the authority's certificates.
  */
 #ifndef ASSAY_RESULTS_TIMESTAMP_H
 #define ASSAY_RESULTS_TIMESTAMP_H
@@ -16,7 +16,7 @@
 
 struct timestamp {
     struct digest imprint;          /* SHA-256 that was stamped */
-    char time[TIMESTAMP_TIME_SIZE]; /* GeneralizedTime as it stands there: "20261120190000Z" */
+    char time[TIMESTAMP_TIME_SIZE]; /* GeneralizedTime, verbatim: "20261120190000Z" */
     bool is_response;               /* a TimeStampResp around the token */
 };
 

@@ -16,7 +16,7 @@
 #define WORK_PER_BYTE 300
 
 #define MESSAGE_MAX 1024
-#define WAIT_US 50000 /* between two looks at steps in other threads */
+#define WAIT_US 50000 /* between two polls of steps in other threads */
 
 const char *verify_check_name(enum verify_check check)
 {
@@ -31,7 +31,7 @@ const char *verify_check_name(enum verify_check check)
 
 /* ---- findings ---- */
 
-static void tell(struct verify *verify, const struct verify_finding *finding)
+static void report(struct verify *verify, const struct verify_finding *finding)
 {
     if (finding->level == VERIFY_WRONG)
         verify->summary->wrong++;
@@ -41,8 +41,8 @@ static void tell(struct verify *verify, const struct verify_finding *finding)
         verify->options->found(verify->options->context, finding);
 }
 
-void verify_tell(struct verify *verify, enum verify_level level, enum verify_check check,
-                 const char *table, const char *key, const char *format, ...)
+void verify_report(struct verify *verify, enum verify_level level, enum verify_check check,
+                   const char *table, const char *key, const char *format, ...)
 {
     char message[MESSAGE_MAX];
     va_list args;
@@ -50,7 +50,7 @@ void verify_tell(struct verify *verify, enum verify_level level, enum verify_che
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
-    tell(verify, &(struct verify_finding){level, check, table, key, message});
+    report(verify, &(struct verify_finding){level, check, table, key, message});
 }
 
 const char *verify_damage(const struct verify *verify, sqlite3 *db)
@@ -61,13 +61,13 @@ const char *verify_damage(const struct verify *verify, sqlite3 *db)
                                   : "it asks for more work than a file of this size explains";
 }
 
-void verify_tell_damage(struct verify *verify, enum verify_check check, const char *table,
-                        sqlite3 *db)
+void verify_report_damage(struct verify *verify, enum verify_check check, const char *table,
+                          sqlite3 *db)
 {
     const char *damage = verify_damage(verify, db);
 
     if (damage)
-        verify_tell(verify, VERIFY_WRONG, check, table, NULL, "cannot be read: %s", damage);
+        verify_report(verify, VERIFY_WRONG, check, table, NULL, "cannot be read: %s", damage);
 }
 
 void verify_findings_add(struct verify_findings *findings, enum verify_level level,
@@ -85,7 +85,7 @@ void verify_findings_add(struct verify_findings *findings, enum verify_level lev
         if (findings->count < VERIFY_FINDINGS_MAX)
             grown = realloc(findings->items, capacity * sizeof(*grown));
         if (!grown) {
-            findings->untold++;
+            findings->unreported++;
             return;
         }
         findings->items = grown;
@@ -99,22 +99,22 @@ void verify_findings_add(struct verify_findings *findings, enum verify_level lev
                                             key ? strdup(key) : NULL, strdup(message)};
 }
 
-void verify_findings_tell(struct verify *verify, struct verify_findings *findings)
+void verify_findings_report(struct verify *verify, struct verify_findings *findings)
 {
     for (size_t i = 0; i < findings->count; i++) {
         struct verify_finding *finding = &findings->items[i].finding;
 
         if (!finding->message)
             finding->message = "out of memory";
-        tell(verify, finding);
+        report(verify, finding);
         free((void *)(uintptr_t)finding->table);
         free((void *)(uintptr_t)finding->key);
         if (strcmp(finding->message, "out of memory") != 0)
             free((void *)(uintptr_t)finding->message);
     }
-    if (findings->untold > 0)
-        verify_tell(verify, VERIFY_WRONG, VERIFY_ROW, NULL, NULL, "and %" PRId64 " more",
-                    findings->untold);
+    if (findings->unreported > 0)
+        verify_report(verify, VERIFY_WRONG, VERIFY_ROW, NULL, NULL, "and %" PRId64 " more",
+                      findings->unreported);
     free(findings->items);
     *findings = (struct verify_findings){0};
 }
@@ -143,7 +143,7 @@ sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql
 
     if (sqlite3_prepare_v2(db, sql, -1, &select, NULL) == SQLITE_OK)
         return select;
-    verify_tell_damage(verify, check, table, db);
+    verify_report_damage(verify, check, table, db);
     sqlite3_finalize(select);
     return NULL;
 }
@@ -156,7 +156,7 @@ bool verify_step(struct verify *verify, sqlite3_stmt *select, enum verify_check 
     if (rc == SQLITE_ROW)
         return true;
     if (rc != SQLITE_DONE)
-        verify_tell_damage(verify, check, table, sqlite3_db_handle(select));
+        verify_report_damage(verify, check, table, sqlite3_db_handle(select));
     return false;
 }
 
@@ -178,7 +178,7 @@ int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, in
 
 /* ---- the file ---- */
 
-static bool lies_beside(const char *path, const char *ending, struct stat *st)
+static bool companion_exists(const char *path, const char *ending, struct stat *st)
 {
     char *name = text_format("%s%s", path, ending);
     const bool exists = name && stat(name, st) == 0;
@@ -194,7 +194,7 @@ static bool lies_beside(const char *path, const char *ending, struct stat *st)
 static enum status look_at_file(struct verify *verify, struct error *err)
 {
     struct stat st, log, memory;
-    const bool has_log = lies_beside(verify->path, "-wal", &log);
+    const bool has_log = companion_exists(verify->path, "-wal", &log);
 
     if (stat(verify->path, &st) != 0)
         return error_set_errno(err, errno, "%s", verify->path);
@@ -205,14 +205,14 @@ static enum status look_at_file(struct verify *verify, struct error *err)
     if (access(verify->path, R_OK) != 0)
         return error_set_errno(err, errno, "%s", verify->path);
     verify->immutable =
-        !has_log || (log.st_size == 0 && !lies_beside(verify->path, "-shm", &memory));
+        !has_log || (log.st_size == 0 && !companion_exists(verify->path, "-shm", &memory));
     verify->changed = st.st_mtim;
     verify->summary->bytes = st.st_size + (has_log ? log.st_size : 0);
     verify->work_max = WORK_BASE + WORK_PER_BYTE * verify->summary->bytes;
     return STATUS_OK;
 }
 
-/* What lies there without a log is read without locks: was it left alone meanwhile? */
+/* A file without a log is read without locks: was it unchanged meanwhile? */
 static enum status look_again(const struct verify *verify, struct error *err)
 {
     struct stat st;
@@ -241,7 +241,7 @@ static int64_t pragma(sqlite3 *db, const char *sql)
     return value;
 }
 
-/* SQLite reads nothing of it. Whether it was ever ours, its beginning tells. */
+/* SQLite cannot read it. Its header shows whether it is a database of assay. */
 static enum status refuse(struct verify *verify, const struct verify_header *header, int rc,
                           struct error *err)
 {
@@ -251,8 +251,8 @@ static enum status refuse(struct verify *verify, const struct verify_header *hea
     verify->damaged = true;
     verify->summary->schema_version = header->version;
     if (verify->summary->wrong == 0)
-        verify_tell(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL, "cannot be read: %s",
-                    sqlite3_errstr(rc));
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL, "cannot be read: %s",
+                      sqlite3_errstr(rc));
     return STATUS_OK;
 }
 
@@ -272,13 +272,13 @@ static enum status identify(struct verify *verify, struct error *err)
     if (application < 0 && (rc & 0xff) != SQLITE_CORRUPT && (rc & 0xff) != SQLITE_NOTADB)
         return store_error(verify->store, rc, "opening", err);
     if (header.ours && verify->immutable && header.bytes > verify->summary->bytes)
-        verify_tell(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-                    "the file has been cut short: %" PRId64 " of %" PRId64 " bytes",
-                    verify->summary->bytes, header.bytes);
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "the file has been cut short: %" PRId64 " of %" PRId64 " bytes",
+                      verify->summary->bytes, header.bytes);
     if (application != STORE_APPLICATION_ID)
         return refuse(verify, &header, rc, err);
     if (store_has_hot_journal(verify->path))
-        verify_tell(
+        verify_report(
             verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
             "an interrupted change is next to it in %s-journal; the next program that opens "
             "the file for writing rolls it back, which changes the file: do that first (sqlite3 "
@@ -293,11 +293,11 @@ static enum status identify(struct verify *verify, struct error *err)
     return STATUS_OK;
 }
 
-/* ---- what needs no ledger, beside what does ---- */
+/* ---- steps without the ledger, concurrent with the others ---- */
 
 typedef enum status step_fn(struct verify *verify, struct error *err);
 
-/* Steps in a thread of their own, on a connection of their own; what they find is told later. */
+/* Steps in their own thread, on their own connection; their findings are reported later. */
 struct side {
     step_fn *steps[3]; /* NULL: no more */
     struct verify verify;
@@ -357,7 +357,7 @@ static void init_side(struct side *side, const struct verify *verify, step_fn *f
     side->options = *verify->options;
     side->options.context = side;
     side->options.found = found_beside;
-    side->options.progress = NULL; /* one thread tells it */
+    side->options.progress = NULL; /* reported by one thread */
     side->summary.schema_version = verify->summary->schema_version;
     side->verify.options = &side->options;
     side->verify.summary = &side->summary;
@@ -370,7 +370,7 @@ static void init_side(struct side *side, const struct verify *verify, step_fn *f
         side->started = pthread_create(&side->thread, NULL, run_side, side) == 0;
 }
 
-/* Waits for its end, in which the user may stop it, or does its work now. Tells what it found. */
+/* Waits for its end, while the user may stop it, or does its work now. Reports its findings. */
 static enum status finish_side(struct side *side, struct verify *verify, struct error *err)
 {
     if (side->started) {
@@ -380,7 +380,7 @@ static enum status finish_side(struct side *side, struct verify *verify, struct 
     } else {
         run_side(side);
     }
-    verify_findings_tell(verify, &side->findings);
+    verify_findings_report(verify, &side->findings);
     if (side->status != STATUS_OK && err)
         *err = side->err;
     return side->status;
@@ -407,10 +407,10 @@ static enum status check_all(struct verify *verify, struct error *err)
         if (status == STATUS_OK && verify->readable && !verify->stopped)
             status = steps[i](verify, err);
     for (int i = 0; i < 2; i++) {
-        enum status beside = finish_side(&sides[i], verify, status == STATUS_OK ? err : NULL);
+        enum status side_status = finish_side(&sides[i], verify, status == STATUS_OK ? err : NULL);
 
         if (status == STATUS_OK)
-            status = beside;
+            status = side_status;
     }
     verify->trials_were_planned = sides[1].verify.trials_were_planned;
     free(sides);
@@ -446,8 +446,8 @@ enum status verify_file(const char *path, const struct verify_options *options,
     if (!verify)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     digest_accelerate();
-    /* Counting what is allocated takes a lock that all connections share. Refused, and harmless,
-     * where this process has used SQLite before. */
+    /* Counting what is allocated takes a lock that all connections share. The call fails,
+     * harmlessly, where this process has used SQLite before. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     verify->options = options;
     verify->summary = &summary;
@@ -457,7 +457,7 @@ enum status verify_file(const char *path, const struct verify_options *options,
         status = verify_open(verify, &verify->store, err);
     if (status == STATUS_OK) {
         verify->db = verify->store->db;
-        /* What is read in several steps is one state. */
+        /* All steps read the same state. */
         sqlite3_exec(verify->db, "BEGIN", NULL, NULL, NULL);
         status = check_all(verify, err);
     }

@@ -1,5 +1,5 @@
 /*
- * verify - whether a database is what it claims to be: its schema, every row against the ledger,
+ * verify - checks a database: its schema, every row against the ledger,
  * the tree, signatures, completeness, and every estimate recomputed from raw samples.
  *
  * Opens the file for reading alone and trusts nothing in it: no view or trigger of it is run,
@@ -41,7 +41,7 @@ enum verify_check {
 };
 const char *verify_check_name(enum verify_check check);
 
-/* WRONG: evidence is not what it claims. NOTE: what a reader should know; nothing is wrong. */
+/* WRONG: evidence fails a check. NOTE: what a reader should know; nothing is wrong. */
 enum verify_level { VERIFY_NOTE, VERIFY_WRONG };
 
 struct verify_finding {
@@ -72,12 +72,12 @@ struct verify_options {
     void (*found)(void *context, const struct verify_finding *finding);
     /*
      * Called occasionally, several times a second, by one thread at a time; may be NULL. Total 0:
-     * how far it is cannot be determined. Returning false stops: INTERRUPTED.
+     * progress is unknown. Returning false stops: INTERRUPTED.
      */
     bool (*progress)(void *context, const struct verify_progress *progress);
     /*
-     * Works a stored comparison (kind, cells, body) out again: the object that would be stored
-     * today. NULL, or UNSUPPORTED: it cannot be, which is noted.
+     * Recomputes a stored comparison (kind, cells, body): the object that would be stored today.
+     * NULL, or UNSUPPORTED: it cannot be recomputed, which is noted.
      */
     enum status (*compare)(void *context, struct store *store, const char *kind, int64_t a,
                            int64_t b, const json_t *body, json_t **ret, struct error *err);
@@ -97,8 +97,8 @@ struct verify_summary {
 };
 
 /*
- * Checks a file. OK when it could be read through, whatever was found (ret->wrong tells).
- * What is damaged or cut off is a finding, as long as the file's beginning says that it is ours.
+ * Checks a file. OK when it could be read through, whatever was found (see ret->wrong).
+ * Damage and truncation are findings, as long as the header is that of a database of assay.
  * NOT_FOUND, DENIED, IO; CORRUPT: it is no database of assay at all, or of a newer one; INVALID:
  * expect_head cannot be read.
  */

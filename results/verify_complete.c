@@ -21,8 +21,8 @@ static sqlite3_stmt *prepare(struct verify *verify, const char *sql)
     return row;
 }
 
-/* What each cell still lacks, from which the planned trials are taken. Heap; NULL: cells have other
- * numbers than 1, 2, 3 ..., or it cannot be determined. */
+/* Trials that each cell still lacks, which the planned trials are counted against. Heap; NULL:
+ * cells are not numbered 1, 2, 3 ..., or it cannot be determined. */
 static int64_t *planned_of_cells(struct verify *verify, int64_t *ret_count)
 {
     sqlite3_stmt *cell = prepare(verify, "SELECT id, trials FROM cell ORDER BY id");
@@ -70,7 +70,7 @@ static bool all_trials_are_planned(struct verify *verify)
     return holds && rc == SQLITE_DONE;
 }
 
-/* As many first attempts as planned trials: each is of one, and no two of the same. */
+/* As many first attempts as planned trials, each of another one. */
 static bool all_planned_were_run(struct verify *verify)
 {
     sqlite3_stmt *row = prepare(verify, "SELECT (SELECT count(*) FROM planned_trial) ="
@@ -137,7 +137,7 @@ static bool trials_were_planned(struct verify *verify)
     return verify->trials_were_planned;
 }
 
-/* Walks along chunks, whose trials must rise, up to those of `trial`, and sums these up. */
+/* Walks along chunks, whose trials must ascend, up to those of `trial`, and sums these up. */
 static bool sum_of_chunks(sqlite3_stmt *chunk, int64_t trial, int64_t *last, int *rc, int64_t *ret)
 {
     *ret = 0;
@@ -166,7 +166,7 @@ static bool all_samples_are_stored(struct verify *verify)
     while (holds && next(end, &end_rc))
         holds = sum_of_chunks(chunk, sqlite3_column_int64(end, 0), &last, &rc, &sum) &&
                 sum == sqlite3_column_int64(end, 1);
-    /* No more of a trial that has been looked at. */
+    /* No further chunks of a trial that was already checked. */
     holds = holds && sum_of_chunks(chunk, INT64_MAX, &last, &rc, &sum);
     sqlite3_finalize(end);
     sqlite3_finalize(chunk);
@@ -174,9 +174,9 @@ static bool all_samples_are_stored(struct verify *verify)
 }
 
 /*
- * Each gives rows (key, sentence) for what is wrong or worth knowing. `level` of the finding;
- * `table` it is told of. `holds`: a cheaper look; true: where nothing else is wrong the rule has
- * nothing to tell; false says nothing. NULL: there is no such look.
+ * Each gives rows (key, sentence) for what is wrong or should be known. `level` of the finding;
+ * `table` that it is reported for. `holds`: a cheaper check; true: the rule has no findings unless
+ * something else is wrong; false: unknown. NULL: there is no such check.
  */
 static const struct rule {
     enum verify_level level;
@@ -264,19 +264,19 @@ static const struct rule {
 static void check_rule(struct verify *verify, const struct rule *rule)
 {
     sqlite3_stmt *row;
-    int told = 0;
+    int reported = 0;
 
     if (rule->holds && verify->summary->wrong == 0 && rule->holds(verify))
         return;
     row = verify_prepare(verify, verify->db, rule->sql, VERIFY_COMPLETE, rule->table);
-    while (row && told++ < VERIFY_FINDINGS_MAX &&
+    while (row && reported++ < VERIFY_FINDINGS_MAX &&
            verify_step(verify, row, VERIFY_COMPLETE, rule->table))
-        verify_tell(verify, rule->level, VERIFY_COMPLETE, rule->table, text_at(row, 0), "%s",
-                    text_at(row, 1));
+        verify_report(verify, rule->level, VERIFY_COMPLETE, rule->table, text_at(row, 0), "%s",
+                      text_at(row, 1));
     sqlite3_finalize(row);
 }
 
-/* What is referred to otherwise than by a number; verify_references has the rest. */
+/* References other than by number; verify_references has the rest. */
 static void check_owners(struct verify *verify)
 {
     for (size_t i = 0; i < verify->main->table_count && !verify_stopped(verify); i++) {
@@ -296,10 +296,10 @@ static void check_plan(struct verify *verify, sqlite3_stmt *row, int64_t campaig
     size_t i = 0;
 
     if (verify->options->nonce && (!nonce || strcmp(nonce, verify->options->nonce) != 0))
-        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key,
-                    "its plan carries %s%s, not the nonce that was asked for: it is an answer to "
-                    "another question",
-                    nonce ? "the nonce " : "no nonce", nonce ? nonce : "");
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key,
+                      "its plan carries %s%s, not the nonce that was asked for: it is an answer to "
+                      "another question",
+                      nonce ? "the nonce " : "no nonce", nonce ? nonce : "");
     if (!json_is_array(order))
         return;
     sqlite3_bind_int64(row, 1, campaign);
@@ -307,7 +307,7 @@ static void check_plan(struct verify *verify, sqlite3_stmt *row, int64_t campaig
         if (json_integer_value(json_array_get(order, i)) != sqlite3_column_int64(row, 0))
             break;
     if (i != json_array_size(order))
-        verify_tell(
+        verify_report(
             verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key,
             "the plan that was recorded has another trial number %zu than the order that is "
             "stored",
@@ -337,7 +337,8 @@ static void check_plans(struct verify *verify)
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
         if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan", &plan,
                             &err) != STATUS_OK)
-            verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key, "%s", err.message);
+            verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key, "%s",
+                          err.message);
         else
             check_plan(verify, order, sqlite3_column_int64(row, 0), key, plan);
         json_decref(plan);
@@ -345,8 +346,8 @@ static void check_plans(struct verify *verify)
     sqlite3_finalize(row);
     sqlite3_finalize(order);
     if (verify->options->nonce && plans == 0)
-        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, NULL, NULL,
-                    "a nonce is asked for, and there is no campaign that answers it");
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, NULL, NULL,
+                      "a nonce is asked for, and there is no campaign that answers it");
 }
 
 enum status verify_complete(struct verify *verify, struct error *err)

@@ -49,8 +49,10 @@ static sqlite3_stmt *prepare_column(struct verify *verify, const char *table_nam
     return select;
 }
 
-/* Whether the row has the stand-in; who says so and leaves another value there hides nothing. */
-static bool stands(struct verify *verify, const char *table, const char *key, sqlite3_stmt *row)
+/* Whether the row has the placeholder; a claim of withholding with another value there is not
+ * accepted. */
+static bool has_placeholder(struct verify *verify, const char *table, const char *key,
+                            sqlite3_stmt *row)
 {
     const char *column = (const char *)sqlite3_column_text(row, 0);
     const void *bytes = sqlite3_column_blob(row, 1);
@@ -62,13 +64,13 @@ static bool stands(struct verify *verify, const char *table, const char *key, sq
 
     if (select && sqlite3_step(select) == SQLITE_ROW) {
         memcpy(commitment.bytes, bytes, DIGEST_SIZE);
-        found = withheld_stands(select, 0, column, &commitment);
+        found = withheld_is_placeholder(select, 0, column, &commitment);
     }
     sqlite3_finalize(select);
     return found;
 }
 
-/* What a bundle withheld has a stand-in here, which is the digest of nothing. */
+/* What a bundle withheld has a placeholder here, which matches no digest. */
 bool verify_is_withheld(struct verify *verify, const char *table, const char *key)
 {
     sqlite3_stmt *select = NULL;
@@ -83,15 +85,15 @@ bool verify_is_withheld(struct verify *verify, const char *table, const char *ke
     sqlite3_bind_text(select, 1, table, -1, SQLITE_STATIC);
     sqlite3_bind_text(select, 2, key, -1, SQLITE_STATIC);
     while (!known && sqlite3_step(select) == SQLITE_ROW)
-        known = stands(verify, table, key, select);
+        known = has_placeholder(verify, table, key, select);
     sqlite3_finalize(select);
     return known;
 }
 
-static void tell(struct verify *verify, const char *table, const char *key, const char *message)
+static void report(struct verify *verify, const char *table, const char *key, const char *message)
 {
     if (!verify_is_withheld(verify, table, key))
-        verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, table, key, "%s", message);
+        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, table, key, "%s", message);
 }
 
 /* A column as a JSON string, null when it is NULL. */
@@ -117,8 +119,8 @@ static void check_bodies(struct verify *verify)
             digest_bytes(body ? body : "", body ? (size_t)sqlite3_column_bytes(row, 2) : 0);
 
         if (!digest_is(row, 1, &digest))
-            tell(verify, "content", (const char *)sqlite3_column_text(row, 0),
-                 "its body does not match its digest");
+            report(verify, "content", (const char *)sqlite3_column_text(row, 0),
+                   "its body does not match its digest");
     }
     sqlite3_finalize(row);
 }
@@ -142,12 +144,13 @@ static void check_readings(struct verify *verify)
         for (int i = 0; i < 8; i++)
             hash = hash << 8 | digest.bytes[i];
         if (sqlite3_column_int64(row, 1) != (int64_t)hash)
-            tell(verify, "reading", key_of(row, key), "its hash is not that of its name and body");
+            report(verify, "reading", key_of(row, key),
+                   "its hash is not that of its name and body");
     }
     sqlite3_finalize(row);
 }
 
-/* {"name":body,...} of a set of readings, names sorted. False after telling damage. */
+/* {"name":body,...} of a set of readings, names sorted. False after reporting damage. */
 static bool append_set(struct verify *verify, sqlite3_stmt *members, int64_t set, struct text *out)
 {
     bool first = true;
@@ -197,7 +200,8 @@ static void check_sets(struct verify *verify)
             break;
         digest = digest_bytes(text.data, text.length);
         if (!digest_is(row, 1, &digest))
-            tell(verify, "reading_set", key_of(row, key), "its digest is not that of its readings");
+            report(verify, "reading_set", key_of(row, key),
+                   "its digest is not that of its readings");
     }
     text_finish(&text);
     sqlite3_finalize(row);
@@ -238,7 +242,7 @@ static void check_devices(struct verify *verify)
         text_append_char(&text, '}');
         digest = digest_bytes(text.data, text.length);
         if (text_ok(&text) && !digest_is(row, 1, &digest))
-            tell(verify, "device", key_of(row, key), "its digest does not match its content");
+            report(verify, "device", key_of(row, key), "its digest does not match its content");
     }
     text_finish(&text);
     sqlite3_finalize(row);
@@ -275,7 +279,7 @@ static void check_components(struct verify *verify)
         text_append_char(&text, '}');
         digest = digest_bytes(text.data, text.length);
         if (text_ok(&text) && !digest_is(row, 1, &digest))
-            tell(verify, "component", key_of(row, key), "its digest does not match its content");
+            report(verify, "component", key_of(row, key), "its digest does not match its content");
     }
     text_finish(&text);
     sqlite3_finalize(row);
@@ -304,19 +308,19 @@ static void check_stacks(struct verify *verify)
                           (size_t)sqlite3_column_bytes(members, 0));
         digest = digest_final(&state);
         if (!digest_is(row, 1, &digest))
-            tell(verify, "stack", key_of(row, key), "its digest is not that of its files");
+            report(verify, "stack", key_of(row, key), "its digest is not that of its files");
     }
     sqlite3_finalize(row);
     sqlite3_finalize(members);
 }
 
-/* What was measured here has nothing that could have been left out of a bundle. */
+/* Results measured here cannot have values that a bundle left out. */
 static void check_withheld(struct verify *verify)
 {
     if (verify_ask(verify, "SELECT count(*) FROM withheld WHERE NOT EXISTS (SELECT 1 FROM bundle)",
                    0, 0, VERIFY_CONTENT) > 0)
-        verify_tell(verify, VERIFY_WRONG, VERIFY_CONTENT, "withheld", NULL,
-                    "names what a bundle withheld, but nothing in this file came from a bundle");
+        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "withheld", NULL,
+                      "names what a bundle withheld, but nothing in this file came from a bundle");
 }
 
 enum status verify_content(struct verify *verify, struct error *err)

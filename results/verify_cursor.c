@@ -10,7 +10,7 @@
 
 _Static_assert(VERIFY_ROWS_MAX <= 32, "a bit for each row in verify_place.taken");
 
-/* Whether the bytes are how SQLite writes some integer: no sign but '-', no zero before digits. */
+/* Whether the bytes are an integer as SQLite writes it: no sign but '-', no leading zeros. */
 static bool is_plain_integer(const char *at, size_t length)
 {
     if (length > 1 && *at == '-')
@@ -25,8 +25,7 @@ static bool is_lower_hex(const char *at, size_t length)
     return length % 2 == 0 && strspn(at, "0123456789abcdef") >= length;
 }
 
-/* Digits in a row, few enough for 63 bits; most numbers of keys are. False: it is something else.
- */
+/* Parses digits, few enough for 63 bits, as most keys are. False: it is something else. */
 static bool read_digits(const char *at, size_t length, int64_t *ret)
 {
     int64_t number = 0;
@@ -158,8 +157,8 @@ static bool keep_bytes(struct verify_place *place, struct ledger_leaf_value *val
 }
 
 /*
- * assay_read_ahead(column, column ...): 0 when it has put the row behind those that were read, 1
- * when there is no room, and the statement must stand on it.
+ * assay_read_ahead(column, column ...): 0 when it has appended the row to those that were read, 1
+ * when there is no room, and the statement must stop at it.
  */
 static void read_ahead(sqlite3_context *context, int count, sqlite3_value **columns)
 {
@@ -195,7 +194,7 @@ static bool is_taken(const struct verify_place *place, int number)
     return place->taken >> number & 1;
 }
 
-/* Moves a row and what it has of bytes to the end of those that stay. */
+/* Moves a row and its bytes to the end of those that are kept. */
 static bool keep_row(struct verify_place *place, const struct verify_table *table, int number)
 {
     struct ledger_leaf_value *row = row_of(place, table, place->count);
@@ -208,7 +207,7 @@ static bool keep_row(struct verify_place *place, const struct verify_table *tabl
     return fits;
 }
 
-/* Forgets the rows but those of the last ones that no leaf has named. */
+/* Drops all rows but the recent ones that no leaf has named. */
 static void leave_rows(struct verify_place *place, const struct verify_table *table)
 {
     const int count = place->count;
@@ -244,7 +243,7 @@ static int step_place(struct verify_worker *worker, struct verify_place *place,
     return place->at < place->count ? SQLITE_ROW : rc;
 }
 
-/* Twice as many rows each time that those before were asked for. */
+/* Twice as many rows each time that the previous ones were used. */
 static void read_more_ahead(struct verify_place *place)
 {
     if (place->at + 1 == place->count)
@@ -261,7 +260,7 @@ static const struct ledger_leaf_value *take_row(struct verify_place *place,
     return row_of(place, table, number);
 }
 
-/* A row shortly before the one on which it stands, which no leaf has named. NULL: there is none. */
+/* A row shortly before the current one that no leaf has named. NULL: there is none. */
 static const struct ledger_leaf_value *look_behind(struct verify_place *place,
                                                    const struct verify_table *table,
                                                    const struct verify_key *key)
@@ -275,8 +274,8 @@ static const struct ledger_leaf_value *look_behind(struct verify_place *place,
 }
 
 /*
- * Goes forward to the row when it is near; NULL: it is not. A row that a leaf has named is left
- * behind, since no other leaf should name it.
+ * Goes forward to the row when it is near; NULL: it is not. A row that a leaf has named is dropped,
+ * since no other leaf should name it.
  */
 static const struct ledger_leaf_value *walk_to_row(struct verify_worker *worker,
                                                    struct verify_place *place,

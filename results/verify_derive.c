@@ -14,7 +14,7 @@
 
 /*
  * Mathematical functions of the C library differ in the last bit from one version and processor to
- * the next. What differs by no more than this is the same number.
+ * the next. A smaller difference counts as equal.
  */
 #define SAME_WITHIN 1e-9
 
@@ -90,7 +90,7 @@ static void name_difference(struct text *out, const json_t *stored, const json_t
     }
 }
 
-/* Where they differ, `why` tells what first. */
+/* Where they differ, `why` names the first difference. */
 static enum likeness compare(const char *stored, size_t length, const json_t *again,
                              struct error *why)
 {
@@ -121,7 +121,7 @@ static enum likeness compare(const char *stored, size_t length, const json_t *ag
 
 /* ---- estimates ---- */
 
-/* The largest row of a trial in it: the estimate knew of the trials up to there. */
+/* The largest row of a trial in it: the estimate covers the trials up to there. */
 static int64_t last_trial(const char *body, size_t length)
 {
     json_t *json = NULL, *trial;
@@ -162,7 +162,7 @@ static double mean_of(const json_t *estimate)
         "value"));
 }
 
-/* Another analysis may come to another estimate; a number that was made up hides as easily. */
+/* Another version of the analysis may give another estimate, so forged numbers could hide here. */
 static void tell_other_version(struct verify_findings *findings, const char *key, sqlite3_stmt *row,
                                const json_t *again)
 {
@@ -258,8 +258,8 @@ enum status verify_estimates(struct verify *verify, struct error *err)
     if (verify->options->skip_estimates || count == 0)
         return STATUS_OK;
     if (most > count * 1000 + 1000) {
-        verify_tell(verify, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", NULL,
-                    "has row %" PRId64 ", and only %" PRId64 " rows", most, count);
+        verify_report(verify, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", NULL,
+                      "has row %" PRId64 ", and only %" PRId64 " rows", most, count);
         return STATUS_OK;
     }
     return verify_share(verify, "estimates", most, ESTIMATES_STEP, check_part, NULL,
@@ -273,7 +273,7 @@ static const json_t *judgement_in(const json_t *body)
     return json_object_get(json_object_get(body, "comparability"), "verdict");
 }
 
-/* Of two that do not compare, or whose numbers are missing, what the judgement says. */
+/* The verdict of the judgement, where results do not compare or numbers are missing. */
 static const char *said_in(const json_t *body)
 {
     const char *verdict = json_string_value(json_object_get(body, "verdict"));
@@ -282,8 +282,8 @@ static const char *said_in(const json_t *body)
 }
 
 /* Whether the column's verdict is the one in the body (FORMAT.md); `why`: what is wrong. */
-static bool verdict_stands(const char *kind, const char *verdict, const json_t *body,
-                           const char **why)
+static bool verdict_matches(const char *kind, const char *verdict, const json_t *body,
+                            const char **why)
 {
     const bool has_numbers = json_is_string(json_object_get(body, "verdict"));
     const char *said = NULL;
@@ -305,21 +305,21 @@ static bool verdict_stands(const char *kind, const char *verdict, const json_t *
 }
 
 /* A body names "<first 8 of uid>/<ordinal>"; a calibration none. */
-static bool cells_stand(sqlite3_stmt *row, const char *kind, const json_t *body)
+static bool cells_match(sqlite3_stmt *row, const char *kind, const json_t *body)
 {
     static const char *const names[] = {"a", "b"};
-    bool stand = true;
+    bool match = true;
 
     for (int i = 0; i < 2; i++) {
-        const char *told = json_string_value(json_object_get(body, names[i]));
+        const char *named = json_string_value(json_object_get(body, names[i]));
         const char *cell = text_at(row, 6 + i);
 
         if (!strcmp(kind, "calibration"))
-            stand &= !told && sqlite3_column_type(row, 2 + i) == SQLITE_NULL;
+            match &= !named && sqlite3_column_type(row, 2 + i) == SQLITE_NULL;
         else
-            stand &= told && !strcmp(told, cell);
+            match &= named && !strcmp(named, cell);
     }
-    return stand;
+    return match;
 }
 
 static bool is_unknown(const json_t *field)
@@ -330,8 +330,8 @@ static bool is_unknown(const json_t *field)
 }
 
 /*
- * Takes the fields that are not known any more out of both judgements, and names them: of all
- * others a difference stays one.
+ * Removes the fields that are no longer known from both judgements, and names them: other
+ * differences remain.
  */
 static void take_out_withheld(json_t *stored, json_t *again, struct text *names)
 {
@@ -357,9 +357,9 @@ static void take_out_withheld(json_t *stored, json_t *again, struct text *names)
     }
 }
 
-/* Which fields of the judgement are another without what is withheld; whether all else follows. */
-static void tell_withheld(struct verify *verify, const char *key, const json_t *body,
-                          const json_t *again, const struct error *why)
+/* Which fields of the judgement change without the withheld values; whether all else matches. */
+static void report_withheld(struct verify *verify, const char *key, const json_t *body,
+                            const json_t *again, const struct error *why)
 {
     json_t *stored = json_deep_copy(body), *made = json_deep_copy(again);
     struct text names;
@@ -371,18 +371,18 @@ static void tell_withheld(struct verify *verify, const char *key, const json_t *
     follows = text_ok(&names) && names.length > 0 && close_enough(stored, made);
     verify->summary->comparisons += follows;
     if (follows)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                    "was recomputed, except for withheld values that do not affect it: %s",
-                    names.data);
+        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
+                      "was recomputed, except for withheld values that do not affect it: %s",
+                      names.data);
     else if (text_ok(&names) && names.length > 0)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                    "cannot be recomputed without withheld values: %s; ask for a bundle that "
-                    "contains them",
-                    names.data);
+        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
+                      "cannot be recomputed without withheld values: %s; ask for a bundle that "
+                      "contains them",
+                      names.data);
     else
-        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                    "cannot be recomputed without withheld values%s%s", why->message[0] ? ": " : "",
-                    why->message);
+        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
+                      "cannot be recomputed without withheld values%s%s",
+                      why->message[0] ? ": " : "", why->message);
     text_finish(&names);
     json_decref(stored);
     json_decref(made);
@@ -394,8 +394,8 @@ static bool holds_withheld(struct verify *verify)
 }
 
 /*
- * Numbers stand on samples, which are never withheld; what was decided is on them and on the
- * judgement, which may be another without what is withheld.
+ * Numbers depend on samples, which are never withheld; the decision also depends on the judgement,
+ * which may differ without the withheld values.
  */
 static bool numbers_differ(const json_t *stored, const json_t *again)
 {
@@ -428,17 +428,17 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row)
 
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
     if (verify_is_withheld(verify, "comparison", key)) {
-        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                    "is withheld, so it was not recomputed");
+        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
+                      "is withheld, so it was not recomputed");
         return;
     }
     status = canonical_parse(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), "comparison",
                              &body, &err);
-    if (status == STATUS_OK && !verdict_stands(kind, text_at(row, 8), body, &why))
-        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key, "%s", why);
-    if (status == STATUS_OK && !cells_stand(row, kind, body))
-        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
-                    "is not of the results in its body");
+    if (status == STATUS_OK && !verdict_matches(kind, text_at(row, 8), body, &why))
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key, "%s", why);
+    if (status == STATUS_OK && !cells_match(row, kind, body))
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
+                      "is not of the results in its body");
     if (status == STATUS_OK && sqlite3_column_int64(row, 4) != COMPARISON_VERSION)
         status = error_set(&err, STATUS_UNSUPPORTED, "was made by another version of the rules");
     else if (status == STATUS_OK && !verify->options->compare)
@@ -450,15 +450,15 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row)
     if (status == STATUS_OK)
         likeness = compare(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again, &err);
     if (status == STATUS_UNSUPPORTED)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key, "%s", err.message);
+        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key, "%s", err.message);
     else if (likeness != DIFFERENT)
         verify->summary->comparisons++;
     else if (body && !numbers_differ(body, again) && holds_withheld(verify))
-        tell_withheld(verify, key, body, again, &err);
+        report_withheld(verify, key, body, again, &err);
     else
-        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
-                    "does not follow from what is stored%s%s", err.message[0] ? ": " : "",
-                    err.message);
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
+                      "does not follow from what is stored%s%s", err.message[0] ? ": " : "",
+                      err.message);
     json_decref(body);
     json_decref(again);
 }

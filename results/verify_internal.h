@@ -18,9 +18,9 @@
 #define VERIFY_KEY_PARTS_MAX 8
 #define VERIFY_REFERENCES_MAX 4
 #define VERIFY_KEY_TEXT 80       /* bytes of a key that is shown */
-#define VERIFY_FINDINGS_MAX 1000 /* of one step; more are counted, not reported */
+#define VERIFY_FINDINGS_MAX 1000 /* per step; more are counted, not reported */
 
-/* The numbers that were seen in a column; `least` above `most`: none. */
+/* Range of the numbers seen in a column; `least` above `most`: none. */
 struct verify_range {
     int64_t least, most;
 };
@@ -38,7 +38,7 @@ struct verify_table {
     size_t name_length;
     /*
      * Heap: the shape's columns of the row with the key ?1, ?2 ..; of a table in order, of that row
-     * and all behind it.
+     * and all after it.
      */
     char *select;
     char *scan; /* heap: the key of every row */
@@ -54,21 +54,21 @@ struct verify_table {
     int64_t first, last; /* counted: its first key there, and the largest so far */
     struct verify_reference references[VERIFY_REFERENCES_MAX];
     int reference_count;
-    bool refers_otherwise; /* to a key that is no `id`, or more often than told above */
+    bool refers_otherwise; /* to a key that is no `id`, or more often than above */
 };
 
 struct verify_note {
     struct verify_finding finding; /* strings are heap */
 };
 
-/* Findings of one worker, told when its step is over. */
+/* Findings of one worker, reported when its step is over. */
 struct verify_findings {
     struct verify_note *items;
     size_t count, capacity;
-    int64_t untold;
+    int64_t unreported;
 };
 
-/* What the statements of one connection may still take. */
+/* Remaining budget of the statements of one connection. */
 struct verify_budget {
     struct verify *verify;
     int64_t left;
@@ -82,14 +82,14 @@ struct verify {
     struct verify_summary *summary;
     const char *path;
     bool immutable;          /* no process has the file open */
-    struct timespec changed; /* when the file was, before it was read */
+    struct timespec changed; /* the file's time before it was read */
     int64_t work_max;        /* SQLite operations that one connection may take */
     struct verify_budget *budgets;
     struct store *store; /* on the main connection */
     sqlite3 *db;         /* its connection */
     sqlite3 *model;      /* an empty database of the same version */
-    bool damaged;        /* SQLite reads nothing of it; that is told */
-    bool readable;       /* tables and indices are ours, so they can be asked */
+    bool damaged;        /* SQLite cannot read it; already reported */
+    bool readable;       /* tables and indices are as expected, so they can be queried */
     struct verify_table tables[VERIFY_TABLES_MAX];
     size_t table_count;
     int16_t table_index[VERIFY_INDEX_SIZE]; /* the tables by name; 0: free, else number + 1 */
@@ -97,10 +97,10 @@ struct verify {
     struct verify_tree *tree;               /* from verify_tree_begin on; else NULL */
     bool trials_were_planned;               /* each trial is, by verify_complete */
     atomic_bool stopped;
-    const struct verify *main; /* of steps beside it: stops them, too; else NULL */
+    const struct verify *main; /* of concurrent steps: stops them too; else NULL */
 };
 
-/* What the first 100 bytes of a database of assay say, whatever became of the rest. */
+/* What the first 100 bytes of a database of assay say, even if the rest is damaged. */
 struct verify_header {
     bool ours;     /* false: it does not begin as one, and nothing else is known */
     int64_t bytes; /* of the whole file */
@@ -115,34 +115,34 @@ enum status verify_open(struct verify *verify, struct store **ret, struct error 
 
 /* ---- findings ---- */
 
-void verify_tell(struct verify *verify, enum verify_level level, enum verify_check check,
-                 const char *table, const char *key, const char *format, ...)
+void verify_report(struct verify *verify, enum verify_level level, enum verify_check check,
+                   const char *table, const char *key, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
-/* Why a statement failed on evidence; NULL: because the user had enough. */
+/* Why a statement failed on evidence; NULL: because the user stopped it. */
 const char *verify_damage(const struct verify *verify, sqlite3 *db);
 /* A statement failed on evidence: the file is damaged there. */
-void verify_tell_damage(struct verify *verify, enum verify_check check, const char *table,
-                        sqlite3 *db);
+void verify_report_damage(struct verify *verify, enum verify_check check, const char *table,
+                          sqlite3 *db);
 void verify_findings_add(struct verify_findings *findings, enum verify_level level,
                          enum verify_check check, const char *table, const char *key,
                          const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* Tells them and empties the list. */
-void verify_findings_tell(struct verify *verify, struct verify_findings *findings);
+/* Reports them and empties the list. */
+void verify_findings_report(struct verify *verify, struct verify_findings *findings);
 
-/* Whether the user has had enough. */
+/* Whether the user has stopped it. */
 bool verify_stopped(const struct verify *verify);
-/* Tells how far a step is; false when the user wants to stop. */
+/* Reports a step's progress; false when the user wants to stop. */
 bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total);
 
-/* ---- work shared out to threads ---- */
+/* ---- work divided among threads ---- */
 
 /* Where a worker reads a table. Two, for rows that are entered from two places at once. */
 #define VERIFY_CURSORS 2
 
 /*
- * Rows that are read before they are asked for, as long as they are asked for in order, and those
- * that stay behind, because a trial has rows that are entered in another order than that of their
- * keys ('window_start', then 'window_end').
+ * Rows that are read ahead, as long as they are asked for in order, and those kept for later,
+ * because a trial has rows that were inserted in another order than that of their keys
+ * ('window_start', then 'window_end').
  */
 #define VERIFY_ROWS_BEHIND 3
 #define VERIFY_ROWS_AHEAD 28
@@ -153,20 +153,20 @@ bool verify_progress(struct verify *verify, const char *doing, uint64_t done, ui
 struct verify_cursor {
     struct verify_place {
         sqlite3_stmt *select;
-        struct ledger_leaf_value *values; /* heap: of the rows that were read, one behind another */
-        char *bytes;                      /* heap: what these have of text and bytes */
+        struct ledger_leaf_value *values; /* heap: of the rows that were read, concatenated */
+        char *bytes;                      /* heap: their text and bytes */
         size_t used;                      /* of `bytes` */
-        int count, at;                    /* rows that were read; the one on which it stands */
+        int count, at;                    /* rows that were read; the current one */
         int limit;      /* of `count`, before the next row that the statement gives */
-        int ahead;      /* rows that the latest step was to read ahead */
+        int ahead;      /* rows that the latest step should read ahead */
         uint32_t taken; /* rows, a bit each, that a leaf has named */
         bool ended;     /* the statement gives no more */
         bool on_row;    /* it is on one, of a table in order */
     } places[VERIFY_CURSORS];
-    int latest; /* the place that was asked last */
+    int latest; /* the place that was returned last */
 };
 
-/* One part of a key, as the ledger tells it. */
+/* One part of a key, as the ledger has it. */
 struct verify_key_part {
     char type; /* 'I', 'T' or 'B' */
     int64_t number;
@@ -209,18 +209,18 @@ struct verify_worker {
     struct verify_entry entry;    /* of the ledger: the latest */
     /* By table: the one that the ledger named next, the last time. */
     const struct verify_table *next[VERIFY_TABLES_MAX];
-    int64_t end;   /* of the part at hand */
+    int64_t end;   /* of the current part */
     bool is_ready; /* for its first leaf */
     struct verify_range seen[VERIFY_TABLES_MAX][VERIFY_REFERENCES_MAX];
-    struct verify_leaf *leaves; /* heap: of the part at hand */
+    struct verify_leaf *leaves; /* heap: of the current part */
     size_t leaf_count;
 };
 typedef void verify_work_fn(struct verify_worker *worker, int64_t first, int64_t end);
 /*
  * Calls `work` with parts of [0, total), at most `step` long, in as many threads as asked, and
  * after each `in_order` (NULL: nothing), which is never called by two threads at once and takes the
- * parts one after the other. Findings are told in the order of their parts' workers. Returns the
- * workers' `done` in sum.
+ * parts one after the other. Findings are reported in the order of their parts' workers. Returns
+ * the workers' `done` in sum.
  */
 enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
                          verify_work_fn *work, verify_work_fn *in_order, int64_t *ret_done,
@@ -242,11 +242,11 @@ bool verify_read_key(const struct verify_table *table, sqlite3_value *key,
  */
 int verify_find_row(struct verify_worker *worker, const struct verify_entry *entry,
                     const struct ledger_leaf_value **ret);
-/* What was found there is not asked for any more. */
+/* The row found there is not needed again. */
 void verify_leave_row(struct verify_worker *worker, const struct verify_table *table);
 void verify_cursor_finish(struct verify_cursor *cursor);
 
-/* ---- the tree, which the leaves are handed to while their rows are checked ---- */
+/* ---- the tree, built from the leaves while their rows are checked ---- */
 
 /* Makes verify->tree. */
 enum status verify_tree_begin(struct verify *verify, struct error *err);
@@ -259,10 +259,10 @@ uint64_t verify_tree_size(const struct verify *verify);
 /* Frees it; may be called without it. */
 void verify_tree_end(struct verify *verify);
 
-/* By the index that verify_schema makes; NULL: there is none of this name. */
+/* By the index of names that verify_schema makes; NULL: there is none of this name. */
 const struct verify_table *verify_find_table(const struct verify *verify, const char *name);
 
-/* ---- references, which are looked at while rows are checked ---- */
+/* ---- references, checked together with the rows ---- */
 
 /* Fills in the references of all tables. */
 enum status verify_references_describe(struct verify *verify, struct error *err);
@@ -276,7 +276,7 @@ void verify_references_take(struct verify *verify, const struct verify_worker *w
 /* Whether the table has references that neither the rows' own check nor verify_complete has shown.
  */
 bool verify_refers_otherwise(const struct verify *verify, const struct verify_table *table);
-/* Asks for what a table refers to and is not there. */
+/* Finds rows that a table refers to and that are missing. */
 void verify_references_check(struct verify *verify, const struct verify_table *table);
 
 /* ---- the steps ---- */
@@ -296,10 +296,10 @@ enum status verify_comparisons(struct verify *verify, struct error *err);
 /* verify_content.c: whether a bundle withheld something of this row. Asks the main connection. */
 bool verify_is_withheld(struct verify *verify, const char *table, const char *key);
 
-/* Prepares on a connection; NULL after telling the damage. */
+/* Prepares on a connection; NULL after reporting the damage. */
 sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql,
                              enum verify_check check, const char *table);
-/* Steps: true for a row. Damage is told, and ends like the last row. */
+/* Steps: true for a row. Damage is reported, and ends the rows. */
 bool verify_step(struct verify *verify, sqlite3_stmt *select, enum verify_check check,
                  const char *table);
 /* A column as text; "" for NULL. */
@@ -309,7 +309,7 @@ static inline const char *text_at(sqlite3_stmt *select, int column)
 
     return text ? text : "";
 }
-/* A key as it can be shown; gives back `ret`. */
+/* A key in printable form; returns `ret`. */
 const char *verify_key_text(sqlite3_value *key, char ret[VERIFY_KEY_TEXT]);
 /* The single number that `sql` gives, with up to one parameter; `missing` when there is none. */
 int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, int64_t missing,

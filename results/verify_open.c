@@ -6,12 +6,11 @@
 #include "results/ledger_leaf.h"
 #include "results/verify_internal.h"
 
-/* Virtual machine steps between two looks at the budget. */
+/* Virtual machine steps between two checks of the budget. */
 #define WORK_STEP 100000
 #define WAIT_NS INT64_C(10000000000)
 
-/* A file cannot ask for more work than its size explains; nor goes it on when the user has had
- * enough. */
+/* Bounds the work by the file's size, and stops when the user asks for it. */
 static int on_work(void *context)
 {
     struct verify_budget *budget = context;

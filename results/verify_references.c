@@ -1,7 +1,7 @@
 /*
- * Every row belongs to rows that are there. Mostly the rows' own check has shown it: where the keys
- * of a table's rows are the numbers from one to another, without a gap, and each was found, no one
- * who refers to a number between them refers to nothing. All else SQLite is asked.
+ * Every row belongs to rows that are there. The check of the rows shows it in most cases: where a
+ * table's keys are consecutive numbers and each was found, every reference within that range is
+ * good. The rest is queried through SQLite.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -96,15 +96,15 @@ void verify_references_check(struct verify *verify, const struct verify_table *t
     char *sql = text_format("PRAGMA foreign_key_check(%s)", table->name);
     sqlite3_stmt *row =
         sql ? verify_prepare(verify, verify->db, sql, VERIFY_COMPLETE, table->name) : NULL;
-    int told = 0;
+    int reported = 0;
 
-    while (row && told++ < VERIFY_FINDINGS_MAX &&
+    while (row && reported++ < VERIFY_FINDINGS_MAX &&
            verify_step(verify, row, VERIFY_COMPLETE, table->name)) {
         const char *key = (const char *)sqlite3_column_text(row, 1);
         const char *owner = (const char *)sqlite3_column_text(row, 2);
 
-        verify_tell(verify, VERIFY_WRONG, VERIFY_COMPLETE, table->name, key,
-                    "belongs to a row of %s that is not there", owner ? owner : "");
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, table->name, key,
+                      "belongs to a row of %s that is not there", owner ? owner : "");
     }
     sqlite3_finalize(row);
     free(sql);

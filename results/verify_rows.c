@@ -86,7 +86,7 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
     verify_leave_row(worker, table);
 }
 
-/* The table is mostly the one that came after the one before the last time, too. */
+/* Usually the same table follows as after the previous one the last time. */
 static const struct verify_table *table_of(struct verify_worker *worker, sqlite3_value *value)
 {
     const struct verify_table *before = worker->entry.table, *table;
@@ -106,7 +106,7 @@ static const struct verify_table *table_of(struct verify_worker *worker, sqlite3
 
 /*
  * assay_take_leaf(leaf, table_name, key, digest): checks a row of the ledger; 1 when the statement
- * must stop there, which a comparison in the statement would ask of every row.
+ * must stop there, which a comparison in the statement would evaluate for every row.
  */
 static void take_leaf(sqlite3_context *context, int count, sqlite3_value **columns)
 {
@@ -194,11 +194,11 @@ static void tell_gap(struct verify *verify, int64_t least, int64_t most)
                      " 0)), (SELECT min(l.leaf) + 1 FROM ledger l WHERE NOT EXISTS (SELECT 1 FROM"
                      " ledger n WHERE n.leaf = l.leaf + 1)))",
                      0, -1, VERIFY_TREE);
-    verify_tell(verify, VERIFY_WRONG, VERIFY_TREE, "ledger", NULL,
-                "leaf %" PRId64 " is missing: there are %" PRId64 " leaves, numbered %" PRId64
-                " to %" PRId64,
-                gap, verify->leaves, least, most);
-    /* What has a number beyond is looked at by number all the same. */
+    verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "ledger", NULL,
+                  "leaf %" PRId64 " is missing: there are %" PRId64 " leaves, numbered %" PRId64
+                  " to %" PRId64,
+                  gap, verify->leaves, least, most);
+    /* Rows with larger numbers are still checked by number. */
     if (most < INT64_MAX && most >= verify->leaves && most < verify->leaves + 1000000)
         verify->leaves = most + 1;
 }
@@ -211,7 +211,7 @@ enum status verify_rows(struct verify *verify, struct error *err)
 
     least = verify_ask(verify, "SELECT min(leaf) FROM ledger", 0, 0, VERIFY_TREE);
     most = verify_ask(verify, "SELECT max(leaf) FROM ledger", 0, -1, VERIFY_TREE);
-    /* Each of them takes more than its digest in the file. */
+    /* Each row takes more bytes in the file than its digest. */
     is_plausible = least == 0 && most < verify->summary->bytes / DIGEST_SIZE;
     if (is_plausible)
         verify->leaves = verify->summary->leaves = most + 1;

@@ -5,7 +5,7 @@
 #include "results/ledger_leaf.h"
 #include "results/verify_internal.h"
 
-/* An empty database of the same version, made by our own scripts. */
+/* An empty database of the same version, made by our scripts. */
 static enum status make_model(struct verify *verify, struct error *err)
 {
     int count;
@@ -22,7 +22,7 @@ static enum status make_model(struct verify *verify, struct error *err)
     return ledger_install(verify->model, ":memory:", err);
 }
 
-/* Types are told, too: the schema's own table takes bytes where text belongs. */
+/* Types are compared too: the schema table accepts a BLOB where text belongs. */
 #define OBJECT_TEXT                                                                                \
     "typeof(type) || typeof(name) || typeof(tbl_name) || typeof(sql) || char(10) || tbl_name ||"   \
     " char(10) || coalesce(sql, '')"
@@ -65,8 +65,8 @@ static void compare_ours(struct verify *verify)
 
         if (same)
             continue;
-        verify_tell(verify, VERIFY_WRONG, VERIFY_SCHEMA, name, NULL, "the %s %s %s", type, name,
-                    there ? "is not the one that assay makes" : "is missing");
+        verify_report(verify, VERIFY_WRONG, VERIFY_SCHEMA, name, NULL, "the %s %s %s", type, name,
+                      there ? "is not the one that assay makes" : "is missing");
         if (is_structure(type))
             verify->readable = false;
     }
@@ -79,9 +79,9 @@ static void compare_theirs(struct verify *verify)
 {
     sqlite3_stmt *theirs = verify_prepare(verify, verify->db, ALL_OBJECTS, VERIFY_SCHEMA, NULL);
     sqlite3_stmt *find = verify_prepare(verify, verify->model, find_sql, VERIFY_SCHEMA, NULL);
-    int told = 0;
+    int reported = 0;
 
-    while (theirs && find && told < 100 && verify_step(verify, theirs, VERIFY_SCHEMA, NULL)) {
+    while (theirs && find && reported < 100 && verify_step(verify, theirs, VERIFY_SCHEMA, NULL)) {
         struct text name;
         bool same;
 
@@ -89,10 +89,10 @@ static void compare_theirs(struct verify *verify)
             continue;
         text_init(&name);
         text_append_printable(&name, text_at(theirs, 1), strlen(text_at(theirs, 1)));
-        verify_tell(verify, VERIFY_WRONG, VERIFY_SCHEMA, name.data, NULL,
-                    "does not belong here: somebody added it");
+        verify_report(verify, VERIFY_WRONG, VERIFY_SCHEMA, name.data, NULL,
+                      "does not belong here: somebody added it");
         text_finish(&name);
-        told++;
+        reported++;
     }
     sqlite3_finalize(theirs);
     sqlite3_finalize(find);
@@ -125,7 +125,7 @@ static int column_of(const struct verify_table *table, const char *name)
     return i;
 }
 
-/* Rows that have no bytes but text are small, or few enough. */
+/* Rows without BLOBs are small, or few enough. */
 static bool has_small_rows(struct verify *verify, const struct verify_table *table)
 {
     sqlite3_stmt *large = verify_prepare(verify, verify->model,
@@ -152,7 +152,7 @@ static void append_read_ahead(const struct verify_table *table, struct text *sql
 
 /*
  * WHERE that finds a row by the parts of its key, in the parameters from ?1 on. Of a table in
- * order, all rows from the first part on: those behind are mostly asked for next, and a step is
+ * order, all rows from the first part on: the following rows are usually needed next, and a step is
  * cheaper than a search.
  */
 static enum status append_where(struct verify *verify, struct verify_table *table, struct text *sql,
@@ -285,8 +285,8 @@ enum status verify_schema(struct verify *verify, struct error *err)
     compare_ours(verify);
     compare_theirs(verify);
     if (!verify->readable)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_SCHEMA, NULL, NULL,
-                    "what follows the schema is not checked, because tables are not as expected");
+        verify_report(verify, VERIFY_NOTE, VERIFY_SCHEMA, NULL, NULL,
+                      "what follows the schema is not checked, because tables are not as expected");
     return STATUS_OK;
 }
 
@@ -299,7 +299,7 @@ enum status verify_structure(struct verify *verify, struct error *err)
     (void)err;
     while (check && verify_step(verify, check, VERIFY_FILE, NULL)) {
         if (strcmp(text_at(check, 0), "ok") != 0)
-            verify_tell(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL, "%s", text_at(check, 0));
+            verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL, "%s", text_at(check, 0));
     }
     sqlite3_finalize(check);
     return STATUS_OK;

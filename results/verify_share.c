@@ -9,7 +9,7 @@ struct share {
     struct verify *verify;
     const char *doing;
     int64_t total, step, next;
-    int64_t behind; /* where the part begins whose turn in order it is */
+    int64_t behind; /* begin of the next part in order */
     verify_work_fn *work, *in_order;
     pthread_mutex_t lock;
     pthread_cond_t turn;
@@ -39,7 +39,7 @@ static bool claim(struct share *share, int64_t *ret_first, int64_t *ret_end)
     return more;
 }
 
-/* Parts are claimed in order, and whoever has claimed one comes here: all turns come. */
+/* Parts are claimed in order, and every claimed part gets here, so no turn is skipped. */
 static void take_turn(struct thread *thread, int64_t first, int64_t end)
 {
     struct share *share = thread->share;
@@ -87,7 +87,7 @@ static void finish_thread(struct thread *thread, int64_t *done)
     ledger_leaf_maker_destroy(thread->worker.maker);
     free(thread->worker.leaves);
     *done += thread->worker.done;
-    verify_findings_tell(thread->share->verify, &thread->worker.findings);
+    verify_findings_report(thread->share->verify, &thread->worker.findings);
     store_close(thread->worker.store);
 }
 

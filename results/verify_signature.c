@@ -7,7 +7,7 @@
 #include "results/timestamp_authority.h"
 #include "results/verify_internal.h"
 
-#define CLOCKS_APART_S 60 /* what two honest clocks may differ by */
+#define CLOCKS_APART_S 60 /* largest difference of two honest clocks */
 
 static const struct key_public *trusted_key(const struct verify *verify, const uint8_t *bytes)
 {
@@ -40,14 +40,14 @@ static void check_signature(struct verify *verify, sqlite3_stmt *row)
     if (!public_key || sqlite3_column_bytes(row, 2) != KEY_PUBLIC_SIZE || !signature ||
         sqlite3_column_bytes(row, 3) != KEY_SIGNATURE_SIZE || !root ||
         sqlite3_column_bytes(row, 7) != DIGEST_SIZE) {
-        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
-                    "is of no checkpoint, or has not the form of a signature");
+        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
+                      "is of no checkpoint, or has not the form of a signature");
         return;
     }
     memcpy(note.root.bytes, root, DIGEST_SIZE);
     if (!note_verify(&note, public_key, signature)) {
-        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
-                    "does not match checkpoint %lld", (long long)sqlite3_column_int64(row, 5));
+        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
+                      "does not match checkpoint %lld", (long long)sqlite3_column_int64(row, 5));
         return;
     }
     trusted = trusted_key(verify, public_key);
@@ -70,15 +70,17 @@ static void compare_clocks(struct verify *verify, const char *key, sqlite3_stmt 
     if (!timestamp_seconds(timestamp, &stamped))
         return;
     if (stamped < made - CLOCKS_APART_S)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-                    "is %lld s earlier than the time the checkpoint states: the times in this file "
-                    "are too late",
-                    (long long)(made - stamped));
+        verify_report(
+            verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
+            "is %lld s earlier than the time the checkpoint states: the times in this file "
+            "are too late",
+            (long long)(made - stamped));
     if (sqlite3_column_type(row, 4) == SQLITE_INTEGER &&
         stamped > sqlite3_column_int64(row, 4) / INT64_C(1000000000) + CLOCKS_APART_S)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-                    "was made after the first trial of its campaign began, by the file's clock: it "
-                    "does not show that the plan came before");
+        verify_report(
+            verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
+            "was made after the first trial of its campaign began, by the file's clock: it "
+            "does not show that the plan came before");
 }
 
 static void check_stamps(struct verify *verify)
@@ -107,17 +109,17 @@ static void check_stamps(struct verify *verify)
                        token ? token : "", token ? (size_t)sqlite3_column_bytes(row, 1) : 0, &root,
                        verify->options->tsa_ca, &timestamp, &checked, &err) == STATUS_OK;
         if (!has_read)
-            verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "timestamp_token", key, "%s",
-                        err.message);
+            verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "timestamp_token", key, "%s",
+                          err.message);
         else if (checked)
-            verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-                        "an authority of %s stamped this root at %s", verify->options->tsa_ca,
-                        timestamp.time);
+            verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
+                          "an authority of %s stamped this root at %s", verify->options->tsa_ca,
+                          timestamp.time);
         else
-            verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-                        "is of the right root and states %s; its signer was not checked: no CA "
-                        "given (--tsa-ca)",
-                        timestamp.time);
+            verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
+                          "is of the right root and states %s; its signer was not checked: no CA "
+                          "given (--tsa-ca)",
+                          timestamp.time);
         if (has_read)
             compare_clocks(verify, key, row, &timestamp);
     }
@@ -142,16 +144,16 @@ static void check_cover(struct verify *verify)
             continue;
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
         if (sqlite3_column_type(row, 3) == SQLITE_TEXT)
-            verify_tell(
+            verify_report(
                 verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", key,
                 "campaign %s came in a bundle and is not covered by a signature of the key "
                 "that you named in this ledger: who measured it signed the bundle, so check "
                 "that with the key (the file of SHA-256 %s)",
                 text_at(row, 1), text_at(row, 3));
         else
-            verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", key,
-                        "campaign %s is not covered by a signature of the key that you named",
-                        text_at(row, 1));
+            verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", key,
+                          "campaign %s is not covered by a signature of the key that you named",
+                          text_at(row, 1));
     }
     sqlite3_finalize(row);
 }
@@ -204,8 +206,8 @@ static char *late_campaigns_sql(const struct verify *verify)
 }
 
 /*
- * Tells each campaign that the statement `sql` gives as (id, uid), in words around its name; takes
- * `sql`, whose parameter, if it has one, is `covered`.
+ * Reports each campaign that the statement `sql` gives as (id, uid), with a text around its name;
+ * takes `sql`, whose parameter, if it has one, is `covered`.
  */
 static enum status tell_campaigns(struct verify *verify, char *sql, int64_t covered,
                                   const struct verify_finding *finding, const char *before,
@@ -219,14 +221,14 @@ static enum status tell_campaigns(struct verify *verify, char *sql, int64_t cove
     if (row && sqlite3_bind_parameter_count(row) > 0)
         sqlite3_bind_int64(row, 1, covered);
     while (row && verify_step(verify, row, VERIFY_SIGNATURE, finding->table))
-        verify_tell(verify, finding->level, finding->check, finding->table, text_at(row, 0),
-                    "%scampaign %.8s %s", before, text_at(row, 1), after);
+        verify_report(verify, finding->level, finding->check, finding->table, text_at(row, 0),
+                      "%scampaign %.8s %s", before, text_at(row, 1), after);
     sqlite3_finalize(row);
     free(sql);
     return STATUS_OK;
 }
 
-/* A signature of a campaign's plan says nothing of its trials. */
+/* A signature of a campaign's plan does not cover its trials. */
 static enum status check_rest(struct verify *verify, struct error *err)
 {
     return tell_campaigns(
@@ -235,7 +237,7 @@ static enum status check_rest(struct verify *verify, struct error *err)
         "has rows that came after what the key that you named has signed", err);
 }
 
-/* As in a bundle, what is not shown is told. */
+/* As in a bundle, what is not proven is reported. */
 static enum status tell_plans(struct verify *verify, struct error *err)
 {
     return tell_campaigns(
@@ -254,20 +256,20 @@ static void tell_cover(struct verify *verify)
     int64_t rest = summary->leaves - summary->signed_leaves;
 
     if (verify->options->key_count > 0 && summary->trusted_signatures == 0)
-        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
-                    "unsigned by the key that you named");
+        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
+                      "unsigned by the key that you named");
     else if (summary->signatures == 0)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
-                    "unsigned: a rewrite of the whole file is detected only with "
-                    "--expect-head");
+        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
+                      "unsigned: a rewrite of the whole file is detected only with "
+                      "--expect-head");
     else if (rest > 0)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
-                    "the last %" PRId64 " rows came after what %s covers", rest,
-                    verify->options->key_count ? "that key" : "the newest signature");
+        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
+                      "the last %" PRId64 " rows came after what %s covers", rest,
+                      verify->options->key_count ? "that key" : "the newest signature");
     if (verify->options->key_count == 0 && summary->signatures > 0)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
-                    "signatures match the keys stored with them; --key checks whose keys these "
-                    "are");
+        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
+                      "signatures match the keys stored with them; --key checks whose keys these "
+                      "are");
 }
 
 enum status verify_signatures(struct verify *verify, struct error *err)
@@ -283,13 +285,14 @@ enum status verify_signatures(struct verify *verify, struct error *err)
     if (has_origin)
         snprintf(verify->summary->origin, sizeof(verify->summary->origin), "%s", text_at(row, 0));
     else
-        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "ledger_origin", NULL,
-                    "the ledger has no origin");
+        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "ledger_origin", NULL,
+                      "the ledger has no origin");
     sqlite3_finalize(row);
     if (has_origin && !note_is_log_name(verify->summary->origin))
-        verify_tell(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "ledger_origin", "1",
-                    "its name is not one that assay gives a ledger, so notes under it may read as "
-                    "another's");
+        verify_report(
+            verify, VERIFY_WRONG, VERIFY_SIGNATURE, "ledger_origin", "1",
+            "its name is not one that assay gives a ledger, so notes under it may read as "
+            "another's");
     row = verify_prepare(verify, verify->db,
                          "SELECT s.id, s.name, s.public_key, s.signature, s.role, s.checkpoint,"
                          " c.size, c.root, c.kind, c.utc_ns, g.uid, (SELECT name FROM ledger_origin"

@@ -10,15 +10,15 @@
 
 /*
  * Keys that a table has in the ledger, as hashes under a key drawn for this run. While the first
- * number of the keys rises along the ledger, as it does in what assay writes, those with the same
- * first number are all that must be kept to find a key that comes twice.
+ * number of the keys ascends along the ledger, as assay writes them, only keys with the same first
+ * number must be kept to find duplicates.
  */
 struct keys {
     uint64_t *hashes; /* of the current first number, or all */
     size_t count, capacity;
     int64_t first;
     bool rises_not, all;
-    size_t twice; /* keys that had come before */
+    size_t twice; /* duplicate keys */
 };
 
 struct verify_tree {
@@ -156,7 +156,7 @@ static void note_key(struct verify_tree *tree, const struct verify_leaf *leaf)
         remember(tree, (size_t)leaf->table, leaf->key_hash);
 }
 
-/* All keys of a table. What cannot be read has been told by the first reading. */
+/* All keys of a table. Unreadable rows were reported by the first pass. */
 static void collect(struct verify_tree *tree, size_t number)
 {
     struct keys *keys = &tree->keys[number];
@@ -199,7 +199,7 @@ static bool blob_is(sqlite3_stmt *select, int column, const void *bytes, size_t 
            memcmp(blob, bytes, length) == 0;
 }
 
-/* A plan's checkpoint covers its campaign and none of its trials; ids rise along the ledger. */
+/* A plan's checkpoint covers its campaign and none of its trials; ids ascend along the ledger. */
 static void check_plan(struct verify_tree *tree, const char *key)
 {
     sqlite3_stmt *row = tree->checkpoints;
@@ -239,7 +239,7 @@ static void check_checkpoint(struct verify_tree *tree)
     tree->verify->summary->checkpoints++;
 }
 
-/* Whatever refers to the head of this many leaves. */
+/* Checks all that refers to the head of this many leaves. */
 static void check_head(struct verify_tree *tree)
 {
     struct digest root;
@@ -262,7 +262,7 @@ static void check_head(struct verify_tree *tree)
     tree->head_size = (int64_t)tree->merkle.size;
 }
 
-/* A checkpoint enters the ledger right behind the leaves that it covers. */
+/* A checkpoint's own leaf directly follows the leaves that it covers. */
 static void check_place(struct verify_tree *tree, const struct verify_leaf *leaf)
 {
     char key[24];
@@ -374,7 +374,7 @@ void verify_tree_end(struct verify *verify)
 
     if (!tree)
         return;
-    verify_findings_tell(verify, &tree->findings);
+    verify_findings_report(verify, &tree->findings);
     sqlite3_finalize(tree->checkpoints);
     for (size_t i = 0; i < VERIFY_TABLES_MAX; i++)
         free(tree->keys[i].hashes);
@@ -405,7 +405,7 @@ static void name_strangers(struct verify_tree *tree, size_t number)
     struct keys *keys = &tree->keys[number];
     sqlite3_stmt *rows =
         verify_prepare(tree->verify, tree->verify->db, table->scan, VERIFY_ROW, table->name);
-    int64_t told = 0;
+    int64_t reported = 0;
 
     while (rows && verify_step(tree->verify, rows, VERIFY_ROW, table->name)) {
         uint64_t hash = hash_of(tree, sqlite3_column_value(rows, 0));
@@ -413,11 +413,11 @@ static void name_strangers(struct verify_tree *tree, size_t number)
 
         if ((keys->count > 0 &&
              bsearch(&hash, keys->hashes, keys->count, sizeof(hash), compare_hashes)) ||
-            told++ >= VERIFY_FINDINGS_MAX)
+            reported++ >= VERIFY_FINDINGS_MAX)
             continue;
-        verify_tell(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name,
-                    verify_key_text(sqlite3_column_value(rows, 0), key),
-                    "the row is not in the ledger: it was not added by assay");
+        verify_report(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name,
+                      verify_key_text(sqlite3_column_value(rows, 0), key),
+                      "the row is not in the ledger: it was not added by assay");
     }
     sqlite3_finalize(rows);
 }
@@ -440,8 +440,8 @@ static void compare_table(struct verify_tree *tree, size_t number)
     else
         sort(keys);
     if (keys->twice > 0)
-        verify_tell(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name, NULL,
-                    "%zu rows are in the ledger more than once", keys->twice);
+        verify_report(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name, NULL,
+                      "%zu rows are in the ledger more than once", keys->twice);
     if (rows == table->leaves && keys->twice == 0)
         return;
     if (!keys->all)
@@ -456,21 +456,21 @@ enum status verify_tree(struct verify *verify, struct error *err)
 
     tell_cut_checkpoints(tree);
     verify->summary->root = merkle_root(&tree->merkle);
-    verify_findings_tell(verify, &tree->findings);
+    verify_findings_report(verify, &tree->findings);
     for (size_t i = 0; i < verify->table_count && !tree->failed; i++)
         if (verify_progress(verify, "tree", i, verify->table_count))
             compare_table(tree, i);
     if (tree->expects && !tree->head_seen)
-        verify_tell(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
-                    "the expected head %s is not among this ledger's: %s",
-                    digest_hex(&tree->expected, hex),
-                    tree->expected_size >= 0 && tree->expected_size > (int64_t)tree->merkle.size
-                        ? "it is shorter"
-                        : "it was rewritten, or is another one");
+        verify_report(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
+                      "the expected head %s is not among this ledger's: %s",
+                      digest_hex(&tree->expected, hex),
+                      tree->expected_size >= 0 && tree->expected_size > (int64_t)tree->merkle.size
+                          ? "it is shorter"
+                          : "it was rewritten, or is another one");
     else if (tree->expects && tree->head_size < (int64_t)tree->merkle.size)
-        verify_tell(verify, VERIFY_NOTE, VERIFY_HEAD, NULL, NULL,
-                    "the expected head is of the first %" PRId64 " of %" PRIu64
-                    " leaves: it does not cover what came later",
-                    tree->head_size, tree->merkle.size);
+        verify_report(verify, VERIFY_NOTE, VERIFY_HEAD, NULL, NULL,
+                      "the expected head is of the first %" PRId64 " of %" PRIu64
+                      " leaves: it does not cover what came later",
+                      tree->head_size, tree->merkle.size);
     return tree->failed ? error_set(err, STATUS_NO_MEMORY, "out of memory") : STATUS_OK;
 }

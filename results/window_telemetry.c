@@ -70,8 +70,8 @@ struct account {
     double joules, seconds;
 };
 
-/* The channel of power beside a device's counter: what is nearest to this moment first. */
-static enum status power_beside(const struct window_telemetry_view *view, const char *part,
+/* Energy by a device's power channels, to check its counter: the least averaged channel first. */
+static enum status power_energy(const struct window_telemetry_view *view, const char *part,
                                 double *ret_j, bool *ret_known, struct error *err)
 {
     static const char *const names[] = {"power_instant_mw", "power_mw", "power_average_mw"};
@@ -112,7 +112,7 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
                               view->begin_ns, view->end_ns, &joules, &reason);
     joules /= 1e6;
     if (known)
-        status = power_beside(view, part, &by_power, &has_power, err);
+        status = power_energy(view, part, &by_power, &has_power, err);
     json_array_append_new(json_object_get(account->json, "trials"),
                           json_pack("{s:I, s:o, s:o, s:o, s:o}", "trial", (json_int_t)view->trial,
                                     "joules", known ? json_real(joules) : json_null(),
@@ -336,7 +336,7 @@ static enum status add_energy(const struct window_telemetry_view *views, size_t 
 
 /* ---- libraries that differ between trials ---- */
 
-/* Most often all trials stand on one stack, which is quickly seen. */
+/* Most often all trials have one stack, which is quickly checked. */
 static bool has_one_stack(sqlite3 *db, int64_t cell)
 {
     sqlite3_stmt *select = NULL;

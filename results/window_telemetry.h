@@ -1,8 +1,7 @@
 /*
- * window_telemetry - what the telemetry beside a cell's trials adds to its estimate: energy per
- * unit of work, and what happened in the windows that makes a number less than it seems
- * (throttling, steal time, strangers on the device, a library that changed). Derived from stored
- * rows alone.
+ * window_telemetry - what the telemetry of a cell's trials adds to its estimate: energy per unit of
+ * work, and events in the windows that weaken a result (throttling, steal time, other processes on
+ * the device, a changed library). Derived from stored rows alone.
  */
 #ifndef ASSAY_RESULTS_WINDOW_TELEMETRY_H
 #define ASSAY_RESULTS_WINDOW_TELEMETRY_H
@@ -37,7 +36,7 @@ struct window_telemetry_work {
  * on the log) and mean power, from the counter that `energy_source` names: the device's own, else
  * the sum of the host's packages when the device is a CPU energy         [{part, channel, source,
  * joules_per_iteration: {value, lo, hi}, reason, trials: [{trial, joules, joules_by_power, seconds,
- * reason}]}], one for each energy counter; value is null and reason given where it told nothing
+ * reason}]}], one for each energy counter; value is null and reason given where it gave none
  *   findings       what happened in the windows
  */
 enum status window_telemetry_add(struct store *store, int64_t cell,

@@ -1,4 +1,4 @@
-/* What happened beside a trial's window that a reader of its number should know. */
+/* Events during a trial's window that a reader of its result should know. */
 #include "results/window_telemetry_internal.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static enum status host_events(const struct events *events)
         status = growth(events, "cgroup_throttled_us", &throttled);
     if (status != STATUS_OK)
         return status;
-    /* Counters of processor time move in ticks of 10 ms: a few of them are nothing. */
+    /* Counters of processor time move in ticks of 10 ms: a few ticks are not significant. */
     if (steal > STEAL_SHARE * window_ms && steal >= 30)
         found(events, FINDING_STEAL, NULL, (double[]){steal / window_ms});
     if (busy >= 0 && own >= 0 && busy - own > OTHERS_SHARE * window_ms && busy - own >= 100)
@@ -101,7 +101,7 @@ static void mask_event(const struct events *events, const json_t *described,
         for (size_t bit = 0; bit < 63; bit++) {
             const char *name = json_string_value(json_array_get(bits, bit));
 
-            /* A clock that an idle device or the user's own setting lowers is no event. */
+            /* A clock lowered by an idle device or by the user's own setting is not an event. */
             if (series->values[i] >> bit & 1 &&
                 !(name && (strstr(name, "idle") || strstr(name, "setting"))))
                 counted |= INT64_C(1) << bit;

@@ -28,7 +28,7 @@ enum status window_telemetry_load(const struct window_telemetry_view *view, cons
                                   struct error *err);
 void window_telemetry_channel_finish(struct window_telemetry_channel *channel);
 
-/* Growth of a counter over the window; -1: not known, 0 when it stood still. */
+/* Growth of a counter over the window; -1: not known, 0 when it did not change. */
 enum status window_telemetry_growth(const struct window_telemetry_view *view, const char *part,
                                     const char *name, double *ret, struct error *err);
 

@@ -32,8 +32,8 @@ void withheld_bind(sqlite3_stmt *statement, int number, const char *column, bool
     }
 }
 
-bool withheld_stands(sqlite3_stmt *row, int number, const char *column,
-                     const struct digest *commitment)
+bool withheld_is_placeholder(sqlite3_stmt *row, int number, const char *column,
+                             const struct digest *commitment)
 {
     const void *bytes;
     struct digest digest;

@@ -22,7 +22,7 @@ struct import_claims {
     size_t count, capacity;
     char *program_version; /* NULL: not reported, or not one for all */
 };
-void import_claims_finish(struct import_claims *claims); /* takes NULL and half-built ones */
+void import_claims_finish(struct import_claims *claims); /* takes NULL and partly built ones */
 
 /* Room for one more claim, initialised and counted; INVALID past IMPORT_RESULTS_MAX. */
 enum status import_claims_add(struct import_claims *claims, const char *path,

@@ -52,7 +52,7 @@ enum status export_write(struct store *store, const struct export_format *format
     status = format->write(store, request, file, err);
     if (status != STATUS_OK)
         return status;
-    /* A full disk may show only now. */
+    /* A full disk may be reported only now. */
     errno = 0;
     if (fflush(file) != 0)
         return error_set_errno(err, errno ? errno : EIO, "writing the export");

@@ -3,7 +3,7 @@
  *
  * Every format is a row of one table (export.c), so that the command, its help and its tests know
  * the same ones. A writer reads the store and writes to `file` as it goes; what was written before
- * an error stays. Each number leaves with its context: result, workload, precision, batch,
+ * an error stays. Each number is exported with its context: result, workload, precision, batch,
  * scenario, implementation, protocol, device, and whether it was simulated or imported.
  */
 #ifndef ASSAY_RESULTS_FORMATS_EXPORT_H
@@ -46,7 +46,7 @@ enum status export_format_find(const char *name, const struct export_format **re
 enum status export_write(struct store *store, const struct export_format *format,
                          const struct export_request *request, FILE *file, struct error *err);
 
-/* ---- the writers; export_write checks what they rely on ---- */
+/* ---- the writers; export_write checks their preconditions ---- */
 
 /* A row of `assay results` each, as CSV. */
 export_fn export_csv;

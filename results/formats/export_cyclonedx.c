@@ -17,11 +17,11 @@
 struct bom {
     json_t *components, *references; /* arrays: of components, of their bom-refs */
     json_t *seen;                    /* object: bom-ref to component */
-    const char *system;              /* "Debian GNU/Linux 12 (bookworm)"; NULL: not told */
+    const char *system;              /* "Debian GNU/Linux 12 (bookworm)"; NULL: unknown */
     bool failed;
 };
 
-/* Appends {"name", "value"} to component.properties; a value of NULL is not told and left out. */
+/* Appends {"name", "value"} to component.properties; NULL values are unknown and left out. */
 static void add_property(struct bom *bom, json_t *component, const char *name, const char *value)
 {
     json_t *properties = json_object_get(component, "properties");
@@ -99,7 +99,7 @@ static void append_encoded(struct text *out, const char *value)
     }
 }
 
-/* The part of a package URL before the name, by who manages packages and the system's name. */
+/* The part of a package URL before the name, by package manager and the system's name. */
 static const char *package_namespace(const char *manager, const char *system)
 {
     static const struct {
@@ -117,8 +117,8 @@ static const char *package_namespace(const char *manager, const char *system)
 }
 
 /*
- * pkg:deb/debian/libc6@2.36-9?arch=amd64, heap; NULL where the package is not known, or of which
- * distribution it is. A package has its architecture in its name: "libc6:amd64".
+ * pkg:deb/debian/libc6@2.36-9?arch=amd64, heap; NULL where the package or its distribution is not
+ * known. A package has its architecture in its name: "libc6:amd64".
  */
 static char *package_url(const json_t *file, const char *system)
 {
@@ -203,7 +203,7 @@ static void add_files(struct bom *bom, const json_t *record)
             const char *sha256 = export_string(file, "sha256");
             char *key = text_format("%s#%s#%s", path, sha256 ? sha256 : "", at);
 
-            /* Every trial tells of the same files again. */
+            /* Every trial reports the same files again. */
             if (key && json_object_get(bom->seen, key)) {
                 free(key);
                 continue;
@@ -280,7 +280,7 @@ static void add_system(struct bom *bom, const json_t *record)
         add_property(bom, component, "assay:kernel", kernel);
 }
 
-/* Version 8 of RFC 9562: bits of our own making, here of a SHA-256. */
+/* Version 8 of RFC 9562: bits of our own choice, here of a SHA-256. */
 static void serial_number(const char *urn, const json_t *references, char ret[46])
 {
     struct text all;

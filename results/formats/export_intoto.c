@@ -2,7 +2,7 @@
  * Results as an in-toto Statement v1 (in-toto/attestation, spec/v1). Each subject is a result; its
  * digest is the SHA-256 of the line that `assay export jsonl` writes for it, without the newline.
  * The predicate, PREDICATE_TYPE, has a row a result: what was measured on what, the estimate, and
- * every attempt with its end. results/formats/README.md tells its keys.
+ * every attempt with its end. results/formats/README.md lists its keys.
  */
 #include "results/formats/export.h"
 

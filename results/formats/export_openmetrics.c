@@ -161,7 +161,7 @@ static void put_metric(FILE *file, const json_t *rows, const struct metric *metr
     }
 }
 
-/* What the samples say of a result, as a label: 1 for the verdict it has. */
+/* The verdict of a result as a label: 1 for the verdict it has. */
 static void put_verdicts(FILE *file, const json_t *rows, const struct export_request *request)
 {
     json_t *row;

@@ -192,10 +192,10 @@ static bool is_bundle(const char *head, size_t length)
     return length >= strlen(mark) && !memcmp(head, mark, strlen(mark));
 }
 
-/* What is kept of a bundle while it is read. */
+/* State kept while a bundle is read. */
 struct taking {
-    struct text first; /* what does not hold, for the message: the first of it */
-    int64_t count;     /* how much of it there is */
+    struct text first; /* the first failed check, for the message */
+    int64_t count;     /* number of failed checks */
     json_t *uids;
 };
 
@@ -258,7 +258,7 @@ static enum status take_bundle(struct store *store, const struct import_format *
     enum status status;
 
     text_init(&taking.first);
-    /* What is stored once, such as a text under its digest, would stand for others', too. */
+    /* What is stored once, such as a text under its digest, would also be used by others. */
     status = bundle_verify(request->path, &all, &summary, err);
     if (status == STATUS_OK && summary.wrong > 0)
         status = STATUS_CORRUPT;

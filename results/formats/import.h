@@ -1,9 +1,9 @@
 /*
- * import - files of other programs taken into the store.
+ * import - files of other programs imported into the store.
  *
- * One table of formats (import.c): each recognises a file by its beginning and takes it in. What
- * read: memory is bounded by IMPORT_BYTES_MAX and IMPORT_RESULTS_MAX, and every refusal says where
- * (line, or number of the result) and which field.
+ * One table of formats (import.c): each recognises a file by its beginning and imports it. Memory
+ * is bounded by IMPORT_BYTES_MAX and IMPORT_RESULTS_MAX, and every refusal says where (line, or
+ * number of the result) and which field.
  */
 #ifndef ASSAY_RESULTS_FORMATS_IMPORT_H
 #define ASSAY_RESULTS_FORMATS_IMPORT_H
@@ -58,7 +58,7 @@ enum status import_format_find(const char *name, const struct import_format **re
                                struct error *err);
 
 /*
- * Takes in a file; `format` NULL: by its beginning. INVALID when it is of no known format or is
+ * Imports a file; `format` NULL: by its beginning. INVALID when it is of no known format or is
  * malformed; NOT_FOUND, DENIED; errors of the store. The same bytes again write nothing.
  */
 enum status import_file(struct store *store, const struct import_format *format,

@@ -1,7 +1,7 @@
 /*
  * A result of llama-bench as a claim. It gives an average time and tokens a second of a few
  * repetitions (five by default) of one test: pp (a prompt of n_prompt tokens), tg (n_gen generated
- * tokens) or both. Fields that an older or newer version lacks or adds are kept as they stand.
+ * tokens) or both. Fields that an older or newer version lacks or adds are kept verbatim.
  */
 #include "results/formats/claims.h"
 
@@ -128,7 +128,7 @@ static void add_readings(struct store_claim *claim, const json_t *fields)
     lack(claim, "import.provenance", "the file is not signed, and no plan was recorded before it");
 }
 
-/* The fields that make it another test: all but who measured when and what came of it. */
+/* The fields that identify a test: all but who measured when, and the result. */
 static json_t *parameters_of(const json_t *fields)
 {
     static const char *const others[] = {
@@ -228,7 +228,7 @@ enum status llama_bench_add(struct import_claims *claims, const char *path, cons
         return status;
     if (prompt + generated == 0)
         return error_set(err, STATUS_INVALID, "%s: n_prompt and n_gen are both 0", where);
-    /* Without layers on the GPU it was the processor. */
+    /* Without layers on the GPU, the processor was measured. */
     if (json_is_integer(json_object_get(fields, "n_gpu_layers")))
         layers = json_integer_value(json_object_get(fields, "n_gpu_layers"));
     claim->device = copy_of(gpu && layers != 0 ? gpu : cpu, &ok);

@@ -13,7 +13,7 @@
 #define WHERE_SIZE 256
 #define COLUMNS_MAX 256
 
-/* What is no JSON is the file's fault, not that of anything stored. */
+/* Malformed JSON is an error of this file, not of the database. */
 static enum status parse(const char *bytes, size_t length, const char *where, json_t **ret,
                          struct error *err)
 {

@@ -144,8 +144,7 @@ static const char *scenario_of(const char *text)
 
 static enum status fill_rate(struct summary *summary, struct store_claim *claim, struct error *err)
 {
-    /* Where tokens were counted, they are what MLPerf ranks by; the samples stay among the fields.
-     */
+    /* Where tokens were counted, MLPerf ranks by them; the samples stay among the fields. */
     static const struct {
         const char *key, *item;
     } rates[] = {{"Completed tokens per second", "token"},
@@ -153,17 +152,17 @@ static enum status fill_rate(struct summary *summary, struct store_claim *claim,
                  {"Completed samples per second", "sample"},
                  {"Samples per second", "sample"},
                  {"Scheduled samples per second", "sample"}};
-    bool told = false;
+    bool found = false;
     enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]) && status == STATUS_OK && !told; i++) {
-        status = get_number(summary, rates[i].key, &claim->rate, &told, err);
-        if (status == STATUS_OK && told)
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]) && status == STATUS_OK && !found; i++) {
+        status = get_number(summary, rates[i].key, &claim->rate, &found, err);
+        if (status == STATUS_OK && found)
             claim->item_name = rates[i].item;
     }
     if (status == STATUS_OK)
-        status = get_number(summary, "Mean latency (ns)", &claim->mean_ns, &told, err);
-    if (status == STATUS_OK && !claim->item_name && !told)
+        status = get_number(summary, "Mean latency (ns)", &claim->mean_ns, &found, err);
+    if (status == STATUS_OK && !claim->item_name && !found)
         status = error_set(err, STATUS_INVALID,
                            "%s: result at line %zu: has neither samples per second nor a mean "
                            "latency",
@@ -173,7 +172,7 @@ static enum status fill_rate(struct summary *summary, struct store_claim *claim,
 
 /*
  * A query of a stream is what its device gets at once. Offline, all samples are one query, and a
- * server groups queries as it likes: there the size of a query is no one's batch.
+ * server groups queries as it likes: there the size of a query is not a batch size.
  */
 static enum status fill_batch(const struct summary *summary, struct store_claim *claim,
                               struct error *err)
@@ -223,7 +222,7 @@ static enum status finish_result(struct summary *summary, struct error *err)
     status = fill_batch(summary, claim, err);
     if (status != STATUS_OK)
         return status;
-    claim->workload = text_format("mlperf:%s", sut ? sut : STORE_NOT_TOLD);
+    claim->workload = text_format("mlperf:%s", sut ? sut : STORE_UNKNOWN);
     claim->fields = summary->fields;
     summary->fields = NULL;
     if (claim->workload)

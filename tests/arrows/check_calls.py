@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Functions of the gemm that nothing in the gemm uses, a test of them being no use.
+"""Functions of the product that nothing in the product uses; a test does not count as a use.
 
 usage: check_calls.py ROOT          names those of the tree at ROOT
        check_calls.py --self-test   plants some, expects them found
@@ -49,7 +49,7 @@ def check_calls(root, allowed=ALLOWED):
 
 
 def self_test():
-    """Used by a call, a table, a macro; unused but for itself, a comment, a string or a test."""
+    """Used by a call, a table, a macro; unused except by itself, a comment, a string or a test."""
     tree = {
         "protocols/a.h": "int a_called(void);\nint *a_in_table(int x,\n    int y);\n"
                          "struct a *a_in_macro(void);\n#define A a_in_macro()\n"

@@ -16,7 +16,7 @@ import tempfile
 
 CORE = "harness/core"
 
-# room: what it may include beside itself. An entry that ends in .h admits that header alone.
+# room: what it may include besides itself. An entry that ends in .h admits only that header.
 # The closure is written out: an arrow A -> B -> C admits A -> C, except where only a header is
 # admitted (workloads see a device through backends/backend.h and nothing else of that room).
 ARROWS = {
@@ -38,7 +38,7 @@ GENERATED = {"harness/core/version.h"}
 VENDOR = re.compile(r"^(CL/|cuda|nvrtc|nvml|cublas|cudnn|hip/|hiprtc|rocblas|hipblas|miopen|"
                     r"rocm|amd_smi|oneapi/)", re.I)
 
-# A library that is the business of some rooms only.
+# A library that only some rooms may use.
 LIBRARY_ROOMS = {"sqlite3.h": ("results", "reports")}
 
 MAX_LINES = 600
@@ -62,7 +62,7 @@ def room_of(path):
 
 
 def strip_comments(text):
-    """Comments become blanks of as many lines; strings stay."""
+    """Comments become blank lines, as many; strings stay."""
     def blank(match):
         found = match.group(0)
         return found if found.startswith('"') else "\n" * found.count("\n")
@@ -140,7 +140,7 @@ def check_links(lines):
 
 
 def files_of(root):
-    """Tracked files and those about to be: a fault is found before it is committed."""
+    """Tracked and untracked files: a fault is found before it is committed."""
     command = ["git", "-c", "safe.directory=*", "-C", str(root), "ls-files", "-z", "--cached",
                "--others", "--exclude-standard"]
     try:
@@ -169,7 +169,7 @@ def check_tree(root, links=(), version=None):
 
 
 def self_test():
-    """A clean little tree passes; with each fault planted in turn, exactly that one is named."""
+    """A small clean tree passes; with each fault planted in turn, exactly that one is reported."""
     clean = {room + "/README.md": "Here.\n" for room in ARROWS}
     clean.update({
         "tests/README.md": "Here.\n",

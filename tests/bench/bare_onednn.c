@@ -43,7 +43,7 @@ void bare_finish(struct bare *bare)
     free(bare->own);
 }
 
-/* Nanoseconds of one of `count` runs, one behind the other. */
+/* Nanoseconds of one of `count` consecutive runs. */
 static double bare_block(const struct bare *bare, int count)
 {
     const int64_t begin_ns = clock_monotonic_ns();

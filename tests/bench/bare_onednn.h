@@ -8,7 +8,7 @@
 #include "backends/cpu/internal.h"
 
 #define BARE_ARGS 3
-#define BARE_BLOCK_FLOPS 1e9 /* a block repeats the operation until it has about so many */
+#define BARE_BLOCK_FLOPS 1e9 /* a block repeats the operation up to about this many */
 
 struct bare {
     const struct onednn *dnnl;
@@ -58,7 +58,7 @@ static inline void *bare_bytes(const struct gemm_operand *operand)
 enum status bare_fill(struct device *device, enum dtype type, uint64_t count, struct buffer **ret,
                       struct error *err);
 
-/* A program's main behind its arguments: `run` on cpu:0. Its exit status, a failure said. */
+/* A program's main after its arguments: `run` on cpu:0. Gives its exit status, reports failures. */
 int bare_main(const char *program,
               enum status (*run)(struct device *device, const void *arguments, struct error *err),
               const void *arguments);

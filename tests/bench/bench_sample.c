@@ -1,9 +1,9 @@
 /*
  * The cost of one sample: timer and bookkeeping of the sampler around nothing at all.
  *
- * usage: bench_sample REPEATS
- * Prints one line a repeat: nanoseconds per sample, over a million samples. Beside it stands the
- * cost of the two clock readings alone, so that the bookkeeping can be seen.
+ * usage: bench_sample REPEATS Prints one line a repeat: nanoseconds per sample, over a million
+ * samples. Next to it is the cost of the two clock readings alone, which shows that of the
+ * bookkeeping.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * Time to store a million samples as the runner does: chunk by chunk while a trial goes on, each
+ * Time to store a million samples as the runner does: chunk by chunk while a trial continues, each
  * chunk durable before the next.
  *
  * usage: bench_store REPEATS [FOLDER]

@@ -7,7 +7,7 @@
  * a trial (default 200). Everything goes through the store's public functions, as a run would write
  * it. Times come from seeded random numbers and were measured nowhere: the devices are called
  * simulated. POOL campaigns are drawn; later ones repeat their samples, and their estimates, which
- * depend on the samples alone. In the middle lies one result with a workload, a precision and a
+ * depend on the samples alone. In the middle is one result with a workload, a precision and a
  * device of its own, for filters that match one.
  */
 #include <math.h>

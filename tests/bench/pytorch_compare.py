@@ -134,7 +134,7 @@ def measure_assay(options, folder, case, implementation):
 
 
 def measure_torch(options, case, recipe, compiled):
-    """None where this side cannot run (no C++ compiler for torch.compile); says so."""
+    """None where this side cannot run (no C++ compiler for torch.compile), with a message."""
     task, size, _ = case
     model, length, batch = SIZES[size]
     order = {"model": model, "length": length, "batch": batch, "kind": TASKS[task],
@@ -182,7 +182,7 @@ def processor_seconds():
 
 
 def run_side(side):
-    """What the side gives, with the processors that others used meanwhile; None as the side's."""
+    """The side's result, with the processors that others used meanwhile; None as the side's."""
     used, ours = processor_seconds()
     start = time.monotonic()
     value = side()
@@ -230,7 +230,7 @@ def compare(options, folder, case):
             "load": [min(load), max(load)], "rows": rows}
 
 
-def others_beside(result, row):
+def others_during(result, row):
     """The most that others used while this side or the best of PyTorch ran."""
     return max(side["others_processors"] for side in result["rows"]
                if side is row or side["side"] == result["best_torch"])
@@ -238,7 +238,7 @@ def others_beside(result, row):
 
 def verdict(result, row):
     """"met", "MISSED" or "undecided"; None where other processes used too much."""
-    if others_beside(result, row) > OTHERS_MAX:
+    if others_during(result, row) > OTHERS_MAX:
         return None
     _, low, high = row["over_best_torch"]
     return "met" if high <= 1 else "undecided" if low <= 1 else "MISSED"
@@ -260,7 +260,7 @@ def show(result):
                 text += f"  {answer or 'no verdict'}"
                 if answer is None:
                     reason = (f"  no verdict: other processes used up to "
-                              f"{others_beside(result, row):.2f} processors during a measurement "
+                              f"{others_during(result, row):.2f} processors during a measurement "
                               f"(at most {OTHERS_MAX}); stop them and measure again")
         else:
             text = "1 (best of PyTorch)"

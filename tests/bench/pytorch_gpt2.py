@@ -69,7 +69,7 @@ def adamw(parameters, optimizer):
 
 
 def trainer(case, model, run):
-    """A function that makes one step. `narrow` keeps fp32 master weights beside bf16 ones."""
+    """A function that makes one step. `narrow` keeps fp32 master weights as well as bf16 ones."""
     narrow, autocast = case["recipe"] == "narrow", case["recipe"] == "autocast"
     own = list(model.parameters())
     moved = [p.detach().float().clone().requires_grad_() for p in own] if narrow else own
@@ -123,7 +123,7 @@ def main():
         if window is None:
             warm += 1
             if warm == 1:
-                started = end  # what compiles is no warmup
+                started = end  # compiling does not count as warmup
             if warm > case["warmup_steps"] and end - started >= case["warmup_ns"]:
                 window = end
             continue

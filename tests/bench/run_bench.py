@@ -25,7 +25,7 @@ T975 = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 11: 2.201, 1
         19: 2.093, 29: 2.045, 39: 2.023}
 
 BLOCK, SAMPLES, WARMUP = 4, 24, 8
-TURNS = 15  # of ours and the bare library, in one process
+TURNS = 15  # of assay and the bare library, in one process
 
 
 def t975(freedom):
@@ -57,7 +57,7 @@ def ratio(logs):
 
 
 def bound_environment():
-    """As workers on the CPU backend begin, and the yardstick beside them."""
+    """The environment of workers on the CPU backend, and of the yardstick."""
     return {**os.environ, "OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}
 
 
@@ -79,7 +79,7 @@ def turn(child):
 
 def stream(options, kernel, device="opencl:0", label=None, environment=None):
     """Two processes take turns, in random order each time; the median of their turns' ratios is one
-    observation. Where arrays lie in memory favours one side for as long as a process lives."""
+    observation. The placement of arrays in memory favours one side for a process's whole life."""
     declaration = (f"workload: bench_{kernel}\nversion: 1\nkind: memory_bound\n"
                    f"description: {kernel} for bench\nprecisions: [fp32]\nscenario: offline\n"
                    f"memory_bound:\n  kernel: {kernel}\n  elements: {options.elements}\n")
@@ -94,7 +94,7 @@ def stream(options, kernel, device="opencl:0", label=None, environment=None):
             children, series = {}, {arm: [] for arm in arms}
             for arm in order.sample(sorted(arms), 2):
                 children[arm] = start_arm(arms[arm], environment)
-                turn(children[arm])  # it is ready, and rests while the other begins
+                turn(children[arm])  # it is ready, and idles while the other begins
             for _ in range(SAMPLES):
                 for arm in order.sample(sorted(arms), 2):
                     series[arm].append(turn(children[arm]))
@@ -155,8 +155,8 @@ def cpu_launch(options):
 def against_bare_onednn(options, name, argument):
     """Bare oneDNN's time over ours, for each shape and precision; all must reach 0.97.
 
-    In turns in one process, whose median counts as one observation: where its arrays lie in memory
-    favours one side or the other by some percent for as long as it lives."""
+    In turns in one process, whose median counts as one observation: the placement of its arrays in
+    memory favours one side by some percent for its whole life."""
     cases, met = {}, True
     for _ in range(max(5, options.pairs // 2)):
         turns = {}
@@ -211,7 +211,7 @@ def host(options):
 
 
 def store(options):
-    """The slowest of five counts. Beside it the plain write and fsync of the same bytes."""
+    """The slowest of five counts. Next to it: a plain write and fsync of the same bytes."""
     lines = [line.split() for line in run([options.tools / "bench_store", 5]).splitlines()]
     seconds = [float(line[0]) for line in lines]
     ratios = sorted(float(line[0]) / float(line[1]) for line in lines)
@@ -267,7 +267,7 @@ def devices(options):
 
 
 def scale_cases(options, database):
-    """Commands as people give them; a result's id in the middle, two of one workload to compare."""
+    """Commands as users type them; a result's id in the middle, two of one workload to compare."""
     def ids(*words):
         return run([options.assay, "results", "--db", database, "--ids", *words]).split()
 
@@ -300,7 +300,7 @@ def time_verify(options, path, *words):
 def scale(options):
     """The slowest of nine calls, whole process, in databases that grow tenfold each.
 
-    verify, which reads all of it, is told apart: the faster of two calls, and its rate."""
+    verify, which reads all of it, is reported separately: the faster of two calls, and its rate."""
     sizes = [10**power for power in range(2, 7) if 10**power <= options.results]
     slowest, bytes_each, seconds, verified = {}, [], [], []
     with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:

@@ -3,7 +3,7 @@
  *
  * Each series is made from (seed, index) alone, so any one of ten thousand can be made again. The
  * noise is a stationary AR(2) of standard deviation `sd` (relative), started from its stationary
- * distribution; phi = phi2 = 0 is white. On top of it comes the course that `kind` names.
+ * distribution; phi = phi2 = 0 is white. The course that `kind` names is added to it.
  */
 #ifndef ASSAY_TESTS_CALIBRATION_GENERATOR_H
 #define ASSAY_TESTS_CALIBRATION_GENERATOR_H
@@ -39,7 +39,7 @@ struct generator {
 
 #define GENERATOR_LEVEL_NS 1e6
 
-/* What is true of a series. */
+/* The truth about a series. */
 struct truth {
     enum estimate_verdict verdict;
     double mean_ns;     /* of the steady part, over the process that made it; NAN without one */

@@ -25,7 +25,7 @@ void measure_cells(const struct settings *settings, struct table *table);
 /* False differences, power, equivalence (paired_analyze, unpaired_analyze). */
 void measure_comparisons(const struct settings *settings, struct table *table);
 
-/* What rules of other tools come to on such series; nothing is promised of them. */
+/* Decisions of other tools' rules on such series; nothing is promised of them. */
 void measure_rivals(const struct settings *settings, struct table *table);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Cells of several trials: the interval between trials, by grade, of marked values; the verdict.
+ * Cells of several trials: the interval between trials, by grade and of marked values; the verdict.
  *
  * A process has a level of its own, log-normal about the cell's. What an interval between trials
  * is of, and must cover, is the geometric mean over processes (their median) of the expected mean
@@ -20,8 +20,7 @@
 #define COUNT_LONG 1000
 #define PERCENTILES 3
 #define COVERS 0.935
-/* Of a grade over spreads of any size: what an A loses to selection at its limit is not made up
-   for by smaller spreads than the smallest that is made. */
+/* Coverage of a grade over spreads of any size: an A loses some by selection at its limit. */
 #define GRADE_COVERS 0.93
 /* Windows of the cells whose spread alone matters; so cheap that more of them are made. */
 #define COUNT_SHORT 15
@@ -120,7 +119,7 @@ static void describe(const struct cell *cell, char *ret, size_t size)
              cell->generator.phi);
 }
 
-/* Runs the case, or takes it as it was measured before. Free the outcomes. */
+/* Runs the case, or loads its stored outcomes. Free the outcomes. */
 static struct experiment run(const struct settings *settings, const struct cell *cell)
 {
     const struct generator *g = &cell->generator;
@@ -328,7 +327,7 @@ static void measure_verdicts(const struct settings *settings, struct table *tabl
 {
     static const size_t trials[] = {5, 8, 10};
     static const double phis[] = {0, 0.9};
-    /* Of so many trials so many drift: more than a fifth, or no more. */
+    /* Which share of the trials drifts: more than a fifth, or no more. */
     static const struct {
         size_t trials, drifting;
         const char *what;
@@ -401,7 +400,7 @@ static void add_grades(const struct experiment *x, const char *const whats[], do
             row.trials += x->outcomes[i].given;
             row.hits += x->outcomes[i].covered;
         }
-        /* Grades that these cells hardly ever have. */
+        /* Grades that are rare among these cells. */
         if (row.trials > x->series / 200 + 5)
             table_add(table, &row);
     }

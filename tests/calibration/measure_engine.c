@@ -10,7 +10,7 @@
 
 #define PERCENTILES 3
 
-/* What the engine said of one series. */
+/* The engine's result for one series. */
 struct outcome {
     enum estimate_verdict verdict;
     size_t from;
@@ -72,7 +72,7 @@ static void look_at(const struct generator *g, uint64_t seed, uint64_t index, in
     estimate_destroy(e);
 }
 
-/* Runs the case, or takes it as it was measured before. Free experiment->outcomes. */
+/* Runs the case, or loads its stored outcomes. Free experiment->outcomes. */
 static void run(const struct settings *settings, struct experiment *x, bool percentiles)
 {
     /* The case's number keeps the series of different cases apart under one seed. */
@@ -185,7 +185,7 @@ static void add_percentiles(const struct experiment *x, const char *what, struct
             row.trials += x->outcomes[i].percentile_given[p];
             row.hits += x->outcomes[i].percentile_covered[p];
         }
-        /* Refused everywhere is an answer, too, though nothing to count. */
+        /* A refusal of every series is a valid result too, with nothing to count. */
         if (row.trials < x->series / 50 + 5)
             row.low = NAN;
         table_add(table, &row);
@@ -382,7 +382,7 @@ static void measure_changes(const struct settings *settings, struct table *table
     }
 }
 
-/* Shapes that nothing is promised of: shown, so that nobody has to guess. */
+/* Shapes without a promise: shown for information. */
 static void measure_shapes(const struct settings *settings, struct table *table)
 {
     static const struct {

@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One question put to a rule on a series; true counts as a hit. */
+/* One decision of a rule on a series; true counts as a hit. */
 typedef bool question(const double *x, size_t count, const struct truth *truth,
                       const struct generator *generator);
 

@@ -27,7 +27,7 @@ enum status parts_open(struct parts *parts, const char *folder, uint64_t seed, s
     return STATUS_OK;
 }
 
-/* Everything that a part depends on; the file begins with it and is named after its digest. */
+/* Everything that a part depends on: the beginning of its file, whose name is the digest of it. */
 static char *heading_of(const struct parts *parts, const char *key, char **ret_path)
 {
     char *heading = text_format("calibration %s seed %llu %s\n", parts->program,

@@ -1,8 +1,8 @@
 /*
- * parts - what has been measured of a long run, kept case by case, so that it can be broken off.
+ * parts - results of a long run, stored case by case, so that it can be interrupted.
  *
  * A part is a file in a folder. It counts only for the very program that wrote it (by its digest),
- * the seed and the case: nobody has to remember to clear the folder.
+ * the seed and the case: the folder never has to be cleared.
  */
 #ifndef ASSAY_TESTS_CALIBRATION_PARTS_H
 #define ASSAY_TESTS_CALIBRATION_PARTS_H
@@ -28,11 +28,11 @@ enum status parts_open(struct parts *parts, const char *folder, uint64_t seed, s
 
 /*
  * True when `data` (`size` bytes) of the case `key` needs no measuring: it was read, or the cases
- * are just being counted (and it stays as it is). A part that does not fit is as good as none.
+ * are just being counted (and it stays as it is). A part that does not match is ignored.
  */
 bool parts_take(struct parts *parts, const char *key, void *data, size_t size);
 
-/* Keeps what was measured; ends the program where that fails, since a night's work hangs on it. */
+/* Stores a case's result; ends the program where that fails, since a night's work depends on it. */
 void parts_keep(struct parts *parts, const char *key, const void *data, size_t size);
 
 #endif

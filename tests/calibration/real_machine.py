@@ -3,13 +3,13 @@
 
     ASSAY=build/release/bin/assay tests/calibration/real_machine.py [--comparisons 40] [--pairs 10]
 
-A against A: a memory-bound and a compute-bound workload compared with themselves; beside it the very
-same trials as if one arm had run after the other. Known delays: the null backend waits 1, 2 and 5 %
-longer in arm b; a real kernel (gelu, in the cache) gets 1, 2 and 5 % more elements. As in practice, a
-pilot against itself measures the spread of a pair first, `assay power` says how many pairs find the
-delay with 95 %, and each comparison runs so many; the row says how many comparisons found it. The
-delays are compared by the trials' medians (analysis.compare_by), which rare stolen time does not move.
-With --root also launch and bandwidth of one CPU through two OpenCL stacks.
+A against A: a memory-bound and a compute-bound workload compared with themselves; and the same
+trials as if one arm had run after the other. Known delays: the null backend waits 1, 2 and 5 %
+longer in arm b; a real kernel (gelu, in the cache) gets 1, 2 and 5 % more elements. As in practice,
+a pilot against itself measures the spread of a pair first, `assay power` says how many pairs find
+the delay with 95 %, and each comparison runs that number; the row says how many comparisons found
+it. The delays are compared by the trials' medians (analysis.compare_by), which rare steal time does
+not change. With --root also launch and bandwidth of one CPU through two OpenCL stacks.
 """
 
 import argparse

@@ -3,7 +3,7 @@
  *
  * They are our reading of the sources named below, run on the same series as the engine; they are
  * not those tools, and whatever else those tools do (warmup, more samples, plots) is left out.
- * Where the tool itself can be had, rivals_real.py asks both and compares the decisions.
+ * Where the tool itself is available, rivals_real.py runs both and compares the decisions.
  */
 #ifndef ASSAY_TESTS_CALIBRATION_RIVALS_H
 #define ASSAY_TESTS_CALIBRATION_RIVALS_H
@@ -62,7 +62,7 @@ bool rival_mlperf_estimate(const double *sorted, size_t count, double p, double 
  * Apache Otava 0.8.0 (formerly Hunter) with its defaults (apache/otava, otava/analysis.py
  * compute_change_points, otava/change_point_divisive): in windows of 50 that overlap by half,
  * divisive splits at the largest energy statistic (Matteson and James, JASA 109 (2014)) while a
- * t test gives p <= 0.01; of all these, the weakest is taken out until all have p < 0.001. Number
+ * t test gives p <= 0.01; of all these, the weakest is removed until all have p < 0.001. Number
  * of change points; their places (each the first sample after the change) in `ret_places`, room for
  * `count`, or NULL.
  */

@@ -7,7 +7,7 @@
 
 #define WINDOW 50
 #define P_LAST 0.001
-/* Candidates of the first pass may be ten times as doubtful. */
+/* Candidates of the first pass may have ten times the p value. */
 #define P_FIRST (10 * P_LAST)
 
 struct change {
@@ -138,7 +138,7 @@ static void judge_again(const double *x, size_t count, struct change *changes, s
                                i + 1 == total ? count : changes[i + 1].place);
 }
 
-/* Takes out the weakest until all hold; its right neighbours are judged again, as the tool does. */
+/* Removes the weakest until all are significant; retests right neighbours, as the tool does. */
 static size_t merge(const double *x, size_t count, struct change *changes, size_t total)
 {
     while (total > 0) {

@@ -34,7 +34,7 @@ def dump(value):
 
 
 def sealed(lines):
-    """The lines with a new last line, as somebody would write it who has no key."""
+    """The lines with a new last line, as somebody without a key could write it."""
     body = "".join(line + "\n" for line in lines[:-1])
     end = json.loads(lines[-1])
     end["rows"] = len(lines) - 2
@@ -108,16 +108,16 @@ class Bundle(CliTest):
     def test_verified_elsewhere(self):
         self.measure()
         self.measure()
-        told = self.make()
-        self.assertFalse(told["signed"])
-        self.assertEqual(told["sha256"], hashlib.sha256(read(self.file)).hexdigest())
+        report = self.make()
+        self.assertFalse(report["signed"])
+        self.assertEqual(report["sha256"], hashlib.sha256(read(self.file)).hexdigest())
         os.unlink(self.db)
-        head = f"{told['size']}:{told['root']}"
+        head = f"{report['size']}:{report['root']}"
         call = self.verify("--expect-head", head)
         self.assertEqual(call.status, 0, call.out)
         self.assertTrue(call.json()["verified"])
         self.assertEqual(call.json()["estimates"], 1)
-        self.assertEqual(call.json()["root"], told["root"])
+        self.assertEqual(call.json()["root"], report["root"])
         self.assertEqual(self.verify("--expect-head", "0" * 64).status, 1)
 
     def test_withheld_is_nowhere(self):
@@ -125,9 +125,9 @@ class Bundle(CliTest):
         secret = b"launch_ns=200000,seed=1"
         self.make()
         self.assertIn(secret, read(self.file))
-        told = self.make("--withhold", "variable.ASSAY_NULL")
+        report = self.make("--withhold", "variable.ASSAY_NULL")
         bytes_ = read(self.file)
-        self.assertGreater(told["withheld"], 0)
+        self.assertGreater(report["withheld"], 0)
         self.assertNotIn(secret, bytes_)
         self.assertNotIn(base64.b64encode(secret), bytes_)
         for line in bytes_.splitlines():
@@ -144,7 +144,7 @@ class Bundle(CliTest):
             self.assertFalse([i[:200] for i in everything_in(json.loads(line)) if value in i])
 
     def test_every_column_of_the_page_can_be_withheld(self):
-        """Each holds a word of its own; the one that is withheld is nowhere, the others are there."""
+        """Each has a unique value; the withheld one occurs nowhere, the others are there."""
         columns = withholdable()
         self.assertEqual(sorted(columns), sorted(verify.COMMITTED - set(DIGESTS)
                                                  - {"ledger_origin.secret"}))
@@ -159,7 +159,7 @@ class Bundle(CliTest):
                 table, name = column.split(".")
                 value = json.dumps({"status": "measured", "value": words[column]}, sort_keys=True,
                                    separators=(",", ":")) if name in ("body", "facts") else words[column]
-                # The plan is asked for by heads, and stays as it is.
+                # The heads need the plan, so it stays unchanged.
                 spared = " AND digest NOT IN (SELECT plan FROM campaign)" if table == "content" else ""
                 forgery.db.execute("UPDATE {0} SET {1} = ? WHERE rowid = (SELECT max(rowid) FROM {0} WHERE"
                                    " 1{2})".format(table, name, spared)
@@ -185,7 +185,7 @@ class Bundle(CliTest):
                 self.assertEqual(gone, [column])
 
     def test_whatever_is_withheld_it_verifies(self):
-        """A comparison, or an estimate, that stands on what is withheld is noted; a wrong one is wrong."""
+        """A comparison or estimate that depends on withheld values is noted; a wrong one is wrong."""
         self.write("e.yaml", self.EVIDENCE)
         call = self.assay("ab", "synthetic", "--protocol", "./e.yaml", "--a", "device=null:0", "--b",
                           "device=null:0", "--pairs", "5", "--db", self.db)
@@ -245,15 +245,15 @@ class Bundle(CliTest):
         self.assertIn("does not follow from what is stored", call.out)
 
     def test_results_of_another_program_withheld(self):
-        """Their file, its name and what it claims; what stays is verified by both, and taken in."""
+        """The file, its name and its claims; the rest is verified by both verifiers, and imported."""
         self.write("secret-name.json", json.dumps([ROW]))
         self.assertEqual(self.assay("import", "secret-name.json", "--db", self.db).status, 0)
         digest = self.query("SELECT sha256 FROM import")[0][0]
         self.make()
         for known in (b"secret-name", digest.hex().encode(), b"7100.25"):
             self.assertIn(known, read(self.file))
-        told = self.make("--withhold", "import.file", "--withhold", "claim.body")
-        self.assertGreaterEqual(told["withheld"], 4)
+        report = self.make("--withhold", "import.file", "--withhold", "claim.body")
+        self.assertGreaterEqual(report["withheld"], 4)
         for hidden in (b"secret-name", b"7100.25", digest.hex().encode(), base64.b64encode(digest)):
             self.assert_nowhere(hidden)
         call = self.verify()
@@ -273,12 +273,12 @@ class Bundle(CliTest):
             call = self.assay(*words, "--db", self.db)
             self.assertEqual(call.status, 0, (words, call.err))
             self.assertNotIn("7100", call.out)
-        # Its file itself is another import: nobody can say that it is the same.
+        # The file itself is another import: it cannot be known to be the same.
         call = self.assay("import", "secret-name.json", "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
 
     def test_only_what_can_be_withheld_is(self):
-        """A commitment where the format has none: rows of a ledger that somebody wrote himself."""
+        """A commitment where the format has none: rows of a hand-written ledger."""
         self.measure()
         self.make()
         lines = read(self.file).decode().splitlines()
@@ -300,22 +300,22 @@ class Bundle(CliTest):
 
     def test_what_tools_said_can_be_withheld(self):
         self.measure()
-        ((told,),) = self.query("SELECT output FROM dumps WHERE tool = 'lscpu' AND status = 'ok'"
+        ((output,),) = self.query("SELECT output FROM dumps WHERE tool = 'lscpu' AND status = 'ok'"
                                 " UNION ALL SELECT '' WHERE NOT EXISTS (SELECT 1 FROM dumps WHERE"
                                 " tool = 'lscpu' AND status = 'ok')")
-        if not told:
+        if not output:
             self.skipTest("no lscpu (package util-linux)")
         result = self.query("SELECT result FROM results")[0][0]
         call = self.assay("show", result, "--dump", "lscpu", "--db", self.db)
-        self.assertEqual(call.out, told)
+        self.assertEqual(call.out, output)
         self.make()
-        self.assertIn(json.dumps(told).encode(), read(self.file))
+        self.assertIn(json.dumps(output).encode(), read(self.file))
         self.make("--withhold", "dump.output")
-        self.assertNotIn(json.dumps(told)[1:60].encode(), read(self.file))
+        self.assertNotIn(json.dumps(output)[1:60].encode(), read(self.file))
         self.assertEqual(self.verify().status, 0)
 
     def test_all_of_the_device_withheld(self):
-        """A pattern takes texts away wherever they stand; a number that is another's, too, it leaves."""
+        """A pattern withholds texts wherever they occur, but not numbers, which others may share."""
         self.measure()
         with forge.Forgery(self.db) as forgery:
             (cell,), = forgery.db.execute("SELECT id FROM cell")
@@ -333,8 +333,8 @@ class Bundle(CliTest):
         self.assertFalse(any(b"33554432" in line for line in read(self.file).splitlines()
                              if b'"table":"reading"' in line))
 
-    def test_withheld_as_json_spells_it(self):
-        """The nonce stands in the plan, within JSON; the command line has it as it is."""
+    def test_withheld_as_encoded_in_json(self):
+        """The nonce is in the plan, within JSON, and verbatim in the command line."""
         nonce = 'ask "17" \\ \u00e4'
         self.assertEqual(self.run_synthetic("--nonce", nonce).status, 0)
         self.make()
@@ -350,13 +350,13 @@ class Bundle(CliTest):
         call = self.verify()
         self.assertEqual(call.status, 0, call.out)
 
-    def test_key_beside_a_database(self):
+    def test_key_in_the_folder_of_a_database(self):
         self.measure()
         call = self.assay("key", "new", "near", "--file", os.path.join(self.folder, "near.key"))
         self.assertEqual(call.status, 0)
         self.assertIn("beside the database test1.db", call.err)
 
-    def test_no_row_can_be_taken_out_or_changed(self):
+    def test_no_row_can_be_removed_or_changed(self):
         public = self.new_key()
         self.measure()
         self.assertTrue(self.make()["signed"])
@@ -367,7 +367,7 @@ class Bundle(CliTest):
             with open(self.file, "w", encoding="utf-8") as file:
                 file.write(sealed(lines[:i] + lines[i + 1:]))
             self.assertEqual(self.verify("--key", public).status, 1, lines[i])
-        # One who has no key can at most rewrite rows; none of them is under the head then.
+        # Without a key one can at most rewrite rows, which are then not under the head.
         for i in range(1, len(lines) - 1, step):
             row = json.loads(lines[i])
             name, value = next((n, v) for n, v in row["data"]["row"].items() if n != "id")
@@ -380,7 +380,7 @@ class Bundle(CliTest):
             self.assertTrue(any(f["level"] == "wrong" and f["check"] in ("row", "content")
                                 for f in call.json()["findings"]), call.out)
 
-    def test_taken_into_another_database(self):
+    def test_imported_into_another_database(self):
         self.measure()
         self.make()
         here = self.db
@@ -389,13 +389,13 @@ class Bundle(CliTest):
         for known in (False, True):
             call = self.assay("import", self.file, "--db", self.db, "--json")
             self.assertEqual(call.status, 0, call.err)
-            told = call.json()[0]
-            self.assertEqual((told["known"], told["results"]), (known, 1))
+            report = call.json()[0]
+            self.assertEqual((report["known"], report["results"]), (known, 1))
         uid = self.query("SELECT uid FROM campaign ORDER BY id DESC LIMIT 1")[0][0]
-        self.assertEqual(uid[:8], told["campaign"])
+        self.assertEqual(uid[:8], report["campaign"])
         self.assertEqual(self.query("SELECT campaign, file FROM bundles"), [(uid, "offer.assay")])
         self.assertEqual(self.assay("verify", self.db).status, 0)
-        # What is said of the result is the same in both, samples and all.
+        # The result is the same in both, including the samples.
         shown = [self.assay("show", f"{uid[:8]}/1", "--db", db, "--json").json()
                  for db in (here, self.db)]
         for part in ("identity", "cost", "workload", "protocol"):
@@ -417,7 +417,7 @@ class Bundle(CliTest):
         self.assertEqual(self.assay("import", self.file, "--db", self.db).status, 2)
         self.assertEqual(self.query("SELECT count(*) FROM content"), before)
 
-    def test_two_campaigns_taken_in(self):
+    def test_two_campaigns_imported(self):
         key = self.new_key()
         self.measure()
         self.measure()
@@ -429,15 +429,15 @@ class Bundle(CliTest):
         call = self.assay("import", self.file, "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
         self.assertIn(f"imported 2 results of assay as campaigns {uids[0][:8]}, {uids[1][:8]}", call.out)
-        told = self.assay("import", self.file, "--db", self.db, "--json").json()[0]
-        self.assertEqual((told["campaigns"], told["results"]), ([uid[:8] for uid in uids], 2))
-        # The signature is the bundle's, and this ledger another: it says which file to ask.
+        report = self.assay("import", self.file, "--db", self.db, "--json").json()[0]
+        self.assertEqual((report["campaigns"], report["results"]), ([uid[:8] for uid in uids], 2))
+        # The signature is the bundle's, not this ledger's: the message names the file to check.
         call = self.assay("verify", self.db, "--key", key)
         self.assertEqual(call.status, 1)
         self.assertEqual(call.out.count("SHA-256 " + hashlib.sha256(read(self.file)).hexdigest()), 2)
 
     def test_in_place_of_a_database(self):
-        """What reads shows it (test_lists.py); for what writes, what to do with it is said."""
+        """Commands that read show it (test_lists.py); those that write say what to do with it."""
         self.measure()
         self.make()
         self.assertEqual(self.assay("results", "--db", self.file).status, 0)

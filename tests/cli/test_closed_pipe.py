@@ -1,4 +1,4 @@
-"""A reader that closes the pipe early has read enough: no message, no other status, nothing lost."""
+"""A reader that closes the pipe early: no message, the same status, nothing lost."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from assay_cli import ASSAY, PATIENCE, Call, CliTest  # noqa: E402
 
 class ClosedPipe(CliTest):
     def without_reader(self, *words):
-        """The call with a pipe as its standard output that nobody reads any more."""
+        """The call with a closed pipe as its standard output."""
         reader, writer = os.pipe()
         os.close(reader)
         done = subprocess.run([ASSAY, *words], cwd=self.folder, timeout=PATIENCE, text=True, check=False,
@@ -40,13 +40,13 @@ class ClosedPipe(CliTest):
             if words[0] == "verify":
                 words = ["verify", self.db, "--quiet"]
             with self.subTest(words=words):
-                told = self.assay(*words)
-                self.assertNotEqual(told.out, "")
+                expected = self.assay(*words)
+                self.assertNotEqual(expected.out, "")
                 call = self.without_reader(*words)
-                self.assertEqual((call.status, call.err), (told.status, told.err))
+                self.assertEqual((call.status, call.err), (expected.status, expected.err))
 
     def test_more_than_a_pipe_holds(self):
-        """The reader takes one line of much and goes."""
+        """The reader reads one line of long output and closes."""
         first = self.evidence("--protocol", self.write("long.yaml", self.EVIDENCE.replace(
             "min_samples: 20", "min_samples: 2000")), "--quiet")
         for words in (["show", first, "--series"], ["show", first, "--json"], ["export", "json", first]):
@@ -65,8 +65,8 @@ class ClosedPipe(CliTest):
         self.assertEqual(self.query("SELECT count(*) FROM trial_end WHERE status = 'ok'"), [(10,)])
         first, second = (row[0] for row in self.query(
             "SELECT substr(uid, 1, 8) || '/1' FROM campaign ORDER BY id"))
-        told = self.assay("gate", first, second, "--no-record", "--db", self.db).status
-        self.assertEqual(self.without_reader("gate", first, second, "--db", self.db).status, told)
+        expected = self.assay("gate", first, second, "--no-record", "--db", self.db).status
+        self.assertEqual(self.without_reader("gate", first, second, "--db", self.db).status, expected)
         self.assertEqual(self.without_reader("compare", first, second, "--record", "--db", self.db).status, 0)
         self.assertEqual(self.query("SELECT kind FROM comparison ORDER BY id"), [("gate",), ("compare",)])
         self.assertEqual(self.assay("verify", self.db).status, 0)

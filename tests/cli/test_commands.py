@@ -65,10 +65,10 @@ class ExitStatus(CliTest):
         first_look = self.assay("run", "synthetic", "--device", "null:0", "--protocol", "quick", "--db",
                                 self.db)
         self.assertEqual(first_look.status, 0, first_look.err)
-        for words, told, default in (((a, b), 1, 0), ((b, a), 0, 0), ((a, a), 0, 0),
+        for words, expected, default in (((a, b), 1, 0), ((b, a), 0, 0), ((a, a), 0, 0),
                                      ((a, "last"), 2, 0)):
             self.assertEqual(self.status(*words), default)
-            self.assertEqual(self.status(*words, "--exit-status"), told, words)
+            self.assertEqual(self.status(*words, "--exit-status"), expected, words)
         self.assertEqual(self.status(a, a, "--exit-status", "--margin", "0.0000001"), 3)
         self.assertEqual(self.assay("compare", a, "zzzz/1", "--exit-status", "--db", self.db).status, 4)
 
@@ -79,7 +79,7 @@ class ExitStatus(CliTest):
         worker = {"ASSAY_WORKER": FOREIGN, "FOREIGN_NS": "200000"}
         self.assertEqual(self.assay(*arms, *changed, **worker).status, 1)
         self.assertEqual(self.assay("compare", "last", "--exit-status", "--db", self.db).status, 1)
-        # Nothing is recorded of what this variable does, so that it may do nothing is said, here and later.
+        # This variable's effect is not recorded: a note says that it may have none, here and later.
         for words in ((), ("--json",)):
             out = self.assay("compare", "last", *words, "--db", self.db).out
             self.assertIn("warning: FOREIGN_NS changed nothing that was recorded", out)
@@ -96,7 +96,7 @@ class Completion(CliTest):
         self.result = self.campaign + "/1"
 
     def offers(self, line, breaks=" \t\n\"'><=;|&(:"):
-        """What bash offers to put in the place of the word that the line ends in."""
+        """What bash offers as completions of the line's last word."""
         done = subprocess.run(
             ["bash", "--norc", "-c", 'source "$1"; COMP_WORDBREAKS=$3 COMP_LINE=$2 COMP_POINT=${#2}; _assay "$4"; '
              'printf "%s\\n" "${COMPREPLY[@]}"', "bash", self.script, line, breaks, ASSAY],
@@ -134,7 +134,7 @@ class Completion(CliTest):
         self.assertNotIn("null:0", devices)
         for line in ("assay run --device ", "assay run -d ", "assay results --device=", "assay ab triad --device "):
             self.assertEqual(self.offers(line), devices)
-        # Readline replaces what stands behind the last of its word breaks.
+        # Readline replaces the text after the last word break.
         self.assertEqual(self.offers("assay run --device cpu:"), ["0"])
         self.assertEqual(self.offers("assay run --device=cpu:"), ["0"])
         self.assertEqual(self.offers("assay run --device=cpu:", breaks=" \t\n"), ["--device=cpu:0"])
@@ -163,13 +163,13 @@ class Completion(CliTest):
         self.assertEqual(self.offers("assay key "), ["new", "show", "list"])
         self.assertEqual(self.offers("assay key s"), ["show"])
         formats = self.offers("assay export ")
-        told = self.assay("export", "zzzzzzzzzz", "--db", self.db).err
-        self.assertEqual(formats, told.split("there are ")[1].strip().split(", "))
+        message = self.assay("export", "zzzzzzzzzz", "--db", self.db).err
+        self.assertEqual(formats, message.split("there are ")[1].strip().split(", "))
         self.assertEqual(self.offers("assay export --sign csv"), ["csv", "csv-samples"])
         self.assertEqual(self.offers("assay export json "), [self.result, "last", self.campaign])
 
     def test_in_a_shell(self):
-        """Typed into bash on a terminal, with the word breaks that it has."""
+        """Typed into bash on a terminal, with its own word breaks."""
         os.symlink(ASSAY, os.path.join(self.folder, "assay"))
         master, slave = pty.openpty()
         path = self.folder + ":" + os.environ["PATH"]

@@ -74,7 +74,7 @@ class Analyze(CliTest):
         self.assertGreater(verdicts["slower"]["ratio"]["lo"], 1.01)
 
     def test_a_family_of_pairs(self):
-        """Of forty series with themselves a few differ by chance, which is said; one differs indeed."""
+        """Of forty series, a few differ by chance, which is reported; one really differs."""
         generator = random.Random(2)
         rows = ["series,pair,arm,value_ns"]
         for series in range(41):
@@ -141,7 +141,7 @@ class Analyze(CliTest):
         self.assertEqual([(r["series"], r["baseline"], r["basis"], r["verdict"]) for r in rows],
                          [("new", "old", "trials", "faster"), ("same", "old", "trials", "equivalent")])
         self.assertIn("new is faster than old", self.assay("analyze", path, "--baseline", "old").out)
-        # With one trial each there is no spread between processes, which is said.
+        # With one trial each there is no spread between processes, which is reported.
         one = self.samples({"old": [values(1.0)], "new": [values(0.9)], "many": [values(1.0), values(1.0)]})
         call = self.assay("analyze", one, "--baseline", "old")
         self.assertEqual(call.status, 2)
@@ -157,9 +157,9 @@ class Analyze(CliTest):
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "hyperfine")
         path = os.path.join(folder, "two_commands.json")
         with open(path, encoding="utf-8") as file:
-            told = json.load(file)["results"]
+            data = json.load(file)["results"]
         rows = self.assay("analyze", path, "--json").json()
-        self.assertEqual([r["series"] for r in rows], [t["command"] for t in told])
+        self.assertEqual([r["series"] for r in rows], [t["command"] for t in data])
         self.assertEqual([r["samples"] for r in rows], [20, 20])
         self.assertIn("sleep 0.01 is slower than true", self.assay("analyze", path, "--baseline", "true").out)
         call = self.assay("analyze", os.path.join(folder, "two_commands.csv"))
@@ -184,7 +184,7 @@ class Compare(CliTest):
         return self.assay("gate", *words, "--db", self.db).status
 
     def measure_slower(self):
-        """A baseline, and a candidate that takes twice as long and is shown to."""
+        """A baseline, and a candidate that measurably takes twice as long."""
         self.new_db()
         return [self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS=ns) for ns in ("200000", "400000")]
 
@@ -251,7 +251,7 @@ class Compare(CliTest):
         self.assertIn("no evidence", refused.err)
 
     def test_gate_is_recorded(self):
-        """Whichever way it went; once, as long as it says the same; and recomputed from samples."""
+        """Whatever the result; once, while it stays the same; and recomputed from samples."""
         a, b = self.measure_slower()
         self.assertEqual(self.gate(a, b, "--no-record"), 1)
         self.assertEqual(self.stored(), [])
@@ -273,7 +273,7 @@ class Compare(CliTest):
         self.assertIn("<b>worse</b></td>", page)
 
     def test_gate_of_a_slowdown_that_the_margin_may_allow(self):
-        """Slower for certain, by more than the margin as it seems, and not shown to be."""
+        """Certainly slower, and by more than the margin as estimated, but not certainly so."""
         known = [self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS=str(ns)) for ns in (1000000, 1100000)]
         ratio = self.compare(*known)["comparison"]["ratio"]
         self.assertGreater(ratio["lo"], 1.09)
@@ -349,8 +349,8 @@ class Compare(CliTest):
         self.assertIn("warning: the decision is not recorded: ", done.stderr)
         self.assertEqual(self.stored(), [])
 
-    def test_one_factor_beside_a_condition(self):
-        """What a difference is attributed to is shown with what else is known to differ."""
+    def test_one_factor_and_a_condition(self):
+        """The attributed cause of a difference is shown with other known differences."""
         def measure(ns, text, **environment):
             path = os.path.join(self.folder, text, "cc")
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -408,7 +408,7 @@ class Compare(CliTest):
         self.assertEqual(again["comparison"], result["comparison"])
         self.assertEqual(self.query("SELECT kind, verdict FROM comparison ORDER BY id"),
                          [("ab", "slower"), ("gate", "worse")])
-        # Both arms of a pair stand side by side in the order.
+        # Both arms of a pair are adjacent in the order.
         order = [row[0] for row in self.query(
             "SELECT cell FROM planned_trial ORDER BY sequence")]
         for first, second in zip(order[::2], order[1::2]):
@@ -422,10 +422,10 @@ class Compare(CliTest):
         self.assertGreater(power["pairs_for_difference"], 0)
 
     def test_ab_by_medians(self):
-        """The ratio is that of the steady parts' medians, worked out here from the samples."""
+        """The ratio is that of the steady parts' medians, recomputed here from the samples."""
         protocol = self.write("median.yaml", self.EVIDENCE.replace("evidence-fast", "by-median")
                               + "analysis: {compare_by: median}\n")
-        for _ in range(5):  # on a busy machine trials may not settle, and too few pairs are left
+        for _ in range(5):  # on a busy machine trials may not settle, leaving too few pairs
             self.new_db()
             call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "6", "--db", self.db,
                               "--protocol", protocol, "--json",
@@ -501,7 +501,7 @@ class Compare(CliTest):
         self.assertEqual(self.assay("power", "--sd", "0.01", "--confidence", "0.3").status, 2)
 
     def test_power_that_no_number_reaches(self):
-        """Not that 0 of them are enough."""
+        """It must not say that 0 of them are enough."""
         words = ("power", "--sd", "0.9", "--margin", "0.0001")
         self.assertIsNone(self.assay(*words, "--json").json()["pairs_for_difference"])
         lines = self.assay(*words).out.splitlines()[1:]
@@ -526,36 +526,36 @@ class Compare(CliTest):
         self.assertIn("last/1 is one result: name the other one", call.err)
 
     def test_what_the_two_are_and_what_is_left_out(self):
-        """Both forms say it; what is recorded stays as it is."""
+        """Both forms show it; what is recorded stays unchanged."""
         a = self.measure()
         once = self.write("once", "")
         call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", "evidence.yaml",
                           "--db", self.db, "--quiet",
                           ASSAY_NULL=f"launch_ns=200000,fault=crash@5,once={once}")
         self.assertEqual(call.status, 1, call.err)
-        told = self.compare(a, "last/1", "--record")
-        self.assertEqual([arm["id"] for arm in told["arms"]], [told["a"], told["b"]])
-        for arm, trials in zip(told["arms"], map(told["comparison"]["trials"].get, "ab")):
+        data = self.compare(a, "last/1", "--record")
+        self.assertEqual([arm["id"] for arm in data["arms"]], [data["a"], data["b"]])
+        for arm, trials in zip(data["arms"], map(data["comparison"]["trials"].get, "ab")):
             self.assertEqual((arm["workload"], arm["device_spec"]), ("synthetic", "null:0"))
             self.assertEqual(arm["counted"], trials)
             self.assertEqual(arm["counted"] + len(arm["left_out"]), arm["planned"])
-        self.assertIn({"trial": 1, "why": "crashed"}, told["arms"][1]["left_out"])
+        self.assertIn({"trial": 1, "why": "crashed"}, data["arms"][1]["left_out"])
         words = self.assay("compare", a, "last/1", "--db", self.db).out
-        self.assertIn("b " + told["b"] + "  synthetic fp32 on null:0 (null device, simulated): ", words)
+        self.assertIn("b " + data["b"] + "  synthetic fp32 on null:0 (null device, simulated): ", words)
         self.assertRegex(words, r"\d of \d trials count, without trial 1 \(crashed\)")
         ((body,),) = self.query("SELECT body FROM comparison")
         self.assertNotIn("arms", json.loads(body))
 
-    def test_pairs_that_do_not_count_are_told_in_words(self):
+    def test_pairs_that_do_not_count_are_described(self):
         """What is stored keeps its identifiers."""
         once = self.write("once", "")
         call = self.assay("ab", "synthetic", *self.short(), "--pairs", "5", "--db", self.db,
                           "--device", "null:0", "--a", "env:ASSAY_NULL=launch_ns=200000,seed=1",
                           "--b", f"env:ASSAY_NULL=launch_ns=200000,seed=1,fault=oom@1,once={once}")
         self.assertEqual(call.status, 1, call.err)
-        told = self.assay("compare", "last", "--db", self.db)
-        self.assertRegex(told.out, r"\d of 5 pairs count; dropped: .*pair \d: b device memory")
-        self.assertNotIn("device_memory", told.out)
+        data = self.assay("compare", "last", "--db", self.db)
+        self.assertRegex(data.out, r"\d of 5 pairs count; dropped: .*pair \d: b device memory")
+        self.assertNotIn("device_memory", data.out)
         ((body,),) = self.query("SELECT body FROM comparison")
         self.assertRegex(json.loads(body)["note"], r"pair \d: b device memory")
 

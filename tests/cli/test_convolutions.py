@@ -28,7 +28,7 @@ convolution:
         return environment
 
     def library(self):
-        """A real device that has convolutions of a library, and what it says of each precision."""
+        """A real device with a library's convolutions, and its support of each precision."""
         call = self.assay("devices", "-v", "--json")
         self.assertEqual(call.status, 0, call.err)
         for backend in call.json():
@@ -71,11 +71,11 @@ convolution:
         self.assertEqual(self.query("SELECT DISTINCT flops, items, item_name, headline FROM cell"),
                          [(self.FLOPS, 2, "convolution", "flops")])
 
-        # A library and our own text are never mixed in one figure.
+        # A library and our own kernels are never mixed in one figure.
         judged = self.assay("compare", "1/1", "1/2", "--db", self.db, "--json").json()
         self.assertEqual(judged["comparability"]["verdict"], "not_comparable")
         self.assertIn("identity.implementation", json.dumps(judged["comparability"]))
-        # The same once more is another matter, and every field of a convolution has a class.
+        # A repetition does compare, and every field of a convolution has a class.
         self.run_small(device, "--precision", "fp32", "--implementation", "vendor")
         judged = self.assay("compare", "1/1", "2/1", "--db", self.db, "--json").json()
         self.assertEqual([f["field"] for f in judged["comparability"]["fields"]
@@ -93,7 +93,7 @@ convolution:
         for precision, status in ended.items():
             there = said[precision]["support"] != "absent"
             self.assertEqual(status, "ok" if there else "unsupported", precision)
-        # What each precision costs is kept: the error against operands before they were rounded.
+        # The error against operands before rounding is recorded for each precision.
         for precision, least, most in (("int8", 1e-3, 1e-1), ("bf16", 1e-4, 2e-2),
                                        ("fp32", 1e-9, 1e-5)):
             errors = [error for error, in self.query(

@@ -1,4 +1,4 @@
-"""The CPU backend through the command line: what was measured on, and by what it was compiled."""
+"""The CPU backend through the command line: the device, and the compiler of its kernels."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ memory_bound: {kernel: triad, elements: 100003}
         self.libraries = {library["name"]: library for library in found[0]["libraries"]}
 
     def test_the_users_binding_leaves_every_core(self):
-        """OpenMP binds this very process too when these are set; what it starts must not be."""
+        """OpenMP binds this process too when these are set; its children must not be bound."""
         def device(**environment):
             found = self.assay("devices", "cpu", "--json", **environment).json()[0]["devices"][0]
             return (found["compute_units"],

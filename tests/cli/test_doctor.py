@@ -24,7 +24,7 @@ class Doctor(CliTest):
 
     def test_a_machine_made_ready_has_no_findings(self):
         report, findings = self.examine("tuned_server")
-        # What the recorded files do not decide is this process's own: its affinity.
+        # The affinity is this process's own, not from the recorded files.
         self.assertEqual(set(findings) - {"affinity"}, set(), report)
         self.assertIn({"check": "governor", "observed": "performance on every processor"},
                       report["passed"])
@@ -51,7 +51,7 @@ class Doctor(CliTest):
             self.assertIn(check, unknown)
             self.assertNotIn(check, findings)
 
-    def test_steal_and_load_are_seen_between_two_looks(self):
+    def test_steal_and_load_are_seen_between_two_readings(self):
         # The same counters twice: nothing happened in between.
         report, findings = self.examine("cloud_guest")
         self.assertNotIn("steal time", findings)
@@ -68,7 +68,7 @@ class Doctor(CliTest):
         said = [entry["check"] for key in ("findings", "passed", "unknown")
                 for entry in report[key]]
         self.assertEqual(len(said), len(set(said)), "each check says one thing")
-        # What it says is what the files say, as they were before or as they are now.
+        # The findings match the files, as they were before or as they are now.
         with open("/proc/swaps", encoding="ascii") as swaps:
             used = [sum(int(line.split()[3]) for line in lines.splitlines()[1:]) > 0
                     for lines in (before, swaps.read())]
@@ -77,11 +77,11 @@ class Doctor(CliTest):
         self.assertTrue(all(len(line) <= 80 for line in text.out.splitlines()), text.out)
 
     def test_shares_of_processes_add_up(self):
-        """Named ones are shares of the same whole as their sum, and what is not named is said."""
+        """Named processes are shares of the same total, and the rest is reported too."""
         if os.cpu_count() > 16:
             self.skipTest("too many processors for three processes to be noticed")
         spin = [sys.executable, "-c", "while True: pass"]
-        busy = [subprocess.Popen(spin) for _ in range(3)]  # few, so that each can be named
+        busy = [subprocess.Popen(spin) for _ in range(3)]  # few, so that each is named
         try:
             call = self.assay("doctor", "--jitter", "500ms", "--json", "--device", "none")
         finally:
@@ -106,7 +106,7 @@ class Doctor(CliTest):
                           ASSAY_NULL="power_mw=9000,fault=telemetry_crash@1")
         self.assertIn("signal 11", json.dumps(call.json()["unknown"]))
 
-    def test_wrong_words(self):
+    def test_wrong_arguments(self):
         self.assertEqual(self.assay("doctor", "--jitter", "soon").status, 2)
         self.assertEqual(self.assay("doctor", "--device", "cuda:99", "--jitter", "0s").status, 3)
 

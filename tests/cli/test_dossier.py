@@ -1,4 +1,4 @@
-"""report --dossier: every section that an auditor looks for, and nothing that a name smuggles in."""
+"""report --dossier: every section that an auditor looks for, and no markup injected by names."""
 
 import html
 import os
@@ -59,7 +59,7 @@ class Dossier(CliTest):
         self.assertIn("lab (author: plan, end)", page)
         call = self.assay("key", "show", "--file", key)
         self.assertIn(call.out.strip(), html.unescape(page))
-        # What came out stands first, with its interval in its own unit; who vouches in ink, last.
+        # The result comes first, with its interval in its own unit; handwritten signatures, last.
         short = page[page.index('id="short"'):page.index('id="question"')]
         self.assertIn("95 % interval", short)
         self.assertRegex(short, r"[\d.]+ to [\d.]+ ")
@@ -73,7 +73,7 @@ class Dossier(CliTest):
         self.assertIn("End of the dossier.", page)
         for target in re.findall(r"href=\"#([^\"]+)\"", page):
             self.assertIn(f'id="{target}"', page, target)
-        # Each file with its digest, and what tools said with theirs.
+        # Each file with its digest, and each tool's output with its own.
         for path, digest in self.query("SELECT path, sha256 FROM libraries WHERE sha256 <> ''"):
             self.assertIn(path, page)
             self.assertIn(digest, page)
@@ -82,7 +82,7 @@ class Dossier(CliTest):
         for command, message in dumps:
             self.assertIn(command, page)
             self.assertIn(message, page)
-        # The head that the page names is the database's.
+        # The head on the page is the database's.
         head = re.search(r"the head <code class=\"wrap\">(\d+:[0-9a-f]{64})</code>", page).group(1)
         call = self.assay("verify", self.db, "--expect-head", head, "--json")
         self.assertEqual(call.status, 0, call.out)
@@ -101,7 +101,7 @@ class Dossier(CliTest):
         self.assertEqual(pages[0], pages[1])
         self.assertIn("written <time datetime=\"2023-11-14T22:13:20", pages[0])
 
-    def test_files_of_several_results_are_told_once(self):
+    def test_files_of_several_results_are_listed_once(self):
         self.write("two.yaml", TWO_BATCHES)
         self.assertEqual(self.run_synthetic(os.path.join(self.folder, "two.yaml")).status, 0)
         self.assertEqual(self.query("SELECT count(*) FROM cell"), [(3,)])
@@ -132,7 +132,7 @@ class Dossier(CliTest):
             self.assertIn(f"<code>{identifier}</code>", items)
             self.assertIn(f"readings of the host of {identifier[:8]}", page)
 
-    def test_decisions_stand_first(self):
+    def test_decisions_come_first(self):
         """What was asked, the answer, its number with interval and its rule, before the figures."""
         protocol = self.write("evidence.yaml", self.EVIDENCE)
         question = "Is <b>the new driver</b> fit to be rolled out?"
@@ -167,7 +167,7 @@ class Dossier(CliTest):
         self.assertNotIn("No decision is recorded", short)
 
     def test_all_decisions_are_counted(self):
-        """Beyond the newest four none is passed over: a failed gate does not hide behind passed ones."""
+        """Those beyond the newest four are counted too: passed gates do not hide a failed one."""
         call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "8", "--db", self.db,
                           "--protocol", self.write("evidence.yaml", self.EVIDENCE),
                           "--a", "env:ASSAY_NULL=launch_ns=1000000,seed=1",
@@ -188,7 +188,7 @@ class Dossier(CliTest):
         self.assertIn("each in section 8", short)
 
     def test_a_decision_that_is_withheld(self):
-        """That there is one is told, and what it came to; not what it is of."""
+        """That there is one, and its verdict, are reported, but not what it compares."""
         protocol, offer = self.write("evidence.yaml", self.EVIDENCE), os.path.join(self.folder, "offer.assay")
         call = self.assay("ab", "synthetic", "--device", "null:0", "--pairs", "5", "--db", self.db,
                           "--protocol", protocol)
@@ -203,7 +203,7 @@ class Dossier(CliTest):
         self.assertIn("Paired comparison, <time", short)
 
     def test_of_a_bundle_that_withholds(self):
-        """One reading withheld hides no other; who signed the bundle is told."""
+        """One withheld reading hides no other; the bundle's signer is named."""
         key, offer = (os.path.join(self.folder, name) for name in ("key", "offer.assay"))
         self.assertEqual(self.assay("key", "new", "lab", "--file", key).status, 0)
         self.assertEqual(self.run_synthetic(ASSAY_KEY=key).status, 0)

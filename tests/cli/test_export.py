@@ -1,4 +1,4 @@
-"""Results in the formats of other programs, each read back as that program would."""
+"""Results in the formats of other programs, each parsed as that program would."""
 
 import base64
 import csv
@@ -114,7 +114,7 @@ class Export(CliTest):
         for name in CONTEXT + ["id", "verdict", "created"]:
             self.assertTrue(rows[0][name], name)
         self.assertEqual(float(rows[0]["value"]), self.row["value"])
-        with forge.Forgery(self.db) as forgery:  # a driver's word, or a stranger's
+        with forge.Forgery(self.db) as forgery:  # text of a driver, or of another program
             forgery.db.execute("UPDATE device SET name = '=HYPERLINK(\"x\")\u001b[31m\u202e'")
         for words in (("csv",), ("csv-samples", self.id)):
             text = self.export(*words)
@@ -140,7 +140,7 @@ class Export(CliTest):
         self.assertEqual(self.export("jsonl"), self.export("jsonl"))
 
     def check_bom(self, bom):
-        """What CycloneDX 1.6 asks for, as far as our BOMs use it."""
+        """What CycloneDX 1.6 requires, as far as our BOMs use it."""
         component_keys = {"type", "bom-ref", "name", "version", "description", "hashes", "purl",
                           "manufacturer", "properties"}
         types = {"application", "library", "device", "device-driver", "operating-system",
@@ -177,13 +177,13 @@ class Export(CliTest):
         files = {(entry["path"], entry["sha256"]) for trial in self.record["trials"]
                  for entry in trial["components"]}
         self.assertTrue(files)
-        told = set()
+        reported = set()
         for part in bom["components"]:
             properties = {entry["name"]: entry["value"] for entry in part.get("properties", [])}
             if "assay:path" in properties:
-                told.add((properties["assay:path"],
+                reported.add((properties["assay:path"],
                           part["hashes"][0]["content"] if "hashes" in part else None))
-        self.assertEqual(told, files)
+        self.assertEqual(reported, files)
         self.assertIn("device", [part["type"] for part in bom["components"]])
         self.assertIn("device-driver", [part["type"] for part in bom["components"]])
         host = self.record["trials"][0]["environment"]["host"]

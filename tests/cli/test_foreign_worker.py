@@ -10,7 +10,7 @@ from assay_cli import CliTest  # noqa: E402
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                       "foreign_worker.py")
 
-# How it misbehaves, the status that its trials must end with, and a word of the reason.
+# How it misbehaves, the status that its trials must end with, and a part of the reason.
 MODES = {
     "silent": ("timeout", "no word"),
     "garbage": ("protocol", "worker message"),
@@ -51,13 +51,13 @@ class ForeignWorker(CliTest):
             identifier = call.json()["results"][0]["id"]
             shown = self.assay("show", identifier, "--db", self.db)
             self.assertEqual(shown.status, 0)
-            # Its word is told as its word, wherever a figure of it stands.
+            # Its claim is marked as its claim, wherever its figures are shown.
             page, dossier = (os.path.join(self.folder, name) for name in ("r.html", "d.html"))
             self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)
             self.assertEqual(self.assay("report", "--db", self.db, "--dossier", dossier).status, 0)
-            for told in (shown.out, self.assay("results", "--db", self.db).out):
+            for output in (shown.out, self.assay("results", "--db", self.db).out):
                 self.assertIn("Measured by another program than assay's own worker",
-                              " ".join(told.split()))
+                              " ".join(output.split()))
             for path, words in ((page, "Measured by another program than assay"),
                                 (dossier, "1 of 1 results were measured by another worker")):
                 with open(path, encoding="utf-8") as file:
@@ -69,7 +69,7 @@ class ForeignWorker(CliTest):
     def test_every_lie_has_its_reason(self):
         for mode, (status, word) in MODES.items():
             with self.subTest(mode=mode):
-                # One that hangs must get as far as that within the limit that it then waits for.
+                # A worker that hangs must reach that point within the limit, which it then waits for.
                 for limit in ("2s", "20s", "200s") if status == "timeout" else ("200s",):
                     self.FAST = CliTest.FAST.replace("200s", limit)
                     call = self.run_mode(mode)
@@ -81,17 +81,17 @@ class ForeignWorker(CliTest):
                 self.assertIn(word, message)
                 self.assert_sound()
 
-    def test_what_a_worker_leaves_behind_ends_with_it(self):
-        """A process that goes on would take time from the next trial, and holds the channel open."""
+    def test_children_of_a_worker_end_with_it(self):
+        """A process that continues would take time from the next trial, and keeps the channel open."""
         for mode, status in (("leaves_child", "ok"), ("dies_before_child", "crashed")):
             with self.subTest(mode=mode):
                 self.new_db()
-                told = os.path.join(self.folder, mode)
-                self.run_synthetic(ASSAY_WORKER=WORKER, FOREIGN_MODE=mode, FOREIGN_FILE=told)
+                output = os.path.join(self.folder, mode)
+                self.run_synthetic(ASSAY_WORKER=WORKER, FOREIGN_MODE=mode, FOREIGN_FILE=output)
                 (got, message), = self.query("SELECT status, message FROM trial_end")
                 self.assertEqual(got, status, message)
                 self.assertIn("status 3" if message else "ok", message or got)
-                with open(told, encoding="utf-8") as file:
+                with open(output, encoding="utf-8") as file:
                     child = file.read()
                 try:
                     with open(f"/proc/{child}/stat", encoding="utf-8") as file:

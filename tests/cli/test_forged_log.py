@@ -1,4 +1,4 @@
-"""Databases whose owner changes something and writes the log anew, so that it fits."""
+"""Databases whose owner changes something and rewrites the log to match."""
 
 import contextlib
 import json
@@ -9,14 +9,14 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import unittest  # noqa: E402
 
-from tamper import TamperTest  # noqa: E402  (leaves where the second verifier cannot run)
+from tamper import TamperTest  # noqa: E402  (exits where the second verifier cannot run)
 
 import forge  # noqa: E402
 
 
 class ForgedLog(TamperTest):
     def test_log_rewritten_without_the_key(self):
-        """All of it fits; only what lies outside the file tells."""
+        """The file is consistent; only information outside the file reveals it."""
         for signatures in ("kept", "dropped", "forged"):
             with self.subTest(signatures):
                 path = self.copy()
@@ -42,7 +42,7 @@ class ForgedLog(TamperTest):
                 os.remove(os.path.join(self.folder, "other.key")) if signatures == "forged" else None
 
     def test_end_cut_off(self):
-        """Everything after the plan's checkpoint taken away, log and rows."""
+        """Everything after the plan's checkpoint removed, log and rows."""
         path = self.copy()
         with forge.Forgery(path) as forgery:
             cut = forgery.db.execute("SELECT size FROM checkpoint WHERE kind = 'end'").fetchone()[0]
@@ -57,8 +57,8 @@ class ForgedLog(TamperTest):
         self.assert_good(path)
         self.assert_found(path, ("--expect-head", self.head), head=self.head)
 
-    def test_heads_that_cover_less_than_they_seem_to(self):
-        """A signed plan alone, a plan that is entered behind its trials, a ledger with another's name."""
+    def test_heads_that_cover_less_than_they_claim(self):
+        """A signed plan alone, a plan entered after its trials, a ledger with another's name."""
         path = self.copy()
         with forge.Forgery(path) as forgery:
             kept = forgery.db.execute("SELECT id, size || ':' || hex(root) FROM checkpoint WHERE kind ="
@@ -100,7 +100,7 @@ class ForgedLog(TamperTest):
                 continue
             for found in self.both(path):
                 self.assertIn((table, str(number)), {f[1:] for f in found}, change)
-        for time, told in ((b"19990101000000Z", "the times in this file are too late"),
+        for time, message in ((b"19990101000000Z", "the times in this file are too late"),
                            (b"20990101000000Z", "it does not show that the plan came before")):
             path = self.copy()
             with forge.Forgery(path) as forgery:
@@ -108,7 +108,7 @@ class ForgedLog(TamperTest):
                 root, = forgery.db.execute("SELECT root FROM checkpoint WHERE kind = 'plan'").fetchone()
                 forgery.rewrite()
                 forgery.enter("timestamp_token", (1, 1, 1, forge.token(root, time)))
-            self.assertIn(told, self.assay("verify", path).out)
+            self.assertIn(message, self.assay("verify", path).out)
         tables, path = self.tables(), self.copy()
         with forge.Forgery(path) as forgery:
             for table in tables:
@@ -120,7 +120,7 @@ class ForgedLog(TamperTest):
             self.assertEqual(found, {("complete", None, None)})
 
     def test_estimate_forged_with_its_log(self):
-        """Only working it out again finds this without key or head, so only ours does."""
+        """Without key or head only recomputing finds this, so only assay does."""
         path = self.copy()
         with forge.Forgery(path) as forgery:
             body = json.loads(forgery.db.execute("SELECT body FROM estimate").fetchone()[0])
@@ -156,7 +156,7 @@ class ForgedLog(TamperTest):
         self.assertIn(("comparison", "comparison", "1"), self.ours(path))
 
     def test_withheld_as_a_cover(self):
-        """A text that was changed, and said to be left out of a bundle that there never was, or was one."""
+        """A changed text that is claimed to be withheld, with and without a bundle in the file."""
         path = os.path.join(self.folder, "covered.db")
         call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", path)
         self.assertEqual(call.status, 0, call.err)
@@ -213,7 +213,7 @@ class ForgedLog(TamperTest):
                 self.assertIn(("estimate", "estimate", "1"), found)
 
     def test_verdicts_forged_with_their_log(self):
-        """What stands in a column and in the body is the same; both tell, without working anything out."""
+        """A column and the body must agree; both verifiers find that without recomputing."""
         path = os.path.join(self.folder, "ab.db")
         call = self.assay("ab", "synthetic", "--protocol", self.write("e.yaml", self.EVIDENCE), "--a",
                           "device=null:0", "--b", "device=null:0", "--pairs", "5", "--db", path)
@@ -244,7 +244,7 @@ class ForgedLog(TamperTest):
                 self.assertIn((table, table, str(number)), found, (kinds.get(number), change))
 
     def test_references_forged_with_the_log(self):
-        """A row that refers to one that is not there: beyond all, in a gap, or hidden by a doubled leaf."""
+        """A row that refers to a missing one: past the end, in a gap, or hidden by a doubled leaf."""
         for kind in ("beyond", "gap", "doubled"):
             with self.subTest(kind):
                 path = self.copy()

@@ -1,5 +1,5 @@
-"""A disk that is full, from the first byte of a database to the last of a campaign: what is left, what
-is said, and whether the advice holds. Real file systems, of some KiB, in a mount namespace of its own."""
+"""A full disk, from the first byte of a database to the last of a campaign: what is left, the message,
+whether its advice works. Real file systems, of some KiB, in a mount namespace of its own."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def mount(*words):
 
 
 def enter_namespace():
-    """Runs this file again where it may mount; 77 where nobody may."""
+    """Runs this file again in a mount namespace; 77 where that is not permitted."""
     try:
         probe = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "-o", "size=64k", "assay", "/mnt"],
                                capture_output=True, text=True, check=False)
@@ -61,7 +61,7 @@ class FullDisk(CliTest):
         return self.query("SELECT count(*) FROM trial_end WHERE status = 'ok'")[0][0]
 
     def assert_resumes(self, call):
-        """The advice, word by word; what had been committed is still there afterwards."""
+        """The exact advice; what had been committed is still there afterwards."""
         (advice,) = [line for line in call.err.splitlines() if "assay run --resume" in line]
         words = advice.split("go on with: assay ")[1].split()
         before = self.trials()
@@ -98,7 +98,7 @@ class FullDisk(CliTest):
         return False
 
     def test_at_every_size(self):
-        """Nothing, or a database that holds: with more room, and as it was told, it comes to an end."""
+        """Nothing, or a sound database: with more room, following the advice, the campaign finishes."""
         seen, kib, done = set(), 4, False
         while not done:
             with self.subTest(kib=kib):
@@ -109,7 +109,7 @@ class FullDisk(CliTest):
         self.assertLessEqual({"no file", "no trial", "resumed after 0", "resumed after 1"}, seen)
 
     def test_what_was_there_stays(self):
-        """A second campaign finds no room: the first is as it was, and so is the file's name."""
+        """A second campaign finds no room: the first is unchanged, and so is the file's name."""
         self.make_disk(ROOMY_KIB)
         self.assertEqual(self.run_synthetic().status, 0)
         before = self.assay("results", "--json", "--db", self.db).json()

@@ -26,7 +26,7 @@ gemm:
 """
 
     def devices(self):
-        """Each real device with its precisions by name, as `devices -v --json` tells them."""
+        """Each real device with its precisions by name, from `devices -v --json`."""
         call = self.assay("devices", "-v", "--json")
         self.assertEqual(call.status, 0, call.err)
         return {device["spec"]: {entry["precision"]: entry for entry in device["precisions"]}
@@ -136,7 +136,7 @@ gemm:
         self.assert_sound()
 
     def test_library_that_crashes(self):
-        """It ends the process that asks it about fp32: that is told, and so is all the rest."""
+        """It ends the process that queries it for fp32: that is reported, and so is all the rest."""
         library = os.environ.get("ASSAY_CLBLAST_CRASH")
         if not library:
             self.skipTest("the OpenCL loader was not there to build the stand-in")
@@ -159,7 +159,7 @@ gemm:
         self.assertIn("signal 6", call.err)
         self.assert_sound()
 
-    def test_wrong_words(self):
+    def test_wrong_arguments(self):
         call = self.assay("run", "gemm", "--implementation", "vendro", "--db", self.db)
         self.assertEqual(call.status, 2)
         self.assertIn("--implementation vendro: write portable", call.err)

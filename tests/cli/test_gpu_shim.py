@@ -1,4 +1,4 @@
-"""The whole journey on a GPU backend through the stand-in for its vendor's libraries.
+"""All commands on a GPU backend through the stand-in for its vendor's libraries.
 
 usage: test_gpu_shim.py BACKEND SHIM LIBRARY...   e.g. cuda libassay_cuda_shim.so cuda nvrtc
 """
@@ -89,11 +89,11 @@ convolution:
                      "small-transpose fp32", "small-gemm fp32", "gpt2_tiny_training_step fp32",
                      "gpt2_tiny_batched_inference fp32"):
             self.assertEqual(ended.get(name), "ok", call.err)
-        # Every attempt is kept, and every device is said to be simulated.
+        # Every attempt is kept, and every device is marked as simulated.
         self.assertEqual(self.query("SELECT DISTINCT simulated FROM device"), [(1,)])
         # Kernels are on record.
         self.assertGreater(self.query("SELECT count(DISTINCT content) FROM artifact")[0][0], 6)
-        # A page of it, and the terminal, say so before any number is believed.
+        # The page and the terminal say so before the numbers.
         page = os.path.join(self.folder, "report.html")
         self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)
         with open(page, encoding="utf-8") as file:
@@ -111,7 +111,7 @@ convolution:
                           if f["why"] == "no class is declared for it"], [])
         self.assertEqual(judged["comparability"]["verdict"], "exploratory")
 
-    # As little as a transformer can be: the stand-in computes in plain loops.
+    # The smallest possible transformer: the stand-in computes in plain loops.
     TRANSFORMER = """workload: {kind}
 version: 1
 kind: {kind}
@@ -138,7 +138,7 @@ verify: {{{verify}}}
             " JOIN cell c ON c.id = t.cell WHERE e.status = 'ok'")}
 
     @unittest.skipUnless(BACKEND == "cuda", "only cuDNN has attention")
-    def test_attention_is_the_librarys_and_said_so(self):
+    def test_attention_of_the_library_is_reported(self):
         training, prefill = "training_step", "batched_inference"
         facts = self.run_attention(*self.transformers())
         for name in (training, prefill):
@@ -198,7 +198,7 @@ verify: {{{verify}}}
                           self.db, *arguments, **changes)
 
     def chosen(self, kind="gemm"):
-        """By cell, the algorithms that were chosen for it, and those that its trials tell of."""
+        """By cell, the algorithms that were chosen for it, and those that its trials report."""
         chosen, ran = {}, {}
         for cell, choice in self.query(
                 "SELECT x.cell, b.body FROM choice x JOIN content b ON b.digest = x.content"):
@@ -288,7 +288,7 @@ verify: {{{verify}}}
         self.assertNotEqual(call.status, 0)
         self.assert_sound()
         ends = self.query("SELECT e.status, e.message FROM trial_end e")
-        # Each planned trial was tried, and ended by itself.
+        # Each planned trial was attempted, and ended by itself.
         self.assertEqual(self.query("SELECT count(*) FROM trial"), [(len(ends),)])
         self.assertGreater(len(ends), 1)
         for status, message in ends:
@@ -298,7 +298,7 @@ verify: {{{verify}}}
             self.assertIn({"cuda": "for sm_90", "hip": "for gfx942"}[BACKEND], message)
 
     def test_a_compiler_that_hangs_is_survived_and_named(self):
-        for limit in ("5", "100"):  # a busy machine may not come to the compiler in so short a time
+        for limit in ("5", "100"):  # a busy machine may not reach the compiler in so short a time
             hangs = self.write("hangs.yaml", self.FAST.replace("trial_timeout: 200s",
                                                                f"trial_timeout: {limit}s")
                                .replace("trials: 2", "trials: 1"))
@@ -317,11 +317,11 @@ verify: {{{verify}}}
                      {"cuda": "for sm_90", "hip": "for gfx942"}[BACKEND]):
             self.assertIn(word, ends[0][1])
 
-    def test_doctor_tells_ecc(self):
+    def test_doctor_reports_ecc(self):
         """The driver's answer, not "the device does not tell"; HIP's own is never taken."""
         report = self.assay("doctor", "--json", "--jitter", "0s", "--device", f"{BACKEND}:0").json()
-        told = report[{"cuda": "passed", "hip": "unknown"}[BACKEND]]
-        self.assertIn(f"{BACKEND}:0 ECC", [entry["check"] for entry in told])
+        reported = report[{"cuda": "passed", "hip": "unknown"}[BACKEND]]
+        self.assertIn(f"{BACKEND}:0 ECC", [entry["check"] for entry in reported])
 
 
 if __name__ == "__main__":

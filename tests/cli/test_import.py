@@ -1,4 +1,4 @@
-"""Files of other programs: taken in, marked, never mixed up with what was measured here."""
+"""Files of other programs: imported, marked, never mixed with local measurements."""
 
 import contextlib
 import csv
@@ -209,7 +209,7 @@ class Import(CliTest):
         claim, readings = record["imported"]["claim"], record["imported"]["readings"]
         self.assertEqual(claim["fields"]["results"]["Completed samples per second"], "15.73")
         self.assertEqual(readings["import.warnings"]["value"], "No warnings encountered during test.")
-        # That the run broke its own rules stands beside the number, wherever that is shown.
+        # That the run broke its own rules is shown next to the number, everywhere.
         page = os.path.join(self.folder, "page.html")
         self.assertEqual(self.assay("report", rows["server"]["id"], "--html", page, "--db",
                                     self.db).status, 0)
@@ -311,14 +311,14 @@ class Import(CliTest):
         dossier = os.path.join(self.folder, "dossier.html")
         self.assertEqual(self.assay("report", "--dossier", dossier, "--db", self.db).status, 0)
         with open(dossier, encoding="utf-8") as file:
-            told = file.read()
-        self.assertIn("llama-bench does not record the driver", told)
-        # Nothing is claimed of it that only holds for assay's own trials.
+            document = file.read()
+        self.assertIn("llama-bench does not record the driver", document)
+        # No statement about it that only holds for assay's own trials.
         for pages, word in ((text, "trials completed"), (text, "attempts, none left out"),
-                            (told, "Each trial is a fresh process"), (told, "completed"),
-                            (told, "first look"), (told, "came so far as to name")):
+                            (document, "Each trial is a fresh process"), (document, "completed"),
+                            (document, "first look"), (document, "came so far as to name")):
             self.assertNotIn(word, pages)
-        for pages in (text, told):
+        for pages in (text, document):
             self.assertNotIn("<dt>Measured by</dt><dd>assay", pages)
         for form in ("csv", "openmetrics", "mlperf", "intoto", "jsonl", "cyclonedx"):
             call = self.assay("export", form, row["id"], "--db", self.db)
@@ -403,7 +403,7 @@ class Import(CliTest):
             db.execute("UPDATE test SET gpu_info = x'00ff'")
             db.commit()
         self.refused(blob, "result 1: gpu_info: must be a number or UTF-8 text")
-        # An assay database is none of llama-bench's.
+        # An assay database is not one of llama-bench.
         other = os.path.join(self.folder, "ours.db")
         self.assertEqual(self.assay("import", self.write("a.json", json.dumps([ROW])), "--db",
                                     other).status, 0)

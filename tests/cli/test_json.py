@@ -41,7 +41,7 @@ class Json(CliTest):
         self.run_words = run
 
     def calls(self):
-        """Of every command with --json, calls that succeed; statuses beside 0 are verdicts."""
+        """Of every command with --json, calls that succeed; statuses other than 0 are verdicts."""
         fast, evidence = self.fast(), os.path.join(self.folder, "evidence.yaml")
         two = self.write("two.csv", SAMPLES + "".join(f"other{line}\n" for line in SAMPLES.splitlines()[1:]))
         samples, pairs = self.write("samples.csv", SAMPLES), self.write("pairs.csv", PAIRS)
@@ -106,7 +106,7 @@ class Json(CliTest):
                     self.assertEqual(call.document["errors"], [])
                     self.assertIsNotNone(call.json())
 
-    # What each command makes an error of, beside an option that it does not have.
+    # What is an error for each command, apart from an unknown option.
     ERRORS = {
         "devices": (["nonsense"], "invalid"), "doctor": (["--jitter", "never"], "invalid"),
         "list": (["too-much"], "invalid"), "describe": (["nothing-like-it"], "not_found"),
@@ -144,7 +144,7 @@ class Json(CliTest):
                 self.assertEqual(call.document["command"], command)
                 self.check_error([command, "--json", "--nonsense"], "invalid")
 
-    def test_words_that_no_command_takes(self):
+    def test_arguments_that_no_command_takes(self):
         for words, said in ((["resluts", "--json"], 'no command "resluts"; did you mean "results"?'),
                             (["report", "--json"], "assay report has no option --json"),
                             (["--json"], 'no command "--json"'),
@@ -168,7 +168,7 @@ class Json(CliTest):
             self.assertIn("leave out --json", call.document["errors"][0]["message"])
 
     def test_the_value_of_another_option(self):
-        """--json as a value asks for no JSON."""
+        """--json as an option's value does not request JSON."""
         call = self.assay("results", "--workload", "--json", "--db", self.db)
         self.assertEqual((call.status, call.out), (4, ""))
 
@@ -181,7 +181,7 @@ class Json(CliTest):
         (error,) = self.check_error(["analyze", path, "--json"], "invalid").document["errors"]
         self.assertEqual(error["where"], f"{path}:302")
 
-    def test_errors_beside_data(self):
+    def test_errors_together_with_data(self):
         """What failed after there was a result is in the same document."""
         call = self.run_synthetic("--json", ASSAY_NULL="launch_ns=200000,seed=1,fault=download_corrupt@2")
         self.assertEqual(call.status, 1)
@@ -218,7 +218,7 @@ class Json(CliTest):
                           if finding.get("result") == call.json()["id"]], shown)
 
     def test_integers_that_doubles_do_not_hold(self):
-        """document() looks at every integer of every document; here are some that would be beyond."""
+        """document() checks every integer of every document; here are some that are too large."""
         (cost,) = self.assay("describe", self.write("huge.yaml", HUGE), "--json").json()["costs"]
         self.assertEqual(cost["flops"], str(2 * 200000**3))
         self.assertIsInstance(cost["device_memory_bytes"], int)
@@ -262,7 +262,7 @@ class Json(CliTest):
             self.assertIn(whole["errors"][0]["message"], err)
 
     def test_one_document_when_ended_by_a_signal(self):
-        """A command that does not end in good order; a second Ctrl-C."""
+        """A command that does not end cleanly; a second Ctrl-C."""
         fifo = os.path.join(self.folder, "fifo")
         os.mkfifo(fifo)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -314,7 +314,7 @@ class Json(CliTest):
             self.assertFalse(checker.is_valid(changed(change)))
 
     def test_schemas_are_shipped(self):
-        """The files beside the build, which are installed, are what the program gives; each is a schema."""
+        """The installed files of the build equal the program's output; each is a schema."""
         folder = os.path.join(self.folder, "schemas")
         os.mkdir(folder)
         self.assertEqual(self.assay("schema", "--write", folder).status, 0)

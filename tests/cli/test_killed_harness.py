@@ -1,4 +1,4 @@
-"""kill -9 of the harness at random moments: the database is sound and the campaign goes on."""
+"""kill -9 of the harness at random moments: the database is sound and the campaign continues."""
 
 import os
 import random
@@ -69,7 +69,7 @@ class KilledHarness(CliTest):
         return planned > 0 and ended < planned
 
     def assert_verified(self):
-        """What was committed passes, signatures and all; a file without its schema is none yet."""
+        """What was committed passes, signatures too; without its schema a file is no database yet."""
         if not self.query("PRAGMA user_version")[0][0]:
             return
         call = self.assay("verify", self.db)

@@ -125,7 +125,7 @@ class Archive(ListTest):
         self.assertIn(second, self.assay("export", "csv", "--archived", "--db", self.db).out)
         self.assertIn("archived: the fan was loud (by me)", self.assay("report", second, "--db", self.db).out)
         self.assertIn("the campaign was archived", self.assay("report", second, "--dossier", "-", "--db", self.db).out)
-        # It stays what it was: finished, compared, verified, under the head that was signed at its end.
+        # It stays unchanged: finished, compared, verified, under the head that was signed at its end.
         self.assertEqual(self.assay("compare", first + "/1", second + "/1", "--db", self.db).status, 0)
         self.assert_verified(self.db)
         self.assert_sound()

@@ -42,7 +42,7 @@ class Locked(CliTest):
         return self.query("SELECT leaf, digest FROM ledger ORDER BY leaf")
 
     def assert_kept(self, before):
-        """All that was there is, and verifies."""
+        """Everything is still there, and verifies."""
         self.assertEqual(self.content()[:len(before)], before)
         call = self.assay("verify", self.db)
         self.assertEqual(call.status, 0, call.out + call.err)
@@ -82,17 +82,17 @@ class Locked(CliTest):
         readers = (("verify", self.db), ("results", "--db", self.db),
                    ("show", "last/1", "--db", self.db), ("export", "csv", "--db", self.db),
                    ("report", "--html", "PAGE", "--db", self.db))
-        # What a reader that ended, or one that was killed, leaves beside the file.
-        for beside in ((), ("-wal",), ("-wal", "-shm")):
+        # What a reader that ended, or one that was killed, leaves next to the file.
+        for endings in ((), ("-wal",), ("-wal", "-shm")):
             for ending in ("-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self.db + ending)
-            for ending in beside:
+            for ending in endings:
                 with open(self.db + ending, "wb") as file:
                     file.truncate(32768 if ending == "-shm" else 0)
             for words in readers:
                 done = self.read_only(*words)
-                self.assertEqual(done.returncode, 0, (beside, words, done.stderr))
+                self.assertEqual(done.returncode, 0, (endings, words, done.stderr))
 
         os.unlink(self.db + "-shm")
         with contextlib.closing(sqlite3.connect(self.db)) as db:
@@ -122,7 +122,7 @@ class Locked(CliTest):
         self.assertEqual(self.content(), before)
         self.assert_kept(before)
 
-    def test_held_from_readers_too(self):
+    def test_locked_for_readers_too(self):
         before = self.content()
         with self.held(exclusively=True):
             for words in (("verify", self.db), ("results", "--db", self.db),
@@ -139,13 +139,13 @@ class Locked(CliTest):
             waiting = [self.start(*words, ASSAY_DB_WAIT="600") for words in
                        (self.run_words(), ("import", "a.json", "--db", self.db))]
         for process in waiting:
-            _, told = process.communicate(timeout=PATIENCE)
-            self.assertEqual(process.returncode, 0, told)
+            _, output = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 0, output)
         self.assertEqual(self.query("SELECT count(*) FROM campaign"), [(3,)])
         self.assert_kept(before)
 
-    def test_held_while_a_campaign_runs(self):
-        """It ends with what to do; what was finished is kept, and the rest follows."""
+    def test_locked_while_a_campaign_runs(self):
+        """It ends with advice; what was finished is kept, and the rest is run later."""
         protocol = self.write("many.yaml", self.FAST.replace("trials: 2", "trials: 4"))
         # Its second worker waits until the database is held.
         worker = self.write("worker.sh", "#!/bin/sh\nmkdir first 2>/dev/null || while [ ! -e held ]; do\n"
@@ -156,10 +156,10 @@ class Locked(CliTest):
         wait_until(lambda: self.query("SELECT count(*) FROM trial_end WHERE trial > 2")[0][0], process)
         with self.held():
             self.write("held", "")
-            _, told = process.communicate(timeout=PATIENCE)
-            self.assertEqual(process.returncode, 4, told)
-            self.assertIn(WAIT, told)
-            self.assertIn("go on with: assay run --resume", told)
+            _, output = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 4, output)
+            self.assertIn(WAIT, output)
+            self.assertIn("go on with: assay run --resume", output)
         before = self.content()
         self.assert_kept(before)
         call = self.assay("run", "--resume", "last", "--db", self.db, ASSAY_WORKER=worker)

@@ -37,7 +37,7 @@ LLAMA = [{"build_commit": "abc", "model_filename": "m.gguf", "model_type": "x", 
 
 
 def parse_figure(text):
-    """A figure as people read it -> (value in the base unit, unit, relative rounding)."""
+    """A formatted figure -> (value in the base unit, unit, relative rounding)."""
     match = re.fullmatch(r"\(?([\d.]+) ([kMGTP]?)( ?)(.+?)\)?", text.strip())
     assert match, text
     digits = len((match[1].replace(".", "") if "." in match[1] else match[1].rstrip("0")).lstrip("0"))
@@ -48,7 +48,7 @@ def parse_figure(text):
 
 
 class OneTruth(CliTest):
-    made = None  # (folder, database, rows): what all tests look at
+    made = None  # (folder, database, rows): shared by all tests
 
     def setUp(self):
         if OneTruth.made:
@@ -60,7 +60,7 @@ class OneTruth(CliTest):
         OneTruth.made = self.folder, self.db, self.rows
 
     def tearDown(self):
-        pass  # the folder goes with the process
+        pass  # the folder is removed with the process
 
     def make(self):
         fast = self.write("fast.yaml", self.FAST + PERCENTILES)
@@ -81,7 +81,7 @@ class OneTruth(CliTest):
         return call.out
 
     def label(self, row):
-        """The verdict as people read it: its name with blanks or hyphens."""
+        """The formatted verdict: its name with spaces or hyphens."""
         if row["verdict"]:
             return row["verdict"].replace("non_stationary", "non-stationary").replace("_", " ")
         return "unsupported" if row["precision"] == "int8" else "failed"
@@ -96,7 +96,7 @@ class OneTruth(CliTest):
         self.assertEqual(text.strip().startswith("("), row["grade"] == "D")
 
     def test_kinds(self):
-        """What is compared below is of many kinds."""
+        """The results compared below are of many kinds."""
         verdicts = {row["verdict"] for row in self.rows}
         self.assertTrue({None, "imported"} < verdicts, verdicts)
         self.assertIn("tokens/s", {row["unit"] for row in self.rows})

@@ -1,4 +1,4 @@
-"""The main job on a real OpenCL device (PoCL in CI): what SQL answers afterwards."""
+"""The main use on a real OpenCL device (PoCL in CI), checked by SQL afterwards."""
 
 import json
 import os
@@ -30,7 +30,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         return None
 
     def test_every_precision(self):
-        """What is emulated runs when that is asked for, with its errors, losses and recipe."""
+        """Emulation runs on request, with its errors, losses and recipe."""
         device = self.device()
         if not device:
             self.skipTest("no OpenCL device here")
@@ -50,7 +50,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
                              "native" if precision == "fp32" else "emulated")
             self.assertIn("recipe", facts)
             if workload.endswith("inference"):
-                if "top1" in facts:  # the cell's first trial alone compares with the reference
+                if "top1" in facts:  # only the cell's first trial compares with the reference
                     self.assertGreater(facts["top1"]["agreement"], 0.5)
                     compared.add(precision)
             elif precision != "fp32":
@@ -81,7 +81,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         # What was planned and what ran.
         self.assertEqual(self.query("SELECT count(*) FROM planned_trial")[0][0], 4)
         self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
-        # On which libraries: the ICD loader and a driver behind it, each with its digest.
+        # On which libraries: the ICD loader and its driver, each with its digest.
         libraries = self.query("SELECT DISTINCT path, sha256 FROM libraries WHERE path LIKE "
                                "'%/libOpenCL.so%'")
         self.assertEqual(len(libraries), 1)
@@ -100,7 +100,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         checks = self.query("SELECT phase, count(*), min(passed) FROM verification GROUP BY phase")
         self.assertEqual([row[0] for row in checks], ["verify_after", "verify_before"])
         self.assertTrue(all(row[1] > 4 and row[2] == 1 for row in checks))
-        # What was chosen was chosen once a cell, and every trial had it.
+        # Choices were made once per cell, and used by every trial.
         chosen = self.query("SELECT c.ordinal, b.body FROM choice x JOIN cell c ON c.id = x.cell"
                             " JOIN content b ON b.digest = x.content ORDER BY 1")
         self.assertEqual([row[0] for row in chosen], [1, 2])
@@ -116,7 +116,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         # Kernels: text, compiler and options are on record.
         artifacts = self.query("SELECT count(*) FROM artifact")[0][0]
         self.assertGreater(artifacts, 2)
-        # Readings have a status; what is not known says why.
+        # Readings have a status; unknown ones have a reason.
         shown = self.assay("show", "last/1", "--db", self.db, "--json").json()
         for name, reading in shown["device"]["readings"].items():
             self.assertIn(reading["status"], ("measured", "declared", "unavailable", "denied",
@@ -125,7 +125,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
                 self.assertTrue(reading["reason"], name)
 
     def test_a_pair_shares_its_choice(self):
-        """Both arms are handed what one worker chose, so that nothing but the arm differs."""
+        """Both arms are given one worker's choices, so that only the arm differs."""
         device = self.device()
         if not device:
             self.skipTest("no OpenCL device here")

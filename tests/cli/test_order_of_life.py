@@ -28,7 +28,7 @@ class Words(CliTest):
         self.assertRegex(self.assay("--version").out, r"^assay \d+\.\d+\.\d+")
         self.assertEqual(self.assay().status, 2)
 
-    def test_unknown_words(self):
+    def test_unknown_arguments(self):
         call = self.assay("resluts")
         self.assertEqual(call.status, 2)
         self.assertIn('did you mean "results"?', call.err)
@@ -55,7 +55,7 @@ class Words(CliTest):
             self.assertIn("is a folder; name a file in it", call.err)
 
     def test_how_long_it_will_take_is_said_before(self):
-        """By protocol and work at first; then as stored trials of the same cell took, here and not elsewhere."""
+        """By protocol and work at first; then by stored trials of the same cell, measured here."""
         run = ("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", self.db)
         first = self.assay(*run, "--dry-run", "--json").json()["expected"]
         least = 2 * (5 + 30) * 1000000
@@ -89,20 +89,20 @@ class Words(CliTest):
         self.assertIn("is a folder; name a CSV file in it", call.err)
 
     def test_isolated_processors(self):
-        """An empty list is an answer: none. A kernel without the file does not tell."""
-        for told, expected in (("", ("none", "measured")), ("2-3", ("2-3", "measured")),
+        """An empty list is a value: none. Without the file it is unknown."""
+        for content, expected in (("", ("none", "measured")), ("2-3", ("2-3", "measured")),
                                (None, (None, "unavailable"))):
             self.new_db()
             root = self.machine("cloud_guest")
             path = os.path.join(root, "sys/devices/system/cpu/isolated")
             self.assertFalse(os.path.exists(path))
-            if told is not None:
+            if content is not None:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                self.write(path, told + "\n")
+                self.write(path, content + "\n")
             self.assertEqual(self.run_synthetic(ASSAY_HOST_ROOT=root).status, 0)
             self.assertEqual(self.query("SELECT DISTINCT value, status FROM conditions WHERE name ="
                                         " 'host.cpu.isolated'"), [expected])
-            if told is not None:
+            if content is not None:
                 os.remove(path)
 
     def test_list_and_describe(self):
@@ -333,7 +333,7 @@ class Run(CliTest):
                               "--db", path)
             self.assertEqual(call.status, 4, call.err)
             self.assertIn(path, call.err)
-        # A script's variable that is not set must not lead to another file.
+        # An unset variable in a script must not select another file.
         call = self.assay("run", "synthetic", "--device", "null:0", "--db", "")
         self.assertEqual(call.status, 4, call.err)
         self.assertFalse(os.path.exists(os.path.join(self.folder, "assay.db")))
@@ -372,7 +372,7 @@ class Interrupt(CliTest):
 
     def test_interrupt_and_resume(self):
         protocol = self.write("four.yaml", self.FAST.replace("trials: 2", "trials: 4"))
-        # The second trial waits until the interrupt is over, however late that comes.
+        # The second trial waits until the interrupt is over, however late that is.
         worker = self.write("worker.sh", "#!/bin/sh\n[ -e go ] || mkdir first 2>/dev/null || "
                             f"exec sleep 300\nexec '{ASSAY}' worker\n")
         os.chmod(worker, 0o755)
@@ -386,7 +386,7 @@ class Interrupt(CliTest):
         self.assert_sound()
         done = self.query("SELECT count(*) FROM trial_end WHERE status = 'ok'")[0][0]
         self.assertEqual(done, 1)
-        # What is done is analysed and shown, as what it is.
+        # Finished trials are analysed and shown, marked as incomplete.
         self.assertIn("preliminary: 1 of 4 planned trials", " ".join(out.split()))
         early = self.query("SELECT body FROM estimate")
         self.assertEqual(len(early), 1)
@@ -434,7 +434,7 @@ class Interrupt(CliTest):
         self.assertGreater(read, 20)
 
     def assert_verify_is_stopped(self, path):
-        """Ctrl-C in the midst of it: it has more findings to tell than the pipe takes, and waits."""
+        """Ctrl-C while it runs: it has more findings than the pipe takes, and waits."""
         read, write = os.pipe()
         fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
         with open(read, encoding="utf-8") as out, \
@@ -453,7 +453,7 @@ class Interrupt(CliTest):
         return err
 
     def test_interrupted_verify(self):
-        """Neither verified nor wrong: nothing is said of the whole, and the status is of its own."""
+        """Neither verified nor wrong: no overall result, and a separate exit status."""
         self.assertEqual(self.run_synthetic().status, 0)
         self.assertEqual(self.assay("bundle", "last", "-o", "b.assay", "--db", self.db).status, 0)
         bundle = os.path.join(self.folder, "b.assay")
@@ -482,8 +482,8 @@ class Interrupt(CliTest):
         _, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 0, err)
 
-    def test_words_that_are_wrong(self):
-        """Each is answered with what is near it; an option's value may look like anything."""
+    def test_wrong_arguments(self):
+        """Each is answered with the nearest name; an option's value may look like anything."""
         for words, expected in ((("rnu",), 'did you mean "run"?'),
                                 (("run", "--protocl", "quick"), "did you mean --protocol?"),
                                 (("run", "--zzzzzz=1"), "`assay run --help`"),
@@ -498,12 +498,12 @@ class Interrupt(CliTest):
             call = self.assay("run", word)
             self.assertEqual(call.status, 0, call.err)
             self.assertIn("Usage: assay run", call.out)
-        # A prefix of a long option, and what stands behind `--`, are no mistakes of this kind.
+        # A prefix of a long option, and arguments after `--`, are not such mistakes.
         self.assertIn("synthetic", self.assay("describe", "--js", "synthetic").out)
         self.assertIn('"--nothing"', self.assay("describe", "--", "--nothing").err)
 
     def test_describe_checks_declarations(self):
-        """A mistake is told as one of what the file means to be, with its line."""
+        """A mistake is reported for the intended kind of file, with its line."""
         for text, where, expected in (
                 ("name: ours\nextends: standard\ntrails: 3\n", 3, 'did you mean "trials"?'),
                 ("name: ours\nextends: ./it.yaml\n", 2, "in a circle"),

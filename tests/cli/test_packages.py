@@ -1,4 +1,4 @@
-"""Which package a mapped file belongs to, where rpm's own database tells it."""
+"""Which package a mapped file belongs to, by rpm's own database."""
 
 import os
 import shutil

@@ -69,7 +69,7 @@ class Probe(CliTest):
 
     def test_a_library_that_hangs(self):
         for how, place in (("hang", "while opening "), ("init-hang", "having opened ")):
-            for limit in ("0.3", "3", "30"):  # a busy machine may not come to the library in so short a time
+            for limit in ("0.3", "3", "30"):  # a busy machine may not reach the library in so short a time
                 answer = self.broken(how, ASSAY_PROBE_TIMEOUT=limit + "s")
                 self.assertFalse(answer["available"])
                 self.assertIn(f"did not answer in {limit} s", answer["reason"])
@@ -78,7 +78,7 @@ class Probe(CliTest):
             self.assertIn(place + BROKEN, answer["reason"])
 
     def test_a_run_asks_only_the_backends_that_it_needs(self):
-        # A driver that hangs is not even opened: it would be waited for longer than for this call.
+        # A driver that hangs is not even opened: waiting for it would outlast this call.
         hangs = {"ASSAY_BROKEN": "hang", "ASSAY_PROBE_TIMEOUT": "3600s"}
         evidence = self.write("evidence.yaml", self.EVIDENCE)
         run = self.assay("run", "synthetic", "--device", "null:0", "--protocol", evidence, "--db",
@@ -111,7 +111,7 @@ class Probe(CliTest):
             self.assertGreaterEqual(len(os.listdir(folder)), 2)
 
     def test_precisions_are_not_waited_for_one_by_one(self):
-        for limit in ("5", "40"):  # a busy machine may not tell the device in so short a time
+        for limit in ("5", "40"):  # a busy machine may not report the device in so short a time
             answer = self.assay("devices", "cuda", "-v", "--json", ASSAY_LIB_CUDA=SHIM,
                                 ASSAY_LIB_CUBLASLT=BROKEN, ASSAY_BROKEN="hang",
                                 ASSAY_PROBE_TIMEOUT=limit + "s")
@@ -162,7 +162,7 @@ class Probe(CliTest):
         self.assertNotEqual(run.status, 0)
         self.assertIn("cuda:1: cuDeviceGet", run.err)
 
-    def test_a_broken_library_beside_the_driver_does_not_hide_the_device(self):
+    def test_a_broken_library_next_to_the_driver_does_not_hide_the_device(self):
         answer = self.cuda(ASSAY_LIB_CUDA=SHIM, ASSAY_LIB_CUDNN=BROKEN, ASSAY_BROKEN="crash")
         self.assertEqual([d["spec"] for d in answer["devices"]], ["cuda:0"])
         self.assertIn("while opening " + BROKEN, answer["libraries_reason"])
@@ -214,7 +214,7 @@ class Probe(CliTest):
         shown = self.assay("show", "last/1", "--db", self.db).out
         self.assertIn("Simulated device: a test of the tool", shown)
 
-    def test_a_library_is_told_by_path_version_and_digest(self):
+    def test_a_library_is_reported_by_path_version_and_digest(self):
         answer = self.assay("devices", "cpu", "--json")
         for library in answer.json()[0]["libraries"]:
             if library["path"]:

@@ -1,4 +1,4 @@
-"""reproduce: the same cell again, out of its own record, and what is said of the two."""
+"""reproduce: the same cell again, from its own record, and the comparison of the two."""
 
 import json
 import os
@@ -38,14 +38,14 @@ class Reproduce(CliTest):
 
     def test_held(self):
         original = self.measure(**self.KNOWN)
-        # Not today's files: the declaration has changed, the record has not.
+        # Not the current files: the declaration has changed, the record has not.
         self.write("mine.yaml", self.WORKLOAD.format(launches=7))
         os.unlink(os.path.join(self.folder, "evidence.yaml"))
         call = self.reproduce(original, **self.KNOWN)
         self.assertEqual(call.status, 0, call.out + call.err)
-        told = call.json()
-        self.assertEqual((told["verdict"], told["original"]), ("reproduced", original))
-        self.assertIn(told["comparison"]["comparability"]["verdict"],
+        data = call.json()
+        self.assertEqual((data["verdict"], data["original"]), ("reproduced", original))
+        self.assertIn(data["comparison"]["comparability"]["verdict"],
                       ("comparable", "comparable_except"))
         # The same identity, other trials; the new plan names the old one; the verdict is stored.
         cells = self.query("SELECT DISTINCT hex(workload), hex(protocol), precision, batch,"
@@ -63,11 +63,11 @@ class Reproduce(CliTest):
                          ("reproduce", "reproduced", 1, len(plans)))
         self.assert_sound()
         # And again, of the reproduction itself, for people.
-        call = self.assay("reproduce", told["again"], "--db", self.db, **self.KNOWN)
+        call = self.assay("reproduce", data["again"], "--db", self.db, **self.KNOWN)
         self.assertEqual(call.status, 0, call.err)
         self.assertRegex(call.out, "^Reproduced: [0-9a-f]{8}/1 agrees with")
         self.assertIn("not how sessions do", " ".join(call.out.split()))
-        call = self.assay("reproduce", told["again"], "--db", self.db, **self.SLOWER)
+        call = self.assay("reproduce", data["again"], "--db", self.db, **self.SLOWER)
         self.assertEqual(call.status, 1, call.err)
         self.assertRegex(call.out, r"^Not reproduced: ")
 
@@ -80,27 +80,27 @@ class Reproduce(CliTest):
 
     def test_too_few_sessions(self):
         original = self.sessions(1000000, 1030000)
-        told = self.reproduce(original, **self.known(1060000)).json()
-        self.assertEqual((told["verdict"], told["reproduce"]["rests_on"]), ("not_reproduced", "trials"))
-        self.assertEqual((told["reproduce"]["repeatability"]["count"], told["reproduce"]["repeatability"]["sd_log"]),
-                         (2, None))
-        self.assertEqual(told["reproduce"]["ratio"], told["comparison"]["comparison"]["ratio"])
+        data = self.reproduce(original, **self.known(1060000)).json()
+        self.assertEqual((data["verdict"], data["reproduce"]["rests_on"]), ("not_reproduced", "trials"))
+        repeatability = data["reproduce"]["repeatability"]
+        self.assertEqual((repeatability["count"], repeatability["sd_log"]), (2, None))
+        self.assertEqual(data["reproduce"]["ratio"], data["comparison"]["comparison"]["ratio"])
 
     def test_sessions_that_differ(self):
-        """What sessions differ by is no difference, and no agreement; what is far beyond it is one."""
+        """A difference as large as between sessions is inconclusive, a much larger one is not."""
         original = self.sessions(1000000, 1030000, 970000)
         call = self.reproduce(original, **self.known(1060000))
         self.assertEqual(call.status, 3, call.out + call.err)
-        told = call.json()
-        self.assertEqual((told["verdict"], told["comparison"]["verdict"]), ("inconclusive", "slower"))
-        self.assertEqual((told["reproduce"]["rests_on"], told["reproduce"]["verdict"],
-                          told["reproduce"]["repeatability"]["df"]), ("repeatability", "inconclusive", 2))
-        self.assertAlmostEqual(told["reproduce"]["repeatability"]["sd_log"], 0.03, delta=0.001)
-        self.assertLess(told["reproduce"]["ratio"]["lo"], 0.95)
-        self.assertEqual(len(told["reproduce"]["repeatability"]["results"]), 3)
-        self.assertIn(original, told["reproduce"]["repeatability"]["results"])
-        self.assertNotIn(told["again"], told["reproduce"]["repeatability"]["results"])
-        # Those that have come since count the next time, and not for what was said before.
+        data = call.json()
+        self.assertEqual((data["verdict"], data["comparison"]["verdict"]), ("inconclusive", "slower"))
+        self.assertEqual((data["reproduce"]["rests_on"], data["reproduce"]["verdict"],
+                          data["reproduce"]["repeatability"]["df"]), ("repeatability", "inconclusive", 2))
+        self.assertAlmostEqual(data["reproduce"]["repeatability"]["sd_log"], 0.03, delta=0.001)
+        self.assertLess(data["reproduce"]["ratio"]["lo"], 0.95)
+        self.assertEqual(len(data["reproduce"]["repeatability"]["results"]), 3)
+        self.assertIn(original, data["reproduce"]["repeatability"]["results"])
+        self.assertNotIn(data["again"], data["reproduce"]["repeatability"]["results"])
+        # Later sessions count the next time, not for earlier verdicts.
         call = self.assay("reproduce", original, "--db", self.db, **self.known(1500000))
         self.assertEqual(call.status, 1, call.out + call.err)
         self.assertIn("4 campaigns of this under the same conditions", " ".join(call.out.split()))
@@ -110,7 +110,7 @@ class Reproduce(CliTest):
         self.assertEqual((call.status, call.json()["comparisons"]), (0, 3), call.out)
 
     def test_a_difference_that_the_margin_may_allow(self):
-        """Different for certain, and by 6 %, which only a narrow margin is shown to be less than."""
+        """Certainly different, by 6 %, which certainly exceeds only a narrow margin."""
         for margin, status in (("0.05", 3), ("0.01", 1)):
             self.new_db()
             original = self.sessions(1000000, 1005000, 995000)
@@ -130,11 +130,11 @@ class Reproduce(CliTest):
         original = self.sessions(1000000)
         for ns in ("1030000", "970000"):
             self.measure(ASSAY_WORKER=WORKER, FOREIGN_NS=ns, OMP_PROC_BIND="spread")
-        told = self.reproduce(original, **self.SLOWER).json()
-        self.assertEqual((told["verdict"], told["reproduce"]["repeatability"]["count"]), ("not_reproduced", 1))
+        data = self.reproduce(original, **self.SLOWER).json()
+        self.assertEqual((data["verdict"], data["reproduce"]["repeatability"]["count"]), ("not_reproduced", 1))
 
     def test_sessions_forged_with_the_log(self):
-        """One left out, one counted twice, a wrong one: what it then says does not follow."""
+        """One left out, one counted twice, a wrong one: the stored verdict then does not follow."""
         original = self.sessions(1000000, 1030000, 970000)
         other = self.measure(ASSAY_WORKER=WORKER, FOREIGN_NS="1000000", OMP_PROC_BIND="spread")
         self.assertEqual(self.reproduce(original, **self.known(1060000)).status, 3)
@@ -155,7 +155,7 @@ class Reproduce(CliTest):
             self.assertIn(part, found[0]["message"])
             self.assertEqual([f["level"] for f in found], ["note" if "file" in part else "wrong"])
 
-    def test_worked_out_again(self):
+    def test_recomputed(self):
         self.assertEqual(self.reproduce(self.measure(**self.KNOWN), **self.SLOWER).status, 1)
         self.assert_worked_out_again("sd_log")
 
@@ -167,13 +167,13 @@ class Reproduce(CliTest):
         verified = self.assay("verify", self.db, "--key", public)
         self.assertEqual(verified.status, 0, verified.out)
         self.assertEqual(call.status, 1, call.out + call.err)
-        told = call.json()
-        self.assertEqual((told["verdict"], told["comparison"]["verdict"]),
+        data = call.json()
+        self.assertEqual((data["verdict"], data["comparison"]["verdict"]),
                          ("not_reproduced", "slower"))
-        ratio = told["comparison"]["comparison"]["ratio"]
+        ratio = data["comparison"]["comparison"]["ratio"]
         self.assertLess(ratio["lo"], 1.1)
         self.assertGreater(ratio["lo"], 1.09)
-        # The same difference is agreement to one who allows for it.
+        # The same difference is agreement with a larger margin.
         call = self.reproduce(original, "--margin", "0.2", **self.SLOWER)
         self.assertEqual(call.status, 0, call.out + call.err)
         call = self.assay("verify", self.db, "--json")

@@ -1,4 +1,4 @@
-"""The stack of a result: what is mapped, what compiles, and what happens when either changes."""
+"""The stack of a result: mapped files, compilers, and what happens when either changes."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from assay_cli import ASSAY, CliTest  # noqa: E402
 FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                        "foreign_worker.py")
 
-# A worker that replaces $VICTIM by $SUBSTITUTE when the second trial begins, and then is assay's.
+# A worker that replaces $VICTIM by $SUBSTITUTE when the second trial begins, then runs assay's.
 SWITCH = """#!/bin/sh
 if [ -e "$VICTIM.once" ] && [ ! -e "$VICTIM.twice" ]; then
     : >"$VICTIM.twice"
@@ -68,7 +68,7 @@ class Stack(CliTest):
         shutil.copy(self.library(), victim)
         shutil.copy(victim, other)
         with open(other, "ab") as file:
-            file.write(b"another build\n")  # behind what ELF knows of: it loads as before
+            file.write(b"another build\n")  # after the end of the ELF data: it loads as before
         record = self.switched(victim, other, "synthetic", "--device", "null:0", PRELOADED="1")
         self.assert_caught(record, victim)
 
@@ -132,7 +132,7 @@ class Stack(CliTest):
                                **self.small(ASSAY_CC=cc))
         self.assert_caught(record, os.path.realpath(cc))
 
-    def test_what_is_set_to_nothing_is_nobody_elses_word(self):
+    def test_an_empty_variable_counts_as_unset(self):
         self.assertEqual(self.run_synthetic(ASSAY_HOST_ROOT="", ASSAY_LIB_CUDA="").status, 0)
         shown = self.assay("show", "last/1", "--db", self.db).out
         self.assertNotIn("taken from the folder", " ".join(shown.split()))
@@ -154,9 +154,9 @@ class Stack(CliTest):
         self.assertEqual(call.status, 0, call.err)
         self.assertIn(f"come from the folder {root} (ASSAY_HOST_ROOT), not from the machine",
                       " ".join(self.assay("show", "last/1", "--db", self.db).out.split()))
-        told = dict(self.query("SELECT name, value FROM conditions WHERE trial = 1"
-                               " AND (name LIKE 'host.firmware%' OR name LIKE 'host.driver%')"))
-        self.assertEqual(told, {
+        reported = dict(self.query("SELECT name, value FROM conditions WHERE trial = 1"
+                                   " AND (name LIKE 'host.firmware%' OR name LIKE 'host.driver%')"))
+        self.assertEqual(reported, {
             "host.driver.amdgpu": "6.8.5, srcversion 77AA",
             "host.firmware.card0": "vbios 113-D41711XT-069, smc 0x00553900, vcn 0x0110901c"})
         self.assertEqual(self.query("SELECT DISTINCT path, version, missing_reason FROM libraries"
@@ -164,9 +164,9 @@ class Stack(CliTest):
                          [(root + "/sys/module/amdgpu", "6.8.5, srcversion 77AA",
                            "its file is not in this root")])
 
-    def test_what_a_worker_tells_is_looked_at(self):
-        told = self.write("told.bin", "a compiler of theirs")
-        for files, word in (([{"kind": "compiler", "path": told, "version": "7"},
+    def test_reports_of_a_worker_are_checked(self):
+        reported = self.write("reported.bin", "a compiler of theirs")
+        for files, word in (([{"kind": "compiler", "path": reported, "version": "7"},
                               {"kind": "firmware", "path": "/no/such/file"},
                               {"kind": "icd", "path": "/dev/zero"}], None),
                             ({"kind": "compiler"}, "array"), ([{"kind": "poem", "path": "/x"}], "kind"),
@@ -185,7 +185,7 @@ class Stack(CliTest):
                                    " missing_reason FROM libraries WHERE kind IN ('compiler', 'icd',"
                                    " 'firmware') ORDER BY kind")
                 self.assertEqual(found, [
-                    ("compiler", told, "7", 20, 0, None),
+                    ("compiler", reported, "7", 20, 0, None),
                     ("firmware", "/no/such/file", None, 0, 1, "there is no such file"),
                     ("icd", "/dev/zero", None, 0, 1, "there is no such file")])
 

@@ -1,4 +1,4 @@
-"""What a batch system, a daemon or a closing terminal does to assay, and what it makes of it."""
+"""Effects of a batch system, a daemon or a closing terminal on assay, and how it handles them."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ class Surroundings(CliTest):
         return process.returncode, err
 
     def test_a_limit_on_the_size_of_files(self):
-        """The files that a worker's words go to are nominally larger; they take it as it is."""
+        """Files of a worker's messages are nominally larger; the limit applies to them too."""
         status, err = self.finish(self.popen(
             self.words(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
                                                                 (64 << 20, 64 << 20))))
@@ -41,14 +41,14 @@ class Surroundings(CliTest):
         self.assertIn("ulimit -f", err)
 
     def held(self, process):
-        """What its descriptors 0, 1 and 2 are, as far as they are open."""
+        """Its descriptors 0, 1 and 2, as far as they are open."""
         held = []
         for fd in range(3):
             with contextlib.suppress(OSError):
                 held.append(os.readlink(f"/proc/{process.pid}/fd/{fd}"))
         return held
 
-    def test_closed_descriptors_are_nobody_elses(self):
+    def test_closed_descriptors_are_not_reused(self):
         process = subprocess.Popen([ASSAY, "doctor", "--jitter", "60s"], cwd=self.folder,
                                    env=self.environment(),
                                    preexec_fn=lambda: os.closerange(0, 3))
@@ -95,7 +95,7 @@ class Surroundings(CliTest):
         finally:  # of the harness, whose end unshare waits for: its own would come before that of the harness
             os.kill(wait_until(lambda: child_of(first.pid, self.db), first), signal.SIGKILL)
             first.wait()
-        # The lock is gone with its holder.
+        # The lock is released with its holder.
         status, err = self.finish(self.popen(resume))
         self.assertEqual(status, 0, err)
 
@@ -137,13 +137,13 @@ class Surroundings(CliTest):
                 with open(path, "rb") as file:
                     self.assertFalse(secret.encode() in file.read(), name)
 
-    def test_a_worker_that_nobody_may_look_at(self):
-        """Its trial has no libraries, and says why; the next one is another's."""
+    def test_a_worker_that_may_not_be_inspected(self):
+        """Its trial has no libraries, with the reason; the next trial is by another user's worker."""
         foreign = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                                "foreign_worker.py")
         user = 65534 if os.geteuid() == 0 else None
         words = list(self.words())
-        if user:  # who may not enter the folders of the one who built
+        if user:  # who may not enter the folders of the user who built it
             os.chmod(self.folder, 0o777)
             foreign, words[0] = (shutil.copy(path, self.folder) for path in (foreign, words[0]))
         process = subprocess.Popen(words, cwd=self.folder, user=user, group=user,
@@ -157,7 +157,7 @@ class Surroundings(CliTest):
         self.assertIn("mapped", rows[0][1])
 
     def test_a_campaign_is_one_programs(self):
-        """Another file of assay goes on with none, but may estimate what is measured."""
+        """Another assay binary cannot resume it, but may estimate what is measured."""
         worker = self.write("worker.sh", "#!/bin/sh\n[ -e go ] || { touch go; kill -INT $PPID; exec sleep"
                             f" 300; }}\nexec '{ASSAY}' worker\n")
         os.chmod(worker, 0o755)

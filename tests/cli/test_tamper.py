@@ -1,4 +1,4 @@
-"""The tamper matrix: whatever is changed in a database is found, and named, by both verifiers."""
+"""The tamper matrix: both verifiers find and name every change of a database."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import unittest  # noqa: E402
 
-from tamper import TamperTest  # noqa: E402  (leaves where the second verifier cannot run)
+from tamper import TamperTest  # noqa: E402  (exits where the second verifier cannot run)
 
 import forge  # noqa: E402
 import verify  # noqa: E402
@@ -123,7 +123,7 @@ class Tamper(TamperTest):
                 self.assert_found(path)
 
     def test_schema(self):
-        """A foreign shell's work on the schema, and rows that it puts in."""
+        """Changes of the schema and rows inserted by another program."""
         cases = {
             "trigger": "DROP TRIGGER trial_no_update",
             "ledger trigger": "DROP TRIGGER trial_ledger",
@@ -179,7 +179,7 @@ class Tamper(TamperTest):
         self.assert_found(self.copy(), ("--nonce", "ask-18"), nonce="ask-18")
 
     def test_bytes_behind_a_nul(self):
-        """C's strings end there, SQLite's do not."""
+        """C strings end there, SQLite's do not."""
         with contextlib.closing(sqlite3.connect(self.copy())) as db:
             texts = [(table, row[1]) for table in self.tables() + ["ledger"] for row in db.execute(
                 "SELECT * FROM pragma_table_info(?) WHERE type = 'TEXT'", (table,))]
@@ -194,7 +194,7 @@ class Tamper(TamperTest):
                     self.assertTrue(found, (table, column))
 
     def test_change_that_was_cut_off(self):
-        """A journal that SQLite would take back on opening: the file is not what it is about to be."""
+        """A journal that SQLite would roll back on opening, which changes the file."""
         path = self.copy()
         with open(path, "rb") as file:
             content = file.read()
@@ -242,7 +242,7 @@ class Tamper(TamperTest):
         self.assertEqual((call.status, "No such file" in call.err), (4, True))
 
     def test_cut_database(self):
-        """As long as its beginning says whose it is, it is a damaged one: the file's length is told."""
+        """With an intact header it is a damaged database, and the file's length is reported."""
         path = os.path.join(self.folder, "x.db")
         chance = random.Random(7)
         whole = len(Tamper.base)
@@ -263,7 +263,7 @@ class Tamper(TamperTest):
         self.assertEqual(self.assay("verify", self.copy(), "--key", "x").status, 2)
 
     def test_reads_only(self):
-        """Nothing is written, and a folder that cannot be written is no hindrance."""
+        """Nothing is written, and a read-only folder does no harm."""
         path = self.copy()
         before = os.stat(path)
         self.assertEqual(self.assay("verify", path).status, 0)

@@ -1,4 +1,4 @@
-"""The tamper matrix of bundles: whatever is changed in one is found, and named, by both verifiers."""
+"""The tamper matrix of bundles: both verifiers find and name every change."""
 
 import base64
 import copy
@@ -22,7 +22,7 @@ import verify  # noqa: E402
 import verify_bundle  # noqa: E402
 from assay_cli import CliTest  # noqa: E402
 
-# What only the seal covers: the maker's word, and which rows were chosen.
+# What only the seal covers: the maker's statements, and the selection of rows.
 MAKERS_WORD = ("created_utc_ns", "schema", "tool", "withheld")
 
 
@@ -31,7 +31,7 @@ def dump(value):
 
 
 def other(value):
-    """Another value of the same kind and form."""
+    """A different value of the same kind and form."""
     if isinstance(value, bool) or value is None:
         return "x"
     if isinstance(value, int):
@@ -116,7 +116,7 @@ class TamperBundle(CliTest):
             return file.read().split("\n")[:-1]
 
     def write_lines(self, lines, seal=True):
-        """Writes a bundle; with a last line that counts rightly, as anybody can make it."""
+        """Writes a bundle; with a correct last line, as anybody can make it."""
         body = "".join(line + "\n" for line in lines[:-1])
         if seal:
             end = json.loads(lines[-1])
@@ -128,7 +128,7 @@ class TamperBundle(CliTest):
             file.write(body + lines[-1] + "\n")
 
     def ours(self, *words):
-        """{(check, table, line)} of what is wrong; what is no bundle that is known is wrong as a whole."""
+        """{(check, table, line)} of what is wrong; an unknown format is wrong as a whole."""
         call = self.assay("verify", self.file, "--json", "--threads", "1", *words)
         self.assertIn(call.status, (0, 1, 4), call.err)
         if call.status == 4:
@@ -179,7 +179,7 @@ class TamperBundle(CliTest):
             self.assert_found(head, head=head)
 
     def test_rows(self):
-        """Of each table, one row: everything in it changed, taken out, added."""
+        """Of each table, one row: everything in it changed, removed, added."""
         cases = 0
         for table in self.tables():
             number = self.row(table)
@@ -187,13 +187,13 @@ class TamperBundle(CliTest):
                 self.write_lines(self.lines[:number] + [dump(changed)] + self.lines[number + 1:])
                 with self.subTest(table=table, what=what):
                     if re.fullmatch(r"values(\.\w+)? taken out", what):
-                        continue  # that is what withholding is
+                        continue  # as withholding does
                     self.assert_found(what, number + 1)
                     cases += 1
         print("%d rows changed and sealed anew, each found and named by both" % cases)
 
     def test_withheld_by_another(self):
-        """Only the maker withholds: the seal tells when another did."""
+        """Only the maker may withhold: the seal reveals it when another did."""
         number = next(i for i, line in enumerate(self.lines) if '"values":' in line)
         row = json.loads(self.lines[number])
         del row["values"]
@@ -217,7 +217,7 @@ class TamperBundle(CliTest):
                 self.assert_found("%s swapped at line %d" % (members, number + 1))
 
     def test_lines(self):
-        """Lines taken out, doubled, put in another order; their ends and their spelling."""
+        """Lines removed, doubled, reordered; their ends and their encoding."""
         for table in self.tables():
             number = self.row(table)
             with self.subTest(table=table):
@@ -266,12 +266,12 @@ class TamperBundle(CliTest):
         print("%d changes of the first line found by both" % cases)
 
     def test_heads(self):
-        """What shows earlier heads: each changed; proofs swapped; a plan that came after its trials."""
+        """Proofs of earlier heads: each changed; swapped; a plan that came after its trials."""
         cases = 0
         first = json.loads(self.lines[0])
         for i, head in enumerate(self.heads):
             for what, changed in changes(head):
-                # To show less is the maker's choice, as is which rows he hands on.
+                # The maker may show less, as with the selection of rows.
                 if what in ("note taken out", "leaves taken out", "tokens taken out",
                             "tokens.0 taken out", "tokens.one added"):
                     continue
@@ -290,7 +290,7 @@ class TamperBundle(CliTest):
         heads[0]["path"], heads[1]["path"] = heads[1]["path"], heads[0]["path"]
         self.write_lines([dump({**first, "heads": heads})] + self.lines[1:])
         self.assert_found("proofs swapped", 1)
-        # The end's head said to be the plan's: it covers the plan, and trials, too.
+        # The end's head declared as the plan's: it covers the plan, but trials too.
         plan = next(h for h in self.heads if "leaves" in h)
         end = next(h for h in self.heads if "note" in h and "\nend " in h["note"])
         heads = copy.deepcopy([h for h in self.heads if h is not plan])
@@ -329,7 +329,7 @@ class TamperBundle(CliTest):
             self.assert_found("truncated", key=True)
 
     def test_cut_anywhere(self):
-        """A finding with its line, and no other: what was cut off is not called missing besides."""
+        """One finding with its line: what was cut off is not reported as missing too."""
         body = ("\n".join(self.lines) + "\n").encode()
         ends = [i + 1 for i, byte in enumerate(body) if byte == ord("\n")]
         chance = random.Random(9)
@@ -384,7 +384,7 @@ class TamperBundle(CliTest):
         self.assertEqual(first["assay_bundle"], 1)
 
     def write_ledger(self, rows, **first):
-        """A bundle of a ledger of its own that has these rows, as its owner can make one."""
+        """A bundle of a new ledger with these rows, as its owner can make one."""
         leaves = [verify.sha256(b"\0", verify.canonical(row["data"])) for row in rows]
 
         def root(part):

@@ -1,5 +1,5 @@
-"""What is sampled beside a trial: stored when it can be had, told when it cannot, and never the
-trial's end."""
+"""Telemetry of a trial: stored when available, reported when not, and never the cause of a failed
+trial."""
 
 import json
 import os
@@ -30,12 +30,12 @@ class Telemetry(CliTest):
         return self.query("SELECT status, message, ticks, cpu_ns, reading_ns FROM telemetry "
                           "WHERE trial = ? AND part = ?", trial, part)[0]
 
-    def test_device_and_host_beside_a_trial(self):
+    def test_device_and_host_during_a_trial(self):
         call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_wraps_at=9000000")
         self.assertEqual(call.status, 0, call.err)
         channels = self.channels()
         self.assertEqual(channels["energy_uj"][2], 9000000)
-        # Nothing to be had is told with its reason, and has no values, not zeros.
+        # Missing telemetry has a reason, and no values instead of zeros.
         self.assertEqual(channels["clock_memory_khz"][1], 0)
         self.assertIn("no memory clock", channels["clock_memory_khz"][3])
         self.assertEqual(set(self.values("device.power_mw")), {150000})
@@ -49,15 +49,15 @@ class Telemetry(CliTest):
         busy = self.values("host.cpu_busy_ms")
         self.assertEqual(busy, sorted(busy))
         self.assertEqual(self.part("host")[0], "ok")
-        # Readings at both ends, and what the vendor tells, once for the campaign.
+        # Readings at both ends, and the vendor's output, once for the campaign.
         self.assertEqual(self.query("SELECT count(*) FROM telemetry WHERE part = 'device' AND "
                                     "readings_begin = readings_end")[0][0], 2)
         self.assertEqual(self.query("SELECT count(*) FROM telemetry WHERE dump IS NOT NULL"), [(1,)])
         self.assert_sound()
 
     def test_the_windows_edges_are_asked_for(self):
-        """With no other moment due for an hour there are those of start, end and both edges; a
-        sampler that comes late to the second edge answers both at once."""
+        """With an interval of an hour there are only the moments of start, end and both edges; a
+        sampler that is late for the second edge answers both at once."""
         self.FAST = self.FAST.replace("20ms", "3600s")
         call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000")
         self.assertEqual(call.status, 0, call.err)
@@ -79,7 +79,7 @@ class Telemetry(CliTest):
         self.assertEqual(call.status, 2)
         self.assertIn("telemetry.interval", call.err)
 
-    def test_no_telemetry_is_told(self):
+    def test_missing_telemetry_is_reported(self):
         call = self.run_synthetic()
         self.assertEqual(call.status, 0, call.err)
         status, message, ticks, _, reading_ns = self.part("device")
@@ -87,7 +87,7 @@ class Telemetry(CliTest):
         self.assertIn("power_mw", message)
         self.assertEqual(self.part("host")[0], "ok")
 
-    def test_faults_of_the_vendors_library_leave_the_trial_alone(self):
+    def test_faults_of_the_vendors_library_do_not_affect_the_trial(self):
         faults = {"telemetry_open@1": "device", "telemetry_crash@2": "crashed",
                   "telemetry_hang@2": "timeout"}
         for fault, status in faults.items():
@@ -129,8 +129,8 @@ class Telemetry(CliTest):
         return values != sorted(values)
 
     def test_energy_of_a_counter_that_wraps(self):
-        # One wrap, at a time to come, and the next one as long after that as the machine has been up: a
-        # range that no pause of the machine comes near.
+        # One wrap, in the future, and the next one as long after that as the machine has been up:
+        # longer than any pause of the machine.
         self.FAST = self.FAST.replace("time: 30ms", "time: 1200ms")
         later_ns = 2400000000
         for _ in range(20):  # until it lies in a window
@@ -141,7 +141,7 @@ class Telemetry(CliTest):
             self.assertEqual(call.status, 0, call.err)
             if any(self.wraps_in_window(trial) for trial in (1, 2)):
                 break
-            later_ns = time.monotonic_ns() - begin_ns - 800000000  # in the second one, if it goes as now
+            later_ns = time.monotonic_ns() - begin_ns - 800000000  # in the second one, at the current rate
         else:
             self.fail("no wrap in a window")
         estimate = self.estimate()
@@ -159,7 +159,7 @@ class Telemetry(CliTest):
         self.assertNotIn("energy_disagrees", codes)
         self.assertEqual(self.assay("verify", self.db).status, 0)
 
-    def test_a_counter_that_stands_still_is_unavailable(self):
+    def test_a_counter_that_does_not_change_is_unavailable(self):
         call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_stuck=1")
         self.assertEqual(call.status, 0, call.err)
         estimate = self.estimate()
@@ -203,7 +203,7 @@ class Telemetry(CliTest):
         self.assertAlmostEqual(row["metrics"]["mean_power"]["value"], 1, delta=0.05)
 
     def test_energy_of_the_hosts_packages(self):
-        """A recorded machine's counters stand still, which is told; nothing is made up."""
+        """A recorded machine's counters do not change, which is reported; nothing is made up."""
         call = self.run_synthetic(ASSAY_HOST_ROOT=self.machine("tuned_server"))
         self.assertEqual(call.status, 0, call.err)
         energy = {e["channel"]: e for e in self.estimate()["energy"]}

@@ -1,4 +1,4 @@
-"""What commands write on a terminal: lines end at words before its edge, and nothing is lost."""
+"""What commands write on a terminal: lines break between words, and nothing is lost."""
 
 import os
 import re
@@ -51,7 +51,7 @@ class Terminal(CliTest):
             self.assertIn("Usage: assay run [", call.out)
             self.assertIn("[--precision=PRECISION,...]", call.out)
 
-    def test_a_value_goes_on_under_its_column(self):
+    def test_a_value_continues_under_its_column(self):
         lines = self.assert_lines_end_at_words(60, "describe", "standard")
         self.assertTrue(any(line.endswith(" 3000000000 (3 s)") for line in lines), lines)
         (at,) = (i for i, line in enumerate(lines) if line.startswith("  required "))

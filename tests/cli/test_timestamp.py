@@ -1,4 +1,4 @@
-"""Time stamps by an authority made here: whose signature is believed, and what is said without one."""
+"""Time stamps by an authority made here: whose signature is accepted, and the message without one."""
 
 import os
 import shutil
@@ -88,26 +88,26 @@ class Timestamp(CliTest):
         self.assertEqual(call.status, 0, call.err)
 
     def verify(self, *words, path=None, **environment):
-        """Ours; and the second verifier must come to the same."""
+        """Our verifier's result; the second verifier must agree."""
         call = self.assay("verify", path or self.db, "--json", *words, **environment)
         self.assertIn(call.status, (0, 1), call.err)
         if verify and not environment:
             self.assertEqual(self.theirs(*words, path=path), call.status)
-        told = [f for f in call.json()["findings"] if "stamp" in f["message"] or
-                f["table"] == "timestamp_token"]
-        return call.status, " ".join(f["message"] for f in told)
+        notes = [f for f in call.json()["findings"] if "stamp" in f["message"] or
+                 f["table"] == "timestamp_token"]
+        return call.status, " ".join(f["message"] for f in notes)
 
     def theirs(self, *words, path=None):
         path = os.path.join(self.folder, path or self.db)
         kind = verify_bundle.Bundle if verify_bundle.begins_as_one(path) else verify.Verifier
         reader = kind(path, tsa_ca=os.path.join(self.folder, words[1]) if words else None)
         wrong = reader.run()
-        told = " ".join(note[2] for note in reader.notes)
+        notes = " ".join(note[2] for note in reader.notes)
         if not words:
-            self.assertIn("not checked: no CA given", told)
+            self.assertIn("not checked: no CA given", notes)
         elif not wrong:
-            self.assertIn("stamped this at 20", told)
-            self.assertNotIn("not checked", told)
+            self.assertIn("stamped this at 20", notes)
+            self.assertNotIn("not checked", notes)
         return 1 if wrong else 0
 
     def read(self, name):
@@ -115,7 +115,7 @@ class Timestamp(CliTest):
             return file.read()
 
     def replace(self, token):
-        """The one token of the database is another one now, and the log fits."""
+        """Replaces the database's only token, with a matching log."""
         with forge.Forgery(self.db) as forgery:
             forgery.db.execute("UPDATE timestamp_token SET token = ?", (token,))
             forgery.rewrite()
@@ -125,15 +125,15 @@ class Timestamp(CliTest):
             with self.subTest(options):
                 self.stamp(self.root, "good", "token", *options)
                 self.keep("token")
-        status, told = self.verify()
+        status, notes = self.verify()
         self.assertEqual(status, 0)
-        self.assertEqual(told.count("not checked: no CA given"), 2, told)
-        status, told = self.verify("--tsa-ca", "good.pem")
-        self.assertEqual(status, 0, told)
-        self.assertEqual(told.count("an authority of good.pem stamped this root at 20"), 2, told)
-        status, told = self.verify("--tsa-ca", "other.pem")
+        self.assertEqual(notes.count("not checked: no CA given"), 2, notes)
+        status, notes = self.verify("--tsa-ca", "good.pem")
+        self.assertEqual(status, 0, notes)
+        self.assertEqual(notes.count("an authority of good.pem stamped this root at 20"), 2, notes)
+        status, notes = self.verify("--tsa-ca", "other.pem")
         self.assertEqual(status, 1)
-        self.assertEqual(told.count("not one of an authority of other.pem"), 2, told)
+        self.assertEqual(notes.count("not one of an authority of other.pem"), 2, notes)
         self.assertEqual(self.assay("verify", self.db, "--tsa-ca", "nothing.pem").status, 2)
         self.write("empty.pem", "")
         self.assertEqual(self.verify("--tsa-ca", "empty.pem")[0], 1)
@@ -148,9 +148,9 @@ class Timestamp(CliTest):
             file.write(token.replace(bytes(32), bytes.fromhex(self.root)))
         self.keep("token")
         self.assertEqual(self.verify()[0], 0)
-        status, told = self.verify("--tsa-ca", "good.pem")
+        status, notes = self.verify("--tsa-ca", "good.pem")
         self.assertEqual(status, 1)
-        self.assertIn("not one of an authority", told)
+        self.assertIn("not one of an authority", notes)
 
     def test_forged_in_part(self):
         """Another certificate, purpose, time, signature or attribute; refused by both."""
@@ -191,7 +191,7 @@ class Timestamp(CliTest):
 
     @unittest.skipUnless(verify, "needs python3-cryptography")
     def test_any_byte(self):
-        """What either of both still takes with a bit changed says what the authority signed."""
+        """Whatever either verifier still accepts with a changed bit says what the authority signed."""
         self.stamp(self.root, "good", "token", "-token_out")
         good, root = self.read("token"), bytes.fromhex(self.root)
         authorities = self.read("good.pem")
@@ -215,17 +215,17 @@ class Timestamp(CliTest):
             token[at] ^= 1 << chance.randrange(8)
             self.replace(bytes(token))
             call = self.assay("verify", self.db, "--json", "--tsa-ca", "good.pem")
-            told = [f["message"] for f in call.json()["findings"] if f["table"] == "timestamp_token"]
+            notes = [f["message"] for f in call.json()["findings"] if f["table"] == "timestamp_token"]
             if call.status == 0:
-                self.assertEqual(len(told), 1)
-                self.assertIn(original.time.strftime("at %Y%m%d%H%M%SZ"), told[0])
+                self.assertEqual(len(notes), 1)
+                self.assertIn(original.time.strftime("at %Y%m%d%H%M%SZ"), notes[0])
 
     def test_no_openssl(self):
         self.stamp(self.root, "good", "token")
         self.keep("token")
-        status, told = self.verify("--tsa-ca", "good.pem", PATH="/nonexistent")
+        status, notes = self.verify("--tsa-ca", "good.pem", PATH="/nonexistent")
         self.assertEqual(status, 1)
-        self.assertIn("openssl", told)
+        self.assertIn("openssl", notes)
 
     def test_in_a_bundle(self):
         end, root = self.query("SELECT id, lower(hex(root)) FROM checkpoint WHERE kind = 'plan'")[0]
@@ -236,9 +236,9 @@ class Timestamp(CliTest):
         call = self.assay("bundle", "last", "-o", "b.assay", "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
         self.assertIn("no CA given", self.verify(path="b.assay")[1])
-        status, told = self.verify("--tsa-ca", "good.pem", path="b.assay")
+        status, notes = self.verify("--tsa-ca", "good.pem", path="b.assay")
         self.assertEqual(status, 0)
-        self.assertIn("stamped the head of", told)
+        self.assertIn("stamped the head of", notes)
         self.assertEqual(self.verify("--tsa-ca", "other.pem", path="b.assay")[0], 1)
 
 

@@ -1,4 +1,4 @@
-"""A fault in a worker ends its trial with a reason; the campaign goes on and the status says so."""
+"""A fault in a worker ends its trial with a reason; the campaign continues and the status says so."""
 
 import os
 import signal
@@ -71,7 +71,7 @@ class TrialFaults(CliTest):
         self.assertEqual([row[0] for row in rows], ["unavailable"] * 2)
         self.assertIn("host.cpu.colour", rows[0][1])
 
-    def test_other_cells_go_on(self):
+    def test_other_cells_continue(self):
         once = os.path.join(self.folder, "once")
         self.write("once", "")
         call = self.run_synthetic(
@@ -82,7 +82,7 @@ class TrialFaults(CliTest):
         self.assertIn("signal 11", call.err)
 
     def test_worker_killed_from_outside(self):
-        # The first worker hangs, however late its end comes; the second one does not.
+        # The first worker hangs until it is stopped, however late; the second one does not.
         once = self.write("once", "")
         process = self.start("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db",
                              self.db, "--json", ASSAY_NULL=f"launch_ns=200000,fault=hang@5,once={once}")

@@ -111,8 +111,8 @@ data: {source: markov, successors: 4}
         last = walk.processes("worker")
         return last - 1, walk.tally(f"worker.{last}").calls
 
-    def told(self, trial, fault):
-        """Whether what is kept of a trial tells of the failure by the function's name."""
+    def is_reported(self, trial, fault):
+        """Whether a trial's record names the function that failed."""
         name = fault.function.removesuffix("_v2")
         return self.query(
             "SELECT count(*) FROM (SELECT r.body AS body FROM trial_device d JOIN device v ON"
@@ -128,15 +128,15 @@ data: {source: markov, successors: 4}
         if tally is None or not tally.reached(fault):
             return "the call was not made"
         if fault.deed == "code":
-            # The harness ends a worker that cannot tell what the protocol requires to be known.
+            # The harness ends a worker that cannot report what the protocol requires.
             ended = signal == SIGTERM and status == "unavailable"
             if not ended and (code != 0 or tally.live != 0):
                 return f"it left {tally.live} objects, status {code}, signal {signal}"
             if status != "ok":
                 return None if fault.function in message and fault.words in message else message
-            silent = call_walk.is_told(fault) or call_walk.is_needed(fault, tally)
-            return "it went unnoticed" if silent and not self.told(trial, fault) else None
-        if status == "ok":  # it happened after the last word, all results being there
+            silent = call_walk.is_reported(fault) or call_walk.is_needed(fault, tally)
+            return "it went unnoticed" if silent and not self.is_reported(trial, fault) else None
+        if status == "ok":  # it happened after the last message, when all results were there
             return None if call_walk.is_release(fault, tally) else "it went unnoticed"
         expected = "timeout" if fault.deed == "hang" else "crashed"
         if status != expected or fault.function not in message:
@@ -210,7 +210,7 @@ data: {source: markov, successors: 4}
 
     @unittest.skipUnless(LONG, "ASSAY_TEST_ALL_CALLS")
     def test_calls_of_choosing(self):
-        """A worker that chooses for the trials: what goes wrong is told, and the trials go on."""
+        """A worker that chooses for the trials: failures are reported, and the trials continue."""
         for name in self.WORKLOADS:
             self.run_walk([self.workload(name)], 1)
             walk = self.run_walk([self.workload(name)], 1)
@@ -224,7 +224,7 @@ data: {source: markov, successors: 4}
         self.report("choosing")
 
     def choose(self, name, fault):
-        """What is wrong with a run whose choice is disturbed, None: nothing."""
+        """What is wrong with a run whose choice had a fault, None: nothing."""
         walk = self.run_walk([self.workload(name)], 1, {"worker.1": fault})
         self.walked += 1
         tally = walk.tally("worker.1")
@@ -238,8 +238,8 @@ data: {source: markov, successors: 4}
         return None
 
     def fail_in_command(self, command, trials, status, first=0):
-        """Some calls of each trial of a command that plans trials of its own, all at once; not of
-        the `first`, before which a worker may choose."""
+        """Some calls of each trial of a command that plans its own trials, all at once; not of the
+        `first`, before which a worker may choose."""
         walk = self.walk(command(trials))
         self.check_stored(trials, walk)
         self.assertIn(walk.call.status, status, walk.call.err)
@@ -282,8 +282,8 @@ data: {source: markov, successors: 4}
         self.report("reproduce: trials")
 
     @unittest.skipUnless(LONG, "ASSAY_TEST_ALL_CALLS")
-    def test_calls_of_looking_for_what_to_reproduce_on(self):
-        """The device is found, and all trials end well, or it is said by the function's name why not."""
+    def test_calls_of_finding_a_device_to_reproduce_on(self):
+        """The device is found, and all trials end well, or the failed function is named."""
         self.probe_timeout = "5s"
         original = self.measure_evidence(5)
         command = ["reproduce", original, "--db", self.db, "--quiet"]
@@ -306,7 +306,7 @@ data: {source: markov, successors: 4}
 
     @unittest.skipUnless(LONG, "ASSAY_TEST_ALL_CALLS")
     def test_calls_of_devices(self):
-        """Device and libraries are shown for all that can be lived without, and why not for the rest."""
+        """Device and libraries are shown if the failure is tolerable, else the reason."""
         self.probe_timeout = "2s"
         whole = self.walk(["devices", BACKEND, "--verbose"])
         self.shown = whole.call.out
@@ -330,17 +330,18 @@ data: {source: markov, successors: 4}
             return call.err
         if tally is None or not tally.reached(fault):
             return None
-        told = fault.function.removesuffix("_v2") in call.out.replace("\n", " ")
-        again = call.out == self.shown  # it was asked a second time, and all is told
+        reported = fault.function.removesuffix("_v2") in call.out.replace("\n", " ")
+        again = call.out == self.shown  # it was queried a second time, and all is reported
         if fault.deed == "code" and tally.live != 0:
             return f"it left {tally.live} objects"
-        if fault.deed == "code" and not call_walk.is_needed(fault, tally) and not call_walk.is_told(fault):
+        if (fault.deed == "code" and not call_walk.is_needed(fault, tally)
+                and not call_walk.is_reported(fault)):
             return None
-        return None if told or again else call.out
+        return None if reported or again else call.out
 
     @unittest.skipUnless(LONG, "ASSAY_TEST_ALL_CALLS")
     def test_calls_of_telemetry(self):
-        """Telemetry fails no trial; what it lacks is told of by the function's name."""
+        """Telemetry fails no trial; missing channels name the failed function."""
         walk = self.run_walk([self.workload("triad")], 2)
         calls = walk.tally("telemetry.3").calls
         faults = call_walk.faults_of(calls)
@@ -354,12 +355,13 @@ data: {source: markov, successors: 4}
                 continue
             if end[0] != "ok" or end[2] != 0:
                 defects.append(f"{fault}: {end}")
-            if not call_walk.SILENT.match(str(fault)) and not self.told_of_telemetry(end[4], fault):
+            if (not call_walk.SILENT.match(str(fault))
+                    and not self.is_reported_in_telemetry(end[4], fault)):
                 defects.append(f"{fault}: it went unnoticed")
         self.assertEqual(defects, [])
         self.report("telemetry")
 
-    def told_of_telemetry(self, trial, fault):
+    def is_reported_in_telemetry(self, trial, fault):
         return self.query(
             "SELECT count(*) FROM (SELECT t.message AS body FROM telemetry t WHERE t.trial = ?1 UNION ALL"
             " SELECT CAST(c.body AS TEXT) FROM telemetry t JOIN content c ON c.digest = t.channels WHERE"

@@ -1,4 +1,4 @@
-"""Every query of results/VIEWS.md, run as it stands there, against what assay itself says."""
+"""Every query of results/VIEWS.md, run verbatim, against what assay itself reports."""
 
 import contextlib
 import os

@@ -63,7 +63,7 @@ static void triples_free(struct triples *t)
     free(t->out);
 }
 
-/* True where the device divides and takes roots exactly, or does not tell. */
+/* True where division and square root are exact, or where the device does not report it. */
 static bool is_exact(const struct conformance *c)
 {
     const struct reading *fp32 = reading_find(&c->device->info.readings, "device.fp32");
@@ -224,7 +224,7 @@ static void test_divide(void **state)
     assert_true(worst <= 2.5);
 }
 
-/* A NaN loses against a number; of two zeros either may come. */
+/* A number wins over a NaN; of two zeros either may be returned. */
 static void test_max_min(void **state)
 {
     struct conformance *c = *state;
@@ -283,7 +283,7 @@ static void test_chain_order(void **state)
     free(b);
 }
 
-/* What becomes of denormals by default and with flush_denormals, said aloud and kept to. */
+/* Denormals by default and with flush_denormals: printed, and the same in every operation. */
 static void test_denormals(void **state)
 {
     struct conformance *c = *state;

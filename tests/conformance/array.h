@@ -1,15 +1,15 @@
 /*
- * array - operands of products and convolutions: what is in them in fp64, the same in their type on
- * the device, and how far a sum of their products may be off.
+ * array - operands of products and convolutions: their values in fp64, the same in their type on
+ * the device, and the error bound of a sum of their products.
  */
 #ifndef ASSAY_TESTS_CONFORMANCE_ARRAY_H
 #define ASSAY_TESTS_CONFORMANCE_ARRAY_H
 
 #include "tests/conformance/conformance.h"
 
-#define ARRAY_GUARD 3 /* elements behind the operand's own */
+#define ARRAY_GUARD 3 /* elements after the operand's own */
 
-/* One operand: what it is in fp64, and the same in its type, with whatever stands around it. */
+/* One operand: its values in fp64, and the same in its type, with the surrounding memory. */
 struct array {
     enum dtype type;
     uint64_t offset, count; /* elements; the first `offset` are not the operand's */

@@ -169,7 +169,7 @@ static void test_shapes(void **state)
     }
 }
 
-/* One score of a row far above all others; all alike; none below the mask's value. */
+/* One score of a row far above all others; all equal; none below the mask's value. */
 static void test_sharp(void **state)
 {
     struct conformance *c = *state;

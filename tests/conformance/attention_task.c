@@ -229,7 +229,7 @@ static void reference_ds(struct attention_task *task, uint64_t head)
             }
             task->ds[at] = task->p[at] * (dp - sum);
             task->ds_bound[at] =
-                /* P comes again out of the statistics, so their error is in it, too. */
+                /* P is recomputed from the statistics, so their error is in it too. */
                 (2.0 * task->p_bound[at] + task->p[at] * task->statistics_bound[head * n + t]) *
                     fabs(dp - sum) +
                 task->p[at] * (terms * (double)(d + 4) * ROUNDING + sum_bound) +

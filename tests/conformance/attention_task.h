@@ -1,6 +1,6 @@
 /*
  * attention_task - operands of attention drawn at random, on the device and in fp64, and the
- * reference: what each result is, and how far the device's may be off.
+ * reference: each result, and its error bound on the device.
  */
 #ifndef ASSAY_TESTS_CONFORMANCE_ATTENTION_TASK_H
 #define ASSAY_TESTS_CONFORMANCE_ATTENTION_TASK_H
@@ -10,11 +10,11 @@
 
 enum attention_array { Q, K, V, O, D_O, D_Q, D_K, D_V, ARRAYS };
 
-/* One of the arrays: (batch, heads, length, head_size) in fp64, and where it lies on the device. */
+/* One of the arrays: (batch, heads, length, head_size) in fp64, and its place on the device. */
 struct attention_heads {
     struct attention_strides strides;
     uint64_t offset, count; /* of the buffer, in elements */
-    double *values, *bound; /* by (b, h, t, i); bound: what the device's may be off */
+    double *values, *bound; /* by (b, h, t, i); bound: of the device's error */
     uint16_t *bits;
     struct buffer *buffer;
 };
@@ -38,7 +38,7 @@ void attention_task_finish(struct attention_task *task);
 /* Fills values and bounds of the statistics and of every result, by the shape's scale. */
 void attention_task_reference(struct attention_task *task);
 
-/* Of each array, and where element `index` of (b, h, t, i) lies in the array's buffer. */
+/* For each array: the place of element `index` of (b, h, t, i) in its buffer. */
 uint64_t attention_task_elements(const struct attention_task *task);
 uint64_t attention_task_place(const struct attention_task *task,
                               const struct attention_heads *array, uint64_t index);

@@ -37,7 +37,7 @@ static void test_round_trip(void **state)
     }
 }
 
-/* Odd offsets and lengths write what they say and nothing beside it. */
+/* Odd offsets and lengths write the given range and nothing else. */
 static void test_offsets(void **state)
 {
     struct conformance *c = *state;
@@ -85,7 +85,7 @@ static void test_bounds(void **state)
     device_buffer_free(NULL);
 }
 
-/* Refused with the right word, and the device goes on. */
+/* Refused with the right status, and the device still works. */
 static void test_too_large(void **state)
 {
     struct conformance *c = *state;
@@ -97,7 +97,7 @@ static void test_too_large(void **state)
 
     if (info->memory_bytes == 0 ||
         (info->simulated && strcmp(c->backend->ops->name, "opencl") == 0)) {
-        print_message("  skipped: the device does not tell its memory, or only simulates it\n");
+        print_message("  skipped: the device does not report its memory, or only simulates it\n");
         skip();
     }
     for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -112,7 +112,7 @@ static void test_too_large(void **state)
     device_buffer_free(buffer);
 }
 
-/* Many at once keep their own contents, whatever the order they go in. */
+/* Many at once keep their own contents, whatever the order of their release. */
 static void test_many(void **state)
 {
     struct conformance *c = *state;

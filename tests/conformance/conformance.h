@@ -16,7 +16,7 @@
 
 #include "backends/backend.h"
 
-/* What a test gets as its state. */
+/* The state of a test. */
 struct conformance {
     struct backend *backend;
     uint32_t index;
@@ -137,7 +137,7 @@ static inline bool same_float(float a, float b)
     return bits_of(a) == bits_of(b) || (a != a && b != b);
 }
 
-/* True when the device keeps denormal f32 unless it is told not to. */
+/* True when the device keeps denormal f32 unless requested otherwise. */
 bool conformance_keeps_denormals(const struct conformance *c);
 
 #endif

@@ -88,7 +88,7 @@ static void describe(const struct convolution_shape *s, char ret[200])
              (unsigned long long)s->groups);
 }
 
-/* Runs once and compares all of the output; what stands around it must not have changed. */
+/* Runs once and compares all of the output; the memory around it must not have changed. */
 static void check_task(struct conformance *c, struct task *task, struct convolution *convolution)
 {
     const struct convolution_shape *s = &task->shape;
@@ -124,11 +124,11 @@ static void check_task(struct conformance *c, struct task *task, struct convolut
     if (memcmp(before, task->output.bytes, task->output.offset * width) != 0 ||
         memcmp(before + bytes - ARRAY_GUARD * width,
                task->output.bytes + bytes - ARRAY_GUARD * width, ARRAY_GUARD * width) != 0)
-        fail_msg("%s: what stands around the output was overwritten", what);
+        fail_msg("%s: memory around the output was overwritten", what);
     free(before);
 }
 
-/* False where the library does not do this shape: that must be said, and by UNSUPPORTED alone. */
+/* False where the library does not support this shape, which must be reported as UNSUPPORTED. */
 static bool try_shape(struct conformance *c, const struct convolution_shape *shape)
 {
     struct convolution *convolution = NULL;
@@ -156,7 +156,7 @@ static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PREC
                                             PRECISION_BF16, PRECISION_FP16, PRECISION_INT8};
 #define PRECISIONS (sizeof(precisions) / sizeof(precisions[0]))
 
-/* Every precision answers, and what it answers is what create does. */
+/* Every precision has an answer, and create agrees with it. */
 static void test_support(void **state)
 {
     struct conformance *c = *state;
@@ -233,7 +233,7 @@ static void test_sizes(void **state)
     assert_true(ran > 0);
 }
 
-/* What a patch holds of NaN and infinity shows in its outputs, and in no other. */
+/* NaN and infinity of a patch appear in its outputs, and in no other. */
 static void test_special_values(void **state)
 {
     struct conformance *c = *state;
@@ -286,7 +286,7 @@ static void test_again(void **state)
     device_convolution_destroy(NULL);
 }
 
-/* Whatever the library lists computes the same, and says which it is. */
+/* Every listed algorithm computes the same, and reports its name. */
 static void test_algorithms(void **state)
 {
     struct conformance *c = *state;

@@ -74,7 +74,7 @@ static void test_events(void **state)
     expect_ok(c, device_event_record(c->device, events[0], &c->err));
     expect_ok(c, device_synchronize(c->device, &c->err));
     expect_ok(c, device_event_elapsed_ns(c->device, events[3], events[0], &part_ns[0], &c->err));
-    /* And asked backwards, it is an error and no time. */
+    /* With the events swapped, it is an error. */
     if (part_ns[0] > 0)
         expect_status(c, STATUS_DEVICE,
                       device_event_elapsed_ns(c->device, events[0], events[3], &whole_ns, &c->err));
@@ -100,7 +100,7 @@ static void test_unrecorded(void **state)
     device_event_destroy(c->device, event);
 }
 
-/* Without `profile` there are none, and the wrappers say so. */
+/* Without `profile` there are none, and the wrappers report that. */
 static void test_not_asked_for(void **state)
 {
     struct conformance *c = *state;

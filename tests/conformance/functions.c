@@ -15,7 +15,7 @@
 struct function {
     const char *kernel;
     double (*exact)(double);
-    double low, high; /* inputs are spread over this range, beside the specials */
+    double low, high; /* inputs are spread over this range, in addition to the specials */
     double ulps;
 };
 

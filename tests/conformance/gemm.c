@@ -118,7 +118,7 @@ static enum status run_task(struct conformance *c, const struct task *task, stru
     return device_gemm_run(gemm, &operands, &c->err);
 }
 
-/* Compares all of C with what a run should have made of it; what is not C's has not changed. */
+/* Compares all of C with the expected result; memory outside of C must not have changed. */
 static void check_result(struct conformance *c, struct task *task)
 {
     const struct gemm_shape *shape = &task->shape;
@@ -164,7 +164,7 @@ static void check_task(struct conformance *c, struct task *task, struct gemm *ge
     check_result(c, task);
 }
 
-/* At odd places, which a library may refuse, by UNSUPPORTED alone; then it runs at aligned ones. */
+/* At odd offsets, which a library may refuse only by UNSUPPORTED; then it runs at aligned ones. */
 static void check_gemm(struct conformance *c, const struct gemm_shape *shape, bool in_place,
                        struct gemm *gemm)
 {
@@ -183,7 +183,7 @@ static void check_gemm(struct conformance *c, const struct gemm_shape *shape, bo
     free_task(&task);
 }
 
-/* False where the library does not do this shape: that must be said, and by UNSUPPORTED alone. */
+/* False where the library does not support this shape, which must be reported as UNSUPPORTED. */
 static bool try_shape(struct conformance *c, const struct gemm_shape *shape, bool in_place)
 {
     struct gemm *gemm = NULL;
@@ -208,7 +208,7 @@ static enum dtype sum_type(enum precision precision)
                                          : DTYPE_F32;
 }
 
-/* Matrices one behind the other, rows `pad` apart. */
+/* Consecutive matrices, with `pad` elements between rows. */
 static struct gemm_shape plain_shape(enum precision precision, uint64_t m, uint64_t n, uint64_t k,
                                      uint64_t pad)
 {
@@ -236,7 +236,7 @@ static bool is_there(struct conformance *c, enum precision precision)
     return info.support != SUPPORT_ABSENT;
 }
 
-/* Every precision answers, and what it answers is what create does. */
+/* Every precision has an answer, and create agrees with it. */
 static void test_support(void **state)
 {
     struct conformance *c = *state;
@@ -360,9 +360,8 @@ static void test_extras(void **state)
     assert_true(ran > 0);
 }
 
-/* What is not finite shows in its row and column alone; by an even shape where odd ones are
- * refused.
- */
+/* Non-finite values appear only in their row and column; with an even shape where odd ones are
+ * refused. */
 static void test_special_values(void **state)
 {
     static const uint64_t sizes[][3] = {{9, 33, 17}, {16, 48, 32}};
@@ -399,7 +398,7 @@ static void test_special_values(void **state)
     }
 }
 
-/* The same GEMM on other arrays, again and again, and two GEMMs in turns. */
+/* The same GEMM on other arrays, repeatedly, and two GEMMs in turns. */
 static void test_again(void **state)
 {
     struct conformance *c = *state;
@@ -424,7 +423,7 @@ static void test_again(void **state)
     device_gemm_destroy(NULL);
 }
 
-/* Whatever the library lists for aligned operands computes the same, and says which it is. */
+/* Every algorithm listed for aligned operands computes the same, and reports its name. */
 static void test_algorithms(void **state)
 {
     struct conformance *c = *state;
@@ -438,7 +437,7 @@ static void test_algorithms(void **state)
         struct gemm_info info;
         struct task task;
 
-        shape.b.transpose = true; /* what fp8 wants on some devices */
+        shape.b.transpose = true; /* required by fp8 on some devices */
         shape.b.stride = shape.k;
         if (p == PRECISION_FP4 || device_gemm_create(c->device, &shape, &gemm, NULL) != STATUS_OK)
             continue;

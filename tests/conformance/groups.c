@@ -6,7 +6,7 @@
 
 #include "harness/core/random.h"
 
-/* The device's own candidates, and counts that no tree likes. */
+/* The device's own candidates, and counts that are no powers of two. */
 static size_t all_lanes(struct conformance *c, uint32_t *ret)
 {
     static const uint32_t odd[] = {2, 3, 7, 33};

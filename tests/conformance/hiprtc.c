@@ -35,7 +35,7 @@ static const char *const known_names[] = {
  */
 static const char thorough[] = "gfx90a", variants_of[] = "gfx1030";
 
-/* What a child's compiling came to. */
+/* Result of a child's compilation. */
 struct report {
     size_t compiled, kernels, spilling, failed;
     int64_t most_vgprs;
@@ -57,7 +57,7 @@ static enum status compile_text(const char *arch, const struct module_source *so
     return status;
 }
 
-/* Each kernel must be told with its registers, be as wide as asked, and have its argument count. */
+/* Each kernel must report its registers, have the requested group size, and its argument count. */
 static enum status check_binary(const struct gpu_binary *binary, const struct module_source *source,
                                 struct report *report, struct error *err)
 {
@@ -111,8 +111,8 @@ static void compile_and_check(const char *arch, const struct module_source *sour
 }
 
 /*
- * Digest of the instructions alone: newer compilers put a number made from the source's text beside
- * them (__hip_cuid_...), by which the whole differs where the code does not.
+ * Digest of the instructions alone: newer compilers add a number made from the source text
+ * (__hip_cuid_...), so the whole differs where the code does not.
  */
 static bool digest_code(const struct gpu_binary *binary, struct digest *ret)
 {
@@ -142,8 +142,7 @@ static bool digest_code(const struct gpu_binary *binary, struct digest *ret)
     return false;
 }
 
-/* What the compiler makes of one statement over arrays of f32; false, and said, where it does not.
- */
+/* The code for one statement over arrays of f32; false, with a message, where it fails. */
 static bool digest_statement(const char *arch, const char *statement, struct digest *ret)
 {
     char *text = text_format("KERNEL(statement, GLOBAL f32 *RESTRICT a, const GLOBAL f32 *RESTRICT "
@@ -165,8 +164,8 @@ static bool digest_statement(const char *arch, const char *statement, struct dig
 }
 
 /*
- * Contraction, without a disassembler: the text that says "two roundings" must not come to the code
- * of F_FMA, while the same text with contraction allowed does, which shows that it can be seen.
+ * Contraction, without a disassembler: the text with two roundings must not compile to the code of
+ * F_FMA, while the same text with contraction allowed does, which shows that the check works.
  */
 static void check_contraction(const char *arch, struct report *report)
 {
@@ -192,7 +191,7 @@ static void check_contraction(const char *arch, struct report *report)
     report->failed += !good;
 }
 
-/* Exact division and root are more than the instruction that comes near them. */
+/* Exact division and square root differ from the approximate instruction. */
 static void check_exact(const char *arch, struct report *report)
 {
     static const char *const pairs[][2] = {
@@ -236,7 +235,7 @@ static void check_denormals(const char *arch, struct report *report)
     gpu_binary_finish(&flushed);
 }
 
-/* A text that is refused names its file and line, and HIPRTC lives on. */
+/* A refused text's error names file and line, and HIPRTC continues to work. */
 static void check_refusal(const char *arch, struct report *report)
 {
     const struct module_source source = {
@@ -285,7 +284,7 @@ static void compile_all(const char *arch, const struct kernel_variants *variants
     check_exact(arch, report);
     check_denormals(arch, report);
     check_refusal(arch, report);
-    /* With its features named, as a device tells its arch. */
+    /* With its features named, as a device reports its arch. */
     if (wide && variants->count > 0)
         compile_and_check("gfx90a:sramecc+:xnack-", &variants->items[0].source, report);
 }
@@ -316,7 +315,7 @@ static enum status in_child(const char *arch, const struct kernel_variants *vari
                             struct report *ret, struct error *err)
 {
     int ends[2], state = 0;
-    bool told;
+    bool reported;
     pid_t pid;
 
     if (pipe(ends) != 0)
@@ -329,7 +328,7 @@ static enum status in_child(const char *arch, const struct kernel_variants *vari
         _exit(child(arch, variants, ends[1]));
     }
     close(ends[1]);
-    told = pid > 0 && read(ends[0], ret, sizeof(*ret)) == (ssize_t)sizeof(*ret);
+    reported = pid > 0 && read(ends[0], ret, sizeof(*ret)) == (ssize_t)sizeof(*ret);
     close(ends[0]);
     if (pid < 0 || waitpid(pid, &state, 0) != pid)
         return error_set(err, STATUS_IO, "fork");
@@ -338,7 +337,7 @@ static enum status in_child(const char *arch, const struct kernel_variants *vari
                          arch, WTERMSIG(state), strsignal(WTERMSIG(state)));
     if (WEXITSTATUS(state) == 3)
         return error_set(err, STATUS_UNSUPPORTED, "%s: HIPRTC does not know it", arch);
-    if (WEXITSTATUS(state) != 0 || !told)
+    if (WEXITSTATUS(state) != 0 || !reported)
         return error_set(err, STATUS_CRASHED, "%s: HIPRTC ended the process with status %d", arch,
                          WEXITSTATUS(state));
     return STATUS_OK;

@@ -38,7 +38,7 @@ static void test_geometry(void **state)
     size_t count = device_lane_candidates(c->device, lanes, 16), k;
 
     assert_true(count >= 1);
-    /* Groups of a GPU are whole warps; elsewhere one lane a group is always worth a try. */
+    /* Groups of a GPU are whole warps; elsewhere one lane per group is tried too. */
     if (strcmp(c->backend->ops->name, "cuda") != 0 && strcmp(c->backend->ops->name, "hip") != 0)
         assert_int_equal(lanes[0], 1);
     for (k = 0; k < count; k++) {
@@ -54,7 +54,7 @@ static void test_geometry(void **state)
     }
 }
 
-/* More groups than some stacks launch in a dimension: they run, or it is said that they cannot. */
+/* More groups than some stacks launch in a dimension: they run, or there is an error. */
 static void test_many_groups(void **state)
 {
     static const uint32_t many = 65536;
@@ -219,7 +219,7 @@ static void test_order(void **state)
     free(x);
 }
 
-/* A hint changes no value and reaches no memory, wherever its pointer leads. */
+/* A hint changes no value and accesses no memory, wherever its pointer points. */
 static void test_prefetch(void **state)
 {
     struct conformance *c = *state;

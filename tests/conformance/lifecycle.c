@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Opened, used and closed again and again; a leak shows under LeakSanitizer. */
+/* Opened, used and closed repeatedly; LeakSanitizer finds leaks. */
 static void test_open_close(void **state)
 {
     struct conformance *c = *state;

@@ -38,7 +38,7 @@ static void test_describe(void **state)
     device_module_unload(c->device, NULL);
 }
 
-/* The message names our file and the line, whatever prelude and defines stand in front. */
+/* The message names our file and line, whatever prelude and defines come before. */
 static void check_refused(struct conformance *c, const char *text, const char *place,
                           size_t define_count)
 {
@@ -114,7 +114,7 @@ static void test_lanes_refused(void **state)
     assert_null(module);
 }
 
-/* Modules live side by side, each with its own defines, and go in any order. */
+/* Modules coexist, each with its own defines, and are unloaded in any order. */
 static void test_many(void **state)
 {
     struct conformance *c = *state;

@@ -2,11 +2,11 @@
  * Every kernel by the real NVRTC, for every arch that this one knows, as the backend compiles it:
  * no device is needed. Usage: conformance_nvrtc [--table FILE] [ARCH...]
  *
- * The table has what ptxas tells of each kernel: registers, spills, shared memory. Each arch is a
+ * The table has what ptxas reports of each kernel: registers, spills, shared memory. Each arch is a
  * child of its own, so a compiler that crashes becomes a named error of that arch. Exit status 77
  * where NVRTC is not installed.
  *
- * To spare time, most archs have each text once, whatever the choice of defines; with
+ * To save time, most archs have each text once, whatever the choice of defines; with
  * ASSAY_TEST_ALL_VARIANTS set every arch has all of them.
  */
 #include <signal.h>
@@ -34,7 +34,7 @@ extern const size_t conformance_kernels_count;
 #define THOROUGH 90
 #define VARIANTS_OF 80
 
-/* What a child's compiling came to. */
+/* Result of a child's compilation. */
 struct report {
     size_t compiled, kernels, spilling, failed;
     long most_registers;
@@ -55,7 +55,7 @@ static enum status compile_text(int arch, const struct module_source *source, co
     return status;
 }
 
-/* The number before `word` in the log between `at` and its next kernel; -1: not told. */
+/* The number before `word` in the log between `at` and its next kernel; -1: not reported. */
 static long number_before(const char *at, const char *word)
 {
     const char *next = strstr(at + 1, "Compiling entry function");
@@ -167,7 +167,7 @@ static void compile_all(int arch, const struct kernel_variants *variants, FILE *
         }
 }
 
-/* A text that is refused names its file and line; shared memory that is too much says so. */
+/* A refused text's error names file and line; too much shared memory is reported as such. */
 static size_t check_refusals(int arch)
 {
     const struct module_source wrong = {
@@ -251,7 +251,7 @@ static void start(struct child *child, int arch, const struct kernel_variants *v
     }
 }
 
-/* Waits for the oldest child; its table goes behind the others. */
+/* Waits for the oldest child; its table is appended to the others. */
 static int finish(struct child *child, FILE *table)
 {
     char line[512];

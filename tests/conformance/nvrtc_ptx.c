@@ -84,7 +84,7 @@ static const char *contraction(char *program)
     return "--fmad=true";
 }
 
-/* `wanted` must be in the PTX (or, with a '!' before it, must not); `faulty`: a fault is found. */
+/* `wanted` must be in the PTX (or, prefixed with '!', must not); `faulty`: a fault is found. */
 static size_t expect(const struct nvrtc *nvrtc, const char *expression, bool flush,
                      const char *(*edit)(char *), const char *wanted, bool faulty)
 {

@@ -1,5 +1,5 @@
 /*
- * nvrtc_ptx - what the arithmetic of a text has become in PTX. An instruction without .rn may be
+ * nvrtc_ptx - checks the arithmetic of a text in PTX. An instruction without .rn may be
  * fused with its neighbour by ptxas (PTX ISA, "Floating Point Instructions: add, mul"), so pinned
  * contraction shows as .rn on every product and sum, and as fma where F_FMA was written alone.
  */
@@ -12,7 +12,7 @@
 size_t nvrtc_ptx_check(const struct nvrtc *nvrtc, const struct module_source *source);
 
 /*
- * The check sees what it is for: a * b + c has no fma and F_FMA has; with contraction allowed, with
+ * The check works: a * b + c has no fma and F_FMA has; with contraction allowed, with
  * fast division, and with flushing, the same text is found faulty.
  */
 size_t nvrtc_ptx_check_itself(const struct nvrtc *nvrtc);

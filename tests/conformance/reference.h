@@ -1,4 +1,4 @@
-/* reference - what a 16-bit float is, worked out in fp64 from its definition. */
+/* reference - 16-bit floats computed in fp64 from their definition. */
 #ifndef ASSAY_TESTS_CONFORMANCE_REFERENCE_H
 #define ASSAY_TESTS_CONFORMANCE_REFERENCE_H
 

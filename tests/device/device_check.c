@@ -1,7 +1,7 @@
 /*
- * device_check - one device, the whole of assay on it, one table. README.md tells how to carry it
- * to a machine and how to read the table. Exit status: 0 all marks reached, 1 not, 2 it could not
- * be tried, 77 no such device.
+ * device_check - one device, the whole of assay on it, one table. README.md says how to copy it to
+ * a machine and how to read the table. Exit status: 0 all marks reached, 1 not, 2 it could not be
+ * tried, 77 no such device.
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -53,7 +53,7 @@ static double reading_of(const json_t *device, const char *name)
     return number_of(json_object_get(json_object_get(device, "readings"), name), "value");
 }
 
-/* What a program that failed printed: its end, without what went well in a suite of tests. */
+/* The end of a failed program's output, without the passed tests of a suite. */
 static void tell_end(const char *output)
 {
     static const char *const dull[] = {"[ RUN", "[       OK", "[====", "[  SKIPPED"};
@@ -75,11 +75,11 @@ static void tell_end(const char *output)
     text_finish(&kept);
 }
 
-/* Two transfers a clock on a bus of so many bits: what data sheets multiply, and round. */
+/* Two transfers per clock on a bus of this width, as in data sheets, which round it. */
 static void find_memory_rate(const json_t *device)
 {
-    const double told = reading_of(device, "device.memory_clock_max");
-    const double clock = isnan(told) ? reading_of(device, "device.clock_memory_max") : told;
+    const double reported = reading_of(device, "device.memory_clock_max");
+    const double clock = isnan(reported) ? reading_of(device, "device.clock_memory_max") : reported;
     const double rate = 2.0 * clock * reading_of(device, "device.memory_bus_width") / 8.0;
 
     if (options.memory_rate > 0.0 || !(rate > 0.0))
@@ -88,7 +88,7 @@ static void find_memory_rate(const json_t *device)
     options.memory_words = "2 x memory clock x bus width";
 }
 
-/* What the measurements will rest on, and what is missing, before anything runs. */
+/* What the measurements depend on, and what is missing, before anything runs. */
 static void print_libraries(const json_t *backend)
 {
     size_t i;
@@ -165,7 +165,7 @@ static void check_conformance(void)
         table_fail_row("conformance", "could not be run");
     } else if (code != 0) {
         tell_end(output);
-        snprintf(note, sizeof(note), "exit status %d; its messages stand above", code);
+        snprintf(note, sizeof(note), "exit status %d; its messages are above", code);
         table_fail_row("conformance", note);
     } else {
         row = table_add_row("conformance", 1.0, "");
@@ -281,7 +281,7 @@ static void check_memory(void)
     json_decref(results);
 }
 
-/* The better of PyTorch's rates before and behind our own measurement of the same GEMM. */
+/* The better of PyTorch's rates before and after our own measurement of the same GEMM. */
 static double best_torch_rate(double before, char *words, size_t size)
 {
     char script[PATH_MAX + 32];
@@ -334,7 +334,7 @@ static double check_gemm(void)
     return ceiling;
 }
 
-/* Behind the note: whether attention was one operation of the library, or why not. */
+/* Added to the note: whether attention was one operation of the library, or why not. */
 static void note_attention(struct row *row, const json_t *result)
 {
     const char *const words[] = {"show", string_of(result, "id"), "--db", options.db, NULL};
@@ -471,15 +471,15 @@ int main(int argc, char **argv)
         return found;
     if (!options.no_conformance && wants("conformance"))
         check_conformance();
-    table_tell_new();
+    table_print_new();
     if (wants("memory"))
         check_memory();
-    table_tell_new();
+    table_print_new();
     if (wants("gemm"))
         ceiling = check_gemm();
-    table_tell_new();
+    table_print_new();
     if (wants("training"))
         check_training(ceiling);
-    table_tell_new();
+    table_print_new();
     return table_print(options.small, options.db) ? 0 : 1;
 }

@@ -63,7 +63,7 @@ bool program_run(const char *name, const char *const *arguments, int minutes, ch
     fputc('\n', stderr);
     *ret = NULL;
     *code = -1;
-    /* What it says of errors is for whoever looks at this program. */
+    /* Its error messages are for the user of this program. */
     if (process_capture_both(argv, STDERR_FILENO, minutes * 60 * SECOND, OUTPUT_MAX, ret, &ended,
                              &err) != STATUS_OK) {
         fprintf(stderr, "    %s\n%s\n", err.message, *ret != NULL ? *ret : "");

@@ -1,4 +1,4 @@
-/* programs - starting what lies beside device_check: assay, the conformance suite, a script. */
+/* programs - starts programs in the folder of device_check: assay, the suite, a script. */
 #ifndef ASSAY_TESTS_DEVICE_PROGRAMS_H
 #define ASSAY_TESTS_DEVICE_PROGRAMS_H
 
@@ -7,16 +7,16 @@
 #include <jansson.h>
 
 /*
- * Learns where this program lies. The programs are beside it, declarations and scripts in
- * ../declared (packed) or where DEVICE_CHECK_DECLARED says. False, with a word on stderr.
+ * Finds this program's folder. The programs are in it, declarations and scripts in ../declared
+ * (packed) or in DEVICE_CHECK_DECLARED. False, with a message on stderr.
  */
 bool programs_find(void);
 const char *programs_declared(void);
 
 /*
- * Runs a program with NULL-terminated arguments: the one of that name beside this, else in PATH; a
- * name with a slash is a path. Its output is heap. False, with a word on stderr, when it could not
- * be run or took longer; *code is -1 for one that a signal ended.
+ * Runs a program with NULL-terminated arguments: the one of that name in this program's folder,
+ * else in PATH; a name with a slash is a path. Its output is heap. False, with a message on stderr,
+ * when it could not be run or took longer; *code is -1 for one that a signal ended.
  */
 bool program_run(const char *name, const char *const *arguments, int minutes, char **ret,
                  int *code);

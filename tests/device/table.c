@@ -27,7 +27,7 @@ void table_fail_row(const char *what, const char *reason)
     row->mark = 1.0; /* a mark that is not reached */
 }
 
-void table_tell_new(void)
+void table_print_new(void)
 {
     for (; rows_told < row_count; rows_told++) {
         const struct row *row = &rows[rows_told];
@@ -74,12 +74,12 @@ bool table_print(bool small, const char *db)
                : row->untried ? "untried: "
                               : "",
                row->reference_what, row->reference_what[0] != '\0' ? "; " : "", row->note);
-        /* What gave no number is no success, but where a stand-in's times mean nothing. */
+        /* A row without a number fails, except with a stand-in, whose times mean nothing. */
         untried += row->untried ? 1 : 0;
         reached = reached && (!marked || good) && (!isnan(row->value) || small || row->absent);
     }
     if (small)
-        printf("\na small run, which tells of no mark");
+        printf("\na small run, without marks");
     else
         printf("\n%s", reached ? "all marks reached" : "NOT all marks reached");
     if (untried > 0)

@@ -18,8 +18,8 @@ struct row *table_add_row(const char *what, double value, const char *unit);
 /* A row without a number, whose mark is not reached. */
 void table_fail_row(const char *what, const char *reason);
 
-/* Tells each new row on stderr at once: what a limit of time ends has told them all the same. */
-void table_tell_new(void);
+/* Prints each new row on stderr at once, so that a time limit loses none of them. */
+void table_print_new(void);
 
 /* The table on stdout. `small`: there are no marks. True when all that could be tried are reached.
  */

@@ -1,4 +1,4 @@
-/* What device_check makes of PyTorch's answer, of none, and of an interpreter that is not there. */
+/* How device_check handles PyTorch's answer, no answer, and a missing interpreter. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 static char folder[] = "/tmp/device-torch-XXXXXX", script[64];
 static char words[160];
 
-/* An "interpreter" that does what `text` says, whatever script it is handed. */
+/* An "interpreter" that runs `text`, whatever script it is given. */
 static double ask(const char *text)
 {
     FILE *file = fopen(script, "w");
@@ -34,7 +34,7 @@ static void test_an_answer(void **state)
     (void)state;
     assert_true(ask("echo '{\"flops_per_s\": 7.1e14, \"torch\": \"2.9.0\"}'") == 7.1e14);
     assert_string_equal(words, "PyTorch 2.9.0");
-    /* The device's number is handed over. */
+    /* The device's number is passed on. */
     assert_true(ask("echo \"{\\\"flops_per_s\\\": $2}\"") == 3.0);
 }
 
@@ -60,7 +60,7 @@ static void test_no_answer(void **state)
     assert_non_null(strstr(words, "/nonexistent/python could not be run"));
 }
 
-/* It looks for libraries where its user does, not where the packed folder has its own. */
+/* It searches libraries with the user's path, not in the packed folder. */
 static void test_library_path(void **state)
 {
     static const char answer[] = "echo \"{\\\"absent\\\": \\\"path=$LD_LIBRARY_PATH.\\\"}\"";

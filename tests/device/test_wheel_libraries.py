@@ -1,4 +1,4 @@
-"""wheel_libraries.py names what wheels brought, the newest, and leaves what is named alone."""
+"""wheel_libraries.py names the newest libraries of wheels, and keeps variables that are set."""
 
 import os
 import subprocess

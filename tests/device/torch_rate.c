@@ -16,8 +16,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-/* PyTorch finds its libraries as it did before ./run (pack.sh) put ours in front; NULL: as it is.
- */
+/* The library path from before ./run (pack.sh) prepended ours, for PyTorch; NULL: unchanged. */
 static bool run_python(const char *python, const char *const *arguments, char **ret, int *code)
 {
     const char *theirs = getenv("DEVICE_CHECK_LIBRARY_PATH"), *now = getenv("LD_LIBRARY_PATH");

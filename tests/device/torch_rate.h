@@ -7,8 +7,8 @@
 /*
  * FLOP/s of PyTorch's bf16 GEMM of 4096 x 4096 x 4096, B transposed, C in bf16, on the device of
  * the spec's number, by `script` under the interpreter `python` (a path, or a name in PATH); the
- * better of several repetitions. NAN where it could not be had; `words` says which version, or why
- * not.
+ * better of several repetitions. NAN where it could not be measured; `words` gets the version, or
+ * the reason.
  */
 double torch_rate(const char *python, const char *script, const char *device, char *words,
                   size_t size);

@@ -1,4 +1,4 @@
-# The store under full disks, lost memory, kills and other writers.
+# The store under full disks, failed allocations, kills and other writers.
 assay_add_fixture(assay_store_scenario LIBS assay_store_fixture
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/store_scenario.c)
 foreach(name io memory)

@@ -1,6 +1,6 @@
 /*
- * A database with changed bytes: whatever they are, reading and writing end with an answer, and
- * samples that are handed out are those that were stored.
+ * A database with changed bytes: whatever they are, reading and writing end with a result or an
+ * error, and samples that are returned are those that were stored.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void read_all(struct store *store)
     status = store_load_samples(store, 1, "wall_ns", &values, &count, &err);
     check_answer(status, &err);
     if (status == STATUS_OK) {
-        /* A chunk may have lost its row (another trial's now); what is there is true. */
+        /* A chunk may be missing (it has another trial's number); what is there is correct. */
         assert_true(count <= SAMPLES);
         assert_memory_equal(values, expected, count * sizeof(*values));
     }

@@ -22,7 +22,7 @@ static bool mount_small(const char *folder)
            mount("assay", folder, "tmpfs", 0, "size=2m") == 0;
 }
 
-/* Takes up room that is given back later. */
+/* Occupies space that is freed later. */
 static void put_ballast(const char *path)
 {
     char bytes[256 * 1024];
@@ -52,7 +52,7 @@ static void test_full_disk(void **state)
     assert_status(status, STATUS_NO_SPACE, err);
     assert_non_null(strstr(err.message, "free some space"));
     assert_non_null(strstr(err.message, "free some space"));
-    /* A store without a campaign has nothing to resume; who runs one says how. */
+    /* A store without a campaign has nothing to resume; a caller with one says how. */
     assert_null(strstr(err.message, "--resume"));
     print_message("full after %ld samples: %s\n", progress.samples, err.message);
     assert_true(progress.samples > 0);
@@ -62,7 +62,7 @@ static void test_full_disk(void **state)
         fixture_ask(fixture->store, "SELECT count(*) FROM campaign") >= progress.campaigns, 1);
     store_close(fixture->store);
     fixture->store = NULL;
-    /* ... and it goes on once there is room. */
+    /* ... and it continues once there is room. */
     assert_int_equal(unlink(ballast), 0);
     wrong = scenario_check(fixture->path, &progress);
     if (wrong)

@@ -1,9 +1,9 @@
 /*
  * Every write, sync, truncation, deletion and memory-map growth that the store makes fails, one
  * after the other, until a run goes through: once with a full disk, once with a torn write; for one
- * call, and for all that follow as well. A full disk for a moment strikes at every call, the others
- * at some, or at every one with ASSAY_TEST_ALL_CALLS set. The disk is a shim before SQLite's own
- * file layer.
+ * call, and for all that follow as well. A momentarily full disk is tried at every call, the others
+ * at some, or at every one with ASSAY_TEST_ALL_CALLS set. The disk is a shim over SQLite's own file
+ * layer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct {
     long fail_at; /* 1..: which call fails; 0: none */
     long calls;
     bool happened;
-    bool shared_memory; /* what the file system offers */
+    bool shared_memory; /* of the file system */
 } disk;
 
 struct shim_file {
@@ -81,7 +81,7 @@ static int shim_truncate(sqlite3_file *file, sqlite3_int64 size)
     return real_of(file)->pMethods->xTruncate(real_of(file), size);
 }
 
-/* No power is cut here, so nothing needs to reach the platter. */
+/* There is no power failure here, so nothing needs to reach the disk. */
 static int shim_sync(sqlite3_file *file, int flags)
 {
     (void)file;
@@ -212,8 +212,8 @@ static void install(void)
     sqlite3_vfs_register(&vfs, 1);
 }
 
-/* One run with a fault; says whether the fault came about. */
-static bool disturb(struct fixture *fixture, enum fault kind, bool lasting, long at)
+/* One run with a fault; returns whether the fault occurred. */
+static bool inject(struct fixture *fixture, enum fault kind, bool lasting, long at)
 {
     struct scenario_progress progress = {0};
     struct error err = ERROR_INIT;
@@ -229,7 +229,7 @@ static bool disturb(struct fixture *fixture, enum fault kind, bool lasting, long
     status = scenario_run(fixture->path, 1, &progress, &err);
     happened = disk.happened;
     disk.kind = FAULT_NONE;
-    /* A fault may pass unseen (SQLite tries a checkpoint again later), but not be misnamed. */
+    /* A fault may have no effect (SQLite retries a checkpoint later), but not a wrong error. */
     if (status != STATUS_OK && status != STATUS_NO_SPACE && status != STATUS_IO)
         fail_msg("call %ld: %s: %s", at, status_name(status), err.message);
     if (status != STATUS_OK && !strstr(err.message, fixture->path))
@@ -250,7 +250,7 @@ static void loop(enum fault kind, bool lasting, long stride)
         void *state = NULL;
 
         assert_int_equal(fixture_make(&state), 0);
-        happened = disturb(state, kind, lasting, at += stride);
+        happened = inject(state, kind, lasting, at += stride);
         count++;
         fixture_remove(&state);
     } while (happened);
@@ -258,7 +258,7 @@ static void loop(enum fault kind, bool lasting, long stride)
     assert_true(count > 50);
 }
 
-/* Whether every kind of fault is to strike at every call. */
+/* Whether every kind of fault is tried at every call. */
 static bool every_call(void)
 {
     return getenv("ASSAY_TEST_ALL_CALLS") != NULL;
@@ -308,7 +308,7 @@ static void test_no_shared_memory(void **state)
         bool happened;
 
         assert_int_equal(fixture_make(&other), 0);
-        happened = disturb(other, FAULT_FULL, false, at);
+        happened = inject(other, FAULT_FULL, false, at);
         fixture_remove(&other);
         if (!happened)
             break;

@@ -1,6 +1,6 @@
 /*
- * A writer is killed at fifty random moments; after each, the database is sound, holds all that the
- * writer had been told is stored, and a resume can go on.
+ * A writer is killed at fifty random moments; after each, the database is sound, holds all that was
+ * reported to the writer as stored, and can be resumed.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #define KILLS 50
 #define SECOND INT64_C(1000000000)
 
-/* Runs scenarios until killed, and tells after each step that was reported as committed. */
+/* Runs scenarios until killed, and reports progress after each committed step. */
 static void write_for_ever(const char *path, unsigned first, int to)
 {
     struct scenario_progress progress = {0};
@@ -35,13 +35,13 @@ static void write_for_ever(const char *path, unsigned first, int to)
 }
 
 /*
- * Starts a writer, kills it after `ns`, or only once it has told of samples; adds what it had told
- * to `ret`.
+ * Starts a writer, kills it after `ns`, or only once it has reported samples; adds what it had
+ * reported to `ret`.
  */
 static void kill_after(const char *path, unsigned first, int64_t ns, bool samples,
                        struct scenario_progress *ret)
 {
-    struct scenario_progress told = {0};
+    struct scenario_progress reported = {0};
     int pipes[2], how;
     pid_t child;
     ssize_t count;
@@ -56,18 +56,18 @@ static void kill_after(const char *path, unsigned first, int64_t ns, bool sample
     }
     close(pipes[1]);
     clock_sleep_until_ns(clock_monotonic_ns() + ns);
-    while (samples && told.samples == 0 &&
-           read(pipes[0], &told, sizeof(told)) == (ssize_t)sizeof(told))
+    while (samples && reported.samples == 0 &&
+           read(pipes[0], &reported, sizeof(reported)) == (ssize_t)sizeof(reported))
         ;
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFSIGNALED(how));
     /* Messages are shorter than PIPE_BUF, so whole. The last one counts. */
-    while ((count = read(pipes[0], &told, sizeof(told))) == (ssize_t)sizeof(told))
+    while ((count = read(pipes[0], &reported, sizeof(reported))) == (ssize_t)sizeof(reported))
         ;
     assert_int_equal(count, 0);
     close(pipes[0]);
-    scenario_progress_add(ret, &told);
+    scenario_progress_add(ret, &reported);
 }
 
 static void check_orphans(const char *path, long *ret_orphans)
@@ -127,7 +127,7 @@ static void test_killed_writers(void **state)
 
     print_message("seed %llu\n", (unsigned long long)seed);
     for (unsigned i = 0; i < KILLS; i++) {
-        /* Now and then in the first moments, when the file comes to be. */
+        /* Sometimes in the first moments, while the file is created. */
         int64_t most = i % 3 == 0 ? 4000000 : 60000000;
         const char *wrong;
 
@@ -147,7 +147,7 @@ static void test_killed_writers(void **state)
             fail_msg("kill %u: %s", i, wrong);
         check_orphans(fixture->path, &orphans);
     }
-    print_message("%ld campaigns, %ld trials, %ld samples told; %ld trials cut off\n",
+    print_message("%ld campaigns, %ld trials, %ld samples reported; %ld trials cut off\n",
                   progress.campaigns, progress.trials, progress.samples, orphans);
     assert_true(progress.samples > 0);
     resume_all(fixture->path);

@@ -1,7 +1,7 @@
 /*
  * Every allocation fails, one after the other, until a run of the store goes through: those of our
- * own code (through the linker), of SQLite and of jansson (through their hooks). Once for a moment,
- * once for good.
+ * own code (through the linker), of SQLite and of jansson (through their hooks). Once a single
+ * allocation, once all following ones.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static void install(void)
     json_set_alloc_funcs(json_malloc, free);
 }
 
-static bool disturb(struct fixture *fixture, unsigned number, bool lasting, long at)
+static bool inject(struct fixture *fixture, unsigned number, bool lasting, long at)
 {
     struct scenario_progress progress = {0};
     struct error err = ERROR_INIT;
@@ -127,7 +127,7 @@ static void loop(bool lasting, long stride)
         void *state = NULL;
 
         assert_int_equal(fixture_make(&state), 0);
-        happened = disturb(state, 1, lasting, at);
+        happened = inject(state, 1, lasting, at);
         fixture_remove(&state);
         at += stride;
         count++;

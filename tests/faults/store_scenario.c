@@ -16,7 +16,7 @@
 void (*scenario_opened)(void);
 int scenario_progress_fd = -1;
 
-static void tell(const struct scenario_progress *progress)
+static void report_progress(const struct scenario_progress *progress)
 {
     if (scenario_progress_fd >= 0 &&
         write(scenario_progress_fd, progress, sizeof(*progress)) != (ssize_t)sizeof(*progress))
@@ -50,7 +50,7 @@ static int64_t sample_at(int64_t trial, size_t i)
             status = (call);                                                                       \
         if (status == STATUS_OK) {                                                                 \
             (counter)++;                                                                           \
-            tell(progress);                                                                        \
+            report_progress(progress);                                                             \
         }                                                                                          \
     } while (0)
 
@@ -66,7 +66,7 @@ static enum status add_samples(struct store *store, int64_t trial,
         status = store_add_samples(store, trial, "wall_ns", i, values + i, SAMPLES / 3, err);
         if (status == STATUS_OK) {
             progress->samples += SAMPLES / 3;
-            tell(progress);
+            report_progress(progress);
         }
     }
     return status;
@@ -105,7 +105,7 @@ static enum status run_trial(struct store *store, int64_t campaign, int64_t sequ
     if (status != STATUS_OK)
         return status;
     progress->trials++;
-    tell(progress);
+    report_progress(progress);
     status = add_subject(store, trial, readings, progress, err);
     STEP(store_add_phase(store, trial, "setup", 0, 10, err), progress->phases);
     STEP(store_add_check(store, trial, &check, err), progress->checks);
@@ -194,7 +194,7 @@ static long count_samples(struct store *store)
 }
 
 struct verdict {
-    char *told;
+    char *message;
     size_t size;
 };
 
@@ -203,23 +203,23 @@ static void found(void *context, const struct verify_finding *finding)
     const struct verdict *verdict = context;
 
     if (finding->level == VERIFY_WRONG)
-        snprintf(verdict->told, verdict->size, "verify: %s: %s %s: %.300s",
+        snprintf(verdict->message, verdict->size, "verify: %s: %s %s: %.300s",
                  verify_check_name(finding->check), finding->table ? finding->table : "",
                  finding->key ? finding->key : "", finding->message);
 }
 
-/* What was committed is whole: every row in the ledger, no leaf without a row. */
-static void verify_it(const char *path, char *told, size_t size)
+/* What was committed is complete: every row in the ledger, no leaf without a row. */
+static void verify_it(const char *path, char *message, size_t size)
 {
-    struct verdict verdict = {told, size};
-    /* The scenario's estimate is an invention. */
+    struct verdict verdict = {message, size};
+    /* The scenario's estimate is made up. */
     const struct verify_options options = {
         .threads = 1, .skip_estimates = true, .context = &verdict, .found = found};
     struct verify_summary summary;
     struct error err = ERROR_INIT;
 
     if (verify_file(path, &options, &summary, &err) != STATUS_OK)
-        snprintf(told, size, "verify: %.400s", err.message);
+        snprintf(message, size, "verify: %.400s", err.message);
 }
 
 const char *scenario_check(const char *path, const struct scenario_progress *progress)
@@ -240,36 +240,36 @@ const char *scenario_check(const char *path, const struct scenario_progress *pro
         {"estimate", progress->estimates},
         {"checkpoint", progress->checkpoints},
     };
-    static char told[512];
+    static char message[512];
     static unsigned checks;
     struct store *store = NULL;
     struct error err = ERROR_INIT;
     long samples;
 
-    told[0] = '\0';
+    message[0] = '\0';
     if (store_open(path, STORE_CREATE, SECOND, &store, &err) != STATUS_OK) {
-        snprintf(told, sizeof(told), "it does not open: %.400s", err.message);
-        return told;
+        snprintf(message, sizeof(message), "it does not open: %.400s", err.message);
+        return message;
     }
     if (strcmp(fixture_soundness(store), "ok") != 0)
-        snprintf(told, sizeof(told), "%s", fixture_soundness(store));
+        snprintf(message, sizeof(message), "%s", fixture_soundness(store));
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         char sql[64];
 
         snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", counts[i].table);
         if (fixture_ask(store, sql) < counts[i].least)
-            snprintf(told, sizeof(told), "%s has lost rows: %ld of %ld", counts[i].table,
+            snprintf(message, sizeof(message), "%s has lost rows: %ld of %ld", counts[i].table,
                      (long)fixture_ask(store, sql), counts[i].least);
     }
     samples = count_samples(store);
     if (samples < progress->samples)
-        snprintf(told, sizeof(told), "samples: %ld of %ld", samples, progress->samples);
+        snprintf(message, sizeof(message), "samples: %ld of %ld", samples, progress->samples);
     if (fixture_ask(store, "SELECT count(*) FROM campaign g WHERE (SELECT count(*) FROM"
                            " planned_trial p WHERE p.campaign = g.id) <> 6") != 0)
-        snprintf(told, sizeof(told), "a campaign is there without its whole plan");
+        snprintf(message, sizeof(message), "a campaign is there without its whole plan");
     store_close(store);
-    /* It takes longer than all before it, and some callers have a thousand points to look at. */
+    /* It takes longer than all before it, and some callers check a thousand points. */
     if (checks++ % 4 == 0)
-        verify_it(path, told, sizeof(told));
-    return told[0] ? told : NULL;
+        verify_it(path, message, sizeof(message));
+    return message[0] ? message : NULL;
 }

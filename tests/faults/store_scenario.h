@@ -1,5 +1,5 @@
 /*
- * store_scenario - one run of everything that a harness asks of the store, to be disturbed.
+ * store_scenario - one run of everything that a harness does with the store, for fault injection.
  *
  * The scenario counts what the store reported as done; afterwards all of that must be there, in a
  * sound database, whatever went wrong in between.

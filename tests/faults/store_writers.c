@@ -1,6 +1,6 @@
 /*
  * Two processes write two hundred campaigns each into one database that neither has made before,
- * while a third reads: nothing is lost, nobody is turned away.
+ * while a third reads: nothing is lost, no write is refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static int writer(const char *path, unsigned first)
     return 0;
 }
 
-/* Reads until all is there; what it has seen once it must see again. */
+/* Reads until all is there; what it has seen once must stay. */
 static int reader(const char *path)
 {
     struct error err = ERROR_INIT;

@@ -1,5 +1,5 @@
 /*
- * Random byte flips in a database: found by verify, or shown to lie outside of evidence, by reading
+ * Random byte flips in a database: found by verify, or shown not to affect evidence, by reading
  * schema and every row of every table once more and finding them the same to the last byte.
  *
  * ASSAY_TEST_FLIPS is the number of flips, one at a time (default 500); the target verify_flips_all

@@ -1,9 +1,8 @@
 /*
- * Stands in for libFuzzer: replays the corpus, then runs mutations of it. Iteration i depends on
- * the seed and on i alone, so that a crash can be had again: fuzz_x [-runs=N] [-seed=N]
- * [-seconds=N] [-only=I] FILE|FOLDER... Seconds are of processor time. With
- * ASSAY_TEST_FUZZ_SECONDS=N in the environment it runs that long, whatever the arguments say of
- * runs and seconds.
+ * Replaces libFuzzer: replays the corpus, then runs mutations of it. Iteration i depends on the
+ * seed and on i alone, so that a crash can be reproduced: fuzz_x [-runs=N] [-seed=N] [-seconds=N]
+ * [-only=I] FILE|FOLDER... Seconds are of processor time. With ASSAY_TEST_FUZZ_SECONDS=N in the
+ * environment it runs that long, whatever the arguments.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -29,7 +28,7 @@ static int64_t runs = 10000, seconds = 60, only = -1;
 static uint64_t seed = 1;
 static char doing[512] = "nothing yet";
 
-/* Says what was being done; only calls that a signal handler may make. */
+/* Prints the current iteration; uses only calls that a signal handler may make. */
 static void on_crash(int number)
 {
     static const char start[] = "\nfuzz driver: crashed in ";
@@ -225,7 +224,7 @@ static void read_arguments(int argc, char **argv)
     }
 }
 
-/* Of this process: a busy machine must not mean fewer mutations. */
+/* Of this process: a busy machine must not reduce the number of mutations. */
 static int64_t processor_ns(void)
 {
     struct timespec now;

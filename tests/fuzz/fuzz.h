@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                          \
     } while (0)
 
-/* Messages go to terminals and into stores: always some text, UTF-8, nothing that steers. */
+/* Messages go to terminals and into stores: never empty, UTF-8, no control characters. */
 static inline void fuzz_require_good_message(const struct error *err, enum status status)
 {
     FUZZ_REQUIRE(err->code == status);

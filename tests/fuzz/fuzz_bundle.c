@@ -1,7 +1,7 @@
 /*
- * Bundles: hostile bytes are refused or found wrong, never a crash. The input is read as it stands,
- * and as the one row of a ledger of one leaf whose proof holds, so that what lies behind the proof
- * (opening values, taking the row into a database) is reached.
+ * Bundles: hostile bytes are refused or found wrong, never a crash. The input is read unchanged,
+ * and as the only row of a ledger of one leaf whose proof holds, so that what follows the proof
+ * (opening values, importing the row) is reached.
  */
 #include "fuzz.h"
 

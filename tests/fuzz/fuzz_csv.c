@@ -1,4 +1,4 @@
-/* Anybody's CSV (`assay analyze`, `assay compare`); the first byte chooses samples or pairs. */
+/* Untrusted CSV (`assay analyze`, `assay compare`); the first byte chooses samples or pairs. */
 #include "fuzz.h"
 
 #include <math.h>

@@ -140,7 +140,7 @@ static void check_one(const uint8_t *data, size_t size, const cyaml_schema_value
         FUZZ_REQUIRE(status == STATUS_INVALID);
         fuzz_require_good_message(&err, status);
         FUZZ_REQUIRE(!strncmp(err.message, "f.yaml:", 7));
-        /* libcyaml has nothing to refuse that was not refused before it, with a line. */
+        /* Everything that libcyaml would refuse was refused before it, with a line. */
         FUZZ_REQUIRE(err.message[7] >= '0' && err.message[7] <= '9');
         FUZZ_REQUIRE(!declaration.data && !declaration.root && !declaration.yaml);
         return;

@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct error err = ERROR_INIT;
     struct key_public key, again;
-    char *text = malloc(size + 1), told[KEY_TEXT_MAX];
+    char *text = malloc(size + 1), printed[KEY_TEXT_MAX];
     enum status status;
 
     if (!text)
@@ -18,9 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status != STATUS_OK) {
         fuzz_require_good_message(&err, status);
     } else {
-        key_public_text(&key, told);
-        FUZZ_REQUIRE(strstr(text, told) != NULL);
-        FUZZ_REQUIRE(key_public_parse(told, &again, &err) == STATUS_OK);
+        key_public_text(&key, printed);
+        FUZZ_REQUIRE(strstr(text, printed) != NULL);
+        FUZZ_REQUIRE(key_public_parse(printed, &again, &err) == STATUS_OK);
         FUZZ_REQUIRE(!strcmp(key.name, again.name) &&
                      !memcmp(key.bytes, again.bytes, sizeof(key.bytes)));
     }

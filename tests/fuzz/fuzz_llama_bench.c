@@ -5,7 +5,7 @@
 
 #include "results/formats/claims.h"
 
-/* What is accepted has the numbers that a claim stands on. */
+/* What is accepted has the numbers that a claim needs. */
 static void check(const struct import_claims *claims)
 {
     for (size_t i = 0; i < claims->count; i++) {

@@ -1,7 +1,7 @@
 /*
  * Chunks of samples: hostile bytes are refused with a message, and what is accepted is exactly what
- * the encoder writes. The input is tried as it stands, with its checksum put right (so that the
- * checks behind it are reached), and as samples to encode.
+ * the encoder writes. The input is tried unchanged, with its checksum corrected (so that the later
+ * checks are reached), and as samples to encode.
  */
 #include "fuzz.h"
 

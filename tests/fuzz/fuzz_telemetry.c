@@ -1,6 +1,6 @@
 /*
- * What a telemetry child left: JSON lines, a byte 0, then rows of int64. A vendor's library may
- * have written over the child's memory, so all of it is doubted.
+ * Output of a telemetry child: JSON lines, a byte 0, then rows of int64. A vendor's library may
+ * have overwritten the child's memory, so none of it is trusted.
  */
 #include "fuzz.h"
 

@@ -1,8 +1,8 @@
 /*
- * Databases from anybody: verify comes to an end, with findings or a message, whatever the bytes
- * are. The input's first two bytes are a number of changes; each takes the next three bytes as a
- * place (of a good database, made at the first call) and one as what to write there. An input that
- * begins with "SQLite" is taken as a whole file.
+ * Untrusted databases: verify terminates, with findings or a message, whatever the bytes are. The
+ * input's first two bytes are a number of changes; each takes the next three bytes as a place (of a
+ * good database, made at the first call) and one as what to write there. An input that begins with
+ * "SQLite" is taken as a whole file.
  */
 #include "fuzz.h"
 
@@ -103,8 +103,8 @@ static void found(void *context, const struct verify_finding *finding)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int64_t told = 0;
-    const struct verify_options options = {.threads = 1, .context = &told, .found = found};
+    int64_t reported = 0;
+    const struct verify_options options = {.threads = 1, .context = &reported, .found = found};
     struct verify_summary summary;
     struct error err = ERROR_INIT;
     enum status status;
@@ -128,6 +128,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status != STATUS_OK)
         fuzz_require_good_message(&err, status);
     else
-        FUZZ_REQUIRE(summary.wrong + summary.notes >= told);
+        FUZZ_REQUIRE(summary.wrong + summary.notes >= reported);
     return 0;
 }

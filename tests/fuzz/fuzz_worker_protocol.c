@@ -11,7 +11,7 @@
 #include "harness/runner/channel.h"
 #include "harness/runner/message.h"
 
-/* What a checked message promises to the code behind it. */
+/* What a checked message guarantees to the code that uses it. */
 static void check_message(const struct message *message)
 {
     FUZZ_REQUIRE(message->type < MESSAGE_TYPE_COUNT);

@@ -1,6 +1,6 @@
 /*
  * Workload declarations of every kind. Whatever the bytes, they are refused with a good message or
- * give a workload whose stored JSON loads again as the same one, and whose cost can be asked.
+ * give a workload whose stored JSON loads again as the same one, and whose cost can be computed.
  */
 #include "fuzz.h"
 #include "workloads/workload.h"

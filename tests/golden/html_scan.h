@@ -1,6 +1,6 @@
 /*
- * html_scan - reads the tags of a page as a browser's serialiser writes them, to see what is markup
- * in it and what is text.
+ * html_scan - reads the tags of a page as a browser's serialiser writes them, to distinguish markup
+ * from text.
  */
 #ifndef ASSAY_TESTS_GOLDEN_HTML_SCAN_H
 #define ASSAY_TESTS_GOLDEN_HTML_SCAN_H
@@ -12,7 +12,7 @@ struct html_scan {
     size_t elements; /* start tags */
     size_t charts;   /* <svg class="chart" ...> and <svg class="parts" ...> */
     size_t tables, captions, details;
-    char problem[256]; /* the first thing that has no place in a report; "" for none */
+    char problem[256]; /* the first item that must not be in a report; "" for none */
     bool balanced;     /* every element that must be closed was closed, in order */
 };
 

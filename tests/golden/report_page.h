@@ -21,7 +21,7 @@ struct report_page {
     size_t cell_count;
 };
 
-/* Names that try to be something else than names. */
+/* Names that try to inject markup. */
 extern const char *const report_page_hostile[];
 extern const size_t report_page_hostile_count;
 
@@ -33,7 +33,7 @@ void report_page_render(const struct report_page *page, struct text *ret);
 void report_page_add_hostile(struct report_page *page);
 void report_page_close(struct report_page *page);
 
-/* How an untrusted text must read in the source of a page (not in what a browser serialises). */
+/* An untrusted text as it must be in the source of a page (not as a browser serialises it). */
 char *report_page_escaped(const char *name); /* heap */
 
 /* A name of 10 000 characters. */

@@ -1,6 +1,6 @@
 /*
- * The page in headless Chromium: what became of hostile names, whether the page is quiet, and
- * whether anything is to be seen. Without Chromium the test is skipped.
+ * The page in headless Chromium: hostile names stay text, the console is empty, and the page is not
+ * blank. Without Chromium the test is skipped.
  */
 #include "tests/golden/report_page.h"
 
@@ -18,7 +18,7 @@
 
 static const char *script;
 
-/* What the browser made of a page. */
+/* A page as the browser built it. */
 struct seen {
     char *dom, *console, *picture; /* heap */
     size_t picture_size;
@@ -80,7 +80,7 @@ static void as_serialised(char *escaped)
     }
 }
 
-/* The instrument first: a bad page must be seen as one, or the tests below prove nothing. */
+/* The instrument first: a bad page must be detected, or the tests below prove nothing. */
 static void a_bad_page_is_seen(void **state)
 {
     static const char html[] = "<!DOCTYPE html><title>x</title><p>a<script>console.error('owned')"
@@ -160,7 +160,7 @@ static void an_ordinary_page_is_whole(void **state)
     assert_int_equal(scan.elements, source.elements);
     assert_int_equal(html_count(seen.dom, "<article"), 5);
     assert_string_equal(seen.console, "");
-    /* A PNG with something in it: an empty page of this size compresses to a few KB. */
+    /* A PNG that is not blank: an empty page of this size compresses to a few KB. */
     assert_true(seen.picture_size > 50000);
     assert_memory_equal(seen.picture, "\x89PNG\r\n\x1a\n", 8);
     text_finish(&html);
@@ -168,7 +168,7 @@ static void an_ordinary_page_is_whole(void **state)
     report_page_close(&page);
 }
 
-/* The script's own word on whether there is a browser. */
+/* The script's own check for a browser. */
 static bool has_browser(void)
 {
     char folder[] = "/tmp/assay_browser_XXXXXX", page[64], command[256];

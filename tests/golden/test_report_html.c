@@ -127,7 +127,7 @@ static void hostile_names_stay_text(void **state)
     report_page_close(&page);
 }
 
-/* The scanner itself must see what it is there for. */
+/* The scanner itself must find what it is meant to find. */
 static void the_scanner_sees(void **state)
 {
     static const char *const bad[] = {
@@ -172,7 +172,7 @@ static void many_trials_stay_small(void **state)
     report_page_close(&page);
 }
 
-static void failures_are_told(void **state)
+static void failures_are_reported(void **state)
 {
     struct synthetic_options options = synthetic_options_default();
     const int64_t unknown = 4711;
@@ -198,8 +198,8 @@ static void failures_are_told(void **state)
     report_page_close(&page);
 }
 
-/* A page is a way to look into a damaged database too: it says what cannot be read, and goes on. */
-static void damaged_samples_are_told(void **state)
+/* A page also shows a damaged database: it says what cannot be read, and continues. */
+static void damaged_samples_are_reported(void **state)
 {
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
@@ -298,8 +298,8 @@ int main(void)
         cmocka_unit_test(the_page_says_everything),
         cmocka_unit_test(hostile_names_stay_text),
         cmocka_unit_test(many_trials_stay_small),
-        cmocka_unit_test(failures_are_told),
-        cmocka_unit_test(damaged_samples_are_told),
+        cmocka_unit_test(failures_are_reported),
+        cmocka_unit_test(damaged_samples_are_reported),
         cmocka_unit_test(no_shape_of_a_record_breaks_the_page),
         cmocka_unit_test(the_same_store_gives_the_same_page),
     };

@@ -145,7 +145,7 @@ static void one_result_in_full(void **state)
     report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[0], 80, false);
     assert_true(text_ok(&out));
     assert_lines_fit(out.data, 80);
-    /* The citation ends it: identities of declarations, which may change with their defaults. */
+    /* The citation is last: identities of declarations, which may change with their defaults. */
     assert_non_null(strstr(out.data, "\nCite as\n  assay result 9f2c41aa/1; campaign\n"));
     *strstr(out.data, "\nCite as\n") = '\0';
     compare("report_cell_80.txt", out.data);
@@ -153,7 +153,7 @@ static void one_result_in_full(void **state)
     unload(&loaded);
 }
 
-/* Their numbers stand below the row where it has no room for them. */
+/* Their numbers are below the row where it has no room for them. */
 static void many_remarks_leave_the_verdict_whole(void **state)
 {
     struct synthetic_options options = options_of("standard");
@@ -181,7 +181,7 @@ static void many_remarks_leave_the_verdict_whole(void **state)
     unload(&loaded);
 }
 
-/* Several campaigns have long ids, and those give way before a figure or its unit does. */
+/* Several campaigns have long ids, which are moved before a figure or its unit is cut. */
 static void long_ids_leave_the_figures_whole(void **state)
 {
     struct synthetic_options options = options_of("standard");
@@ -189,7 +189,7 @@ static void long_ids_leave_the_figures_whole(void **state)
 
     (void)state;
     load(&loaded, &options);
-    loaded.view.campaign_count = 2; /* of which the second tells nothing */
+    loaded.view.campaign_count = 2; /* of which the second says nothing new */
     for (size_t columns = 68; columns <= 80; columns += 4) {
         struct text out;
 

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a call of assay with its own folder and database."""
+"""Shared by the tests of the command line: a call of assay with its own folder and database."""
 
 import atexit
 import contextlib
@@ -54,7 +54,7 @@ def run_tests(argv=None):
 
 
 def wait_until(condition, process=None):
-    """The first true value of the condition, which must come while the process runs. ctest ends what never does."""
+    """The first true value of the condition while the process runs; ctest ends an endless wait."""
     while not (value := condition()):
         if process and process.poll() is not None:
             raise AssertionError(f"ended with {process.returncode} before what was waited for")
@@ -63,7 +63,7 @@ def wait_until(condition, process=None):
 
 
 def child_of(pid, word):
-    """Pid of a child whose last word is this one; 0: none. A list of children may lack some while others end."""
+    """Pid of a child whose last argument is this; 0: none. Children may be missing while others end."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         children = [int(child) for child in file.read().split()]
     for child in children:
@@ -76,7 +76,7 @@ def child_of(pid, word):
 
 @functools.cache
 def validator(command):
-    """Of the schema of a command's --json, as the program gives it; None without python3-jsonschema."""
+    """A validator of a command's --json, by the program's schema; None without python3-jsonschema."""
     try:
         import jsonschema
     except ImportError:
@@ -86,14 +86,14 @@ def validator(command):
 
 
 def exact(digits):
-    """An integer that every reader of JSON keeps, those with doubles, too."""
+    """An integer that every JSON reader keeps exactly, including those that use doubles."""
     if abs(int(digits)) > 2**53:
         raise AssertionError(f"{digits} is beyond 2^53")
     return int(digits)
 
 
 def document(text):
-    """The one document of a call with --json, which its schema allows."""
+    """The only document of a call with --json, valid by its schema."""
     whole = json.loads(text, parse_int=exact)
     identifier = whole["schema"].split(":")
     if identifier[:3] != ["urn", "assay", "schema"]:
@@ -146,14 +146,15 @@ class CliTest(unittest.TestCase):
         return Call(done.returncode, done.stdout, done.stderr)
 
     def lines_on_terminal(self, columns, *words):
-        """What a call that is done writes on a terminal of so many columns."""
+        """What a finished call writes on a terminal of this width."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         child = subprocess.Popen([ASSAY, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=slave,
                                  stderr=subprocess.DEVNULL, env=self.environment())
 
-        # The last close of a terminal can overtake what was written to it: Linux looks for text before it
-        # looks for the close, with no lock over both. So this side stays open, and the end is said in band.
+        # The last close of a terminal can overtake what was written to it: Linux looks for text
+        # before it looks for the close, with no lock over both. So this side stays open, and the
+        # end is marked in the output.
         end = b"\x04end\x04"
 
         def say_end():
@@ -173,7 +174,7 @@ class CliTest(unittest.TestCase):
         return re.sub(r"\x1b\[[0-9;]*m", "", out.decode()).replace("\r\n", "\n").splitlines()
 
     def assert_lines_end_at_words(self, columns, *words):
-        """Beyond the edge goes only what has no blank to break at, and nothing is lost."""
+        """Only text without a space to break at exceeds the width, and nothing is lost."""
         lines = self.lines_on_terminal(columns, *words)
         for line in lines:
             if len(line) > columns:
@@ -214,7 +215,7 @@ class CliTest(unittest.TestCase):
             return connection.execute(sql, parameters).fetchall()
 
     def assert_worked_out_again(self, number):
-        """verify comes to the one stored comparison again, and to no other, whoever writes the log."""
+        """verify recomputes the stored comparison, and accepts no other, even with a rewritten log."""
         import forge
         call = self.assay("verify", self.db, "--json")
         self.assertEqual(call.status, 0, call.out)
@@ -242,8 +243,8 @@ class CliTest(unittest.TestCase):
         self.assertEqual(self.query("PRAGMA integrity_check"), [("ok",)])
         self.assertEqual(self.query("PRAGMA foreign_key_check"), [])
 
-    # A protocol that takes a fraction of a second a trial. The limit is far off, so that a busy
-    # machine changes no verdict; a test of what hangs takes HANGS, whose limit it waits for.
+    # A protocol that takes a fraction of a second a trial. The limit is generous, so that a busy
+    # machine changes no verdict; tests of hanging workers use HANGS, whose limit they wait for.
     FAST = """extends: quick
 name: fast
 version: 1
@@ -273,7 +274,7 @@ required: [host.kernel.release, device.name]
                           "--db", self.db, *words, **environment)
 
     def run_settled(self, *words, **environment):
-        """run_synthetic in a new database, with a result that has numbers: on a busy machine not each has."""
+        """run_synthetic in a new database, until the result has numbers, which a busy machine may prevent."""
         for _ in range(50):
             self.new_db()
             call = self.run_synthetic(*words, **environment)

@@ -1,8 +1,8 @@
-"""A walk over the calls that assay makes to a vendor's libraries, one fault in each process.
+"""Iterates over the calls that assay makes to a vendor's libraries, one fault in each process.
 
-The stand-ins of tests/support/gpu_shim number the processes of a run (worker.1, worker.2, ...), count
-what each calls, and read from a plan what shall go wrong in which (ASSAY_SHIM_WALK). So one campaign
-of many trials walks many calls: each trial has a fault of its own, and the others have to be whole.
+The stand-ins of tests/support/gpu_shim number the processes of a run (worker.1, worker.2, ...),
+count their calls, and read from a plan which call fails in which (ASSAY_SHIM_WALK). So one campaign
+of many trials tests many calls: each trial has its own fault, and the others must be unaffected.
 """
 
 import os
@@ -10,7 +10,7 @@ import re
 import shutil
 import struct
 
-# Code and words of one failure for the functions of a library, by how their names begin.
+# Code and message of one failure for the functions of a library, by prefix of their names.
 CODES = (("cublasLt", 14, "CUBLAS_STATUS_INTERNAL_ERROR"), ("cudnn", 5000, "EXECUTION_FAILED (5000)"),
          ("cu", 719, "CUDA_ERROR_LAUNCH_FAILED"), ("nvrtc", 11, "NVRTC_ERROR_INTERNAL_ERROR"),
          ("nvml", 999, "Unknown Error"), ("hiprtc", 11, "HIPRTC_ERROR_INTERNAL_ERROR"),
@@ -19,7 +19,7 @@ CODES = (("cublasLt", 14, "CUBLAS_STATUS_INTERNAL_ERROR"), ("cudnn", 5000, "EXEC
 
 
 class Fault:
-    """One call, and what goes wrong in it: "code", "crash", "exit" or "hang"."""
+    """One call, and how it fails: "code", "crash", "exit" or "hang"."""
 
     def __init__(self, function, n, deed="code"):
         self.function, self.n, self.deed = function, n, deed
@@ -44,7 +44,7 @@ class Tally:
 
 
 class Walk:
-    """The folder of one run: its plan goes in, the tallies of its processes come out."""
+    """The folder of one run: holds its plan, and the tallies of its processes."""
 
     def __init__(self, folder, faults=None):
         """`faults`: of processes by name, such as "worker.2"."""
@@ -62,7 +62,7 @@ class Walk:
         return Tally(path) if os.path.exists(path) else None
 
     def processes(self, role):
-        """How many of this role there were."""
+        """The number of processes of this role."""
         return len([name for name in os.listdir(self.folder) if re.fullmatch(role + r"\.\d+", name)])
 
 
@@ -87,18 +87,18 @@ def faults_of(calls):
         Fault(*call, deed) for deed in ("crash", "exit", "hang") for call in first_calls(calls)]
 
 
-# What is released, waited for or bound again when everything is over: nobody is left to tell.
+# Calls that release, wait or rebind at the end, when no failure can be reported any more.
 RELEASES = re.compile(r"Destroy|Free$|Release$|Unload$|_destroy_")
 CLOSING = ("cuStreamSynchronize", "cuCtxSetCurrent", "hipStreamSynchronize", "hipSetDevice")
-# What a trial can live without; its readings, facts or kernels then lack something.
+# What a trial does not need; its readings, facts or kernels then lack something.
 SPARED = re.compile(r"cuGetProcAddress|cuDeviceGet(Attribute|PCIBusId|Uuid)$|nvml|rsmi|(cu|hip)FuncGetAttribute$"
                     r"|(nvrtc|hiprtc)GetProgramLog|hipDevice(Get|TotalMem)|hipGetDeviceProp"
                     r"|hip(Driver|Runtime)GetVersion$|hiprtcVersion$|rocblas_get_version|cublasLtCreate$")
-# Of those, what the device's readings give as the reason.
+# Of those, the ones that the device's readings give as a reason.
 TOLD = re.compile(r"cuDeviceGet(Attribute|PCIBusId)$|hipDevice(Get|TotalMem)|hip(Driver|Runtime)GetVersion$"
                   r"|hiprtcVersion$")
-# What telemetry makes no use of, or asks another way: whether the device is a slice of MIG by the
-# driver, where NVML (with a handle of its own, the second) does not tell; NVML's version is for
+# What telemetry does not use, or gets in another way: whether the device is a MIG slice by the
+# driver, where NVML (with its own handle, the second) does not report it; NVML's version is for
 # `devices`.
 SILENT = re.compile(r"cuGetProcAddress|cuDeviceGet|cuDriverGetVersion|hip|nvrtc|nvmlSystemGetNVMLVersion"
                     r"|nvmlDeviceGet(MigMode|UUID)@|nvmlDeviceGetHandleByPciBusId_v2@2:")
@@ -114,12 +114,12 @@ def is_needed(fault, tally):
     return not is_release(fault, tally) and not SPARED.match(fault.function)
 
 
-def is_told(fault):
+def is_reported(fault):
     """Whether the device's readings say that this failed, and why."""
     return bool(TOLD.match(fault.function))
 
 
-# Of each library one call or more, as `triad` makes them: what every run of the tests walks.
+# One or more calls of each library, as `triad` makes them: tested in every run.
 SAMPLE = {
     "cuda": [("cuInit", 1), ("cuDeviceGetAttribute", 2), ("nvmlInit_v2", 1), ("nvrtcCompileProgram", 1),
              ("cuModuleGetGlobal", 1), ("cuMemAlloc", 2), ("cuLaunchKernel", 3), ("cuEventElapsedTime", 1)],

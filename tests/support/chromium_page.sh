@@ -1,7 +1,7 @@
 #!/bin/sh
 # chromium_page.sh PAGE FOLDER - opens a local page in headless Chromium and leaves in FOLDER
 #   dom.html     the document as the browser built it
-#   console.log  what the page's console said (one line each; empty is good)
+#   console.log  the page's console output (one line each; empty is good)
 #   page.png     a picture of it
 # Exit status 77 when there is no Chromium, 1 when it fails. CHROMIUM names another program.
 set -u

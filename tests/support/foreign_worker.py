@@ -2,9 +2,9 @@
 """A worker in another language, to show that the worker protocol does not depend on our code.
 
 FOREIGN_MODE chooses how it behaves: "good", or one of many ways to break the rules. FOREIGN_NS is
-what its samples take, or "launch_ns" for that of ASSAY_NULL, so that a test can know what comes of
-them; its driver then has a version, and its trials differ a little from each other, by their number
-in the file foreign.trials.
+what its samples take, or "launch_ns" for that of ASSAY_NULL, so that a test knows the result; its
+driver then has a version, and its trials differ slightly, by their number in the file
+foreign.trials.
 """
 
 import ctypes
@@ -49,7 +49,7 @@ def end(status="ok", message=None, window_first=5, samples=5 + WINDOW):
 
 
 def level():
-    """What the samples of this trial take at least: seven levels in turn, 0.01 % apart."""
+    """Shortest time of this trial's samples: seven levels in turn, 0.01 % apart."""
     if not KNOWN:
         return SAMPLE_NS
     with open("foreign.trials", "ab") as file:

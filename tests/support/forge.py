@@ -1,4 +1,4 @@
-"""What somebody who owns a database can do to it: change rows, mend triggers, write the log anew."""
+"""What the owner of a database can do to it: change rows, repair triggers, rewrite the log."""
 
 import contextlib
 import sqlite3
@@ -7,7 +7,7 @@ import verify
 
 
 class Forgery:
-    """A database opened by its owner: triggers are away while it is open, and put back after."""
+    """A database opened by its owner: without triggers while it is open, restored afterwards."""
 
     def __init__(self, path):
         self.path = path
@@ -40,7 +40,7 @@ class Forgery:
         return self.db.execute("SELECT * FROM %s" % table).fetchall()
 
     def where(self, table, row):
-        """A condition that holds for this row alone, and its parameters."""
+        """A condition that selects only this row, and its parameters."""
         names = [(i, c[0]) for i, c in enumerate(self.columns(table)) if c[3]]
         return " AND ".join("%s = ?" % name for _, name in names), [row[i] for i, _ in names]
 
@@ -62,7 +62,7 @@ class Forgery:
         self.insert("ledger", (leaf, table, self.key(table, row), reader.leaf(table, row, leaf)))
 
     def rewrite(self):
-        """Writes the whole log anew, so that it fits the rows that are there now."""
+        """Rewrites the whole log to match the current rows."""
         reader, tree = leaf_reader(self.db), verify.Tree()
         order = self.db.execute("SELECT table_name, key FROM ledger ORDER BY leaf").fetchall()
         self.db.execute("DELETE FROM ledger")
@@ -115,7 +115,7 @@ def changed(value, kind):
 
 
 def contents(db, table):
-    """What a row of a table must hold where not any value will do."""
+    """Values that a row of a table must have where not every value is allowed."""
     if table != "comparison":
         return {}
     cell, name = db.execute("SELECT c.id, substr(uid, 1, 8) || '/' || ordinal FROM cell c JOIN campaign g"
@@ -126,7 +126,7 @@ def contents(db, table):
 
 
 def fill_empty_tables(path):
-    """A row of something in every table that has none, so that each can be forged."""
+    """Adds a row to every empty table, so that each can be forged."""
     filled = []
     with Forgery(path) as forgery:
         tables = [r[0] for r in forgery.db.execute(
@@ -151,7 +151,7 @@ def fill_empty_tables(path):
 
 
 def token(root, time=b"20261120190000Z"):
-    """An RFC 3161 token of this root, as far as anybody reads it here."""
+    """An RFC 3161 token of this root, as far as it is read here."""
     def wrap(tag, *parts):
         body = b"".join(parts)
         length = bytes([len(body)]) if len(body) < 128 else b"\x81" + bytes([len(body)])

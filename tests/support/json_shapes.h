@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* A dozen values that are seldom what is expected; new reference. */
+/* A dozen values that are rarely expected; new reference. */
 size_t json_shape_count(void);
 json_t *json_shape(size_t index);
 

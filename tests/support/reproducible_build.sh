@@ -18,7 +18,7 @@ fi
 elsewhere=$(mktemp -d "${TMPDIR:-/tmp}/assay elsewhere.XXXXXX")
 trap 'rm -rf -- "$elsewhere"' EXIT
 
-# A path with a space, and of another length, so that paths which slip in are seen.
+# A path with a space, and of another length, so that embedded paths are detected.
 git -C "$source" ls-files -z --cached --others --exclude-standard |
     (cd "$source" && while IFS= read -r -d '' name; do
         [[ ! -e $name ]] || printf '%s\0' "$name"

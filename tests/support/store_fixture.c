@@ -22,7 +22,7 @@ int fixture_make(void **state)
 
     if (!fixture)
         return -1;
-    /* In memory where that is at hand and nothing else is asked for: syncs cost little there. */
+    /* In memory where available and nothing else is requested: syncs are cheap there. */
     snprintf(fixture->folder, sizeof(fixture->folder), "%s/assay-store-XXXXXX",
              asked                           ? asked
              : access("/dev/shm", W_OK) == 0 ? "/dev/shm"
@@ -162,12 +162,12 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
         json_decref(report);
     }
     if (status == STATUS_OK) {
-        char told[] = "{\"lscpu\": []}\n";
+        char output[] = "{\"lscpu\": []}\n";
         struct store_dump dump = {.tool = "lscpu",
                                   .command = "lscpu -J",
                                   .utc_ns = 1000000000,
                                   .status = "ok",
-                                  .output = told};
+                                  .output = output};
 
         status = store_add_dump(store, *ret_campaign, &dump, err);
     }
@@ -383,17 +383,17 @@ void fixture_tamper(const char *path, const char *sql)
 
 const char *fixture_soundness(struct store *store)
 {
-    static char told[256];
+    static char message[256];
     sqlite3_stmt *statement = NULL;
 
-    snprintf(told, sizeof(told), "integrity_check did not run");
+    snprintf(message, sizeof(message), "integrity_check did not run");
     if (sqlite3_prepare_v2(store_connection(store), "PRAGMA integrity_check", -1, &statement,
                            NULL) == SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW)
-        snprintf(told, sizeof(told), "%s", (const char *)sqlite3_column_text(statement, 0));
+        snprintf(message, sizeof(message), "%s", (const char *)sqlite3_column_text(statement, 0));
     sqlite3_finalize(statement);
-    if (strcmp(told, "ok") != 0)
-        return told;
+    if (strcmp(message, "ok") != 0)
+        return message;
     if (fixture_ask(store, "SELECT count(*) FROM pragma_foreign_key_check") != 0)
         return "foreign_key_check found a row without its parent";
     return "ok";

@@ -10,7 +10,7 @@
 
 #include "results/store.h"
 
-/* Fails the test, with the message, unless the call comes to `expected`. `error` is what it filled.
+/* Fails the test, with the message, unless the call returns `expected`. `error` is what it filled.
  */
 #define assert_status(call, expected, error)                                                       \
     do {                                                                                           \
@@ -45,7 +45,7 @@ void fixture_uid(unsigned number, char ret[STORE_UID_SIZE]);
 
 /*
  * Adds a campaign of two cells (triad, softmax) with three trials each, in the order 0 1 0 1 0 1.
- * `number` makes its uid and time its own.
+ * `number` makes its uid and time unique.
  */
 enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *ret_campaign,
                                  int64_t ret_cells[FIXTURE_CELLS], struct error *err);
@@ -56,7 +56,7 @@ enum status fixture_put_json(struct store *store, const char *kind, const json_t
 enum status fixture_put_text(struct store *store, const char *kind, const char *text, size_t length,
                              struct digest *ret, struct error *err);
 
-/* Marks a campaign as one that came in a bundle which withheld its command. */
+/* Marks a campaign as imported from a bundle that withheld its command. */
 enum status fixture_mark_bundled(struct store *store, int64_t campaign, struct error *err);
 /* An import of one result, as if a file of `number` had held it. */
 enum status fixture_add_import(struct store *store, unsigned number, int64_t *ret_campaign,

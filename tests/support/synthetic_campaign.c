@@ -129,7 +129,7 @@ static enum status plan(struct store *store, const struct synthetic_options *opt
     return status;
 }
 
-/* Warmup that decays, noise that hangs together, a tail and a few spikes; all positive. */
+/* Warmup that decays, correlated noise, a tail and a few spikes; all positive. */
 static void draw(int64_t *ret, size_t count, enum synthetic_shape shape, double level,
                  struct random *random)
 {

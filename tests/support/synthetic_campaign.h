@@ -3,7 +3,7 @@
  *
  * Nothing here was measured: times come from seeded random numbers, devices and libraries are
  * invented. Written through the store's public functions alone, so that readers are tested against
- * what a real campaign would have left. The same options give the same rows.
+ * rows as of a real campaign. The same options give the same rows.
  */
 #ifndef ASSAY_TESTS_SUPPORT_SYNTHETIC_CAMPAIGN_H
 #define ASSAY_TESTS_SUPPORT_SYNTHETIC_CAMPAIGN_H
@@ -28,7 +28,7 @@ enum synthetic_shape {
 enum synthetic_estimates {
     SYNTHETIC_NONE,
     SYNTHETIC_ANALYSED, /* by analysis_estimate_cell */
-    SYNTHETIC_DECLARED  /* written down here, so that they stay when the analysis changes */
+    SYNTHETIC_DECLARED  /* fixed here, so that they stay when the analysis changes */
 };
 
 struct synthetic_options {

@@ -1,5 +1,5 @@
 /*
- * synthetic_context - what a made-up campaign of synthetic_campaign stands on: a device, a host,
+ * synthetic_context - the context of a made-up campaign of synthetic_campaign: a device, a host,
  * its load and the files that a worker mapped, all invented.
  */
 #ifndef ASSAY_TESTS_SUPPORT_SYNTHETIC_CONTEXT_H

@@ -1,4 +1,4 @@
-"""What the tests that forge databases share: one signed database, and both verifiers."""
+"""Shared by the tests that forge databases: one signed database, and both verifiers."""
 
 import os
 import sqlite3
@@ -80,7 +80,7 @@ class TamperTest(CliTest):
             self.assertEqual(found, set())
 
     def assert_named(self, path, table, keys):
-        """Both say that such a row of the table is wrong."""
+        """Both report that such a row of the table is wrong."""
         for found in self.both(path):
             named = {f[2] for f in found if f[1] == table and f[0] in ("row", "tree", "signature")}
             self.assertTrue(named & {str(k) for k in keys}, "%s %s: %s" % (table, keys, found))

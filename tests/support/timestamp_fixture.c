@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Puts tag and length before the `length` bytes at `at`; returns the whole length. */
+/* Inserts tag and length before the `length` bytes at `at`; returns the whole length. */
 static size_t wrap(uint8_t *at, uint8_t tag, size_t length)
 {
     size_t head = length < 128 ? 2 : 3;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A measurement made on one distribution, believed and repeated on another. See usage().
+# A measurement made on one distribution, verified and repeated on another. See usage().
 set -euo pipefail
 
 usage() {
@@ -25,11 +25,12 @@ die() {
 
 shared=/shared
 assay=build/release/bin/assay
-# Agreement within this counts, fixed before anything is measured: another compiler made the kernel.
+# The margin of agreement, fixed before anything is measured: another compiler made the kernel.
 margin=0.05
 
-# A kernel that computes and stays in the cache, so that two compilers may show and a neighbour's
-# memory traffic does not; medians, since processors may be shared with other machines.
+# A kernel that computes and stays in the cache, so that compilers may differ visibly and a
+# neighbour's memory traffic does not matter; medians, since processors may be shared with other
+# machines.
 declare_work() {
     cat >work.yaml <<'YAML'
 workload: gelu_in_cache
@@ -98,7 +99,7 @@ take() {
     [[ $status -eq 0 || $status -eq 1 || $status -eq 3 ]] || die "reproduce ended with $status"
 }
 
-# Both halves told what differs between the distributions, by name.
+# Both halves named what differs between the distributions.
 judge() {
     local expected verdict
     verdict=$(sed -n '1s/[:,].*//p' "$work/reproduce.txt")

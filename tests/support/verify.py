@@ -2,7 +2,7 @@
 
 Prints a line a finding, "wrong: CHECK: TABLE KEY: what", and exits with 0 (verified), 1 (something is
 wrong) or 4 (no such database). Estimates are not recomputed. Signatures need python3-cryptography;
-who signed a time stamp is checked with --tsa-ca (verify_stamp.py), and else a note says that it was not.
+who signed a time stamp is checked with --tsa-ca (verify_stamp.py), otherwise a note says that it was not.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def typed(value):
 
 
 def signed(key, signature, text):
-    """Whether this is an Ed25519 signature, and not under a key that anybody has."""
+    """Whether this is a valid Ed25519 signature, and not under a key that anybody can sign with."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     if len(signature) != 64 or {point[:31] + bytes([point[31] & 0x7f])
@@ -334,18 +334,18 @@ class Verifier:
             verify_heads.cover(self, covered)
 
     def stamp(self, token, root, table, key):
-        """A time stamp of a head: what it stamps, and who did, where his certificate is given."""
+        """A time stamp of a head: what it stamps, and who signed it, where the certificate is given."""
         try:
             if imprint(token) != root:
                 raise ValueError("it is of another root")
             if self.tsa_ca:
                 from verify_stamp import check
                 with open(self.tsa_ca, "rb") as file:
-                    told = "an authority of %s stamped this at %s" % (self.tsa_ca, check(token, root,
-                                                                                         file.read()))
+                    message = "an authority of %s stamped this at %s" % (
+                        self.tsa_ca, check(token, root, file.read()))
             else:
-                told = "who signed the time stamp was not checked: no CA given"
-            self.notes.append((table, key, told))
+                message = "who signed the time stamp was not checked: no CA given"
+            self.notes.append((table, key, message))
         except (ValueError, IndexError, StopIteration) as error:
             self.wrong("signature", table, key, "is no time stamp of this head: %s" % error)
 

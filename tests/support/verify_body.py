@@ -1,4 +1,4 @@
-"""The second verifier's part for what estimates and comparisons say, in a column and in a body: see
+"""The second verifier's part for estimates and comparisons, in a column and in a body: see
 verify.py and "Estimates" in results/FORMAT.md.
 """
 
@@ -28,7 +28,7 @@ def whole(text):
 
 
 def strict(text, parse_float=real):
-    """An object: no member twice, no number that is none, or beyond 64 bits, no NUL in a text."""
+    """An object: no member twice, no NaN or infinity, no number beyond 64 bits, no NUL in a text."""
     if "\\u0000" in text and NUL.search(text):
         raise ValueError("a text holds a NUL")
     value = json.loads(text, object_pairs_hook=once, parse_constant=no_number, parse_int=whole,
@@ -39,7 +39,7 @@ def strict(text, parse_float=real):
 
 
 def possible(kind, body):
-    """The verdicts that can stand beside a comparison's body."""
+    """The verdicts that match a comparison's body."""
     said = body.get("verdict") or body.get("comparability", {}).get("verdict")
     return {"calibration": ["done", "interrupted"], "gate": [body.get("gate", {}).get("decision")],
             "reproduce": [body.get("reproduce", {}).get("verdict")],
@@ -71,7 +71,7 @@ def verdicts(verifier):
 
 
 def stand_in(column, kind, commitment):
-    """What stands in a row for a value that a bundle left out."""
+    """The placeholder in a row for a value that a bundle left out."""
     if kind == "BLOB":
         return hashlib.sha256(commitment).digest()
     if column == "hash":
@@ -81,7 +81,7 @@ def stand_in(column, kind, commitment):
 
 
 def withheld(verifier, possible):
-    """The rows, as (table, key), that have a stand-in in a column that can be withheld."""
+    """The rows, as (table, key), that have a placeholder in a column that can be withheld."""
     found = set()
     for table, key, column, commitment in verifier.ask(
             "SELECT table_name, key, column_name, commitment FROM withheld"):

@@ -285,7 +285,7 @@ class Bundle(verify.Verifier):
         return result
 
     def look(self, table, leaf, digest, row):
-        """What stood under an earlier head, and what came after it."""
+        """What an earlier head covered, and what came after it."""
         for early in self.early.get(leaf, ()):
             try:
                 early[2] = included(digest, leaf, early[0], early[1]) == self.heads[early[0]]

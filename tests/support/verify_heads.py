@@ -6,7 +6,7 @@ import re
 
 
 def places(verifier, leaves):
-    """Each checkpoint right behind what it covers; `leaves` has the number of each (table, key)."""
+    """Each checkpoint directly after what it covers; `leaves` has the number of each (table, key)."""
     if not re.fullmatch("assay-log/[0-9a-f]{32}", verifier.origin):
         verifier.wrong("signature", "ledger_origin", 1, "its name is not of the form that it has")
     trials = {}
@@ -22,7 +22,7 @@ def places(verifier, leaves):
 
 
 def late(verifier, covered):
-    """Campaigns that stand, or have rows of their own or of a trial of theirs, from that leaf on."""
+    """Campaigns whose row, or rows of theirs or of their trials, are at or after that leaf."""
     trials = dict(verifier.ask("SELECT id, campaign FROM trial"))
     rest = {row[1:3] for row in verifier.log if row[0] >= covered}
     found = {key for table, key in rest if table == "campaign"}
@@ -30,7 +30,7 @@ def late(verifier, covered):
         names = [row[1] for row in info]
         owner = next((n for n in ("campaign", "trial") if n in names), None)
         keys = {key for name, key in rest if name == table}
-        if table == "campaign_event":  # archiving is said later, and no part of the run
+        if table == "campaign_event":  # archiving comes later, and is not part of the run
             keys -= {key for (key,) in verifier.ask("SELECT %s FROM campaign_event WHERE event IN ('archived',"
                                                     " 'restored')" % verifier.key_sql(info, ""))}
         if keys and owner and table not in ("checkpoint", "bundle"):
@@ -42,7 +42,7 @@ def late(verifier, covered):
 
 
 def cover(verifier, covered):
-    """Every campaign against the newest head that a key of the reader's signed."""
+    """Every campaign against the newest head that one of the reader's keys signed."""
     if not covered:
         verifier.wrong("signature", None, None, "unsigned by the key")
     for number, size in verifier.ask("SELECT g.id, max(c.size) FROM campaign g LEFT JOIN checkpoint c ON"

@@ -1,4 +1,4 @@
-"""The second verifier's part for time stamps: whose signature an RFC 3161 token bears. See verify.py.
+"""The second verifier's part for time stamps: who signed an RFC 3161 token. See verify.py.
 
 Written from RFC 3161, RFC 5652 (CMS), RFC 5816 and RFC 5280; needs python3-cryptography.
 """
@@ -182,7 +182,7 @@ def issued(certificate, issuer):
 
 
 def moment(certificate, name):
-    """With its zone, which cryptography tells from version 42 on."""
+    """With its zone, which cryptography provides from version 42 on."""
     if hasattr(certificate, name + "_utc"):
         return getattr(certificate, name + "_utc")
     return getattr(certificate, name).replace(tzinfo=datetime.timezone.utc)
@@ -202,7 +202,7 @@ def check_chain(certificate, known, trusted, at):
 
 
 def check(token, root, authorities):
-    """ValueError when this is not a stamp of `root` by one whom these PEM bytes certify."""
+    """ValueError when this is not a stamp of `root` by an authority that these PEM bytes certify."""
     try:
         stamp = Stamp(token)
         # One by one: the function for all of them is newer than Debian 12.

@@ -21,8 +21,9 @@ assay_add_test(NAME test_backend_opencl_abi SOURCES unit/test_backend_opencl_abi
 assay_add_test(NAME test_backend_clblast_abi SOURCES unit/test_backend_clblast_abi.c
     LIBS assay_backends LABELS unit)
 
-# The CUDA toolkit, where one is: its headers and NVRTC, found beside nvcc. Nothing needs it: the
-# tests that want it say "skipped". ASSAY_NVML_INCLUDE: a folder with nvml.h, which comes apart.
+# The CUDA toolkit, where installed: its headers and NVRTC, found next to nvcc. It is optional:
+# tests that need it are skipped. ASSAY_NVML_INCLUDE: a folder with nvml.h, which is packaged
+# separately.
 find_program(ASSAY_NVCC nvcc PATHS /usr/local/cuda/bin)
 if(ASSAY_NVCC)
     get_filename_component(ASSAY_CUDA_ROOT "${ASSAY_NVCC}" REALPATH)
@@ -37,11 +38,11 @@ foreach(folder ASSAY_CUDA_INCLUDE ASSAY_NVML_INCLUDE)
         target_include_directories(test_backend_cuda_abi SYSTEM PRIVATE ${${folder}})
     endif()
 endforeach()
-# The real cuDNN, without a device, and a driver with nothing behind it in place of the real one.
+# The real cuDNN, without a device, and a driver stub in place of the real one.
 add_library(fixture_libcuda MODULE unit/fixture_libcuda.c)
 set_target_properties(fixture_libcuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
     C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/nothing)
-if(NOT ASSAY_SANITIZE) # what the library and its compiler leak is not ours to look for
+if(NOT ASSAY_SANITIZE) # leaks of the library and its compiler are not our concern
     assay_add_test(NAME test_cudnn_graph SOURCES unit/test_cudnn_graph.c
         LIBS assay_backends ${CMAKE_DL_LIBS} LABELS unit COST 14 LONG
         ENVIRONMENT LD_LIBRARY_PATH=$<TARGET_FILE_DIR:fixture_libcuda>)

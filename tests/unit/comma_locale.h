@@ -1,6 +1,6 @@
 /*
  * comma_locale - puts the process into a locale whose decimal point is a comma, for tests of code
- * that must not care.
+ * that must not depend on it.
  */
 #ifndef ASSAY_TESTS_UNIT_COMMA_LOCALE_H
 #define ASSAY_TESTS_UNIT_COMMA_LOCALE_H
@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * Compiles a locale of a decimal comma alone into a temporary folder and enters it; false where
- * that does not work. localedef ends with 1 for the categories that it does not find.
+ * Compiles a locale with a decimal comma and nothing else into a temporary folder and sets it;
+ * false where that fails. localedef ends with 1 for the categories that it does not find.
  */
 static inline bool comma_locale_enter(void)
 {

@@ -4,7 +4,7 @@ foreach(name status log clock text text_parse text_unicode digest canonical file
     assay_add_test(NAME test_core_${name} SOURCES unit/test_core_${name}.c LABELS unit)
 endforeach()
 
-# Readings of machines that are not here: tests/data/machines.
+# Readings of recorded machines: tests/data/machines.
 foreach(name cgroup machine_root)
     assay_add_test(NAME test_core_${name}
         SOURCES unit/test_core_${name}.c support/recorded_machine.c LABELS unit)

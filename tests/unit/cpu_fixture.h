@@ -1,4 +1,4 @@
-/* cpu_fixture - CPU backends that start from nothing, with their files in a folder of their own. */
+/* cpu_fixture - CPU backends with new state, with their files in a folder of their own. */
 #ifndef ASSAY_TESTS_UNIT_CPU_FIXTURE_H
 #define ASSAY_TESTS_UNIT_CPU_FIXTURE_H
 
@@ -12,7 +12,7 @@ extern char cpu_fixture_folder[]; /* between setup and teardown */
 int cpu_fixture_setup(void **state);
 int cpu_fixture_teardown(void **state);
 
-/* Each has its own state, which lives as long as the process does. */
+/* Each has its own state, which lives as long as the process. */
 struct backend *cpu_fixture_backend(void);
 /* The device of a new one; fails the test where there is none. */
 struct device *cpu_fixture_open(void);

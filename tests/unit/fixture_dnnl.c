@@ -1,7 +1,6 @@
 /*
- * A library that says it is oneDNN. FAKE_DNNL chooses how it lies: "null" (no version), "nine" (a
- * version nobody knows), "three" (version 3 without its functions), else version 2 without an
- * engine.
+ * A library that claims to be oneDNN. FAKE_DNNL chooses its fault: "null" (no version), "nine" (an
+ * unknown version), "three" (version 3 without its functions), else version 2 without an engine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +60,6 @@ FAILS(dnnl_memory_desc_init_by_strides)
 FAILS(dnnl_matmul_desc_init)
 FAILS(dnnl_primitive_desc_create)
 
-/* Nothing that is measured with it is a processor's. */
+/* Nothing measured with it is a real processor's. */
 extern const char assay_simulated[];
 const char assay_simulated[] = "a stand-in for tests";

@@ -27,10 +27,11 @@ void fixture_end(char how)
     if (how == 's')
         *nowhere = 0;
     if (how == 'a')
-        raise(SIGABRT); /* abort() would be in a part of the function that has no name */
+        raise(SIGABRT); /* else the compiler may move abort() to a part of the function without a
+                           name */
     if (how == 'x')
         exit(3);
     if (how == 't')
         raise(SIGTERM);
-    nowhere = NULL; /* no call is the last thing, which would leave no frame */
+    nowhere = NULL; /* a call at the end would be a tail call, without a frame */
 }

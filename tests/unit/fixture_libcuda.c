@@ -1,7 +1,7 @@
 /*
- * A CUDA driver with nothing behind it, for test_cudnn_graph: cuDNN compiles the kernels of a plan
- * by itself and hands them to the driver, which here takes every program that is one for a GPU. All
- * else says CUDA_ERROR_STUB_LIBRARY, as the toolkit's own stub does.
+ * A CUDA driver stub for test_cudnn_graph: cuDNN compiles the kernels of a plan by itself and
+ * passes them to the driver, which here accepts every program for a GPU. All other calls return
+ * CUDA_ERROR_STUB_LIBRARY, as the toolkit's own stub does.
  */
 #include <elf.h>
 #include <string.h>
@@ -14,7 +14,7 @@ EXPORT unsigned assay_programs(void);
 static unsigned programs;
 static char something;
 
-/* How many programs were taken. */
+/* How many programs were accepted. */
 unsigned assay_programs(void)
 {
     return programs;

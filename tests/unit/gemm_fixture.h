@@ -1,6 +1,6 @@
 /*
- * gemm_fixture - what the tests of GEMMs and of convolutions share: declarations,
- * instances on a device, and a library that stands in for the device's own.
+ * gemm_fixture - shared by the tests of GEMMs and of convolutions: declarations,
+ * instances on a device, and a library that replaces the device's own.
  */
 #ifndef ASSAY_TESTS_UNIT_GEMM_FIXTURE_H
 #define ASSAY_TESTS_UNIT_GEMM_FIXTURE_H
@@ -42,9 +42,9 @@ void gemm_stop(struct gemm_running *running);
 
 /* Verifies: as many checks are reported, and all pass. */
 void gemm_verify_ok(struct gemm_running *running, size_t checks);
-/* At least one check fails, all are reported (0: none can be), and the error has these words. */
+/* At least one check fails, all are reported (0: none can be), and the error contains this text. */
 void gemm_verify_fails(struct gemm_running *running, size_t checks, const char *words);
-/* Creation is UNSUPPORTED, and says so in one line with these words. */
+/* Creation is UNSUPPORTED, with a message of one line that contains this text. */
 void gemm_refused(struct device *device, const struct gemm_plan *plan, const char *words);
 
 /* Whether the device computes in f64. */

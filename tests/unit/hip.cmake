@@ -26,7 +26,7 @@ if(NOT TARGET test_backend_hip_abi_other)
     assay_set_tests(test_backend_hip_abi_other LABELS unit)
 endif()
 
-# hipBLASLt's header is no C: its text is read. Another folder: -DASSAY_HIPBLASLT_INCLUDE=.
+# hipBLASLt's header is not C: it is read as text. Another folder: -DASSAY_HIPBLASLT_INCLUDE=.
 set(ASSAY_HIPBLASLT_INCLUDE "" CACHE PATH "Folder with hipblaslt/hipblaslt.h, for the ABI test")
 add_test(NAME test_hipblaslt_header COMMAND python3
     ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_hipblaslt_header.py

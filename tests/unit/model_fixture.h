@@ -39,7 +39,7 @@ void model_running_stop(struct model_running *running);
 /* The declaration must be refused, with `words` in the message. */
 void model_fixture_refuse(const char *yaml, const char *words);
 
-/* Loads the row kernels anew with the first `from` replaced by `to`. */
+/* Reloads the row kernels with the first `from` replaced by `to`. */
 void model_fixture_break_kernel(struct device *device, struct ops *ops, const char *from,
                                 const char *to);
 

@@ -3,7 +3,7 @@ foreach(name message channel sampler maps child_environment lease expected)
         LIBS assay_runner LABELS unit)
 endforeach()
 
-# Readings of machines that are not here: tests/data/machines.
+# Readings of recorded machines: tests/data/machines.
 foreach(name telemetry_host packages stack_files)
     assay_add_test(NAME test_runner_${name}
         SOURCES unit/test_runner_${name}.c support/recorded_machine.c

@@ -1,6 +1,6 @@
 /*
- * stand_in_library - a library of GEMMs that computes on the host, so that what is tested
- * is our side of it; and cheats where it is told to.
+ * stand_in_library - a library of GEMMs that computes on the host, so that our side of it is
+ * tested; cheats on request.
  */
 #ifndef ASSAY_TESTS_UNIT_STAND_IN_LIBRARY_H
 #define ASSAY_TESTS_UNIT_STAND_IN_LIBRARY_H
@@ -10,7 +10,7 @@
 
 #include "backends/backend.h"
 
-/* What a library could do to be faster, or wrong. */
+/* Ways in which a library could be faster, or wrong. */
 enum stand_in_cheat {
     HONEST,
     NEGATES,     /* one element */
@@ -21,9 +21,9 @@ enum stand_in_cheat {
     SWAPS,       /* two neighbouring elements in the middle */
 };
 
-/* What it is told, and what it did. One library, the same for all tests of a process. */
+/* Its settings, and what it did. One library, the same for all tests of a process. */
 struct stand_in {
-    enum support support; /* as it says of itself */
+    enum support support; /* as it reports */
     enum stand_in_cheat cheat;
     enum dtype to;
     bool only_fnuz; /* refuses OCP's e4m3 */
@@ -33,7 +33,7 @@ extern struct stand_in stand_in;
 
 /* Gives the device this library in place of its own, native and honest. */
 void stand_in_add(struct device *device);
-/* Takes it away; fails the test where a product was left behind. */
+/* Removes it; fails the test where a product was not released. */
 void stand_in_remove(struct device *device);
 
 #endif

@@ -16,7 +16,7 @@
 #define TRIALS 3
 #define BYTES 3000000
 
-/* A campaign of one cell under the protocol, which is given back. */
+/* A campaign of one cell under the protocol, which is returned. */
 static int64_t cell_under(struct store *store, struct protocol *protocol)
 {
     static const uint32_t order[TRIALS] = {0, 0, 0};
@@ -152,7 +152,7 @@ static void test_it_is_the_engines_estimate(void **state)
     assert_int_equal(stored->verdict, estimate->verdict);
     assert_true(stored->ess == estimate->ess);
     assert_true(stored->variance_process == estimate->variance_process);
-    /* And that percentiles are of blocks, not of iterations, is found last. */
+    /* The last finding is that percentiles are of blocks, not of iterations. */
     assert_int_equal(stored->findings.count, estimate->findings.count + 1);
     assert_int_equal(stored->findings.items[estimate->findings.count].code, FINDING_BLOCKS);
     assert_true(stored->findings.items[estimate->findings.count].numbers[0] == 1000);
@@ -222,7 +222,7 @@ static void test_blocks_of_different_length(void **state)
     json_decref(json);
 }
 
-/* The median of two states is one or the other, and moves no comparison; their mean is work / time.
+/* The median of two states is one or the other, so it is not compared; their mean is work / time.
  */
 static void test_medians_of_two_states(void **state)
 {
@@ -262,7 +262,7 @@ static void test_last_good_attempts_count(void **state)
                   STATUS_NOT_FOUND, err);
     run_trial(fixture->store, 2, 1000, "interrupted");
     good = run_trial(fixture->store, 2, 1000, "ok");
-    /* An ok attempt that was followed by another one is not the last word. */
+    /* An ok attempt that was followed by another one does not count. */
     run_trial(fixture->store, 3, 1000, "ok");
     assert_ok(store_begin_trial(fixture->store, 1, 3, 0, &trial, &err), err);
     assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
@@ -410,7 +410,7 @@ static void test_contention(void **state)
     assert_true(fabs(contention.others_cores - 1.0) < 1e-9);
     assert_true(fabs(contention.worker_cores - 0.4) < 1e-9);
     assert_true(fabs(contention.steal_cores - 0.1) < 1e-9);
-    assert_int_equal(contention.cores, 0); /* this trial does not tell */
+    assert_int_equal(contention.cores, 0); /* unknown for this trial */
 }
 
 int main(void)

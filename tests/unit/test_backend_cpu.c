@@ -1,6 +1,6 @@
 /*
- * The CPU backend's compiling where things go wrong: compilers that are absent, crash, hang or lie,
- * a cache that is damaged or cannot be used, texts that are wrong.
+ * Faults of compiling in the CPU backend: compilers that are absent, crash, hang or give false
+ * output, a cache that is damaged or unusable, texts that are wrong.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,7 +114,7 @@ static void test_missing_compiler(void **state)
     free(kept);
 }
 
-/* The third of those that are looked for, too, compiles kernels. */
+/* The third candidate compiler works too. */
 static void test_clang(void **state)
 {
     struct error err = ERROR_INIT;
@@ -239,7 +239,7 @@ static void test_no_cache(void **state)
     cpu_fixture_set_cache("good");
 }
 
-/* Wrong types and heads are found, wherever they stand. */
+/* Wrong types and heads are found, wherever they are. */
 static void test_heads(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /*
  * The CPU backend's threads, and the oneDNN that runs in them: bound, flushing where a GEMM
- * does, and a library that is absent or not what it says.
+ * does, and a library that is absent or not what it claims.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +104,7 @@ static void test_bound(void **state)
     device_close(device);
 }
 
-/* How many of three threads take a denormal for zero. */
+/* How many of three threads flush denormals. */
 static int flushing_threads(void)
 {
     int count = 0;
@@ -175,7 +175,7 @@ static void test_gemm_flush(void **state)
     assert_int_equal(device_gemm_run(gemm, &operands, NULL), STATUS_OK);
     assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
     assert_int_equal(flushing_threads(), 0);
-    /* As in a trial, which flushes itself: the threads are told once and stay so. */
+    /* As in a trial, which flushes itself: the threads are set once and stay so. */
     denormals_flush(true);
     assert_int_equal(device_gemm_run(gemm, &operands, NULL), STATUS_OK);
     assert_int_equal(device_synchronize(device, NULL), STATUS_OK);

@@ -1,8 +1,8 @@
 /*
  * Our declarations of the CUDA driver, NVRTC, cuBLASLt, cuDNN and NVML against the real headers:
- * every constant, structure and function type. A library whose header is not installed is skipped,
- * and said so. The vendor's headers come first: cuda.h renames functions by macros, and so renames
- * the members of our table alike.
+ * every constant, structure and function type. A library whose header is not installed is skipped
+ * with a message. The vendor's headers come first: cuda.h renames functions by macros, and so
+ * renames the members of our table alike.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What CUDA and HIP share and needs no device: programs, messages, hostile binaries, targets. */
+/* Shared parts of CUDA and HIP without a device: programs, messages, hostile binaries, targets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,7 +117,7 @@ static size_t make_cubin(unsigned char *bytes)
     return header.e_shoff + sizeof(sections);
 }
 
-/* Cut anywhere or with any bytes changed, a CUBIN gives names or none, and nothing else. */
+/* A CUBIN that is truncated or has changed bytes gives names or none, and no crash. */
 static void test_cubin(void **state)
 {
     unsigned char whole[1024];
@@ -133,7 +133,7 @@ static void test_cubin(void **state)
     assert_int_equal(cuda_cubin_kernels(&binary, names, 1), 1);
     random_init(&random, 7, 0);
     for (size_t cut = 0; cut < size; cut++) {
-        /* On the heap, so that a sanitizer sees a read behind the end. */
+        /* On the heap, so that a sanitizer sees a read past the end. */
         binary = (struct gpu_binary){.bytes = malloc(cut + 1), .size = cut};
         assert_non_null(binary.bytes);
         memcpy(binary.bytes, whole, cut);

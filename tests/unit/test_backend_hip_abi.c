@@ -1,8 +1,8 @@
 /*
  * Our declarations of the HIP runtime, HIPRTC, rocBLAS and ROCm SMI against the real headers: every
- * constant, offset and function type. What is not installed is left out, visibly; with none of them
- * (Debian package libamdhip64-dev) the whole is skipped. Compiled once for the headers of this
- * machine and once for those under ASSAY_ROCM_ROOT (see tests/unit/hip.cmake).
+ * constant, offset and function type. What is not installed is left out with a message; with none
+ * of them (Debian package libamdhip64-dev) the whole is skipped. Compiled once for the headers of
+ * this machine and once for those under ASSAY_ROCM_ROOT (see tests/unit/hip.cmake).
  */
 #define __HIP_PLATFORM_AMD__ 1
 #define ROCM_MATHLIBS_API_USE_HIP_COMPLEX 1
@@ -126,7 +126,7 @@ static void check_rocblas(void)
           "rocblas_operation_transpose");
     check(rocblas_gemm_algo_standard == ROCBLAS_ALGO_STANDARD, "the value",
           "rocblas_gemm_algo_standard");
-    /* A macro that warns of arguments of old stands before the function. */
+    /* A macro that warns of deprecated arguments hides the function. */
 #undef rocblas_gemm_strided_batched_ex
 #define FUNCTION(name, parameters) check(SAME_TYPE(&name, api.name), "the type", #name);
     ROCBLAS_REQUIRED_MAP(FUNCTION)

@@ -138,7 +138,7 @@ static void test_damaged(void **state)
         code_object_finish(&object);
         free(copy);
     }
-    assert_true(good > 0); /* the metadata stands in the front part */
+    assert_true(good > 0); /* the metadata is in the first part */
     for (size_t i = 0; i < file_size; i++) {
         const unsigned char kept = file[i];
         struct code_object object = {0};

@@ -1,4 +1,4 @@
-/* Where libraries that belong to an opened HIP runtime are looked for, and in which order. */
+/* Where libraries that belong to an opened HIP runtime are searched for, and in which order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static void assert_list(const struct hip_candidates *candidates, const char *con
     assert_null(candidates->list[i]);
 }
 
-static void test_beside_first(void **state)
+static void test_next_to_the_runtime_first(void **state)
 {
     static const char *const names[] = {"librocblas.so.3", "librocblas.so.0", NULL};
     static const char *const expected[] = {"/opt/rocm-5.7/lib/librocblas.so.3",
@@ -33,7 +33,7 @@ static void test_beside_first(void **state)
     assert_list(&candidates, expected);
 }
 
-static void test_beside_alone(void **state)
+static void test_next_to_the_runtime_only(void **state)
 {
     static const char *const names[] = {"libhipblaslt.so.0", HIP_BESIDE "libhipblaslt.so.1", NULL};
     static const char *const expected[] = {"/usr/lib/libhipblaslt.so.0",
@@ -74,8 +74,8 @@ static void test_no_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside_first),
-        cmocka_unit_test(test_beside_alone),
+        cmocka_unit_test(test_next_to_the_runtime_first),
+        cmocka_unit_test(test_next_to_the_runtime_only),
         cmocka_unit_test(test_path),
         cmocka_unit_test(test_no_folder),
     };

@@ -168,7 +168,7 @@ static enum status scenario(const char *plan_text, struct error *err)
     char in[8] = "payload", out[8];
     int64_t ns = 0;
 
-    /* The plan is checked first, so that a slip in this test is no "fault". */
+    /* The plan is checked first, so that a mistake in this test is not taken for a fault. */
     assert_int_equal(null_plan_parse(plan_text, &plan, NULL), STATUS_OK);
     setenv("ASSAY_NULL", plan_text, 1);
     status = backend_device_open(&backend, 0, &options, &device, err);
@@ -240,7 +240,7 @@ static void test_faults(void **state)
     }
 }
 
-/* Runs the scenario in a child and tells how that ended. */
+/* Runs the scenario in a child and returns how it ended. */
 static int child_end(const char *plan, bool kill_it)
 {
     int status = 0;
@@ -250,7 +250,7 @@ static int child_end(const char *plan, bool kill_it)
     if (pid == 0)
         _exit(scenario(plan, NULL) == STATUS_OK ? 7 : 8);
     if (kill_it) {
-        /* Launched and hanging, or not yet there: either way only the signal ends it. */
+        /* Already hanging or not yet: either way only the signal ends it. */
         usleep(100000);
         assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
         kill(pid, SIGKILL);
@@ -292,7 +292,7 @@ static void test_once(void **state)
     assert_int_equal(scenario(plan, &err), STATUS_OK);
 }
 
-/* Memory is counted and comes back; null:1 has 1 MiB. */
+/* Memory is counted and freed; null:1 has 1 MiB. */
 static void test_memory(void **state)
 {
     struct backend backend = {.ops = &null_backend_ops};

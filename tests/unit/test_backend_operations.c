@@ -43,7 +43,7 @@ static enum status gemm_describe_hook(struct device *device, const struct gemm *
 }
 
 static struct convolution the_convolution;
-static uint32_t listed; /* algorithms that the convolution tells of */
+static uint32_t listed; /* algorithms that the convolution reports */
 static uint32_t selected;
 
 static enum status convolution_create_hook(struct device *device,
@@ -183,7 +183,7 @@ static void test_gemm(void **state)
     shape.a.stride = 1;
     REFUSED(STATUS_INVALID, CREATE());
     shape = fits;
-    shape.inner = 2; /* the same A and B for both, C behind C */
+    shape.inner = 2; /* the same A and B for both, the Cs consecutive */
     shape.c.inner_stride = 10;
     PASSES(CREATE());
     REFUSED(STATUS_INVALID, RUN());
@@ -241,7 +241,7 @@ static void test_gemm(void **state)
 #undef CREATE
 #undef RUN
 
-/* Refusals leave a clear answer; what failed is told, whatever the others say. */
+/* Refusals give a clear answer; a failure is reported, whatever the others answer. */
 static void test_support_answers(void **state)
 {
     const struct error plain_no = {STATUS_UNSUPPORTED, "no f32"}, no = {STATUS_UNSUPPORTED, "no"};
@@ -252,7 +252,7 @@ static void test_support_answers(void **state)
     (void)state;
     support_answers_add(&answers, STATUS_UNSUPPORTED, &plain_no);
     support_answers_add(&answers, STATUS_UNSUPPORTED, &no);
-    support_answers_add(&answers, STATUS_OK, &failed); /* an older call's words */
+    support_answers_add(&answers, STATUS_OK, &failed); /* an older call's message */
     support_answers_tell(&answers, true, &info);
     assert_int_equal(info.support, SUPPORT_NATIVE);
     assert_string_equal(info.method, "asked");

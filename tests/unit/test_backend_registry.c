@@ -209,8 +209,8 @@ static void test_probe(void **state)
     assert_non_null(backend_find("opencl"));
 }
 
-/* Every library that a backend lists can be chosen, but what another variable chooses, or nobody.
- */
+/* Every library that a backend lists can be chosen, except those chosen by another variable, or by
+ * none. */
 static void test_library_names(void **state)
 {
     struct error err = ERROR_INIT;
@@ -242,7 +242,7 @@ static void test_library_names(void **state)
     assert_non_null(strstr(err.message, "no backend opens a library \"cc\""));
 }
 
-/* A defective table stays visible, with the reason, and is never called. */
+/* A defective table is listed, with the reason, and is never called. */
 static void test_defective(void **state)
 {
     static const struct backend_ops good = GOOD("same", probe_two), twin = GOOD("same", probe_two),

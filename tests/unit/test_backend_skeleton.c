@@ -29,7 +29,7 @@ static void test_skeleton(void **state)
     assert_int_equal(index, 0);
     assert_int_equal(backend_device_info(found, 0, &info, &err), STATUS_OK);
     assert_string_equal(info.name, "skeleton");
-    /* What `standard` requires of a device, so that who copies it can measure. */
+    /* What `standard` requires of a device, so that a copy can measure. */
     for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
         const struct reading *reading = reading_find(&info.readings, required[i]);
 

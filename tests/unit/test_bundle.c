@@ -80,7 +80,7 @@ static struct tally read_bundle(const char *path, const struct verify_options *o
     return found;
 }
 
-/* Every proof of merkle_levels is the one that the plain way gives. */
+/* Every proof of merkle_levels equals that of the direct method. */
 static void test_levels(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void test_every_table_has_a_rule(void **state)
     assert_true(checked > 25);
 }
 
-/* All rows of one of two campaigns, none of the other's own, and their meaning somewhere else. */
+/* All rows of one of two campaigns, none of the other's own, unchanged in another file. */
 static void test_round_trip(void **state)
 {
     static const char *const counts[] = {
@@ -193,7 +193,7 @@ static void test_round_trip(void **state)
     assert_false(bundle_recognise(fixture->path));
     assert_int_equal(read_bundle(bundle, NULL).wrong, 0);
 
-    /* Into a database whose numbers are taken. */
+    /* Into a database whose numbers are in use. */
     assert_ok(store_open(fixture_path(fixture, "other.db"), STORE_CREATE, 0, &other, &err), err);
     fill(other, 7);
     mine = fixture_ask(other, "SELECT count(*) FROM campaign");

@@ -9,7 +9,7 @@
 
 #include "protocols/comparability.h"
 
-/* A result's fields with one of each class; the caller changes what it wants to see judged. */
+/* A result's fields with one of each class; the caller changes what is to be judged. */
 static json_t *fields(void)
 {
     return json_pack(
@@ -97,7 +97,7 @@ static void test_identity(void **state)
     }
 }
 
-/* A first look compares with one of the same machine, which is no evidence. */
+/* A first look compares with one of the same machine, but not as evidence. */
 static void test_first_look(void **state)
 {
     static const struct {
@@ -187,7 +187,7 @@ static void test_one_subject_is_named(void **state)
     assert_string_equal(text_of(judgement, "verdict"), "comparable");
     assert_string_equal(text_of(judgement, "attribution"), "driver");
     json_decref(judgement);
-    /* A second factor takes the attribution away from both. */
+    /* With a second factor the difference is attributed to neither. */
     json_object_set_new(b, "library.libLLVM-14", NULL);
     json_object_del(b, "library.libLLVM-14");
     json_object_set_new(b, "library.libLLVM-19", json_string("yy"));

@@ -1,4 +1,4 @@
-/* Comparisons worked out by hand, planning against published values, families. */
+/* Comparisons computed by hand, planning against published values, families. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -93,7 +93,7 @@ static void test_inconclusive_says_how_many(void **state)
     assert_in_range(c.needed_pairs, 33, 35);
 }
 
-/* As many as find a difference of the margin have not settled it: more than they are asked for. */
+/* As many pairs as find a difference of the margin were not enough: more are asked for. */
 static void test_needed_is_more_than_there_are(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void test_beyond_the_margin(void **state)
 
     (void)state;
     assert_int_equal(comparison_beyond_margin(&far), 1);
-    /* Slower, by more than the margin as it seems, and not shown to be. */
+    /* Slower, and by more than the margin as estimated, but not certainly so. */
     assert_int_equal(near.verdict, COMPARE_SLOWER);
     assert_true(near.ratio.value > 1 + near.margin && near.ratio.lo < 1 + near.margin);
     assert_int_equal(comparison_beyond_margin(&near), 0);
@@ -152,14 +152,14 @@ static void test_degenerate_pairs(void **state)
     assert_non_null(strstr(err.message, "value 1 of arm a"));
 }
 
-/* Values that are alike to the last digit, by `shift` apart. */
+/* Values that are equal to the last digit, `shift` apart. */
 static struct comparison alike(double shift, size_t n, bool is_paired)
 {
     double a[64], b[64];
     struct comparison c;
 
     for (size_t i = 0; i < n; i++) {
-        /* What rounding leaves of a shift by 0.1 % does not count as spread. */
+        /* Rounding errors of a shift by 0.1 % do not count as spread. */
         a[i] = is_paired ? 1e9 + 77.7 * (double)i : 1e9;
         b[i] = a[i] * exp(shift);
     }
@@ -174,7 +174,7 @@ static void test_without_spread_few_decide_nothing(void **state)
 {
     static const struct {
         bool is_paired;
-        size_t difference, equivalence; /* least numbers that decide */
+        size_t difference, equivalence; /* smallest numbers that decide */
         double p[2];                    /* with two, and with as many as show a difference */
     } cases[] = {{true, 6, 5, {0.5, 1.0 / 32}}, {false, 4, 3, {2.0 / 6, 2.0 / 70}}};
 
@@ -205,7 +205,7 @@ static void test_without_spread_few_decide_nothing(void **state)
         assert_true(fabs(alike(0.05, cases[k].difference, is_paired).p_difference - cases[k].p[1]) <
                     1e-12);
     }
-    /* The least spread that times can have is one, and t goes by it. */
+    /* The smallest possible spread of times is a spread, and t uses it. */
     assert_false(paired(0.05, 1e-9, 10).no_spread);
 }
 
@@ -238,7 +238,7 @@ static void test_widened_by_sessions(void **state)
     comparison_widen(&c, NAN, 0);
     assert_memory_equal(&c.ratio, &before.ratio, sizeof(c.ratio));
     assert_int_equal(c.verdict, COMPARE_SLOWER);
-    /* Less than what is within the sessions: the wider of both stays. */
+    /* Less than the spread within the sessions: the wider one is used. */
     comparison_widen(&c, 1e-9, 2);
     assert_true(fabs(c.ratio.hi - before.ratio.hi) < 1e-12);
     assert_int_equal(c.verdict, COMPARE_SLOWER);
@@ -254,7 +254,7 @@ static void test_widened_by_sessions(void **state)
     comparison_widen(&c, 0.002, 9);
     assert_int_equal(c.verdict, COMPARE_SLOWER);
     assert_true(c.ratio.lo < before.ratio.lo);
-    /* Equal within a session, and not known to be so between them. */
+    /* Equal within a session, but not known to be so between sessions. */
     assert_int_equal(unpaired_analyze(a, 3, a, 3, &defaults, &c, NULL), STATUS_OK);
     assert_int_equal(c.verdict, COMPARE_EQUIVALENT);
     comparison_widen(&c, 0.02, 9);

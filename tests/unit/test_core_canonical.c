@@ -96,7 +96,7 @@ static void expect_canonical(const char *json, const char *expected)
     assert_int_equal(canonical_dump(value, &text, &err), STATUS_OK);
     assert_string_equal(text, expected);
     json_decref(value);
-    /* The canonical form's canonical form is itself. */
+    /* The canonical form is a fixed point. */
     assert_int_equal(canonical_parse(text, strlen(text), "test", &again, &err), STATUS_OK);
     free(text);
     assert_int_equal(canonical_dump(again, &text, &err), STATUS_OK);
@@ -121,7 +121,7 @@ static void test_dump(void **state)
                      "{\"\":5,\"A\":3,\"B\":1,\"a\":2,\"aa\":4}");
 }
 
-/* Each byte alone among others, in every place of strings that are taken in several ways. */
+/* Each byte in every position of strings that are processed in several ways. */
 static void test_every_byte_is_escaped(void **state)
 {
     static const size_t lengths[] = {1, 7, 8, 9, 16, 255, 256, 257, 600};

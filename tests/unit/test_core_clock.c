@@ -51,7 +51,7 @@ static void test_sleep(void **state)
     setitimer(ITIMER_REAL, &never, NULL);
     assert_true(clock_monotonic_ns() >= deadline); /* although signals came meanwhile */
     assert_true(alarms > 0);
-    clock_sleep_until_ns(deadline); /* over: returns at once */
+    clock_sleep_until_ns(deadline); /* in the past: returns at once */
     clock_sleep_until_ns(0);
     clock_sleep_until_ns(-5);
 }

@@ -1,4 +1,4 @@
-/* The executable is its own child, which ends as its argument says, in a library or without one. */
+/* The executable is its own child, which ends as its argument says, in a library or not. */
 #include "harness/core/crash_context.h"
 
 #include <dlfcn.h>
@@ -43,7 +43,7 @@ static int child(const char *how)
     return 5;
 }
 
-/* What a child says on standard error, in `ret`. */
+/* A child's standard error, in `ret`. */
 static struct process_exit words_of(const char *how, char *ret, size_t size)
 {
     char *argv[] = {self, (char *)(uintptr_t)how, NULL};

@@ -95,7 +95,7 @@ static void test_hex(void **state)
     assert_false(digest_from_hex(hex, &other));
 }
 
-/* Messages that end in every place of a block, in room that holds other things behind them. */
+/* Messages that end at every position of a block, followed by other bytes in memory. */
 static void test_padded(void **state)
 {
     uint8_t message[200 + DIGEST_PADDING], copy[200];

@@ -124,7 +124,7 @@ static void test_override(void **state)
     setenv("ASSAY_LIB_SOME_LIB2", DYNLIB_GOOD, 1);
     assert_string_equal(dynlib_override_path("some_lib2"), DYNLIB_GOOD);
     expect_open("some_lib2", absent, DYNLIB_GOOD ": opened");
-    /* An override that does not work is not silently replaced by what the loader would find. */
+    /* A failing override is not silently replaced by what the loader would find. */
     setenv("ASSAY_LIB_SOME_LIB2", "/nowhere/lib.so", 1);
     expect_unavailable("some_lib2", direct, "/nowhere/lib.so: not found");
     assert_null(dynlib_override_path("../x"));

@@ -202,7 +202,7 @@ static void test_failed_write_keeps_old(void **state)
     assert_string_equal(bytes, "old");
     free(bytes);
     command =
-        text_format("test $(ls '%s' | grep -c kept) = 1", directory); /* nothing left beside */
+        text_format("test $(ls '%s' | grep -c kept) = 1", directory); /* no temporary file left */
     assert_int_equal(system(command), 0);
     free(command);
     assert_int_equal(file_write_atomic(path_of("no/x"), "a", 1, 0600, &err), STATUS_NOT_FOUND);

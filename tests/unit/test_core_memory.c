@@ -1,7 +1,7 @@
 /*
  * Every allocation of a call fails once, the first, the second, ..., until the call succeeds. The
- * linker sends this executable's allocations (ours, not those inside shared libraries) through
- * here.
+ * linker sends this executable's allocations (ours, not those inside shared libraries) to the
+ * functions here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -191,7 +191,7 @@ static enum status call_declaration(struct error *err)
     return status;
 }
 
-/* A wrong declaration says what is wrong, or that memory ran out, and nothing else. */
+/* A wrong declaration gives its error, or out of memory, and nothing else. */
 static enum status call_wrong_declaration(struct error *err)
 {
     static const char yaml[] = "name: x\nsizes: [two, 1KiB]\n";

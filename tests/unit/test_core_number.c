@@ -98,7 +98,7 @@ static void counts_bytes_and_errors(void **state)
     assert_string_equal(number_format_percent(1e-9, buffer), "<0.001 %");
 }
 
-/* An interval leaves a figure no more digits than it carries. */
+/* A figure has no more digits than its interval supports. */
 static void an_interval_limits_the_digits(void **state)
 {
     struct number_unit unit = number_unit_rate(28.204e9, "B/s");
@@ -123,8 +123,8 @@ static void an_interval_limits_the_digits(void **state)
     assert_string_equal(number_format_rounded(NAN, 2, buffer), "-");
 }
 
-/* The figure's digits, and more only where the ends would read alike. */
-static void ends_of_an_interval_can_be_told_apart(void **state)
+/* The figure's digits, and more only where the ends would look equal. */
+static void ends_of_an_interval_are_distinct(void **state)
 {
     struct number_unit unit = number_unit_duration(200100);
 
@@ -146,7 +146,7 @@ int main(void)
         cmocka_unit_test(half_widths_take_the_larger_side),
         cmocka_unit_test(counts_bytes_and_errors),
         cmocka_unit_test(an_interval_limits_the_digits),
-        cmocka_unit_test(ends_of_an_interval_can_be_told_apart),
+        cmocka_unit_test(ends_of_an_interval_are_distinct),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

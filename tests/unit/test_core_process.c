@@ -1,5 +1,5 @@
 /*
- * The executable is its own child: with a first argument it does what a test wants to see. Waits
+ * The executable is its own child: with a first argument it does what a test needs. Waits
  * are for events (a byte on a pipe, the end of a process), so that a slow machine changes nothing.
  */
 #include "harness/core/process.h"
@@ -74,7 +74,7 @@ static void test_exit_code(void **state)
     assert_true(ended.user_ns >= 0 && ended.system_ns >= 0);
     assert_int_equal(process.pid, 0);
     assert_int_equal(process_wait(&process, INT64_MAX, &ended, &err), STATUS_INVALID);
-    process_signal(&process, SIGKILL); /* nobody, and above all not us */
+    process_signal(&process, SIGKILL); /* no process, and above all not this one */
     process_stop(&process, SECOND, &ended);
 }
 
@@ -149,11 +149,11 @@ static void test_stop_takes_group(void **state)
     close(pipe_fds[1]);
     assert_true(read_byte(pipe_fds[0]));
     process_stop(&process, 0, NULL);
-    assert_false(read_byte(pipe_fds[0])); /* comes when nobody holds the other end */
+    assert_false(read_byte(pipe_fds[0])); /* returns when nobody holds the other end */
     close(pipe_fds[0]);
 }
 
-/* So do those that it leaves behind. */
+/* So do those that outlive it. */
 static void test_wait_takes_group(void **state)
 {
     struct process process;
@@ -314,14 +314,14 @@ static void test_capture(void **state)
     assert_int_equal(err.code, STATUS_UNAVAILABLE);
     assert_non_null(strstr(err.message, "assay-no-such-program"));
     assert_null(output);
-    /* A grandchild that keeps the pipe open holds nobody up. */
+    /* A grandchild that keeps the pipe open does not delay the call. */
     assert_int_equal(process_capture(orphan, INT64_MAX, 10, &output, NULL, &err), STATUS_OK);
     assert_string_equal(output, "done");
     free(output);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-/* What a program wrote before it crashed is kept, both kinds apart. */
+/* What a program wrote before it crashed is kept, both streams separately. */
 static void test_capture_both(void **state)
 {
     char *argv[] = {ARG("sh"), ARG("-c"), ARG("echo out; echo no >&2; kill -9 $$"), NULL};
@@ -449,8 +449,7 @@ static int be_child(int argc, char **argv)
     return 99;
 }
 
-/* From here on the kernel does not know the younger system calls, as in older ones and sandboxes.
- */
+/* From here on the newer system calls are missing, as in older kernels and sandboxes. */
 static bool pretend_old_kernel(void)
 {
     struct sock_filter filter[] = {

@@ -1,6 +1,6 @@
 /*
- * A limit on a child is not used up while who waits for it stands still: stopped here, as the whole
- * machine may be. The executable is its own child.
+ * A limit on a child is not used up while the waiting process is stopped: stopped here, as the
+ * whole machine may be. The executable is its own child.
  */
 #include "harness/core/process.h"
 
@@ -67,7 +67,7 @@ static int wait_for_child(int ready_fd)
                                                                                               : 8;
 }
 
-/* Four seconds in which it stands still are no time that its child had. */
+/* Four seconds while it is stopped do not count as the child's time. */
 static void test_standstill(void **state)
 {
     int pipe_fds[2], status;

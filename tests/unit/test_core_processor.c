@@ -29,7 +29,7 @@ static void assert_called(const char *cpuinfo, const char *name, const char *ven
     free(got_vendor);
 }
 
-static void test_told(void **state)
+static void test_reported(void **state)
 {
     (void)state;
     assert_called(
@@ -38,7 +38,7 @@ static void test_told(void **state)
         "AMD EPYC 9654 96-Core Processor", "AuthenticAMD");
     assert_called("processor\t: 0\ncpu\t\t: POWER9, altivec supported\n",
                   "POWER9, altivec supported", NULL);
-    /* Some kernels for Arm do tell. */
+    /* Some kernels for Arm report it. */
     assert_called("model name\t: ARMv8 Processor rev 1 (v8l)\n" ARM("0x41", "0x0", "0xd08", "3"),
                   "ARMv8 Processor rev 1 (v8l)", "Arm");
 }
@@ -66,7 +66,7 @@ static void test_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told),
+        cmocka_unit_test(test_reported),
         cmocka_unit_test(test_arm),
         cmocka_unit_test(test_nothing),
     };

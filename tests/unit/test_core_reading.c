@@ -44,7 +44,7 @@ static void test_values(void **state)
     assert_null(reading->text);
     assert_null(reading_find(&list, "nothing"));
 
-    /* The same name again replaces, whatever stood there. */
+    /* The same name again replaces the previous reading. */
     reading_add_integer(&list, "host.governor", 7, NULL, "new");
     assert_int_equal(list.count, 5);
     reading = reading_find(&list, "host.governor");
@@ -124,7 +124,7 @@ static void test_hostile_strings(void **state)
     reading_list_finish(&list);
 }
 
-/* As a store tells a value that its bundle withheld: null stands for none. */
+/* As a store returns a value that its bundle withheld: null means none. */
 static void test_withheld(void **state)
 {
     static const char text[] =

@@ -71,12 +71,12 @@ static void test_printable(void **state)
                      4, "\\xC2\\x9B1m");                      /* a control character in two bytes */
     expect_printable("\xe2\x80\xae", 3, "\\xE2\\x80\\xAE");   /* turns the text around */
     expect_printable("\xd8\x9c", 2, "\\xD8\\x9C");            /* so does the Arabic mark */
-    expect_printable("a\xe2\x80\x8b", 4, "a\\xE2\\x80\\x8B"); /* a blank that nobody sees */
+    expect_printable("a\xe2\x80\x8b", 4, "a\\xE2\\x80\\x8B"); /* an invisible space */
     expect_printable("\xf3\xa0\x81\x81", 4, "\\xF3\\xA0\\x81\\x81");
     expect_printable("\xe2\x82\xac", 3, "\xe2\x82\xac");
     expect_printable("\xe2\x82", 2, "\\xE2\\x82");
     expect_printable("\xff\xc3\xa4", 3, "\\xFF\xc3\xa4");
-    /* Whatever came in, UTF-8 without control characters goes out. */
+    /* Whatever the input, the output is UTF-8 without control characters. */
     for (size_t i = 0; i < sizeof(malformed) / sizeof(*malformed); ++i) {
         struct text text;
 

@@ -1,11 +1,10 @@
 /*
- * The real cuDNN and the graphs of attention, with no device: a description of one stands in for
- * the handle (cuDNN 9.8 and later take it as JSON), so the library checks every descriptor, looks
- * for engines by its patterns, ranks them, and compiles the kernels of a plan for that
- * architecture. A driver with nothing behind it (fixture_libcuda.c) takes these. Only their
- * execution is left out.
+ * The real cuDNN and the graphs of attention, with no device: a description of one replaces the
+ * handle (cuDNN 9.8 and later take it as JSON), so the library checks every descriptor, looks for
+ * engines by its patterns, ranks them, and compiles the kernels of a plan for that architecture. A
+ * driver stub (fixture_libcuda.c) accepts these. Only their execution is left out.
  *
- * Skips itself where no cuDNN is installed, or one that takes no description.
+ * Skipped where no cuDNN is installed, or one that does not accept a description.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -22,8 +21,7 @@
 static struct cudnn_api api;
 static size_t version;
 
-/* What a device is to cuDNN; figures as the CUDA C Programming Guide and the data sheets have them.
- */
+/* A device as cuDNN sees it; figures from the CUDA C Programming Guide and the data sheets. */
 struct description {
     const char *name;
     int version, processors, shared_bytes;
@@ -82,7 +80,7 @@ static struct attention_shape shape_of(enum precision precision, uint64_t length
                                     .o = {length * width, size, width}};
 }
 
-/* What is selected; every other that is listed must be one that can be made, or be refused. */
+/* What is selected; every other listed engine must work, or be refused. */
 static enum status plan(void *properties, const struct attention_shape *shape, bool backward,
                         struct cudnn_plan *ret, struct error *err)
 {
@@ -110,7 +108,7 @@ static enum status plan(void *properties, const struct attention_shape *shape, b
     return status;
 }
 
-/* Whether this shape has a plan in either direction; tells the engine. */
+/* Whether this shape has a plan in either direction; prints the engine. */
 static void expect_plans(const struct description *device, const struct attention_shape *shape)
 {
     void *properties = describe(device);
@@ -179,7 +177,7 @@ static void test_refusals(void **state)
     expect_refusal(&turing, &shape);
 }
 
-/* A graph of nothing is refused by name, and what follows does nothing. */
+/* An empty graph is refused by name, and later calls do nothing. */
 static void test_sticky(void **state)
 {
     const struct cudnn_tensor tensor = {
@@ -199,7 +197,7 @@ static void test_sticky(void **state)
     api.cudnnBackendDestroyDescriptor(graph.target.properties);
 }
 
-/* What versions are known not to do is refused before the library is asked. */
+/* What versions are known not to support is refused before the library is called. */
 static void test_versions(void **state)
 {
     struct attention_shape shape = shape_of(PRECISION_BF16, 100, 64, true);
@@ -222,7 +220,7 @@ static void test_versions(void **state)
     assert_true(isinf(cuda_attention_masked(91000)) && isfinite(cuda_attention_masked(90900)));
 }
 
-/* The kernels of these plans were really made: they came as programs for a GPU. */
+/* The kernels of these plans were really compiled: they arrived as programs for a GPU. */
 static void test_programs(void **state)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -1,4 +1,4 @@
-/* Token sources: repeatable, within range, and as random as they say. */
+/* Token sources: repeatable, within range, and with the stated entropy. */
 #include "workloads/data/tokens.h"
 
 #include <math.h>

@@ -60,7 +60,7 @@ static void test_wraps(void **state)
     assert_string_equal(refused(times, values, 4, 100, 0, 3 * S), "the counter ran backwards");
 }
 
-/* A driver loaded anew, a machine that slept: a small fall is not a whole turn of the counter. */
+/* A reloaded driver, a machine that slept: a small decrease is not a whole wrap of the counter. */
 static void test_set_back(void **state)
 {
     static const int64_t times[] = {0, S, 2 * S, 3 * S};
@@ -72,7 +72,7 @@ static void test_set_back(void **state)
     assert_float_equal(grown(times, anew, 4, 1000, 0, S), 10, 1e-9);
 }
 
-/* What stands still is not known to be 0. */
+/* A counter that does not change is unknown, not 0. */
 static void test_refused(void **state)
 {
     static const int64_t times[] = {0, S, 2 * S, 3 * S};

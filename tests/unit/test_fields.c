@@ -1,4 +1,4 @@
-/* Names of the files of a stack as fields that comparisons look at. */
+/* Names of the files of a stack as fields for comparisons. */
 #include "results/fields.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void test_components(void **state)
     assert_field(fields, "jit.dot", "a4");
     assert_field(fields, "pocl.opencl-c.h", "a5");
     assert_field(fields, "compiler.x86_64-linux-gnu-as", "a6");
-    /* What could not be read goes by what the kernel says of it. */
+    /* A file that could not be read is identified by the kernel's data. */
     assert_field(fields, "driver.nvidia", "b7");
     assert_field(fields, "driver.xe", "7");
     assert_field(fields, "icd.pocl.icd", "a9");

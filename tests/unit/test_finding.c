@@ -121,7 +121,7 @@ static void figures_are_written_by_their_kind(void **state)
     finding_add(&list, FINDING_IMPRECISE, 0, NULL, (double[]){0.68, 74, 0.05});
     expect(&list, 1, 3, "95 % interval ±68 %; about 74 trials for ±5.0 %");
     finding_list_finish(&list);
-    /* What a device or a library is called does not reach a terminal as it is. */
+    /* Names of devices and libraries are escaped for a terminal. */
     finding_add(&list, FINDING_DEVICE_SHARED, 1, "\033[31mevil", NULL);
     expect(&list, 1, 1,
            "trial 1: other processes used the device: \\x1B[31mevil; end them and run again");

@@ -1,4 +1,4 @@
-/* Formats: what a hostile database or a failing signer must not spoil. */
+/* Formats: a hostile database or a failing signer must not break them. */
 #include "results/formats/export.h"
 
 #include <stdlib.h>

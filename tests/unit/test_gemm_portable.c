@@ -1,5 +1,5 @@
 /*
- * Numbers that are no ordinary ones through the GEMM of our own text: every pattern of fp8, NaN
+ * Special numbers through the GEMM of our own text: every pattern of fp8, NaN
  * and infinities in every type.
  */
 #include "model_fixture.h"
@@ -87,7 +87,7 @@ static void put_infinity(enum dtype type, void *array, uint64_t index, bool nega
         ((uint16_t *)array)[index] = (uint16_t)((negative ? 0x8000 : 0) | pattern);
 }
 
-/* NaN and infinities go where arithmetic takes them, infinity times zero among them, no further. */
+/* NaN and infinities propagate as in arithmetic, infinity times zero included, no further. */
 static void test_portable_special(void **state)
 {
     enum { M = 9, N = 33, K = 17 };

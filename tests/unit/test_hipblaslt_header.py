@@ -1,4 +1,4 @@
-"""Our numbers of hipBLASLt against the texts of its real headers.
+"""Our constants of hipBLASLt against the texts of its real headers.
 
 usage: test_hipblaslt_header.py OURS [FOLDER...]
 

@@ -88,7 +88,7 @@ static void test_files(void **state)
         bytes[i] ^= 1;
         assert_ok(file_write_atomic(path, bytes, length, 0600, &err), err);
         assert_status(key_read(path, &again, &err), STATUS_INVALID, err);
-        assert_null(strstr(err.message, bytes + 30)); /* the secret is not told */
+        assert_null(strstr(err.message, bytes + 30)); /* the secret is not disclosed */
         bytes[i] ^= 1;
     }
     free(bytes);
@@ -114,7 +114,7 @@ static void test_places(void **state)
     path = key_path(NULL);
     assert_string_equal(path, fixture_path(fixture, "b.key"));
     free(path);
-    /* A key that is asked for must be there. */
+    /* A key that is named must exist. */
     assert_status(key_read_default(&key, &err), STATUS_NOT_FOUND, err);
     assert_non_null(strstr(err.message, "b.key"));
     path = key_path("lab");

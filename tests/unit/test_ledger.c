@@ -18,7 +18,7 @@ static void fill(struct fixture *fixture, int64_t *ret_campaign, int64_t cells[F
     assert_ok(fixture_run_trial(fixture->store, *ret_campaign, 1, "ok", 1500, NULL, &err), err);
 }
 
-/* Whatever table there is, a row in it is a leaf: a table cannot be forgotten. */
+/* A row of any table is a leaf: no table can be forgotten. */
 static void test_every_table_is_in_the_log(void **state)
 {
     struct fixture *fixture = *state;
@@ -126,7 +126,7 @@ static void test_checkpoints(void **state)
     assert_ok(ledger_root(fixture->store, first.size, NULL, &root, &err), err);
     assert_true(digest_equal(&root, &first.root));
     assert_ok(fixture_run_trial(fixture->store, campaign, 2, "ok", 10, NULL, &err), err);
-    /* The second starts from what the first kept, and comes to the same root. */
+    /* The second starts from what the first kept, and gives the same root. */
     assert_ok(ledger_add_checkpoint(fixture->store, "end", campaign, NULL, &second, &err), err);
     assert_ok(ledger_root(fixture->store, second.size, NULL, &root, &err), err);
     assert_true(digest_equal(&root, &second.root));
@@ -144,7 +144,7 @@ static void test_checkpoints(void **state)
     assert_memory_equal(note, "assay-log/", 10);
     assert_non_null(strstr(note, "\n\n\xe2\x80\x94 witness "));
     free(note);
-    /* Nobody signs what does not hold. */
+    /* A checkpoint with a wrong root cannot be signed. */
     store_close(fixture->store);
     fixture->store = NULL;
     fixture_tamper(fixture->path, "UPDATE ledger SET digest = zeroblob(32) WHERE leaf = 3");

@@ -42,7 +42,7 @@ static float *fetch(struct gpt2_device *model, enum gpt2_buffer buffer)
     return ret;
 }
 
-/* The first `rows`, without what lies between them. */
+/* The first `rows`, without the padding between them. */
 static float *fetch_logits(struct gpt2_device *model, uint64_t rows)
 {
     const uint64_t v = model->plan.shape.vocabulary;
@@ -54,7 +54,7 @@ static float *fetch_logits(struct gpt2_device *model, uint64_t rows)
     return ret;
 }
 
-/* So that what lies between the rows of the logits shows where it is read. */
+/* So that reading the padding between the rows of the logits has an effect. */
 static void fill_logits_with_nan(struct gpt2_device *model)
 {
     const uint64_t bytes = model->buffers[GPT2_LOGITS]->bytes;
@@ -109,8 +109,8 @@ static void check_update(struct gpt2_device *model, const float *before)
             double wanted = adamw_reference(&adamw, 1, tensor.decay ? adamw.decay : 0.0, before[j],
                                             gradients[j], &m, &v);
 
-            /* The first step moves by the rate or nothing; where the gradient is of the size of
-               epsilon, by a part of it. */
+            /* The first step moves by the rate or not at all; where the gradient is of the size of
+             * epsilon, by less. */
             if (!(fabs(after[j] - wanted) < 1e-6 * (1.0 + fabs(wanted))))
                 fail_msg("%s[%llu]: %.9g, expected %.9g", tensor.name,
                          (unsigned long long)(j - tensor.offset), after[j], wanted);
@@ -188,7 +188,7 @@ static void test_shapes(void **state)
     check_shapes();
 }
 
-/* The text for several lanes is another one; a device that chose one lane shall still run it. */
+/* The text for several lanes differs; a device that chose one lane must still run it. */
 static void test_lanes(void **state)
 {
     uint32_t lanes[8];
@@ -307,7 +307,7 @@ static void test_too_large(void **state)
     assert_non_null(strstr(err.message, "the model needs"));
 }
 
-/* The same choice again gives the same kernels; what is no choice of ours is refused. */
+/* The same choice again gives the same kernels; an unknown choice is refused. */
 static void test_choices(void **state)
 {
     static const char *const others[] = {

@@ -1,6 +1,6 @@
 /*
  * int8 inference: quantisation and its kernels against plain arithmetic, the whole model against
- * the fp64 reference, and damage that verification must name.
+ * the fp64 reference, and damage that verification must report.
  */
 #include "model_fixture.h"
 
@@ -75,7 +75,7 @@ static void test_weights(void **state)
             assert_true(largest == 0.0f ? scale == 1.0f : scale == largest / 127.0f);
         }
     }
-    /* Rows of zeros stand between the head's 41 and the layers. */
+    /* Rows of zeros are between the head's 41 and the layers. */
     assert_int_equal(gpt2_int8_head_rows(&shape), 44);
     assert_true(gpt2_int8_offset(&shape, GPT2_ATTN_W, 0) >= 44 * 30);
     for (size_t i = 41 * 30; i < 44 * 30; i++)
@@ -213,7 +213,7 @@ static void test_dequantise_kernels(void **state)
         /* Half a step, where it is not clipped. */
         assert_true(fabs(quantised[i] - fmin(gelu / 0.02f, 127.0)) < 0.5001);
     }
-    op.width = WIDTH - 3; /* rows as far apart as before, what lies between them stays */
+    op.width = WIDTH - 3; /* rows as far apart as before, the padding stays */
     ASSERT_OK(op_int8_logits(ops, &op, WIDTH, err));
     ASSERT_OK(device_download(op.sums, 0, got, sizeof(got), err));
     for (int i = 0; i < ROWS * WIDTH; i++)

@@ -1,6 +1,6 @@
 /*
  * Training in bf16 and fp16: gradients against the fp64 reference on odd shapes, losses against
- * fp32's, the loss scale's rules, and that verification sees what is broken.
+ * fp32's, the loss scale's rules, and that verification detects faults.
  */
 #include "model_fixture.h"
 
@@ -89,7 +89,7 @@ static void test_against_reference(void **state)
 }
 
 /* The declared bound of each of 50 steps is checked by verify; here it must be far below fp32's own
-   fall, and the facts must tell it. */
+ * decrease, and the facts must report it. */
 static void test_follows_fp32(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void test_overflow_skips(void **state)
     for (size_t i = 0; i < bytes / sizeof(*before); i++)
         assert_true(before[i] == 0.0f);
     free(before);
-    iterate(&running, 20); /* until it fits, and then it trains */
+    iterate(&running, 20); /* until it fits; then it trains */
     now = scaling(&running);
     assert_true(now.skipped >= 2 && now.taken > 0 && now.skipped + now.taken == 21);
     assert_true(now.scale == 16777216.0f / (float)(1u << now.skipped));

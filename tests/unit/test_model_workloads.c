@@ -101,7 +101,7 @@ static void test_training_learns(void **state)
     instance = create(&workload, 1);
     ASSERT_OK(workload.kind->verify(instance, note_check, &before, err));
     assert_false(before.loss_fall);
-    /* The check took one of three sequences, and yet all that follows is prepared. */
+    /* The check used one of three sequences, but everything later is prepared. */
     assert_true(((struct gpt2_instance *)instance)->ops->gemms->sealed);
     facts = workload.kind->facts(instance);
     assert_non_null(json_object_get(json_object_get(facts, "loss"), "fall")); /* not judged yet */
@@ -149,7 +149,7 @@ static void losses_of(const struct workload *workload, uint64_t seed, char **ret
     workload_instance_destroy(instance);
 }
 
-/* The choice of group sizes is a measurement, which a busy machine may disturb: then once more. */
+/* The choice of group sizes is a measurement, which a busy machine may distort: then repeat it. */
 static void test_same_seed_same_bytes(void **state)
 {
     struct workload workload = parse(TRAINING);
@@ -205,7 +205,7 @@ static void check_break(const char *yaml, const char *from, const char *to, cons
     workload_finish(&workload);
 }
 
-/* Each break is small; each must be seen, and first by the check that is meant for it. */
+/* Each fault is small; each must be detected, first by the check that is meant for it. */
 static void test_verification_catches(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void test_verification_catches(void **state)
     check_break(TRAINING, "F_SQRT(square * second)", "F_SQRT(square)", "adamw.parameters");
     check_break(TRAINING, "rest2 * gradient * gradient", "rest2 * gradient",
                 "loss"); /* all becomes NaN */
-    /* The last of an embedding that is larger than what is looked at of a tensor. */
+    /* The end of an embedding that is larger than the checked part of a tensor. */
     check_break(TRAINING_OF("4096"), "w[i] = adamw_weight(w[i]",
                 "if (i / 4096 != 31) w[i] = adamw_weight(w[i]", "adamw.parameters");
 }
@@ -243,7 +243,7 @@ static void test_inference(void **state)
     ASSERT_OK(workload.kind->cost(&instance->work, &cost, err));
     assert_int_equal(cost.items, 60);
     ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
-    run(instance, 40); /* the pool goes round */
+    run(instance, 40); /* the pool wraps around */
     ASSERT_OK(workload.kind->stages(instance, &stages, err));
     assert_int_equal(stages.count, 2);
     assert_true(stages.ns[1] > 0);
@@ -312,7 +312,7 @@ static void test_recheck(void **state)
     }
 }
 
-/* A device that tells no times: the host waits at each boundary, and says that it did. */
+/* A device without event times: the host waits at each boundary, and reports that. */
 static void test_stages_without_events(void **state)
 {
     static const char *const yaml[] = {TRAINING, INFERENCE};
@@ -456,7 +456,7 @@ static void test_declaration_errors(void **state)
         model_fixture_refuse(wrong[i].yaml, wrong[i].message);
 }
 
-/* A text beside the declaration: found, hashed, kept in the JSON, and missed when it changes. */
+/* A text next to the declaration: found, hashed, kept in the JSON, and refused when it changes. */
 static void test_text_source(void **state)
 {
     char folder[] = "/tmp/assay_model_XXXXXX", text[64], origin[64];

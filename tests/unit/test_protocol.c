@@ -180,7 +180,7 @@ static void test_derived(void **state)
     assert_int_equal(p.trials, 20);
     assert_int_equal(p.window_ns, 20 * SECOND);
     assert_int_equal(p.window_min_samples, standard.window_min_samples);
-    /* What standard says of itself, "ten trials of ten seconds", is not true of it. */
+    /* The description of standard, "ten trials of ten seconds", does not apply to it. */
     assert_string_equal(p.description, "As standard but for trials, window.time");
     assert_false(digest_equal(&p.digest, &standard.digest));
     /* Identity is what is declared, not how it is spelled. */
@@ -195,7 +195,7 @@ static void test_derived(void **state)
     protocol_finish(&standard);
     protocol_finish(&p);
 
-    /* Lists replace the base's; a base may be a file beside the one that names it. */
+    /* Lists replace the base's; a base may be a file next to the one that names it. */
     assert_int_equal(file_make_directories("sub/deep", 0700, &err), STATUS_OK);
     write_file("sub/base.yaml", "name: base\nextends: standard\nrequired: [device.name]\n"
                                 "cache:\n  state: cold\n");
@@ -329,7 +329,7 @@ static void test_wrong_text(void **state)
                  "these");
 }
 
-/* What standard does not say stays as it was; evidence verifies each trial. */
+/* Clauses that standard lacks have the old default; evidence verifies each trial. */
 static void test_later_clauses(void **state)
 {
     struct protocol p;
@@ -425,7 +425,7 @@ static void test_find(void **state)
     assert_string_equal(err.message, "/nowhere/x.yaml: there is no such file; check the path");
 }
 
-/* One change to quick's stored form, and what is said about it. */
+/* One change to quick's stored form, and the message about it. */
 static void expect_json_error(const char *path, const char *value, const char *message)
 {
     struct protocol quick, p;

@@ -59,7 +59,7 @@ static void random_ticks_hold(void **state)
         double lo = pow(10, 20 * random_next_unit(&random) - 10);
         double hi = lo + pow(10, 20 * random_next_unit(&random) - 10);
         double ticks[12];
-        double slack = (hi - lo) * 1e-8 + hi * 0x1p-50; /* what rounding may move a tick by */
+        double slack = (hi - lo) * 1e-8 + hi * 0x1p-50; /* largest rounding error of a tick */
         size_t count = scale_ticks(lo, hi, 4, ticks, 12);
 
         assert_true(count <= 8);
@@ -278,7 +278,7 @@ static void parts_add_up(void **state)
     text_finish(&out);
 }
 
-/* A gap breaks the line, what is not ours is escaped, and spikes of long series stay. */
+/* A gap breaks the line, untrusted text is escaped, and spikes of long series stay. */
 static void test_strips(void **state)
 {
     static const double s[] = {0, 1, 2, 3, 4}, gap[] = {5, 6, NAN, 7, NAN},
@@ -303,7 +303,7 @@ static void test_strips(void **state)
     assert_non_null(strstr(out.data, "4 channels over 4 s: power &lt;b&gt; from 5.00 to 7.00 W"));
     assert_non_null(strstr(out.data, "silent has no value"));
     assert_non_null(strstr(out.data, ">no value</text>"));
-    assert_null(strstr(out.data, "rpm")); /* what has no value is not 0 of anything */
+    assert_null(strstr(out.data, "rpm")); /* a missing value is not 0 */
     assert_non_null(strstr(out.data, ">1000 <"));
     assert_true(out.length < 12000);
     text_finish(&out);

@@ -233,7 +233,7 @@ static void alike_remarks_are_said_once(void **state)
     remarks_add_cell(&remarks, 0, &cell);
     remarks_render(&remarks);
     assert_false(remarks.failed);
-    /* Warnings of one kind are one remark; what is only "info" is left to the cell's page. */
+    /* Warnings of one kind are one remark; "info" is shown only on the cell's page. */
     assert_int_equal(remarks.count, 4);
     assert_string_equal(remarks.items[0].text,
                         "trials 1, 2: drift of +9.5 to +11 % over the window; check temperature "
@@ -320,7 +320,8 @@ static void choices_that_failed_are_remarks(void **state)
     json_decref(choices);
 }
 
-/* What a device lacks is told once for all its cells, a campaign cut short with what goes on. */
+/* What a device lacks is reported once for all its cells, an interrupted campaign with how to
+ * resume. */
 static void what_has_no_number_says_why(void **state)
 {
     struct remarks remarks;
@@ -344,8 +345,8 @@ static void what_has_no_number_says_why(void **state)
     remarks_finish(&remarks);
 }
 
-/* What was withheld from a bundle is said to be, and a damaged time breaks nothing. */
-static void amendments_are_told(void **state)
+/* What was withheld from a bundle is named as such, and a damaged time breaks nothing. */
+static void amendments_are_shown(void **state)
 {
     static const char *const cases[][2] = {
         {"{\"created\": \"2026-11-20T16:02:03.004Z\", \"author\": \"me\", \"reason\": \"why\"}",
@@ -375,7 +376,7 @@ static void amendments_are_told(void **state)
     }
 }
 
-/* What has no interval shows no more digits than what is known to be unsure. */
+/* A value without an interval has no more digits than an uncertain one. */
 static void a_percentile_without_an_interval_has_two_digits(void **state)
 {
     struct metric_value percentile = {.has_value = true, .value = 35517384};
@@ -402,7 +403,7 @@ int main(void)
         cmocka_unit_test(alike_remarks_are_said_once),
         cmocka_unit_test(choices_that_failed_are_remarks),
         cmocka_unit_test(what_has_no_number_says_why),
-        cmocka_unit_test(amendments_are_told),
+        cmocka_unit_test(amendments_are_shown),
         cmocka_unit_test(a_percentile_without_an_interval_has_two_digits),
     };
 

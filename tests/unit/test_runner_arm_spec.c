@@ -109,7 +109,7 @@ static const char *factor(const json_t *varied, const char *pattern)
     return text ? text : "";
 }
 
-/* A cell as the plan has it. */
+/* A cell as in the plan. */
 static json_t *planned(const struct arm_spec *spec, const char *device, const char *precision)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:o}", "workload_digest", "5a", "device", device,
@@ -153,7 +153,7 @@ static void test_varied(void **state)
     arm_spec_finish(&b);
 }
 
-/* One arm names what the other gets from the command line or by default: that is no difference. */
+/* One arm states what the other gets from the command line or by default: not a difference. */
 static void test_varied_is_what_comes_out_differently(void **state)
 {
     struct arm_spec a = {0}, b = {0};
@@ -219,7 +219,7 @@ static char *ineffective(const char *varied_json, const char *field, const char 
     return sentence;
 }
 
-static void test_a_setting_without_effect_is_told(void **state)
+static void test_a_setting_without_effect_is_reported(void **state)
 {
     static const char varied[] = "{\"variable.X\": \"variable X\", \"library.*\": \"variable X\"}";
     static const struct {
@@ -278,7 +278,7 @@ int main(void)
         cmocka_unit_test(test_varied),
         cmocka_unit_test(test_varied_is_what_comes_out_differently),
         cmocka_unit_test(test_a_compiler_is_one_factor),
-        cmocka_unit_test(test_a_setting_without_effect_is_told),
+        cmocka_unit_test(test_a_setting_without_effect_is_reported),
         cmocka_unit_test(test_environment),
     };
 

@@ -85,7 +85,7 @@ static void test_relevant(void **state)
     assert_false(environment_is_relevant("HOME=/root"));
     assert_false(environment_is_relevant("AWS_SECRET_ACCESS_KEY=x"));
     assert_false(environment_is_relevant("="));
-    /* Of a vendor, and yet nobody else's to know. */
+    /* Of a vendor, but secret. */
     assert_false(environment_is_relevant("NVIDIA_API_KEY=nvapi-x"));
     assert_false(environment_is_relevant("AMD_Auth_Token=x"));
     assert_false(environment_is_relevant("GPU_CLOUD_PASSWORD=x"));

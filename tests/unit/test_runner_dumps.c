@@ -1,4 +1,4 @@
-/* Tools of a folder of the test's own, which say what real ones do, or misbehave. */
+/* Tools in the test's own folder, which print what real ones do, or misbehave. */
 #include "harness/runner/dumps.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ static int end(void **state)
     return rmdir(folder);
 }
 
-/* A campaign of its own, the tools asked; `specs` is taken over. */
+/* A new campaign, with the tools run; takes ownership of `specs`. */
 static void ask(struct fixture *fixture, json_t *specs, int64_t *ret_campaign, int64_t *cell)
 {
     int64_t cells[FIXTURE_CELLS];
@@ -92,8 +92,7 @@ static void test_verbatim(void **state)
     free(text);
     assert_int_equal(count(fixture, "lscpu", "status = 'ok' AND exit_code = 0 AND message IS NULL"),
                      1);
-    /* A tool of a device that is not measured is left alone; one of the host that is not there is
-       on record. */
+    /* A tool of a device that is not measured is not run; a missing one of the host is recorded. */
     assert_int_equal(count(fixture, "clinfo", "1"), 0);
     assert_int_equal(count(fixture, "numactl",
                            "status = 'unavailable' AND exit_code IS NULL"
@@ -149,7 +148,7 @@ static void test_hang(void **state)
     remove_tools();
 }
 
-/* The tools here know nothing of a machine that is replayed. */
+/* The tools here do not describe a replayed machine. */
 static void test_recorded_machine(void **state)
 {
     struct fixture *fixture = *state;

@@ -58,7 +58,8 @@ static void plan(struct expected *expected, const char *protocol_name)
 
 /*
  * A machine that is `slower` than the nominal one, cells that are up to `apart` times off that, and
- * trials that vary by a fifth: from the first trial on, what is left is known within a factor.
+ * trials that vary by a fifth: from the first trial on, the remaining time is known within a
+ * factor.
  */
 static void follow(double slower, double apart, uint64_t seed, double within)
 {

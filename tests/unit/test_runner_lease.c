@@ -28,7 +28,7 @@ static enum status check(const char *event, const char *detail)
     return status;
 }
 
-/* Another process describes itself; it holds the lease exactly as long as it lives. */
+/* Another process identifies itself; it holds the lease exactly as long as it lives. */
 static void test_other_process(void **state)
 {
     char detail[LEASE_SIZE] = "";
@@ -73,7 +73,7 @@ static void test_odd_details(void **state)
     json_decref(none);
 }
 
-/* Whoever cannot be asked (another container) has the lock as long as it lives. */
+/* A process that cannot be inspected (another container) has the lock as long as it lives. */
 static void test_lock(void **state)
 {
     char path[] = "/tmp/assay-lease-XXXXXX", byte;

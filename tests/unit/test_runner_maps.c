@@ -93,9 +93,9 @@ static void test_parse(void **state)
     free(path);
 }
 
-/* A library that is replaced between mapping and hashing must not lend its digest to the old one.
+/* A library that is replaced between mapping and hashing must not give its digest to the old one.
  */
-/* A line end in a path stands as \012. */
+/* A line end in a path is written as \012. */
 static void test_line_end_in_path(void **state)
 {
     char *path = write_file("lib\nx.so", "content");
@@ -113,7 +113,8 @@ static void test_line_end_in_path(void **state)
     free(path);
 }
 
-/* Of a container's file that was changed in place, the kernel and stat(2) tell different inodes. */
+/* For a container's file that was changed in place, the kernel and stat(2) report different inodes.
+ */
 static void run_on_overlay(void)
 {
     char *lower = text_format("%s/lower", folder), *rest = text_format("%s/rest", folder);
@@ -202,7 +203,7 @@ static void test_build_id(void **state)
     assert_int_equal(elf_build_id("/nonexistent", id, NULL), STATUS_NOT_FOUND);
 }
 
-/* Every one-byte change and every cut of a real file's head: no crash, whatever it says. */
+/* Every one-byte change and every cut of a real file's head: no crash, whatever the result. */
 static void test_damaged_elf(void **state)
 {
     static char bytes[4096];

@@ -54,7 +54,7 @@ static void test_good(void **state)
     message_finish(&message);
 }
 
-/* Every line must be refused with PROTOCOL and leave the output alone. */
+/* Every line must be refused with PROTOCOL and leave the output unchanged. */
 static void test_bad(void **state)
 {
     static const char *const lines[] = {

@@ -1,4 +1,4 @@
-/* Kernel modules and firmware of a machine that is not here; files that a worker tells of. */
+/* Kernel modules and firmware of a recorded machine; files that a worker reports. */
 #include "harness/runner/stack_files.h"
 
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void test_modules(void **state)
     write_note("/sys/module/nvidia/notes/.note.gnu.build-id", note, sizeof(note));
     recorded_machine_write("/sys/module/nvidia_uvm/version", "570.86.15\n");
     recorded_machine_write("/sys/module/amdgpu/srcversion", "77AA\n");
-    /* A note that says more than it holds. */
+    /* A note that states a larger size than it has. */
     write_note("/sys/module/amdgpu/notes/.note.gnu.build-id", note, 14);
     recorded_machine_write("/lib/modules/6.1.0-18-amd64/modules.dep",
                            "kernel/drivers/gpu/drm/amd/amdgpu/amdgpu.ko.xz: kernel/x.ko.xz\n"
@@ -84,7 +84,7 @@ static void test_modules(void **state)
     recorded_machine_remove();
 }
 
-/* In a container the modules' files are most often not there: the module stands for itself. */
+/* In a container the modules' files are mostly missing: the loaded module is recorded instead. */
 static void test_no_module_folder(void **state)
 {
     struct stack_files files = {0};
@@ -99,25 +99,25 @@ static void test_no_module_folder(void **state)
     recorded_machine_remove();
 }
 
-static void test_told(void **state)
+static void test_reported(void **state)
 {
     struct stack_files files = {0};
-    json_t *told =
+    json_t *reported =
         json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:n}]", "kind", "compiler", "path", "/usr/bin/ld",
                   "version", "2.40", "kind", "icd", "path", "/x.icd", "version");
 
     (void)state;
     assert_int_equal(stack_files_add_told(&files, NULL, NULL, NULL), STATUS_OK);
-    assert_int_equal(stack_files_add_told(&files, told, "/root", NULL), STATUS_OK);
+    assert_int_equal(stack_files_add_told(&files, reported, "/root", NULL), STATUS_OK);
     assert_int_equal(files.count, 2);
     assert_string_equal(files.items[0].path, "/root/usr/bin/ld");
     assert_string_equal(files.items[0].version, "2.40");
     assert_null(files.items[1].version);
-    json_array_append_new(told, json_pack("{s:s, s:s}", "kind", "poem", "path", "/x"));
-    assert_int_equal(stack_files_add_told(&files, told, NULL, NULL), STATUS_PROTOCOL);
+    json_array_append_new(reported, json_pack("{s:s, s:s}", "kind", "poem", "path", "/x"));
+    assert_int_equal(stack_files_add_told(&files, reported, NULL, NULL), STATUS_PROTOCOL);
     stack_files_finish(&files);
     stack_files_finish(NULL);
-    json_decref(told);
+    json_decref(reported);
 }
 
 int main(void)
@@ -125,7 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modules),
         cmocka_unit_test(test_no_module_folder),
-        cmocka_unit_test(test_told),
+        cmocka_unit_test(test_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ static void test_server(void **state)
     assert_int_equal(value_of(host, "cpu_steal_ms"), 0);
     /* user 4000, nice 20, system 300, irq 5, softirq 6; idle and iowait do not count. */
     assert_int_equal(value_of(host, "cpu_busy_ms"), 4331 * 1000 / sysconf(_SC_CLK_TCK));
-    /* What is read anew is new. */
+    /* Each reading is fresh. */
     recorded_machine_write("/sys/class/powercap/intel-rapl:1/energy_uj", "150\n");
     assert_int_equal(value_of(host, "rapl_1_package-1_energy_uj"), 150);
     recorded_machine_write("/sys/class/powercap/intel-rapl:1/energy_uj", "nonsense\n");

@@ -45,7 +45,7 @@ static void test_hampel_takes_impulses_and_leaves_steps(void **state)
     assert_true(fabs(y[99] - 1) < 0.1 && fabs(y[49]) < 0.1 && fabs(y[50] - 1) < 0.1);
 }
 
-static void test_hampel_leaves_a_coarse_clock_alone(void **state)
+static void test_hampel_keeps_a_coarse_clock(void **state)
 {
     double x[200], y[200];
     size_t clipped, i;
@@ -59,7 +59,7 @@ static void test_hampel_leaves_a_coarse_clock_alone(void **state)
     assert_memory_equal(x, y, 4 * sizeof(*x));
 }
 
-/* The optimum by trying every pair of changes, to hold PELT against. */
+/* The optimum by trying every pair of changes, as a reference for PELT. */
 static double cost(const double *w, size_t from, size_t to, size_t skip)
 {
     double mean = 0, sum = 0;
@@ -110,7 +110,7 @@ static void test_pelt_is_the_exhaustive_optimum(void **state)
 
 static void test_step_scan_sees_the_jump(void **state)
 {
-    /* A random-walk-like series: only the jump itself can tell. */
+    /* A random-walk-like series: only the jump itself shows the change. */
     enum { N = 400 };
     struct autoregression model = {.order = 1, .phi = {0.99}, .sigma2 = 0.01};
     double x[N], white[N], gain, e[N];
@@ -146,7 +146,7 @@ static void test_two_states(void **state)
     assert_int_equal(two.transitions, 19);
     assert_true(fabs(two.low) < 0.01 && fabs(two.high - 0.1) < 0.01);
     assert_true(fabs(two.high_share - 0.5) < 0.01);
-    /* The same two values in no order at all are a distribution, not states. */
+    /* The same two values in random order are a distribution, not states. */
     make_noise(x, N, 0.01, 32);
     for (i = 0; i < N; i++)
         x[i] += random_at(1, 2, i) & 1 ? 0.1 : 0;
@@ -195,7 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hampel_takes_impulses_and_leaves_steps),
-        cmocka_unit_test(test_hampel_leaves_a_coarse_clock_alone),
+        cmocka_unit_test(test_hampel_keeps_a_coarse_clock),
         cmocka_unit_test(test_pelt_is_the_exhaustive_optimum),
         cmocka_unit_test(test_step_scan_sees_the_jump),
         cmocka_unit_test(test_two_states),

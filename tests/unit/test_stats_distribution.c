@@ -110,7 +110,7 @@ static void test_ends_and_nonsense(void **state)
     assert_true(isnan(beta_cdf(0.5, 0, 1)) && isnan(special_log_gamma(-1)));
     assert_true(student_cdf(INFINITY, 5) == 1 && student_cdf(-INFINITY, 5) == 0);
     assert_true(binomial_cdf(-1, 5, 0.5) == 0 && binomial_cdf(5, 5, 0.5) == 1);
-    /* Noncentral t with nothing to be noncentral about is t. */
+    /* Noncentral t with noncentrality 0 is t. */
     assert_true(fabs(student_noncentral_cdf(1.3, 7, 0) - student_cdf(1.3, 7)) < 1e-10);
 }
 

@@ -1,4 +1,4 @@
-/* The interval of the mean: exact cases, blocks, and what it does with too little. */
+/* The interval of the mean: exact cases, blocks, and too few samples. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

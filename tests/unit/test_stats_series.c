@@ -30,7 +30,7 @@ static void make_ar(double *x, size_t n, double phi, double phi2, uint64_t seed)
     }
 }
 
-static void test_fft_is_the_sum_it_stands_for(void **state)
+static void test_fft_equals_the_direct_sum(void **state)
 {
     double data[32], original[32], table[16];
     size_t k, t;
@@ -168,7 +168,7 @@ static void test_gain_is_freed_of_its_bias(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fft_is_the_sum_it_stands_for),
+        cmocka_unit_test(test_fft_equals_the_direct_sum),
         cmocka_unit_test(test_autocovariance_by_fft_is_the_direct_one),
         cmocka_unit_test(test_mean_keeps_its_digits),
         cmocka_unit_test(test_geyer_stops_where_noise_begins),

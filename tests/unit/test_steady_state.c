@@ -111,7 +111,7 @@ static void test_verdicts(void **state)
     assert_int_equal(s.verdict, ESTIMATE_DRIFT);
 }
 
-/* A long series crosses the middle of its own approach often, by noise alone. */
+/* A long series often crosses the middle of its own approach by noise alone. */
 static void test_a_long_approach_is_not_two_states(void **state)
 {
     enum { LONG = 60000 };
@@ -137,7 +137,7 @@ static double endless_approach(double t)
     return 1 + 0.1 * exp(-t / 0.2);
 }
 
-static void test_what_is_left_of_an_approach_is_said(void **state)
+static void test_the_rest_of_an_approach_is_reported(void **state)
 {
     struct steady_state s = judge_trend(endless_approach, 0);
 
@@ -249,7 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_a_long_approach_is_not_two_states),
-        cmocka_unit_test(test_what_is_left_of_an_approach_is_said),
+        cmocka_unit_test(test_the_rest_of_an_approach_is_reported),
         cmocka_unit_test(test_within_the_tolerance_is_the_same_level),
         cmocka_unit_test(test_steady_state_begins_after_the_last_disturbance),
         cmocka_unit_test(test_declared_warmup_is_a_lower_bound),

@@ -56,7 +56,7 @@ static void test_creates_and_opens_again(void **state)
                                  " type = 'table' AND NOT strict AND name NOT LIKE 'sqlite_%'"),
                      0);
     assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
-    /* A reader beside the writer, then a reader alone. */
+    /* A reader together with the writer, then a reader alone. */
     assert_ok(store_open(fixture->path, STORE_READ, SECOND, &reader, &err), err);
     assert_int_equal(fixture_ask(reader, "SELECT count(*) FROM campaign"), 1);
     assert_status(store_add_campaign_event(reader, campaign, "started", NULL, &err), STATUS_DENIED,
@@ -263,7 +263,7 @@ static void test_permissions(void **state)
     assert_int_equal(chmod(fixture->folder, 0755), 0);
 }
 
-static void test_busy_is_waited_for_and_said(void **state)
+static void test_busy_is_waited_for_and_reported(void **state)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -292,7 +292,7 @@ static void test_batch_is_all_or_nothing(void **state)
     assert_ok(store_batch_end(fixture->store, false, &err), err);
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM content"), 0);
 
-    /* One write that fails is undone alone; the rest of the batch stands. */
+    /* Only the failed write is undone; the rest of the batch is kept. */
     assert_ok(store_batch_begin(fixture->store, &err), err);
     assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
     assert_status(store_begin_trial(fixture->store, campaign, 99, 0, &trial, &err),
@@ -414,7 +414,7 @@ static void test_migrates_forward(void **state)
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM ledger"), before + 1);
-    /* Today's assay does not know the next version. */
+    /* The current assay does not know the next version. */
     refuse(fixture->path, STORE_READ, STATUS_CORRUPT, next, known);
 }
 
@@ -429,7 +429,7 @@ int main(void)
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_odd_names_are_names, fixture_make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_permissions, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_busy_is_waited_for_and_said, fixture_open,
+        cmocka_unit_test_setup_teardown(test_busy_is_waited_for_and_reported, fixture_open,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_batch_is_all_or_nothing, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_evidence_is_append_only, fixture_open, fixture_remove),

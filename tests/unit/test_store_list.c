@@ -38,7 +38,7 @@ static bool holds(const json_t *row, const char *key, const char *text)
     return !text || (value && strstr(value, text));
 }
 
-/* What the filter leaves, by looking at every row. */
+/* The rows that match the filter, by checking every row. */
 static json_t *picked(const json_t *all, const struct store_filter *filter)
 {
     json_t *kept = json_array(), *row;
@@ -55,7 +55,7 @@ static json_t *picked(const json_t *all, const struct store_filter *filter)
     return kept;
 }
 
-static void test_filters_agree_with_looking_at_every_row(void **state)
+static void test_filters_agree_with_checking_every_row(void **state)
 {
     static const struct {
         struct store_filter filter;
@@ -91,7 +91,7 @@ static void test_filters_agree_with_looking_at_every_row(void **state)
     json_decref(all);
 }
 
-/* The text of a device filter means itself, and any case of it. */
+/* The text of a device filter is matched literally, in any case. */
 static void test_a_device_is_found_in_any_case(void **state)
 {
     struct fixture *fixture = *state;
@@ -109,7 +109,7 @@ static void test_a_device_is_found_in_any_case(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_filters_agree_with_looking_at_every_row, fixture_open,
+        cmocka_unit_test_setup_teardown(test_filters_agree_with_checking_every_row, fixture_open,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_a_device_is_found_in_any_case, fixture_open,
                                         fixture_remove),

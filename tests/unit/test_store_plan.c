@@ -23,7 +23,7 @@ static void test_json_is_stored_once(void **state)
     assert_true(json_equal(one, back));
     json_decref(back);
     assert_status(store_get_json(fixture->store, &none, &back, &err), STATUS_NOT_FOUND, err);
-    /* Changed content is not handed out. */
+    /* Changed content is not returned. */
     store_close(fixture->store);
     fixture->store = NULL;
     fixture_tamper(fixture->path, "UPDATE content SET body = '{\"a\":\"y\",\"b\":1}'");

@@ -13,7 +13,7 @@
 
 /*
  * SHA-256 of the scripts, in their order. Once a release has written files with a script it never
- * changes again: whoever edits it leaves those files behind.
+ * changes again: editing it would make those files inconsistent.
  */
 static const char *const written[] = {
     "076fa0e96607e031604b8cae058d887ea107486614cd900cc26a766f9cf20f63",
@@ -34,7 +34,7 @@ static void test_written_scripts_stay(void **state)
     }
 }
 
-/* Opened for reading, an older file is shown in the newest form, and left as it was. */
+/* Opened for reading, an older file is shown in the newest form, and not changed. */
 static void test_reads_older_files(void **state)
 {
     struct fixture *fixture = *state;

@@ -207,16 +207,16 @@ static void check_pending(struct fixture *fixture, int64_t campaign, const char 
     struct error err = ERROR_INIT;
     struct store_pending *pending = NULL;
     size_t count = 0;
-    char told[64] = "";
+    char sequences[64] = "";
 
     assert_ok(store_pending_trials(fixture->store, campaign, &pending, &count, &err), err);
     for (size_t i = 0; i < count; i++) {
-        snprintf(told + strlen(told), sizeof(told) - strlen(told), "%lld",
+        snprintf(sequences + strlen(sequences), sizeof(sequences) - strlen(sequences), "%lld",
                  (long long)pending[i].sequence);
         assert_int_equal(pending[i].cell_ordinal, 1 + (pending[i].sequence - 1) % 2);
     }
     free(pending);
-    assert_string_equal(told, expected);
+    assert_string_equal(sequences, expected);
 }
 
 static void test_what_a_resume_runs(void **state)
@@ -278,7 +278,7 @@ static void test_a_trial_ends_once(void **state)
                      1);
 }
 
-/* A gap is a gap, and a 0 is a 0. */
+/* A gap is not a 0, and a 0 is not a gap. */
 static void test_telemetry(void **state)
 {
     struct fixture *fixture = *state;

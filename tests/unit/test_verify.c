@@ -68,7 +68,7 @@ static struct verify_summary check(const char *path, const struct verify_options
     options.progress = progress;
     assert_ok(verify_file(path, &options, &summary, &err), err);
     if (summary.wrong != heard->wrong)
-        fail_msg("%lld wrong, %d told", (long long)summary.wrong, heard->wrong);
+        fail_msg("%lld wrong, %d reported", (long long)summary.wrong, heard->wrong);
     return summary;
 }
 
@@ -97,10 +97,9 @@ static void test_good(void **state)
     struct heard heard;
 
     fill(fixture);
-    /* While somebody has it open, what lies in the log counts too. */
+    /* While somebody has it open, the content of the log counts too. */
     summary = check(fixture->path, NULL, &heard);
-    /* The synthetic campaign tries a trial again that crashed by itself: one thing is wrong with
-     * it. */
+    /* The synthetic campaign repeats a trial that crashed by itself: one thing is wrong with it. */
     assert_int_equal(summary.wrong, 1);
     assert_true(heard_of(&heard, "was tried again although attempt 1 ended 'crashed'"));
     close_store(fixture);
@@ -138,7 +137,7 @@ static bool write_meanwhile(void *context, const struct verify_progress *unused)
     return true;
 }
 
-/* A file without a log is read without locks, so nothing is said of one that others wrote to. */
+/* A file without a log is read without locks, so there is no verdict if others wrote to it. */
 static void test_written_meanwhile(void **state)
 {
     struct fixture *fixture = *state;
@@ -152,7 +151,7 @@ static void test_written_meanwhile(void **state)
     assert_non_null(strstr(err.message, "was written to while it was checked"));
 }
 
-/* An estimate of an earlier day stays true when trials came after it. */
+/* An earlier estimate stays valid when trials were added after it. */
 static void test_earlier_estimates(void **state)
 {
     struct fixture *fixture = *state;
@@ -210,7 +209,7 @@ static void test_signatures(void **state)
     assert_status(verify_file(fixture->path, &options, &summary, &err), STATUS_INVALID, err);
 }
 
-/* Files that are no evidence at all, and such as are made to hurt. */
+/* Files that are no evidence at all, and malicious ones. */
 static void test_hostile(void **state)
 {
     struct fixture *fixture = *state;

@@ -1,7 +1,7 @@
 /*
  * Convolutions: costs, wrong declarations, both implementations on a real device against the
- * reference, and that damage and a library that lies are found. The library is a stand-in that
- * computes on the host, straight by the sum that backend.h states.
+ * reference, and that damage and a cheating library are found. The library is a stand-in that
+ * computes on the host, directly by the sum that backend.h states.
  */
 #include "gemm_fixture.h"
 
@@ -342,7 +342,7 @@ static int remove_library(void **state)
     (void)state;
     if (device) {
         gemm_library_remove(device);
-        assert_int_equal(library.created, 0); /* none is left behind */
+        assert_int_equal(library.created, 0); /* all are released */
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Declarations of workloads and suites: what they come to, and every error word for word. */
+/* Declarations of workloads and suites: their results, and the exact text of every error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -170,7 +170,7 @@ static void test_errors(void **state)
     }
 }
 
-/* What the schema itself refuses names line and key; its words are the core's to choose. */
+/* What the schema itself refuses names line and key; the text comes from the core. */
 static void test_schema_errors(void **state)
 {
     static const struct {

@@ -37,7 +37,7 @@ static void test_error(void **state)
     }
     assert_true(tried > 2000000);
     assert_true(worst <= 1.30 * 0x1p-24);
-    assert_true(worst > 0.5 * 0x1p-24); /* else the comparison itself is broken */
+    assert_true(worst > 0.5 * 0x1p-24); /* else the comparison itself is wrong */
 }
 
 static void test_edges(void **state)

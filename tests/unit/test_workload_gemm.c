@@ -1,7 +1,7 @@
 /*
  * GEMMs: costs, wrong declarations, both implementations on a real device against the reference,
- * and that damage and a library that lies are found. The library is a stand-in that computes on the
- * host, since what is tested here is our side of it.
+ * and that damage and a cheating library are found. The library is a stand-in that computes on the
+ * host, since our side of it is tested here.
  */
 #include "gemm_fixture.h"
 #include "stand_in_library.h"
@@ -275,8 +275,8 @@ static void test_vendor_lies(void **state)
 }
 
 /*
- * Long sums, whose rounding could hide much: what is cheaper than the precision asked for is found,
- * and what is wrong at all.
+ * Long sums, whose rounding could hide much: cheaper arithmetic than requested is found, and wrong
+ * results are.
  */
 static void test_vendor_cheats(void **state)
 {
@@ -320,7 +320,7 @@ static void test_vendor_cheats(void **state)
     }
 }
 
-/* Where rounding may take all of C, nothing is certified. */
+/* Where rounding errors may be as large as C, nothing is certified. */
 static void test_vendor_too_long(void **state)
 {
     struct gemm_running running;
@@ -365,7 +365,7 @@ static void test_vendor_fnuz(void **state)
     gemm_stop(&running);
 }
 
-/* Nothing new is prepared while time is taken. */
+/* Nothing new is prepared while time is measured. */
 static void test_sealed(void **state)
 {
     struct gemm_running running;

@@ -1,4 +1,4 @@
-/* Bytes, items and memory of the memory-bound kernels against numbers worked out by hand. */
+/* Bytes, items and memory of the memory-bound kernels against numbers computed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ static void test_costs(void **state)
     }
 }
 
-/* The declaration's names and the table stand in two files. */
+/* The declaration's names and the table are in two files. */
 static void test_table(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
  * Memory-bound kernels on a real device: outputs verify at odd shapes, group sizes and storage
- * types, and whatever damages them is found and named.
+ * types, and any damage to them is found and named.
  */
 #include "model_fixture.h"
 
@@ -162,7 +162,7 @@ static void test_fp64(void **state)
     assert_int_equal(found, sizeof(with) / sizeof(with[0]));
 }
 
-/* An element changed behind the kernel's back is found, with its place. */
+/* An element changed outside of the kernel is found, with its place. */
 static void expect_damage(const char *kernel, const char *shape, size_t array, uint64_t index,
                           float value, const char *place)
 {
@@ -250,13 +250,13 @@ static struct workload_recheck recheck(struct running *running, const char *expe
     return found;
 }
 
-/* What another instance wrote and verified stands in the reference's place, bit for bit. */
+/* Another instance's verified output replaces the reference, bit for bit. */
 static void test_recheck(void **state)
 {
     struct running first, later;
     struct tally tally = {0};
     struct error err = ERROR_INIT;
-    struct workload_recheck told, found;
+    struct workload_recheck first_check, found;
     struct memory_instance *instance;
     float value = 0.123f;
 
@@ -264,20 +264,20 @@ static void test_recheck(void **state)
     start(&first, "triad", "elements: 5000003", 1, PRECISION_FP32);
     start(&later, "triad", "elements: 5000003", 1, PRECISION_FP32);
     instance = (struct memory_instance *)later.instance;
-    told = recheck(&first, NULL);
-    assert_int_equal(told.compared, 5000003);
-    assert_false(told.same);
+    first_check = recheck(&first, NULL);
+    assert_int_equal(first_check.compared, 5000003);
+    assert_false(first_check.same);
     assert_int_equal(first.workload.kind->verify(first.instance, count_check, &tally, &err),
                      STATUS_OK);
     for (int i = 0; i < 2; i++) {
-        found = recheck(&later, told.text);
+        found = recheck(&later, first_check.text);
         assert_true(found.same);
         free(found.text);
     }
 
-    /* A window that wrote nothing is not passed on what the check before it saw. */
+    /* A window that wrote nothing does not pass by the output that the earlier check saw. */
     instance->unchecked = 100;
-    found = recheck(&later, told.text);
+    found = recheck(&later, first_check.text);
     assert_false(found.same);
     free(found.text);
     assert_int_equal(later.workload.kind->verify(later.instance, count_check, &tally, &err),
@@ -299,20 +299,20 @@ static void test_recheck(void **state)
                 assert_int_equal(
                     device_upload(instance->arrays[2], at, &value, sizeof(value), &err), STATUS_OK);
         }
-        found = recheck(&later, told.text);
+        found = recheck(&later, first_check.text);
         assert_false(found.same);
         free(found.text);
         assert_int_equal(later.workload.kind->verify(later.instance, count_check, &tally, &err),
                          STATUS_CHECK_FAILED);
         instance->unchecked = 0;
     }
-    free(told.text);
+    free(first_check.text);
     stop(&later);
     stop(&first);
 
     start(&first, "adamw", "elements: 1003", 1, PRECISION_FP32);
     found = recheck(&first, NULL);
-    assert_null(found.text); /* its state goes on: always verified */
+    assert_null(found.text); /* its state continues: always verified */
     stop(&first);
 }
 
@@ -331,7 +331,7 @@ static void test_facts(void **state)
     assert_true(json_integer_value(json_object_get(json_object_get(facts, "groups"), "triad")) > 0);
     assert_int_equal(json_integer_value(json_object_get(facts, "working_set_bytes")), 12036);
     assert_non_null(json_object_get(facts, "last_level_cache_bytes"));
-    /* 12 KB are in any last-level cache that is told. */
+    /* 12 KB fit in any last-level cache that is reported. */
     if (json_is_null(json_object_get(facts, "last_level_cache_bytes")))
         assert_string_equal(json_string_value(json_object_get(facts, "fits_in_cache")), "unknown");
     else
@@ -345,7 +345,7 @@ static void test_facts(void **state)
     stop(&running);
 }
 
-/* A choice that is given is taken and nothing is measured; what is no choice is refused. */
+/* A given choice is used and nothing is measured; an invalid choice is refused. */
 static void test_choices(void **state)
 {
     static const char *const others[] = {"{}", "{\"lanes\": 1}", "{\"lanes\": 1, \"groups\": 0}",
@@ -354,20 +354,20 @@ static void test_choices(void **state)
     struct workload_instance *instance;
     struct tally tally = {0};
     struct error err = ERROR_INIT;
-    json_t *given = json_pack("{s:i, s:i}", "lanes", 1, "groups", 3), *told, *facts;
+    json_t *given = json_pack("{s:i, s:i}", "lanes", 1, "groups", 3), *first_check, *facts;
 
     (void)state;
     start(&running, "gelu", "elements: 100003", 1, PRECISION_FP32);
     running.work.choices = given;
     assert_int_equal(workload_instance_create(&running.work, device, &instance, &err), STATUS_OK);
-    told = running.workload.kind->choices(instance);
-    assert_true(json_equal(given, told));
+    first_check = running.workload.kind->choices(instance);
+    assert_true(json_equal(given, first_check));
     facts = running.workload.kind->facts(instance);
     assert_null(json_object_get(facts, "candidates"));
     assert_int_equal(running.workload.kind->verify(instance, count_check, &tally, &err), STATUS_OK);
     workload_instance_destroy(instance);
     json_decref(facts);
-    json_decref(told);
+    json_decref(first_check);
     json_decref(given);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
         given = json_loads(others[i], 0, NULL);

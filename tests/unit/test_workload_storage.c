@@ -1,4 +1,4 @@
-/* The host's bf16 and f16 against numbers worked out by hand, and every 16-bit pattern there is. */
+/* The host's bf16 and f16 against numbers computed by hand, and every 16-bit pattern. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static void test_rounding(void **state)
                      (double)known[i].value, encode(known[i].type, known[i].value), known[i].bits);
 }
 
-/* The unit roundoff is what it is called: no number is off by more, and some are by as much. */
+/* The unit roundoff is exact: no number has a larger error, and some have this one. */
 static void test_unit_roundoff(void **state)
 {
     static const enum dtype types[] = {DTYPE_BF16, DTYPE_F16};

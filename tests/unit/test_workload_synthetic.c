@@ -1,4 +1,5 @@
-/* The synthetic kind on the null backend: clean it passes, faults on request are seen. */
+/* The synthetic kind on the null backend: passes without faults, and requested faults are detected.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * wrapper_fixture - what the tests of the wrappers share: hooks are counted and answer as told, so
- * that a test sees which calls reach a device.
+ * wrapper_fixture - shared by the tests of the wrappers: hooks are counted and return a set answer,
+ * so that a test sees which calls reach a device.
  */
 #ifndef ASSAY_TESTS_UNIT_WRAPPER_FIXTURE_H
 #define ASSAY_TESTS_UNIT_WRAPPER_FIXTURE_H
@@ -17,7 +17,7 @@
 extern int reached;        /* calls of any hook */
 extern enum status answer; /* what the hooks return */
 
-/* One call of a hook: counts it, and gives the answer. */
+/* One call of a hook: counts it, and returns the answer. */
 enum status say(struct error *err);
 
 /* The call (which gets &err) is refused with this status and a message, and reaches no hook. */

@@ -1,6 +1,6 @@
 /* Collectives, barriers, local arrays and chunks. */
 
-/* Every lane writes what it got, so that a lane with another result is seen. */
+/* Every lane writes its result, so that a differing lane is detected. */
 KERNEL(collectives, GLOBAL f32 *RESTRICT sums, GLOBAL f32 *RESTRICT maxima,
        const GLOBAL f32 *RESTRICT in, u64 n)
 {
@@ -45,7 +45,7 @@ KERNEL(reverse, GLOBAL u32 *RESTRICT out, const GLOBAL u32 *RESTRICT in)
     out[GROUP * LANES + LANE] = other[2 * ((LANE + 1) % LANES)] + other[2 * LANE + 1];
 }
 
-/* What a lane wrote to global memory before a barrier, the others of its group see behind it. */
+/* What a lane wrote to global memory before a barrier is visible to its group after it. */
 KERNEL(global_fence, GLOBAL u32 *out, u32 rounds)
 {
     GLOBAL u32 *mine = out + GROUP * LANES;

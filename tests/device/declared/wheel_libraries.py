@@ -2,8 +2,8 @@
 
 usage: eval "$(python3 declared/wheel_libraries.py)"
 
-Prints a line for the shell each, export ASSAY_LIB_CUBLASLT='/...'; what is not there is left out, and
-what is named already is left as it is. The interpreter is the one whose packages are searched.
+Prints a line for the shell each, export ASSAY_LIB_CUBLASLT='/...'; missing libraries are left out,
+and variables already set are kept. The interpreter is the one whose packages are searched.
 """
 
 import glob

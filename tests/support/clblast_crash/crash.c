@@ -1,5 +1,5 @@
 /*
- * A library with CLBlast's names: fp32 ends the process, fp64 says that it is not there. Linked
+ * A library with CLBlast's names: fp32 ends the process, fp64 is reported as missing. Linked
  * with the OpenCL loader, as CLBlast is, so that the backend takes it.
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * libcuda as nobody should ship it: ASSAY_BROKEN says what is wrong with it. What it does not do
- * itself is the stand-in's, which it is linked to.
+ * A broken libcuda: ASSAY_BROKEN selects the fault. All other functions are those of the stand-in,
+ * which it is linked to.
  */
 #include <dirent.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void wait_for_ever(void)
         pause();
 }
 
-/* Waits until two processes have come here: a file of each in the folder ASSAY_BROKEN_MEET. */
+/* Waits until two processes are here: a file of each in the folder ASSAY_BROKEN_MEET. */
 static void meet(void)
 {
     const char *folder = getenv("ASSAY_BROKEN_MEET");
@@ -67,7 +67,7 @@ __attribute__((constructor)) static void load(void)
         wait_for_ever();
 }
 
-/* Else the stand-in's own functions would be taken in place of these. */
+/* Else the stand-in's own functions would be used instead of these. */
 unsigned cuGetProcAddress_v2(const char *name, void **ret, int version, unsigned long long flags,
                              unsigned *found)
 {

@@ -2,7 +2,7 @@
  * core - what the stand-ins for CUDA and HIP share: one device, which is PoCL on this processor.
  *
  * Device memory is OpenCL's shared virtual memory, so that addresses are plain pointers, as both
- * vendors have them. A kernel's text is taken out of the program that the backend made (behind the
+ * vendors have them. A kernel's text is extracted from the program that the backend made (after the
  * end of the GPU prelude) and built with OpenCL's prelude. Launches and copies are enqueued and
  * return at once, as on a device, and run in order.
  *
@@ -17,7 +17,7 @@
 
 #define SHIM_EXPORT __attribute__((visibility("default")))
 
-/* Told by the backend as the driver's version; its being there marks results as simulated. */
+/* Reported by the backend as the driver's version; its presence marks results as simulated. */
 #define SHIM_SIMULATED "stand-in on PoCL"
 
 #define SHIM_MEMORY_BYTES ((size_t)4 << 30)
@@ -37,12 +37,12 @@ enum core_result {
 
 /* ---- fault.c ---- */
 
-/* Counts a call; true, with the code, when it is the one that shall fail. */
+/* Counts a call; true, with the code, when it is the one to fail. */
 bool shim_fails(const char *function, int *ret_code);
-/* Objects that live: +1 when one was made, -1 when it was released. */
+/* Live objects: +1 when one was made, -1 when it was released. */
 void shim_live_add(int delta);
 
-/* In a function of the stand-in: fails here when a test wants it. */
+/* In a function of the stand-in: fails here when a test requests it. */
 #define SHIM_FAULT(type, function)                                                                 \
     do {                                                                                           \
         int code_;                                                                                 \
@@ -52,12 +52,12 @@ void shim_live_add(int delta);
 
 /* ---- core.c ---- */
 
-/* Opens PoCL once. NO_DEVICE, with a word on stderr, where there is none. */
+/* Opens PoCL once. NO_DEVICE, with a message on stderr, where there is none. */
 enum core_result core_open(void);
 
 enum core_result core_alloc(size_t bytes, void **ret);
 enum core_result core_free(void *address);
-/* Bytes from `address` to the end of its allocation; 0: none of ours. */
+/* Bytes from `address` to the end of its allocation; 0: not one of ours. */
 size_t core_bytes_at(const void *address);
 /* Bytes of memory that are not allocated. */
 size_t core_memory_free(void);
@@ -73,8 +73,8 @@ struct core_module;
 struct core_kernel;
 
 /*
- * From the whole program as a backend gives it to a run-time compiler: what remains of it for
- * OpenCL (defines and text), heap; NULL where it is not of that form.
+ * From the whole program as a backend gives it to a run-time compiler: the part for OpenCL (defines
+ * and text), heap; NULL where it is not of that form.
  */
 char *core_program_text(const char *program);
 
@@ -112,7 +112,7 @@ unsigned core_algorithm_count(void);
 bool core_algorithm_launch(unsigned index); /* false: it fails */
 /* The events' clock, in ns; false: real time. */
 bool core_algorithm_clock(int64_t *ret);
-/* A variable's word of this index, up to a comma or the end; NULL: there is none. */
+/* A variable's item of this index, up to a comma or the end; NULL: there is none. */
 const char *core_word_at(const char *variable, unsigned index);
 
 /* ---- gemm.c: a GEMM by plain loops, run at once ---- */

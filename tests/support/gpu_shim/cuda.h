@@ -1,4 +1,4 @@
-/* cuda - what the stand-ins for NVIDIA's libraries agree on. All are in one shared object. */
+/* cuda - shared by the stand-ins for NVIDIA's libraries. All are in one shared object. */
 #ifndef ASSAY_TESTS_GPU_SHIM_CUDA_H
 #define ASSAY_TESTS_GPU_SHIM_CUDA_H
 
@@ -8,7 +8,7 @@
 #define SHIM_PCI "0000:a5:00.0"
 #define SHIM_ARGUMENTS GPU_ARGUMENTS_PREFIX
 
-/* What stands in for a CUBIN: these bytes and the text for core_module_create. */
+/* The stand-in for a CUBIN: these bytes and the text for core_module_create. */
 #define SHIM_IMAGE "assay stand-in for a CUBIN\n"
 
 #endif

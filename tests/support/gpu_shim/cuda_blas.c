@@ -1,8 +1,8 @@
 /*
- * A stand-in for cuBLASLt, of what a Hopper device does: 8-bit operands only with A transposed and
- * B plain, fp64 to int8, tf32 by tensor units. What it wants of 8-bit operands' addresses and sizes
- * is what cuBLAS documents of cublasLtMatmul: multiples of 16 for fp8, which it refuses otherwise,
- * and of 4 for int8, without which it computes something.
+ * A stand-in for cuBLASLt, with the features of a Hopper device: 8-bit operands only with A
+ * transposed and B plain, fp64 to int8, tf32 by tensor units. Its requirements on 8-bit operands'
+ * addresses and sizes are those documented for cublasLtMatmul: multiples of 16 for fp8, which it
+ * refuses otherwise, and of 4 for int8, without which the result is undefined.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -236,7 +236,7 @@ static bool is_fp8(unsigned type)
     return type == LT_R_8F_E4M3 || type == LT_R_8F_E5M2;
 }
 
-/* Of fp8: all four addresses, and what lies between and in the matrices. */
+/* For fp8: all four addresses, strides and sizes. */
 static bool are_aligned(const struct cublaslt_preference *preference,
                         const struct cublaslt_layout *a, const struct cublaslt_layout *b)
 {
@@ -276,7 +276,7 @@ static bool does(const struct cublaslt_desc *desc, const struct cublaslt_layout 
 }
 
 /*
- * With the sums' type, as libraries have been seen to tell them: 0x10202 and 0x40202 (fp16, tf32 on
+ * With the type of the sums, as observed from libraries: 0x10202 and 0x40202 (fp16, tf32 on
  * Ampere), 0x200804 (int8).
  */
 static uint64_t flags_of(const struct cublaslt_desc *desc, const struct cublaslt_layout *a)
@@ -307,8 +307,8 @@ static uint64_t flags_of(const struct cublaslt_desc *desc, const struct cublaslt
 }
 
 /*
- * The first answer is an algorithm that narrows fp32, which a caller must not take. In
- * ASSAY_SHIM_FLAGS="0x10202,0" are other flags for the first ones.
+ * The first algorithm narrows fp32, which a caller must not use. ASSAY_SHIM_FLAGS="0x10202,0" gives
+ * other flags for the first ones.
  */
 unsigned cublasLtMatmulAlgoGetHeuristic(struct cublasLtContext *handle, struct cublaslt_desc *desc,
                                         struct cublaslt_layout *a, struct cublaslt_layout *b,
@@ -325,15 +325,15 @@ unsigned cublasLtMatmulAlgoGetHeuristic(struct cublasLtContext *handle, struct c
     if (!does(desc, a, b, d) || !are_aligned(preference, a, b) || preference->workspace < WORKSPACE)
         return LT_STATUS_NOT_SUPPORTED;
     for (int i = 0; i < (int)core_algorithm_count() && made < wanted; i++, made++) {
-        const char *told = core_word_at("ASSAY_SHIM_FLAGS", (unsigned)i);
+        const char *flags = core_word_at("ASSAY_SHIM_FLAGS", (unsigned)i);
 
         memset(&results[i], 0, sizeof(results[i]));
         results[i].algorithm.data[0] = ALGORITHM + (unsigned)i;
         results[i].algorithm.data[1] = flags_of(desc, a);
         if (i == 0 && desc->compute == LT_COMPUTE_32F && a->type == LT_R_32F)
             results[i].algorithm.data[1] = (uint64_t)LT_NUMERICAL_HMMA | LT_NUMERICAL_INPUT_TF32;
-        if (told != NULL)
-            results[i].algorithm.data[1] = strtoull(told, NULL, 16);
+        if (flags != NULL)
+            results[i].algorithm.data[1] = strtoull(flags, NULL, 16);
         results[i].workspace_bytes = WORKSPACE;
         results[i].waves = 1.0f;
     }

@@ -1,6 +1,6 @@
 /*
- * A stand-in for cuDNN 9, of what its convolution of one call does: channels last, groups, operands
- * of one type, int8 only in fours. The list of algorithms begins with what a caller must not take:
+ * A stand-in for cuDNN 9 and its convolution of one call: channels last, groups, operands
+ * of one type, int8 only in fours. The list of algorithms begins with what a caller must not use:
  * one that failed, a Winograd, for types of 16 bits one that converts, and one of another math; the
  * others are as many as algorithms.c says, at most four, with its times.
  */
@@ -15,7 +15,7 @@
 CUDNN_REQUIRED_MAP(PROTOTYPE)
 #undef PROTOTYPE
 
-/* The direct ones in the list's order, and what each wants. */
+/* The direct ones in the list's order, and their requirements. */
 static const struct {
     unsigned algorithm;
     size_t workspace_bytes;
@@ -200,7 +200,7 @@ static bool does(const struct cudnnTensorStruct *x, const struct cudnnFilterStru
     }
 }
 
-/* With ASSAY_SHIM_NO_TENSOR a device of old: what is asked of tensor units is FMA or not told. */
+/* With ASSAY_SHIM_NO_TENSOR an old device: requests for tensor units give FMA or no answer. */
 static unsigned math_of(unsigned asked, unsigned place)
 {
     if (asked != DNN_TENSOR_OP_MATH || getenv("ASSAY_SHIM_NO_TENSOR") == NULL)

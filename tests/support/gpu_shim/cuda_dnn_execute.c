@@ -1,5 +1,5 @@
 /*
- * What a graph of cuDNN's computes, operation by operation, on the host. Nothing here knows
+ * Computes a cuDNN graph, operation by operation, on the host. Nothing here is specific to
  * attention: GEMMs, pointwise operations, reductions and reshapes mean what the library's
  * documentation says they mean, so a graph that is wired up wrongly gives wrong numbers.
  */
@@ -60,7 +60,7 @@ static int64_t place_of(const struct value *v, const int64_t at[4])
     return place;
 }
 
-/* `at` becomes the next element's; false behind the last. */
+/* Advances `at` to the next element; false after the last. */
 static bool next(const struct value *v, int64_t at[4])
 {
     for (int i = 3; i >= 0; i--) {
@@ -128,7 +128,7 @@ static void load(struct state *state, struct value *v)
     while (next(v, at));
 }
 
-/* A tensor's value: as computed before, or out of memory, or room for what will be computed. */
+/* A tensor's value: computed before, or loaded from memory, or space for the result. */
 static struct value *value_of(struct state *state, const struct shim_descriptor *tensor, bool read)
 {
     struct value *v;
@@ -281,7 +281,7 @@ static void reduction(struct state *state, const struct shim_descriptor *op)
     finish(state, y);
 }
 
-/* The same memory, seen through y's dimensions and strides. */
+/* The same memory with y's dimensions and strides. */
 static void reshape(struct state *state, const struct shim_descriptor *op)
 {
     const struct value *x = value_of(state, shim_link(op, DNN_RESHAPE_X), true);

@@ -1,9 +1,9 @@
 /*
- * A stand-in for the graph interface of cuDNN 9: descriptors are bags of attributes, each of which
- * must be one that its kind has, of the right type. Of its engines the first cannot be planned;
- * there is one more, or as many as ASSAY_SHIM_ALGORITHMS has times. Head sizes that are no multiple
- * of 8 have no engine, as in the library, nor has a batch of ASSAY_SHIM_REFUSED_BATCH; the engine
- * ASSAY_SHIM_CONVERTING says that it converts its inputs.
+ * A stand-in for the graph interface of cuDNN 9: descriptors are sets of attributes, each of which
+ * must exist for its kind, with the right type. Of its engines the first cannot be planned; there
+ * is one more, or as many as ASSAY_SHIM_ALGORITHMS has times. Head sizes that are no multiple of 8
+ * have no engine, as in the library, nor has a batch of ASSAY_SHIM_REFUSED_BATCH; the engine
+ * ASSAY_SHIM_CONVERTING reports that it converts its inputs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -218,7 +218,7 @@ unsigned cudnnBackendFinalize(void *opaque)
 }
 
 /* The number that a variable of the environment has, or -1. */
-static int64_t told(const char *variable)
+static int64_t number_of(const char *variable)
 {
     const char *value = getenv(variable);
 
@@ -248,12 +248,12 @@ static bool has_engine(const struct shim_descriptor *graph)
             const unsigned type = shim_word(q, DNN_TENSOR_TYPE, DNN_FLOAT);
 
             return (type == DNN_HALF || type == DNN_BFLOAT16) && dimensions[3] % 8 == 0 &&
-                   dimensions[0] != told("ASSAY_SHIM_REFUSED_BATCH");
+                   dimensions[0] != number_of("ASSAY_SHIM_REFUSED_BATCH");
         }
     return false;
 }
 
-/* What a heuristic lists goes into descriptors that the caller has made. */
+/* A heuristic's results are stored in descriptors made by the caller. */
 static unsigned list_configs(const struct shim_descriptor *heuristic, int64_t wanted,
                              int64_t *count, struct shim_descriptor *const *ret)
 {
@@ -314,7 +314,7 @@ static unsigned answer(struct shim_descriptor *descriptor, unsigned name, int64_
     case DNN_ENGINE_INDEX:
         return give(&descriptor->index, sizeof(int64_t), wanted, count, ret);
     case DNN_ENGINE_NUMERICAL_NOTE:
-        *count = descriptor->index == told("ASSAY_SHIM_CONVERTING") ? 2 : 1;
+        *count = descriptor->index == number_of("ASSAY_SHIM_CONVERTING") ? 2 : 1;
         if (wanted < *count)
             return DNN_STATUS_BAD_PARAM;
         memcpy(ret, notes, (size_t)*count * sizeof(notes[0]));

@@ -1,6 +1,6 @@
 /*
- * cuda_dnn_graph - what the two halves of the stand-in for cuDNN's graph interface agree on:
- * descriptors as bags of attributes, and the arithmetic that a closed graph of them stands for.
+ * cuda_dnn_graph - shared by the two parts of the stand-in for cuDNN's graph interface: descriptors
+ * as sets of attributes, and the arithmetic of a finalized graph of them.
  */
 #ifndef ASSAY_TESTS_GPU_SHIM_CUDA_DNN_GRAPH_H
 #define ASSAY_TESTS_GPU_SHIM_CUDA_DNN_GRAPH_H
@@ -32,7 +32,7 @@ int64_t shim_int64(const struct shim_descriptor *descriptor, unsigned name);
 unsigned shim_word(const struct shim_descriptor *descriptor, unsigned name, unsigned otherwise);
 
 /*
- * Works out every operation of a graph, in their order, in fp64, each result rounded to its
+ * Computes every operation of a graph, in their order, in fp64, each result rounded to its
  * tensor's type, and writes those that are not virtual. Waits for what was enqueued.
  */
 unsigned shim_graph_execute(const struct shim_descriptor *graph,

@@ -33,7 +33,7 @@ struct CUmod_st {
 static struct CUctx_st primary;
 static _Thread_local struct CUctx_st *current;
 
-/* Entered with the device's context current, as CUDA wants it of most functions. */
+/* Requires that the device's context is current, as most functions of CUDA do. */
 #define ENTER(function)                                                                            \
     SHIM_FAULT(unsigned, function);                                                                \
     if (current == NULL || current->retained == 0)                                                 \
@@ -153,7 +153,7 @@ unsigned cuDeviceGetAttribute(int *value, unsigned attribute, int device)
         {CUDA_DEVICE_COMPUTE_MODE, 0},
         {CUDA_DEVICE_ECC_ENABLED, 1},
         {CUDA_DEVICE_L2_CACHE_SIZE, 1 << 20},
-        {CUDA_DEVICE_CLOCK_RATE, 0}, /* newer drivers tell none, nor the memory's */
+        {CUDA_DEVICE_CLOCK_RATE, 0}, /* newer drivers report none, nor the memory's */
         {CUDA_DEVICE_MEMORY_CLOCK_RATE, 0},
         {CUDA_DEVICE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
         {CUDA_DEVICE_COMPUTE_CAPABILITY_MINOR, 0},
@@ -346,7 +346,7 @@ unsigned cuMemAlloc_v2(unsigned long long *address, size_t bytes)
     enum core_result result;
 
     ENTER(cuMemAlloc);
-    if (bytes > SIZE_MAX - 4096) /* rounded up to pages it is nothing */
+    if (bytes > SIZE_MAX - 4096) /* overflows to 0 when rounded up to pages */
         return CUDA_DRIVER_ERROR_INVALID_VALUE;
     result = core_alloc(bytes, &memory);
     if (result == CORE_OK)
@@ -403,7 +403,7 @@ unsigned cuStreamDestroy_v2(struct CUstream_st *stream)
 
 unsigned cuStreamSynchronize(struct CUstream_st *stream)
 {
-    /* Also one that fails has waited: nothing is written after it. */
+    /* A failing call has waited too: nothing is written after it. */
     const unsigned result = stream == NULL ? INVALID_HANDLE : code_of(core_synchronize());
 
     ENTER(cuStreamSynchronize);

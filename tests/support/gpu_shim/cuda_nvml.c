@@ -1,8 +1,8 @@
 /*
- * A stand-in for NVML, of a device that has some things and not others: no fan, no right to read
- * PCIe replays. Power, energy and clocks move as time goes by. With ASSAY_SHIM_MIG set the device
- * is a slice of MIG, whose user may not ask the board for memory and processes, and with
- * ASSAY_SHIM_MIG_HIDDEN, too, one that NVML does not find; with ASSAY_SHIM_NVML_535 entries of
+ * A stand-in for NVML, for a device with some features missing: no fan, no permission to read PCIe
+ * replays. Power, energy and clocks change with time. With ASSAY_SHIM_MIG set the device is a slice
+ * of MIG, whose user may not query the board for memory and processes, and with
+ * ASSAY_SHIM_MIG_HIDDEN also set, one that NVML does not find; with ASSAY_SHIM_NVML_535 entries of
  * processes are as the first drivers of 535 had them.
  */
 #include <stdio.h>
@@ -80,7 +80,7 @@ unsigned nvmlDeviceGetHandleByUUID(const char *uuid, struct nvmlDevice_st **devi
     return 0;
 }
 
-static unsigned tell(char *text, unsigned length, const char *value)
+static unsigned copy_text(char *text, unsigned length, const char *value)
 {
     return (unsigned)snprintf(text, length, "%s", value) < length ? 0 : NVML_OUR_INSUFFICIENT_SIZE;
 }
@@ -89,13 +89,13 @@ static unsigned tell(char *text, unsigned length, const char *value)
     unsigned function(char *text, unsigned length)                                                 \
     {                                                                                              \
         SHIM_FAULT(unsigned, function);                                                            \
-        return tell(text, length, value);                                                          \
+        return copy_text(text, length, value);                                                     \
     }
 #define TEXT(function, value)                                                                      \
     unsigned function(struct nvmlDevice_st *device, char *text, unsigned length)                   \
     {                                                                                              \
         SHIM_FAULT(unsigned, function);                                                            \
-        return device == &board ? tell(text, length, value) : INVALID;                             \
+        return device == &board ? copy_text(text, length, value) : INVALID;                        \
     }
 #define NUMBER(function, type, given)                                                              \
     unsigned function(struct nvmlDevice_st *device, type *value)                                   \
@@ -151,13 +151,13 @@ PAIR(nvmlDeviceGetPowerManagementLimitConstraints, 100000, 400000)
 unsigned nvmlDeviceGetGspFirmwareVersion(struct nvmlDevice_st *device, char *text)
 {
     SHIM_FAULT(unsigned, nvmlDeviceGetGspFirmwareVersion);
-    return device == &board ? tell(text, 64, "stand-in 1") : INVALID;
+    return device == &board ? copy_text(text, 64, "stand-in 1") : INVALID;
 }
 
 unsigned nvmlSystemGetProcessName(unsigned pid, char *text, unsigned length)
 {
     SHIM_FAULT(unsigned, nvmlSystemGetProcessName);
-    return pid == 4242 ? tell(text, length, "somebody") : 6;
+    return pid == 4242 ? copy_text(text, length, "somebody") : 6;
 }
 
 unsigned nvmlDeviceGetClockInfo(struct nvmlDevice_st *device, unsigned type, unsigned *value)

@@ -1,4 +1,4 @@
-/* A stand-in for NVRTC: OpenCL's compiler looks at the text, which then is the binary. */
+/* A stand-in for NVRTC: OpenCL's compiler checks the text, which then is the binary. */
 #include <stdlib.h>
 #include <string.h>
 

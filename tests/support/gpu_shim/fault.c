@@ -17,7 +17,7 @@
 
 enum deed { DEED_FAIL, DEED_CRASH, DEED_EXIT, DEED_HANG };
 
-/* What the process has called so far; in a walk it is a file, which outlives the process. */
+/* Calls of the process so far; with ASSAY_SHIM_WALK in a file, which outlives the process. */
 struct tally {
     int32_t live, count;
     struct {
@@ -117,9 +117,9 @@ static bool read_fault(const char *text)
     return true;
 }
 
-/* ---- a walk: each process of a run has a name, and its own fault ---- */
+/* ---- ASSAY_SHIM_WALK: each process of a run has a name, and its own fault ---- */
 
-/* "worker", "telemetry", "probe", "probe-libraries": what assay was started as. */
+/* "worker", "telemetry", "probe", "probe-libraries": the role in which assay was started. */
 static void read_role(char *ret, size_t size)
 {
     char line[512] = "", *words[4] = {NULL};

@@ -151,7 +151,7 @@ static double element(const struct core_matrix *matrix, uint64_t z, uint64_t row
     return core_load(matrix->type, matrix->data, z * matrix->batch_stride + at);
 }
 
-/* Bytes that a matrix's last element ends at. */
+/* Offset of the end of a matrix's last element, in bytes. */
 static bool inside(const struct core_gemm *gemm, const struct core_matrix *matrix, uint64_t rows,
                    uint64_t columns)
 {

@@ -1,5 +1,5 @@
 /*
- * Stand-ins for hipBLASLt and rocBLAS, of what an MI300 does: fp8 of the FNUZ kind and not of
+ * Stand-ins for hipBLASLt and rocBLAS, with the features of an MI300: fp8 of the FNUZ kind and not
  * OCP's, int8, tf32; fp64 in rocBLAS alone.
  */
 #include <stdlib.h>

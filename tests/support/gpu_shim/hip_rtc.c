@@ -1,4 +1,4 @@
-/* A stand-in for HIPRTC: OpenCL's compiler looks at the text, which then is the binary. */
+/* A stand-in for HIPRTC: OpenCL's compiler checks the text, which then is the binary. */
 #include <string.h>
 
 #include "backends/hip/rtc.h"

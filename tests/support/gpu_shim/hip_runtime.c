@@ -97,7 +97,7 @@ unsigned hipDeviceGetAttribute(int *value, unsigned attribute, int device)
         {HIP_ATTRIBUTE_Integrated, 0},
         {HIP_ATTRIBUTE_L2CacheSize, 1 << 20},
         {HIP_ATTRIBUTE_ClockRate, 2100000},
-        {HIP_ATTRIBUTE_MemoryClockRate, 0}, /* not told */
+        {HIP_ATTRIBUTE_MemoryClockRate, 0}, /* not reported */
         {HIP_ATTRIBUTE_MemoryBusWidth, 8192},
         {HIP_ATTRIBUTE_MaxRegistersPerBlock, 65536},
     };
@@ -213,7 +213,7 @@ unsigned hipStreamDestroy(struct ihipStream_t *stream)
 
 unsigned hipStreamSynchronize(struct ihipStream_t *stream)
 {
-    /* Also one that fails has waited: nothing is written after it. */
+    /* A failing call has waited too: nothing is written after it. */
     const unsigned result = stream == NULL ? HIP_ErrorInvalidHandle : code_of(core_synchronize());
 
     SHIM_FAULT(unsigned, hipStreamSynchronize);

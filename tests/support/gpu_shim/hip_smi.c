@@ -1,8 +1,8 @@
 /*
- * A stand-in for ROCm SMI, of a device that has some things and not others: no average power, no
- * right to read its serial. Power and energy move as time goes by; with ASSAY_SHIM_SECOND_DIE set
- * they are 0, as on a die whose board tells them of its first. ASSAY_SHIM_PARTITIONS: the other
- * device is a partition of the same board.
+ * A stand-in for ROCm SMI, for a device with some features missing: no average power, no permission
+ * to read its serial. Power and energy change with time; with ASSAY_SHIM_SECOND_DIE set they are 0,
+ * as on a die whose board reports them for its first die. ASSAY_SHIM_PARTITIONS: the other device
+ * is a partition of the same board.
  */
 #include <stdio.h>
 #include <stdlib.h>

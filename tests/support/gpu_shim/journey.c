@@ -21,7 +21,7 @@
 #define COUNT (BATCH * SIDE * SIDE + 8)
 #define BYTES ((uint64_t)COUNT * 4)
 
-/* Backends keep their state for the life of the process: so must the tests', for LeakSanitizer. */
+/* Backends keep their state until the process ends: so must the tests, for LeakSanitizer. */
 #define RUNS_MAX 4000
 
 static __typeof__(&assay_shim_fail) shim_fail;
@@ -245,7 +245,7 @@ static enum status use_convolution(struct device *device, struct buffer *a, stru
     return status;
 }
 
-/* Of equal keys each weighs the same, so O is the mean of V so far, and with V of ones 1. */
+/* Equal keys have equal weights, so O is the mean of V so far, which is 1 for V of ones. */
 static enum status use_attention(struct device *device, struct buffer *a, struct buffer *c,
                                  struct error *err)
 {
@@ -293,7 +293,7 @@ static enum status use_attention(struct device *device, struct buffer *a, struct
     return status;
 }
 
-/* What cannot be told is missing; nothing else may go wrong. */
+/* Unavailable readings are missing; nothing else may fail. */
 static enum status use_telemetry(struct backend *backend, struct error *err)
 {
     struct telemetry *telemetry = NULL;

@@ -1,6 +1,6 @@
 /*
- * journey - one short life with a GPU backend through its stand-in, in which any one vendor call
- * fails: for test_cuda_faults.c and its like.
+ * journey - one short use of a GPU backend through its stand-in, in which any one vendor call
+ * fails: for test_cuda_faults.c and similar tests.
  */
 #ifndef ASSAY_TESTS_GPU_SHIM_JOURNEY_H
 #define ASSAY_TESTS_GPU_SHIM_JOURNEY_H
@@ -17,8 +17,8 @@ struct journey_outcome {
 
 /*
  * Makes the stand-in `path`, whose functions are counted and fail, this program's `libraries`
- * ("CUDA,NVRTC": what follows ASSAY_LIB_). 77: no OpenCL device for it to run on; 1 with a word on
- * stdout: it cannot be opened.
+ * ("CUDA,NVRTC": what follows ASSAY_LIB_). 77: no OpenCL device for it to run on; 1 with a message
+ * on stdout: it cannot be opened.
  */
 int journey_open(const char *libraries, const char *path);
 
@@ -32,7 +32,7 @@ int journey_calls(const char *function);
 /* From now on a journey opens the device for attention alone, which has a thousand calls. */
 void journey_for_attention(bool alone);
 
-/* Device 0 of the backend. NULL with a word on stdout: it cannot be opened. */
+/* Device 0 of the backend. NULL with a message on stdout: it cannot be opened. */
 struct device *journey_open_device(const char *backend);
 
 /* Setup and teardown of a group of tests: that device of BACKEND's, as `journey_device`. */
@@ -40,11 +40,11 @@ extern struct device *journey_device;
 int journey_setup(void **state);
 int journey_teardown(void **state);
 
-/* A fresh one, which lives as long as the process does. */
+/* A new one, which lives as long as the process. */
 struct backend *journey_backend(const struct backend_ops *ops);
 
 /*
- * Fresh backend with these ops: open device 0; memory, copies, a module and its description, a
+ * New backend with these ops: open device 0; memory, copies, a module and its description, a
  * kernel twice between events, a GEMM twice (bias, D, an odd offset), a convolution, attention
  * forward and backward, telemetry; close. `function` fails at its `n`-th call with `code`; NULL:
  * nothing fails. cmocka's failure when an object is left in the driver.
@@ -59,7 +59,7 @@ struct journey_outcome journey_run_use(const struct backend_ops *ops, journey_us
 
 /*
  * The one entry among `choices` of an operation ("gemm", "convolution"), and its algorithm's name;
- * cmocka's failure when there is another number of them, or no name. Belong to `choices`.
+ * fails the test when there is another number of them, or no name. Belong to `choices`.
  */
 json_t *journey_choice(const json_t *choices, const char *operation);
 const char *journey_algorithm(const json_t *choices, const char *operation);

@@ -14,7 +14,7 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* True where the failure was an error, not one that we live with. */
+/* True where the failure was an error, not a tolerable one. */
 static bool fail_once(const struct journey_faults *faults, const char *name, int n, int calls,
                       const struct journey_code *code)
 {

@@ -1,6 +1,6 @@
 /*
  * journey_faults - every function of a vendor's library fails in turn, at each of its calls in a
- * journey: for test_cuda_faults.c and its like. What must not be ends in cmocka's failure.
+ * journey: for test_cuda_faults.c and similar tests. What must not happen fails the test.
  */
 #ifndef ASSAY_TESTS_GPU_SHIM_JOURNEY_FAULTS_H
 #define ASSAY_TESTS_GPU_SHIM_JOURNEY_FAULTS_H
@@ -10,15 +10,15 @@
 struct journey_faults {
     /* A whole journey in which `function` fails at its `n`-th call with `code`, as journey_run. */
     struct journey_outcome (*run)(const char *function, int n, int code);
-    /* Ending in NULL. Not looked at: they cannot fail, or are for words about failures. */
+    /* Ending in NULL. Not tested: they cannot fail, or only describe failures. */
     const char *const *uncounted;
-    /* Ending in NULL. What we can live without: a reading, a log, a release that fails. */
+    /* Ending in NULL. Tolerable: a missing reading or log, a release that fails. */
     const char *const *tolerated;
-    /* Whether we can live with the failure of another at the `n`-th of so many calls. */
+    /* Whether the failure of another function at the `n`-th of its calls is tolerable. */
     bool (*tolerable)(const char *function, int n, int calls);
 };
 
-/* What a call fails with, and the words that a message then has beside the function's name. */
+/* What a call fails with, and the text that a message then has next to the function's name. */
 struct journey_code {
     int code;
     const char *words;
@@ -36,7 +36,7 @@ int journey_fail_each(const struct journey_faults *faults, const char *const *fu
 void journey_ignore_each(const struct journey_faults *faults, const char *const *functions,
                          size_t count, int code);
 
-/* Success with nothing given, at the first call, is refused, and never followed. */
+/* Success without a result, at the first call, is refused, and never used. */
 void journey_lie_each(const struct journey_faults *faults, const char *const *creators,
                       size_t count);
 

@@ -88,8 +88,8 @@ static enum core_result build(const char *text, struct _cl_program **ret, char *
 }
 
 /*
- * The program of a text, built once a process: what the run-time compiler has built the driver need
- * not build again, and PoCL runs clang's preprocessor even over what it has in its own cache.
+ * The program of a text, built once per process: the driver need not rebuild what the run-time
+ * compiler has built, and PoCL runs clang's preprocessor even for what is in its own cache.
  */
 static enum core_result built_program(const char *text, struct _cl_program **ret, char **ret_log)
 {

@@ -4,8 +4,8 @@
 
 #include "backends/opencl/api.h"
 
-/* OpenCL 2.0's shared virtual memory and 1.2's words on arguments, which the backend does not use.
- */
+/* OpenCL 2.0's shared virtual memory and 1.2's argument information, which the backend does not
+ * use. */
 struct shim_opencl {
     void *(*clSVMAlloc)(struct _cl_context *, uint64_t, size_t, uint32_t);
     void (*clSVMFree)(struct _cl_context *, void *);

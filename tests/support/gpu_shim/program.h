@@ -1,4 +1,4 @@
-/* program - what run-time compilers make of a text: the stand-ins for NVRTC and HIPRTC share it. */
+/* program - run-time compilation of a text, shared by the stand-ins for NVRTC and HIPRTC. */
 #ifndef ASSAY_TESTS_GPU_SHIM_PROGRAM_H
 #define ASSAY_TESTS_GPU_SHIM_PROGRAM_H
 
@@ -16,8 +16,8 @@ void shim_program_destroy(struct shim_program *program);
 void shim_compiler_misbehave(void);
 
 /*
- * OpenCL's compiler looks at the text, which then, behind `mark`, is the binary. INVALID: no
- * program of a backend's; NOT_COMPILED, with the log; NO_MEMORY.
+ * OpenCL's compiler checks the text, which then, after `mark`, is the binary. INVALID: not a
+ * program of a backend; NOT_COMPILED, with the log; NO_MEMORY.
  */
 enum core_result shim_program_compile(struct shim_program *program, const char *mark);
 

@@ -1,7 +1,7 @@
 /*
- * Of the algorithms that a library lists for a GEMM, the fastest is taken, by measurement and
- * once; what fails is skipped; a choice handed over is kept to. Times are those that the stand-in
- * is told (ASSAY_SHIM_ALGORITHMS), so that no busy machine decides this test.
+ * Of the algorithms that a library lists for a GEMM, the fastest is taken, by measurement and once;
+ * what fails is skipped; a given choice is kept. Times are those given to the stand-in
+ * (ASSAY_SHIM_ALGORITHMS), so that a busy machine does not affect this test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,7 +101,7 @@ static const char *name_of(uint32_t index)
 static void test_the_fastest_is_taken(void **state)
 {
     json_t *facts = NULL;
-    /* The last is faster by less than what counts. */
+    /* The last is faster by less than the threshold. */
     json_t *choices = autotune("30000000,9000000,20000000,8990000", PRECISION_BF16, &facts);
     const json_t *listed = json_array_get(json_object_get(facts, "gemms"), 0);
 
@@ -153,8 +153,8 @@ static void test_none_that_runs(void **state)
     gemms_destroy(gemms);
 }
 
-/* As a trial does: it takes what was chosen, though another is faster now, and measures nothing. */
-static void test_a_choice_is_kept_to(void **state)
+/* As a trial does: it uses what was chosen, though another is faster now, and measures nothing. */
+static void test_a_choice_is_kept(void **state)
 {
     json_t *choices = autotune("30000000,9000000", PRECISION_BF16, NULL), *again;
     struct gemms *gemms;
@@ -196,7 +196,7 @@ static void test_what_is_not_offered_any_more(void **state)
     json_decref(choices);
 }
 
-/* Choices of another precision, as a reference beside the measured model has them. */
+/* Choices of another precision, as a reference next to the measured model has them. */
 static void test_a_gemm_without_a_choice(void **state)
 {
     json_t *choices = autotune("30000000,9000000", PRECISION_BF16, NULL);
@@ -211,7 +211,7 @@ static void test_a_gemm_without_a_choice(void **state)
     json_decref(choices);
 }
 
-/* Measuring launches a GEMM many times; what it adds to is added to once. */
+/* Measuring launches a GEMM many times, but the result is accumulated only once. */
 static void test_a_sum_is_taken_once(void **state)
 {
     float values[SIDE * SIDE];
@@ -254,7 +254,7 @@ static void test_select(void **state)
     device_gemm_destroy(gemm);
 }
 
-/* fp4 is asked for with its block scales; a library that knows none of them says so. */
+/* fp4 is requested with its block scales; a library without them says so. */
 static void test_fp4(void **state)
 {
     const struct gemm_shape shape = {
@@ -305,7 +305,7 @@ static void test_fp8_kinds(void **state)
         assert_null(strstr(info.method, "fnuz"));
 }
 
-/* More than we ask for: the rest is never seen. */
+/* More than we request: the rest is not returned. */
 static void test_a_long_list(void **state)
 {
     json_t *choices = autotune("9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,1,1,1,1", PRECISION_BF16, NULL);
@@ -353,7 +353,7 @@ int main(void)
         cmocka_unit_test(test_the_fastest_is_taken),
         cmocka_unit_test(test_what_fails_is_skipped),
         cmocka_unit_test(test_none_that_runs),
-        cmocka_unit_test(test_a_choice_is_kept_to),
+        cmocka_unit_test(test_a_choice_is_kept),
         cmocka_unit_test(test_what_is_not_offered_any_more),
         cmocka_unit_test(test_a_gemm_without_a_choice),
         cmocka_unit_test(test_a_sum_is_taken_once),

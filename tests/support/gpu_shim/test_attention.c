@@ -1,7 +1,7 @@
 /*
  * Of the engines that cuDNN lists for attention, each pass takes the fastest of those with the same
  * arithmetic, by measurement and once (test_algorithms.c); and a check of fewer sequences runs the
- * operation that is timed. Times are those that the stand-in is told.
+ * operation that is timed. Times are those given to the stand-in.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +110,7 @@ static void expect_choice(const json_t *choices, const char *pass, const char *a
 static void test_the_fastest_is_taken(void **state)
 {
     json_t *attention, *stacks;
-    /* The stand-in's engine 0 cannot be planned. The last is faster by less than what counts. */
+    /* The stand-in's engine 0 cannot be planned. The last is faster by less than the threshold. */
     json_t *choices = autotune("30000000,9000000,20000000,8990000", &attention);
 
     (void)state;
@@ -128,8 +128,8 @@ static void test_the_fastest_is_taken(void **state)
     json_decref(attention);
 }
 
-/* As a trial does: it takes what was chosen, though another is faster now, and measures nothing. */
-static void test_a_choice_is_kept_to(void **state)
+/* As a trial does: it uses what was chosen, though another is faster now, and measures nothing. */
+static void test_a_choice_is_kept(void **state)
 {
     json_t *attention, *again;
     json_t *choices = autotune("30000000,9000000,20000000", &attention);
@@ -181,7 +181,7 @@ static void test_arithmetic_is_not_mixed(void **state)
     json_decref(attention);
 }
 
-/* What fails when it runs is passed over. */
+/* What fails when it runs is skipped. */
 static void test_what_fails_is_skipped(void **state)
 {
     json_t *attention, *choices = autotune("30000000,20000000,fail", &attention);
@@ -192,8 +192,8 @@ static void test_what_fails_is_skipped(void **state)
     json_decref(attention);
 }
 
-/* Engine 0 is not supported, and the other fails: it is the failure that is told. */
-static void test_a_failure_is_told_before_what_is_not_supported(void **state)
+/* Engine 0 is not supported, and the other fails: the failure is reported. */
+static void test_a_failure_is_reported_before_unsupported(void **state)
 {
     struct running running;
     struct error err = ERROR_INIT;
@@ -211,7 +211,7 @@ static void test_a_failure_is_told_before_what_is_not_supported(void **state)
  * The library does the batch of two and refuses the one sequence that the check takes: the check
  * runs the batch's operation.
  */
-static void test_a_check_takes_what_is_timed(void **state)
+static void test_a_check_uses_what_is_timed(void **state)
 {
     json_t *attention, *choices;
 
@@ -227,12 +227,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_fastest_is_taken),
-        cmocka_unit_test(test_a_choice_is_kept_to),
+        cmocka_unit_test(test_a_choice_is_kept),
         cmocka_unit_test(test_what_is_not_offered_any_more),
         cmocka_unit_test(test_arithmetic_is_not_mixed),
         cmocka_unit_test(test_what_fails_is_skipped),
-        cmocka_unit_test(test_a_failure_is_told_before_what_is_not_supported),
-        cmocka_unit_test(test_a_check_takes_what_is_timed),
+        cmocka_unit_test(test_a_failure_is_reported_before_unsupported),
+        cmocka_unit_test(test_a_check_uses_what_is_timed),
     };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
 

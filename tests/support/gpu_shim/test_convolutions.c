@@ -1,6 +1,6 @@
 /*
  * Of the algorithms that a library lists for a convolution, the fastest is taken, by measurement
- * and once, as with GEMMs (test_algorithms.c); with the times that the stand-in is told.
+ * and once, as with GEMMs (test_algorithms.c); with the times given to the stand-in.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static json_t *autotune(const char *times, json_t **ret_facts)
 static void test_the_fastest_is_taken(void **state)
 {
     json_t *facts = NULL;
-    /* The last is faster by less than what counts. */
+    /* The last is faster by less than the threshold. */
     json_t *choices = autotune("30000000,9000000,20000000,8990000", &facts);
     const json_t *listed = json_array_get(json_object_get(facts, "gemms"), 0);
 
@@ -105,8 +105,8 @@ static void test_none_that_runs(void **state)
     gemm_stop(&running);
 }
 
-/* As a trial does: it takes what was chosen, though another is faster now, and measures nothing. */
-static void test_a_choice_is_kept_to(void **state)
+/* As a trial does: it uses what was chosen, though another is faster now, and measures nothing. */
+static void test_a_choice_is_kept(void **state)
 {
     json_t *choices = autotune("30000000,9000000", NULL), *again;
     struct gemm_running running;
@@ -174,7 +174,7 @@ static void test_equal_layers_have_one_choice(void **state)
     gemm_stop(&running);
 }
 
-/* The choice never takes other arithmetic than was asked about, however fast. */
+/* The choice never uses other arithmetic than requested, however fast. */
 static void test_arithmetic_is_not_mixed(void **state)
 {
     struct gemm_running running;
@@ -193,7 +193,7 @@ static void test_arithmetic_is_not_mixed(void **state)
     assert_int_equal(json_integer_value(json_object_get(gemm, "algorithms")), 2);
     json_decref(facts);
     gemm_stop(&running);
-    /* Where there is nothing but FMA, it is emulation, which was not asked for. */
+    /* Where there is only FMA, it is emulation, which was not requested. */
     assert_int_equal(start(&running, "1000", NULL, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "emulates bf16"));
     gemm_stop(&running);
@@ -206,7 +206,7 @@ int main(void)
         cmocka_unit_test(test_the_fastest_is_taken),
         cmocka_unit_test(test_what_fails_is_skipped),
         cmocka_unit_test(test_none_that_runs),
-        cmocka_unit_test(test_a_choice_is_kept_to),
+        cmocka_unit_test(test_a_choice_is_kept),
         cmocka_unit_test(test_what_is_not_offered_any_more),
         cmocka_unit_test(test_equal_layers_have_one_choice),
         cmocka_unit_test(test_arithmetic_is_not_mixed),

@@ -1,7 +1,7 @@
 /*
- * Every call that a short life on a CUDA device makes fails in turn. Each failure must end in an
- * error that names the function, or be one that we can live with (listed below); no object may be
- * left in the driver, and under a sanitizer nothing in our memory.
+ * Every call of a short use of a CUDA device fails in turn. Each failure must end in an error that
+ * names the function, or be tolerable (listed below); no object may be left in the driver, and
+ * under a sanitizer nothing in our memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,7 @@ static const char *const nvml_functions[] = {
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* They cannot fail, or are for words about failures. */
+/* They cannot fail, or only describe failures. */
 static const char *const uncounted[] = {
     "cuGetErrorName",  "nvrtcGetErrorString", "cublasLtGetVersion",      "cublasLtGetStatusName",
     "cudnnGetVersion", "cudnnGetErrorString", "nvmlErrorString",         "nvmlShutdown",
@@ -87,7 +87,7 @@ static const char *const tolerated[] = {
 
 static bool tolerable(const char *function, int n, int calls)
 {
-    /* Asked once more by `libraries`, and by the binding of a context in release and close. */
+    /* Called again by `libraries`, and by the binding of a context in release and close. */
     if (strcmp(function, "nvrtcVersion") == 0 || strncmp(function, "nvrtcGetNum", 11) == 0 ||
         strncmp(function, "nvrtcGetSup", 11) == 0 || strcmp(function, "cuDeviceGet") == 0)
         return n > 1;
@@ -167,7 +167,7 @@ static void test_cudnn(void **state)
                                   COUNT(codes)) > 40);
     assert_int_equal(run("cudnnSetConvolutionGroupCount", 1, 3002).status, STATUS_UNSUPPORTED);
     assert_int_equal(run("cudnnSetConvolutionGroupCount", 1, 9).status, STATUS_UNSUPPORTED);
-    /* What is refused for one algorithm may be had from the next, and only that. */
+    /* What one algorithm refuses may be available from the next, and only that. */
     assert_int_equal(run("cudnnGetConvolutionForwardWorkspaceSize", 1, 3002).status, STATUS_OK);
     assert_int_equal(run("cudnnGetConvolutionForwardWorkspaceSize", 1, 5000).status, STATUS_DEVICE);
     assert_int_equal(run("cudnnCreate", 1, 4004).status, STATUS_DEVICE_MEMORY);
@@ -192,16 +192,16 @@ static void test_cudnn_graph(void **state)
     journey_for_attention(false);
 }
 
-/* Nothing that NVML does not tell stops a measurement, but for a board that is gone. */
+/* No missing NVML data stops a measurement, except a lost board. */
 static void test_nvml(void **state)
 {
     (void)state;
     journey_ignore_each(&faults, nvml_functions, COUNT(nvml_functions), 3);
-    /* The second call: the first looks which channels there are. */
+    /* The second call: the first finds out which channels exist. */
     assert_int_equal(run("nvmlDeviceGetPowerUsage", 2, 15).status, STATUS_DEVICE_LOST);
 }
 
-/* Success with nothing given is refused, and never followed. */
+/* Success without a result is refused, and never used. */
 static void test_lies(void **state)
 {
     static const char *const creators[] = {"cuDevicePrimaryCtxRetain",
@@ -232,8 +232,8 @@ static void test_lies(void **state)
     journey_lie_each(&faults, creators, COUNT(creators));
 }
 
-/* A device that NVRTC does not know gets PTX, and the reading says so; one too old gets a reason.
- */
+/* A device that NVRTC does not know gets PTX, and the reading says so; one that is too old gets a
+ * reason. */
 static void test_unknown_arch(void **state)
 {
     static struct backend newer = {.ops = &cuda_backend_ops}, older = {.ops = &cuda_backend_ops};

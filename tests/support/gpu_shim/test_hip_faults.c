@@ -1,7 +1,7 @@
 /*
- * Every call that a short life on an AMD device makes fails in turn. Each failure must end in an
- * error that names the function, or be one that we can live with (listed below); no object may be
- * left in the library, and under a sanitizer nothing in our memory.
+ * Every call of a short use of an AMD device fails in turn. Each failure must end in an error that
+ * names the function, or be tolerable (listed below); no object may be left in the library, and
+ * under a sanitizer nothing in our memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,15 +62,15 @@ static const char *const tolerated[] = {
 
 static bool tolerable(const char *function, int n, int calls)
 {
-    /* Once for a reading, once to open; registers are asked of the runtime where they are. */
+    /* Once for a reading, once to open; registers are read from the runtime where available. */
     if (strcmp(function, "hipGetDevicePropertiesR0600") == 0)
         return n == 1;
     if (strcmp(function, "hipFuncGetAttribute") == 0)
         return n > 1;
-    /* Asked once more by `libraries`, for the version. */
+    /* Called again by `libraries`, for the version. */
     if (strcmp(function, "hipblasLtCreate") == 0 || strcmp(function, "hipblasLtGetVersion") == 0)
         return n == calls;
-    /* The waits in close, after which nobody asks. */
+    /* The waits in close, after which nothing is checked. */
     return (strcmp(function, "hipStreamSynchronize") == 0 ||
             strcmp(function, "hipSetDevice") == 0) &&
            n == calls;
@@ -121,7 +121,8 @@ static void test_hipblaslt(void **state)
     (void)state;
     assert_true(journey_fail_each(&faults, hipblaslt_functions, COUNT(hipblaslt_functions), codes,
                                   COUNT(codes)) > 20);
-    /* What hipBLASLt does not do, rocBLAS is asked; it has no bias, and both answers are told. */
+    /* What hipBLASLt does not support goes to rocBLAS; it has no bias, and both answers are
+     * reported. */
     {
         const struct journey_outcome outcome = run("hipblasLtMatmulAlgoGetHeuristic", 1, 7);
 
@@ -195,7 +196,7 @@ static void test_rocblas(void **state)
                      STATUS_UNSUPPORTED);
 }
 
-/* Nothing that ROCm SMI does not tell stops a measurement. */
+/* No missing ROCm SMI data stops a measurement. */
 static void test_smi(void **state)
 {
     (void)state;
@@ -258,7 +259,7 @@ static void test_telemetry(void **state)
     telemetry_close(telemetry);
 }
 
-/* Success with nothing given is refused, and never followed. */
+/* Success without a result is refused, and never used. */
 static void test_lies(void **state)
 {
     static const char *const creators[] = {"hipGetDeviceCount",

@@ -1,6 +1,6 @@
 /*
- * What becomes of a GEMM by what cuBLASLt's algorithms say of their numerics: all of it, a part,
- * nothing, or something else than was asked for.
+ * The effect on a GEMM of what cuBLASLt's algorithms report of their numerics: all of it, a part,
+ * nothing, or something other than requested.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ struct expectation {
     const char *method; /* a part of it, or of the refusal */
 };
 
-static const struct expectation told[] = {
+static const struct expectation reported[] = {
     {PRECISION_FP64, "100408,100401", 2, SUPPORT_NATIVE, "0x100408"},
     {PRECISION_FP32, "80201,80201", 2, SUPPORT_NATIVE, "0x80201"},
     {PRECISION_TF32, "40202,40202", 2, SUPPORT_NATIVE, "0x40202"},
@@ -31,7 +31,7 @@ static const struct expectation told[] = {
     {PRECISION_FP8_E4M3, "400202,c00202", 2, SUPPORT_NATIVE, "0x400202"},
     {PRECISION_FP8_E5M2, "c00202,800202", 2, SUPPORT_NATIVE, "0xc00202"},
     {PRECISION_INT8, "200804,200804", 2, SUPPORT_NATIVE, "0x200804"},
-    /* By multiply-adds, of which none is taken beside what is not. */
+    /* By multiply-adds, none of which is used together with other units. */
     {PRECISION_BF16, "20201,20201", 2, SUPPORT_EMULATED, "0x20201"},
     {PRECISION_BF16, "20201,20202", 1, SUPPORT_NATIVE, "0x20202"},
     {PRECISION_INT8, "200801,200801", 2, SUPPORT_EMULATED, "0x200801"},
@@ -46,7 +46,7 @@ static const struct expectation silent[] = {
     {PRECISION_FP8_E4M3, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
     {PRECISION_FP8_E5M2, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
     {PRECISION_INT8, "0,0", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
-    /* Which units, and not what they are given. */
+    /* Only the units, not the operands. */
     {PRECISION_FP64, "408,8", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
     {PRECISION_FP32, "201,1", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
     {PRECISION_TF32, "202,2", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
@@ -55,17 +55,17 @@ static const struct expectation silent[] = {
     {PRECISION_FP8_E4M3, "202,80", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
     {PRECISION_INT8, "804,4", 2, SUPPORT_UNKNOWN, INPUT_NOT_REPORTED},
     {PRECISION_BF16, "201,1", 2, SUPPORT_EMULATED, INPUT_NOT_REPORTED},
-    /* What they are given, and not which units. */
+    /* Only the operands, not the units. */
     {PRECISION_BF16, "20200,20000", 2, SUPPORT_UNKNOWN, "0x20200"},
     {PRECISION_FP32, "80200,80000", 2, SUPPORT_UNKNOWN, "0x80200"},
-    /* Where some say more than others, both are there to choose from. */
+    /* Where some report more than others, both can be chosen. */
     {PRECISION_BF16, "0,20202", 2, SUPPORT_UNKNOWN, "(nothing reported)"},
     {PRECISION_BF16, "20202,0", 2, SUPPORT_NATIVE, "0x20202"},
     {PRECISION_BF16, "20201,0", 1, SUPPORT_UNKNOWN, "(nothing reported)"},
 };
 
 static const struct expectation others[] = {
-    /* fp32 through anything narrower, however it is told. */
+    /* fp32 through anything narrower, however it is reported. */
     {PRECISION_FP32, "40202,40202", 0, SUPPORT_UNKNOWN, "do not compute in fp32 (flags 0x40202)"},
     {PRECISION_FP32, "202,2", 0, SUPPORT_UNKNOWN, "do not compute in fp32"},
     {PRECISION_FP32, "40200,40000", 0, SUPPORT_UNKNOWN, "do not compute in fp32"},
@@ -81,7 +81,7 @@ static const struct expectation others[] = {
     {PRECISION_FP64, "80201,40202", 0, SUPPORT_UNKNOWN, "do not compute in fp64"},
     {PRECISION_FP8_E4M3, "10202,20202", 0, SUPPORT_UNKNOWN, "do not compute in fp8_e4m3"},
     {PRECISION_INT8, "10202,400202", 0, SUPPORT_UNKNOWN, "do not compute in int8"},
-    /* By another kind of unit, or sums narrower than what was asked for. */
+    /* By another kind of unit, or sums narrower than requested. */
     {PRECISION_INT8, "802,2", 0, SUPPORT_UNKNOWN, "do not compute in int8"},
     {PRECISION_FP64, "402,2", 0, SUPPORT_UNKNOWN, "do not compute in fp64"},
     {PRECISION_FP16, "10102,102", 0, SUPPORT_UNKNOWN, "do not compute in fp16"},
@@ -138,10 +138,10 @@ static void expect_all(const struct expectation *rows, size_t count)
 
 #define EXPECT_ALL(rows) expect_all(rows, sizeof(rows) / sizeof((rows)[0]))
 
-static void test_told(void **state)
+static void test_reported(void **state)
 {
     (void)state;
-    EXPECT_ALL(told);
+    EXPECT_ALL(reported);
 }
 
 static void test_silent(void **state)
@@ -159,7 +159,7 @@ static void test_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told),
+        cmocka_unit_test(test_reported),
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_others),
     };

@@ -1,5 +1,5 @@
 /*
- * What NVML tells in the ways that differ between drivers and boards: a slice of MIG, which has a
+ * NVML's data where drivers and boards differ: a slice of MIG, which has a
  * name, memory and processes of its own, and the longer entries of the first drivers of 535.
  */
 #include <setjmp.h>
@@ -86,8 +86,8 @@ static void test_board(void **state)
 }
 
 /*
- * The board's power and clocks are the slice's, too; the rest is asked of the slice itself. What
- * the board used is no energy of its work: others' is in it.
+ * The board's power and clocks are the slice's too; the rest is read from the slice itself. The
+ * board's energy is not that of the slice's work: it includes that of others.
  */
 static void test_slice(void **state)
 {
@@ -106,7 +106,7 @@ static void test_slice(void **state)
     unsetenv("ASSAY_SHIM_MIG");
 }
 
-/* The board's memory and processes are not taken for those of a slice that NVML does not find. */
+/* The board's memory and processes are not used for a slice that NVML does not find. */
 static void test_hidden_slice(void **state)
 {
     const struct reading *reading;

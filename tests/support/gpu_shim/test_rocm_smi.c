@@ -1,6 +1,6 @@
 /*
- * What ROCm SMI and the kernel tell of AMD boards in the ways that differ between them: a die
- * without a power sensor, partitions of one board, a cache behind the second level, ECC.
+ * Data of ROCm SMI and the kernel where AMD boards differ: a die without a power sensor, partitions
+ * of one board, a cache beyond the second level, ECC.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void test_board(void **state)
     telemetry_close(telemetry);
 }
 
-/* 0 W and 0 J are no readings; the rest of the die is told. */
+/* 0 W and 0 J are no readings; the rest of the die is reported. */
 static void test_second_die(void **state)
 {
     struct telemetry *telemetry;
@@ -62,7 +62,7 @@ static void test_second_die(void **state)
     unsetenv("ASSAY_SHIM_SECOND_DIE");
 }
 
-/* No partition's numbers are taken for another's. */
+/* No partition's numbers are used for another. */
 static void test_partitions(void **state)
 {
     struct error err = ERROR_INIT;
@@ -111,7 +111,7 @@ static void assert_missing(const struct device_info *info, const char *name, con
     assert_non_null(strstr(reading->reason, reason));
 }
 
-/* Without the kernel's word the runtime's is not taken: its cache is one die's, its ECC always no.
+/* Without the kernel's data the runtime's is not used: its cache is of one die, its ECC always no.
  */
 static void test_no_topology(void **state)
 {
@@ -125,7 +125,7 @@ static void test_no_topology(void **state)
     device_info_finish(&info);
 }
 
-/* An MI300X: eight dies' second level, and 256 MiB behind them. */
+/* An MI300X: eight dies' second level, and 256 MiB beyond them. */
 static void test_topology(void **state)
 {
     struct device_info info;

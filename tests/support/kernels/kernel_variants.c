@@ -10,10 +10,10 @@
 extern const struct embed_file kernel_texts[];
 extern const size_t kernel_texts_count;
 
-/* A device that says yes to everything and writes down what it is given to compile. */
+/* A device that accepts everything and records what it is given to compile. */
 struct listener {
     struct device base;
-    struct kernel_variants *variants; /* NULL: writes nothing down */
+    struct kernel_variants *variants; /* NULL: records nothing */
     uint32_t lanes;
 };
 

@@ -1,7 +1,7 @@
 /*
- * kernel_variants - every text that the workloads hand to a compiler, without a device: with which
- * group size and defines. Taken from the workloads' own `create` on a device that only listens, so
- * that a new kernel or variant is in the list without a word here.
+ * kernel_variants - every text that the workloads pass to a compiler, with its group size and
+ * defines, without a device. Taken from the workloads' own `create` on a device that only records,
+ * so that a new kernel or variant is in the list automatically.
  */
 #ifndef ASSAY_TESTS_SUPPORT_KERNEL_VARIANTS_H
 #define ASSAY_TESTS_SUPPORT_KERNEL_VARIANTS_H

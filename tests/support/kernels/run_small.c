@@ -5,7 +5,7 @@
  * implementation, since the precisions differ in how a value is read and written, not in where; all
  * of them with ASSAY_TEST_ALL_VARIANTS set. Each must report its measured errors, and our own text
  * must do every precision that is declared but tf32. Meant for an interpreter (Oclgrind). What the
- * workload would choose by measurement is chosen on a device that only listens, since times mean
+ * workload would choose by measurement is chosen on a device that only records, since times mean
  * nothing here.
  */
 #include <inttypes.h>
@@ -42,7 +42,8 @@ static enum status check_errors(const struct small_case *item, const struct tall
     return STATUS_OK;
 }
 
-/* Our own text has no tf32, and fp64 where the device has: all else it must do, emulated or not. */
+/* Our own text has no tf32, and fp64 only where the device has: it must support all else, emulated
+ * or not. */
 static bool may_refuse(const struct small_case *item, const struct device *device)
 {
     const struct reading *f64 = reading_find(&device->info.readings, "device.fp64");

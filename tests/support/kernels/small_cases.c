@@ -18,7 +18,7 @@ static const struct {
 /* Of a list of shapes; more of them differ in size alone. */
 #define SHAPES_MOST 3
 
-/* What no cap names may be a shape of a kind that this table does not know yet. */
+/* A key without a cap may be a shape of a kind that this table does not know yet. */
 #define OTHER_MOST 61 /* a prime: a multiple of nothing */
 
 static const char *const no_shapes[] = {"version", "batches", "warmup_steps",
@@ -93,7 +93,7 @@ static enum status load_small(const struct catalog_entry *entry, struct workload
     return status;
 }
 
-/* What kernels depend on: not what a workload is called, nor how it is judged. */
+/* What kernels depend on: not a workload's name, nor its tolerances. */
 static json_t *kernels_of(const struct workload *workload)
 {
     static const char *const others[] = {"workload", "version",  "description", "precisions",

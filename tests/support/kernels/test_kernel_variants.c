@@ -1,4 +1,4 @@
-/* The list of kernel variants is complete, without doubles, and its cases are small. */
+/* The list of kernel variants is complete, without duplicates, and its cases are small. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #include "backends/opencl/api.h"
 
-/* Lies on request, so results through it count as those of a stand-in. */
+/* Returns false data on request, so results through it count as simulated. */
 extern const char assay_simulated[];
 const char assay_simulated[] = "a stand-in for tests";
 
@@ -98,7 +98,7 @@ __attribute__((constructor)) static void load(void)
         assay_shim_fail(function, n, code);
 }
 
-/* Counts the call; true when it is the one that shall fail. */
+/* Counts the call; true when it is the one to fail. */
 static int fails(enum function function)
 {
     return ++calls[function] == fail_n && (int)function == fail_function;
@@ -112,7 +112,7 @@ static int fails(enum function function)
         return fails(FUNCTION_##name) ? fail_code : real.name arguments;                           \
     }
 
-/* A query, which can lie about its size. */
+/* A query, which can report a false size. */
 #define QUERY(name, parameters, arguments) QUERY_BY(real.name, name, parameters, arguments)
 #define QUERY_BY(ask, name, parameters, arguments)                                                 \
     EXPORT int32_t name parameters;                                                                \
@@ -201,7 +201,7 @@ int32_t clGetDeviceIDs(struct _cl_platform_id *platform, uint64_t type, uint32_t
 {
     return fails(FUNCTION_clGetDeviceIDs) ? fail_code : device_ids(platform, type, count, ids, ret);
 }
-/* What a GPU of the vendor that is pretended tells; false: what the device itself does. */
+/* Data of a GPU of the pretended vendor; false: use the device's own. */
 static bool pretend(uint32_t what, size_t size, void *value, size_t *size_ret)
 {
     static const char extensions[] = "cl_khr_icd cl_amd_device_attribute_query";

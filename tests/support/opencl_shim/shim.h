@@ -1,18 +1,18 @@
 /*
- * shim - what a test asks of the stand-in for libOpenCL.so.1. Looked up with dlsym in the library,
+ * shim - a test's requests to the stand-in for libOpenCL.so.1. Looked up with dlsym in the library,
  * or given by the environment, which is read when the library is loaded:
  *     ASSAY_SHIM_FAIL=FUNCTION@N:CODE   the N-th call (from 1) of FUNCTION gives CODE
- *     ASSAY_SHIM_REAL=PATH              the library that calls go on to (libOpenCL.so.1)
+ *     ASSAY_SHIM_REAL=PATH              the library that calls are passed to (libOpenCL.so.1)
  *     ASSAY_SHIM_PLATFORMS_TWICE=1      the platforms are listed a second time after the last one
  * A failing call does not reach the real library, except a release, so that nothing leaks there.
- * CODE 0 is a lie: success, with nothing given. CODE 1 in a query: the size it tells is absurd.
+ * CODE 0 is false: success, without a result. CODE 1 in a query: the reported size is absurd.
  */
 #ifndef ASSAY_TESTS_OPENCL_SHIM_H
 #define ASSAY_TESTS_OPENCL_SHIM_H
 
 #include <stdbool.h>
 
-/* From now on; counting starts anew. NULL: nothing fails. */
+/* From now on; counting restarts. NULL: nothing fails. */
 void assay_shim_fail(const char *function, int n, int code);
 
 /* From now on every platform says that it has so many devices; each is its first one. 0: the truth.
@@ -24,7 +24,7 @@ void assay_shim_platforms_twice(bool on);
 
 /*
  * From now on devices are GPUs of this PCI vendor, with the 16 KiB of cache, the lack of ECC and
- * the place on the bus that AMD's driver tells. 0: the truth.
+ * the place on the bus that AMD's driver reports. 0: the truth.
  */
 void assay_shim_vendor(unsigned vendor);
 

@@ -1,5 +1,4 @@
-/* What a person is told when OpenCL is not there, or only half. Each case is a process of its own.
- */
+/* Messages when OpenCL is missing, or incomplete. Each case is a process of its own. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +13,7 @@
 
 #include "backends/opencl/opencl.h"
 
-/* Exits 0 when the probe says UNAVAILABLE with every part, else prints what it says. */
+/* Exits 0 when the probe gives UNAVAILABLE with every part, else prints its message. */
 static void child(const char *const *parts)
 {
     static struct backend backend = {.ops = &opencl_backend_ops};

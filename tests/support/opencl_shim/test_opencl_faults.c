@@ -1,8 +1,7 @@
 /*
- * Every call that a small journey on an OpenCL device makes fails in turn, with several codes. Each
- * failure must end in an error that names the function and the code, or be one that we can live
- * with (listed below); no object may be left in the driver, and under a sanitizer nothing in our
- * memory.
+ * Every call of a small use of an OpenCL device fails in turn, with several codes. Each failure
+ * must end in an error that names the function and the code, or be tolerable (listed below); no
+ * object may be left in the driver, and under a sanitizer nothing in our memory.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -30,7 +29,7 @@ static const char text[] = "KERNEL(twice, GLOBAL u32 *out, u32 k, u64 n)\n"
                            "        out[i] = out[i] * 2 + k;\n"
                            "}\n";
 
-/* Backends keep their state for the life of the process: so must the tests', for LeakSanitizer. */
+/* Backends keep their state until the process ends: so must the tests, for LeakSanitizer. */
 #define RUNS_MAX 2000
 static struct backend backends[RUNS_MAX];
 static size_t backend_used;
@@ -91,7 +90,7 @@ static enum status use(struct device *device, struct outcome *outcome)
     return status;
 }
 
-/* One whole journey with a fresh backend. */
+/* One whole journey with a new backend. */
 static struct outcome run(const char *function, int n, int code)
 {
     const struct device_options options = {.profile = true};
@@ -123,8 +122,8 @@ static const char *const all_functions[] = {
 #define FUNCTIONS (sizeof(all_functions) / sizeof(all_functions[0]))
 
 /*
- * What we can live with: a reading that is missing, no binary or log for provenance, and a release
- * that fails. `finish` is the one in close, after which nobody asks.
+ * Tolerable failures: a missing reading, no binary or log for provenance, and a release that fails.
+ * `finish` is the one in close, after which nothing is checked.
  */
 static bool tolerable(const char *function, int n, const int *counts)
 {
@@ -140,8 +139,8 @@ static bool tolerable(const char *function, int n, const int *counts)
     return false;
 }
 
-/* Too few resources for a call that takes none: a kernel before it went wrong. */
-static bool is_told_of_kernels(const char *function, int code)
+/* Too few resources for a call that takes none: an earlier kernel failed. */
+static bool is_reported_for_kernels(const char *function, int code)
 {
     return code == -5 &&
            (strcmp(function, "clFinish") == 0 || strcmp(function, "clEnqueueReadBuffer") == 0);
@@ -181,7 +180,7 @@ static void test_every_call(void **state)
                 if (strstr(outcome.err.message, name) == NULL ||
                     strstr(outcome.err.message, opencl_error_name(codes[k])) == NULL)
                     fail_msg("%s@%d:%d gives: %s", name, n, codes[k], outcome.err.message);
-                if (outcome.status != (codes[k] == -2 || is_told_of_kernels(name, codes[k])
+                if (outcome.status != (codes[k] == -2 || is_reported_for_kernels(name, codes[k])
                                            ? STATUS_DEVICE_LOST
                                        : codes[k] == -36 ? STATUS_DEVICE
                                                          : STATUS_DEVICE_MEMORY) &&
@@ -193,7 +192,7 @@ static void test_every_call(void **state)
     assert_true(errors > 60);
 }
 
-/* Success with nothing given, and absurd sizes: refused, and never followed. */
+/* Success without a result, and absurd sizes: refused, and never used. */
 static void test_lies(void **state)
 {
     static const char *const creators[] = {
@@ -252,7 +251,7 @@ static struct device_info info_of_vendor(unsigned vendor)
     return info;
 }
 
-/* What GPU drivers tell as the device's cache is the last level's size for Intel's alone. */
+/* The cache size that GPU drivers report is the last level's only for Intel's. */
 static void test_vendors(void **state)
 {
     static const unsigned vendors[] = {0x1002, 0x10de, 0x8086};
@@ -283,7 +282,7 @@ static void test_unknown_code(void **state)
     assert_non_null(strstr(outcome.err.message, "clEnqueueWriteBuffer: unknown code (-9999)"));
 }
 
-/* What a driver that is there but broken looks like to a person. */
+/* Messages of a driver that exists but is broken. */
 static void test_no_platform(void **state)
 {
     struct outcome outcome = run("clGetPlatformIDs", 1, -1001);
@@ -296,7 +295,7 @@ static void test_no_platform(void **state)
     assert_non_null(strstr(outcome.err.message, "it offers no device"));
 }
 
-/* More devices than are listed: one behind the last stands for the others, and says so. */
+/* More devices than are listed: one after the last represents the others, and says so. */
 static void test_too_many_devices(void **state)
 {
     struct backend *backend = &backends[backend_used++];
