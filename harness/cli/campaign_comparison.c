@@ -253,7 +253,10 @@ static void append_row(struct text *out, const struct campaign_comparison *c, si
     text_append_format(out, "%6s %-17s  %s", number_format_digits(ratio->value, 4, value), interval,
                        compare_verdict_name(one->numbers.verdict));
     if (one->numbers.family > 1)
-        text_append_format(out, ", p %.2g", one->numbers.p_difference_family);
+        text_append_format(out, ", p %.2g",
+                           one->numbers.verdict == COMPARE_EQUIVALENT
+                               ? one->numbers.p_equivalence_family
+                               : one->numbers.p_difference_family);
     text_append_char(out, '\n');
 }
 
@@ -297,8 +300,8 @@ void campaign_comparison_append(struct text *out, const struct campaign_comparis
                            confidence * 100, family, (1 - confidence) * 100);
         if (screened > 0 && text_ok(&words))
             text_append_format(out,
-                               "Worth measuring again (Benjamini-Hochberg, %g %% of them by "
-                               "chance): %s.\n",
+                               "Screening (Benjamini-Hochberg; %g %% of these by chance) finds "
+                               "a difference in: %s.\n",
                                SCREEN * 100, words.data);
     }
     text_finish(&words);

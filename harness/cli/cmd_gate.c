@@ -46,7 +46,8 @@ static int pass_or_fail_campaigns(const struct command_line *line, struct store 
 
     if (campaign_comparison_make(store, line->arguments[0], line->arguments[1], options,
                                  &comparison, &err) != STATUS_OK)
-        return command_fail_store(&err);
+        return err.code == STATUS_INVALID ? (command_say(&err), ASSAY_EXIT_USAGE)
+                                          : command_fail_store(&err);
     decision = campaign_comparison_decide(&comparison);
     if (!command_has(line, KEY_NO_RECORD))
         record_campaigns(line, &comparison);
