@@ -71,7 +71,7 @@ static void decide(double mean, double error, const struct compare_options *o, s
 
     r->ratio.value = r->equivalence.value = exp(mean);
     r->ratio.has_value = r->equivalence.has_value = true;
-    r->p_difference = r->p_equivalence = NAN;
+    r->p_difference = r->p_equivalence = r->p_worse = NAN;
     r->verdict = COMPARE_INCONCLUSIVE;
     if (!(r->df > 0) || !isfinite(error))
         return;
@@ -83,6 +83,7 @@ static void decide(double mean, double error, const struct compare_options *o, s
     r->equivalence = interval(mean, half_equivalence);
     r->p_difference = 2 * student_cdf(-fabs(mean) / error, r->df);
     r->p_equivalence = student_cdf((fabs(mean) - limit) / error, r->df);
+    r->p_worse = student_cdf((limit - mean) / error, r->df);
     r->differs = fabs(mean) > half;
     if (fabs(mean) + half_equivalence < limit)
         r->verdict = COMPARE_EQUIVALENT;
@@ -129,6 +130,7 @@ static void decide_alike(double mean, double chance, const struct compare_option
         r->equivalence = interval(mean, 0);
     r->p_difference = mean == 0 ? 1 : chance;
     r->p_equivalence = fabs(mean) < limit ? chance / 2 : 1;
+    r->p_worse = mean > limit ? chance / 2 : 1;
     r->differs = mean != 0 && r->ratio.has_interval;
     if (r->equivalence.has_interval && fabs(mean) < limit)
         r->verdict = COMPARE_EQUIVALENT;
@@ -311,6 +313,7 @@ void comparison_widen(struct comparison *c, double sd_log, double df)
     c->p_difference = fmax(c->p_difference, 2 * student_cdf(-fabs(mean) / error, df));
     c->p_equivalence =
         fmax(c->p_equivalence, student_cdf((fabs(mean) - log1p(c->margin)) / error, df));
+    c->p_worse = fmax(c->p_worse, student_cdf((log1p(c->margin) - mean) / error, df));
     c->differs = fabs(mean) > half;
     c->needed_pairs = 0; /* trials of one session cannot decide this */
     c->verdict = fabs(mean) + half_equivalence < log1p(c->margin) ? COMPARE_EQUIVALENT
@@ -362,6 +365,16 @@ json_t *comparison_to_json(const struct comparison *c)
     json_object_set_new(object, "sd_log", real_or_null(c->sd));
     if (c->no_spread)
         json_object_set_new(object, "no_spread", json_true());
+    if (c->family > 0) {
+        json_object_set_new(object, "family", json_integer((json_int_t)c->family));
+        json_object_set_new(object, "verdict_alone",
+                            json_string(compare_verdict_name(c->verdict_alone)));
+        json_object_set_new(object, "p_worse", real_or_null(c->p_worse));
+        json_object_set_new(object, "p_worse_family", real_or_null(c->p_worse_family));
+        json_object_set_new(object, "p_difference_family", real_or_null(c->p_difference_family));
+        json_object_set_new(object, "p_equivalence_family", real_or_null(c->p_equivalence_family));
+        json_object_set_new(object, "q_difference", real_or_null(c->q_difference));
+    }
     json_object_set_new(object, "version", json_integer(ESTIMATE_VERSION));
     return object;
 }
@@ -380,24 +393,87 @@ static int compare_ranked(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-enum status family_adjust(const double *p, size_t count, double *ret, struct error *err)
+static enum status rank(const double *p, size_t count, struct ranked **ret, struct error *err)
 {
-    struct ranked *ranked;
-    double least = 1;
-    size_t i;
+    struct ranked *ranked = malloc((count + 1) * sizeof(*ranked));
 
-    if (count == 0)
-        return STATUS_OK;
-    ranked = malloc(count * sizeof(*ranked));
     if (!ranked)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a family of %zu tests", count);
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         ranked[i] = (struct ranked){isnan(p[i]) ? 1 : p[i], i};
     qsort(ranked, count, sizeof(*ranked), compare_ranked);
-    for (i = count; i > 0; i--) {
+    *ret = ranked;
+    return STATUS_OK;
+}
+
+enum status family_holm(const double *p, size_t count, double *ret, struct error *err)
+{
+    struct ranked *ranked = NULL;
+    enum status status = rank(p, count, &ranked, err);
+    double most = 0;
+
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        most = fmax(most, fmin(ranked[i].p * (double)(count - i), 1));
+        ret[ranked[i].index] = most;
+    }
+    free(ranked);
+    return STATUS_OK;
+}
+
+enum status family_screen(const double *p, size_t count, double *ret, struct error *err)
+{
+    struct ranked *ranked = NULL;
+    enum status status = rank(p, count, &ranked, err);
+    double least = 1;
+
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = count; i > 0; i--) {
         least = fmin(least, ranked[i - 1].p * (double)count / (double)i);
         ret[ranked[i - 1].index] = least;
     }
     free(ranked);
     return STATUS_OK;
+}
+
+enum status comparison_family(struct comparison *list, size_t count, struct error *err)
+{
+    double *memory = malloc((4 * count + 1) * sizeof(*memory)), *difference = memory;
+    double *equivalence = memory + count, *worse = memory + 2 * count, *screen = memory + 3 * count;
+    enum status status;
+
+    if (!memory)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a family of %zu comparisons", count);
+    for (size_t i = 0; i < count; i++) {
+        difference[i] = list[i].p_difference;
+        equivalence[i] = list[i].p_equivalence;
+        worse[i] = list[i].p_worse;
+    }
+    status = family_screen(difference, count, screen, err);
+    if (status == STATUS_OK)
+        status = family_holm(difference, count, difference, err);
+    if (status == STATUS_OK)
+        status = family_holm(equivalence, count, equivalence, err);
+    if (status == STATUS_OK)
+        status = family_holm(worse, count, worse, err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct comparison *c = &list[i];
+        const double alpha = 1 - c->confidence;
+
+        c->family = count;
+        c->verdict_alone = c->verdict;
+        c->p_difference_family = difference[i];
+        c->p_equivalence_family = equivalence[i];
+        c->p_worse_family = worse[i];
+        c->q_difference = screen[i];
+        if (count > 1)
+            c->verdict = equivalence[i] <= alpha     ? COMPARE_EQUIVALENT
+                         : !(difference[i] <= alpha) ? COMPARE_INCONCLUSIVE
+                         : c->ratio.value < 1        ? COMPARE_FASTER
+                                                     : COMPARE_SLOWER;
+    }
+    free(memory);
+    return status;
 }

@@ -61,12 +61,19 @@ struct comparison {
     struct estimate_interval ratio;       /* b / a; interval at `confidence` */
     struct estimate_interval equivalence; /* the same at 1 - 2 (1 - confidence), for the margin */
     double confidence, margin;
-    double sd;             /* of one difference of logs (unpaired: of the two arms together) */
-    double df;             /* degrees of freedom of t */
-    double p_difference;   /* two-sided, of no difference; NAN when unknown */
-    double p_equivalence;  /* of a difference outside the margin; NAN when unknown */
-    bool no_spread;        /* all differences are alike: decided by signs (or orders), not by t */
-    bool differs;          /* the interval of the ratio excludes 1 */
+    double sd;            /* of one difference of logs (unpaired: of the two arms together) */
+    double df;            /* degrees of freedom of t */
+    double p_difference;  /* two-sided, of no difference; NAN when unknown */
+    double p_equivalence; /* of a difference outside the margin; NAN when unknown */
+    double p_worse;       /* one-sided, of b being slower by no more than the margin; likewise */
+    bool no_spread;       /* all differences are alike: decided by signs (or orders), not by t */
+    bool differs;         /* the interval of the ratio excludes 1 */
+    size_t family;        /* comparisons that were judged together; 0: it was judged alone */
+    /* Where family > 0: the verdict without the others; adjusted by Holm; by Benjamini, Hochberg.
+     */
+    enum compare_verdict verdict_alone;
+    double p_difference_family, p_equivalence_family, p_worse_family;
+    double q_difference;
     uint64_t needed_pairs; /* pairs (unpaired: trials an arm) that would settle an inconclusive one:
                               that find a difference of the margin, or, where there are as many
                               already, that distinguish the observed one from none or from the
@@ -147,14 +154,43 @@ double paired_equivalence_power(double pairs, double sd_difference, double diffe
  */
 uint64_t paired_needed(double sd_difference, double difference, double confidence, double power);
 
-/* Least number of trials whose t interval of the mean is within +-log_half_width; 0 as above. */
-uint64_t trials_needed(double sd, double log_half_width, double confidence);
+/*
+ * Least number of trials whose t interval of the mean is within +-log_half_width with the chance
+ * `assurance`; 0 as above. `sd` was estimated on `df` degrees of freedom (COMPARE_KNOWN: it is
+ * known), and the trials will have an sd of their own: the ratio of the two variances is F on n - 1
+ * and df (Kupper and Hafner, "How Appropriate Are Popular Sample Size Formulas?", The American
+ * Statistician 43 (1989); Grieve, Statistics in Medicine 10 (1991), for an estimated sd). The point
+ * estimate alone would fall short in half of the cases or more.
+ */
+uint64_t trials_needed(double sd, double df, double log_half_width, double confidence,
+                       double assurance);
 
 /*
- * Benjamini and Hochberg (JRSS B 57 (1995)): adjusted p values into `ret` (may be `p`); a family
- * whose adjusted values up to q are called differences has a false discovery rate of at most q. NaN
- * counts as 1. NO_MEMORY.
+ * What the true sd does not exceed with the chance `assurance`, where `sd` was estimated on `df`
+ * degrees of freedom: the upper confidence bound by chi squared.
  */
-enum status family_adjust(const double *p, size_t count, double *ret, struct error *err);
+double sd_with_assurance(double sd, double df, double assurance);
+
+/* Degrees of freedom of an sd that is given, not estimated. */
+#define COMPARE_KNOWN 1e7
+
+/*
+ * Adjusted p values of a family into `ret` (may be `p`). NaN counts as 1. NO_MEMORY.
+ *
+ * holm: what is called a difference where the adjusted value is at most alpha holds, with a chance
+ * of at least 1 - alpha, no false one, however the tests depend on each other (Holm, Scandinavian
+ * Journal of Statistics 6 (1979)). For verdicts.
+ * screen: of what is called a difference up to q, at most the share q is false on average
+ * (Benjamini and Hochberg, JRSS B 57 (1995)). For choosing what to look at next.
+ */
+enum status family_holm(const double *p, size_t count, double *ret, struct error *err);
+enum status family_screen(const double *p, size_t count, double *ret, struct error *err);
+
+/*
+ * Judges comparisons that are read together: the rule at the top, with the p values adjusted by
+ * Holm, for differences and for equivalences. All have the same confidence. The intervals stay
+ * those of each comparison alone. A family of one keeps its verdict. NO_MEMORY.
+ */
+enum status comparison_family(struct comparison *list, size_t count, struct error *err);
 
 #endif

@@ -77,19 +77,41 @@ uint64_t paired_needed(double sd, double difference, double confidence, double p
     return high < 2 ? 2 : high;
 }
 
-uint64_t trials_needed(double sd, double log_half_width, double confidence)
+double sd_with_assurance(double sd, double df, double assurance)
 {
-    double p = 0.5 + 0.5 * confidence, start;
-    uint64_t n;
+    return sd * sqrt(fisher_quantile(assurance, COMPARE_KNOWN, df));
+}
 
-    if (!(sd >= 0) || !(log_half_width > 0))
+/* What the half-width of `n` trials will not exceed with the chance `assurance`. */
+static double half_width_to_expect(double n, double sd, double df, double confidence,
+                                   double assurance)
+{
+    return student_quantile(0.5 + 0.5 * confidence, n - 1) * sd *
+           sqrt(fisher_quantile(assurance, n - 1, df) / n);
+}
+
+uint64_t trials_needed(double sd, double df, double log_half_width, double confidence,
+                       double assurance)
+{
+    uint64_t low = 1, high = 2;
+
+    if (!(sd >= 0) || !(df > 0) || !(log_half_width > 0))
         return 0;
-    start = normal_quantile(p) * sd / log_half_width;
-    start *= start;
-    if (!(start < NEEDED_MAX))
-        return 0;
-    for (n = start > 2 ? (uint64_t)start : 2;
-         student_quantile(p, (double)n - 1) * sd / sqrt((double)n) > log_half_width; n++)
-        ;
-    return n;
+    if (sd == 0)
+        return 2;
+    while (half_width_to_expect((double)high, sd, df, confidence, assurance) > log_half_width) {
+        low = high;
+        high *= 2;
+        if (high > NEEDED_MAX)
+            return 0;
+    }
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (half_width_to_expect((double)middle, sd, df, confidence, assurance) <= log_half_width)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
 }

@@ -103,10 +103,9 @@ static enum status check_options(const struct estimate_options *o, struct error 
     return STATUS_OK;
 }
 
-/* log values of the steady part; used for the two-state interval and the variance of iterations. */
-static double squares_of_logs(const double *logs, size_t count)
+static double squares_about(const double *logs, size_t count, double mean)
 {
-    double mean = series_mean(logs, count), squares = 0;
+    double squares = 0;
     size_t i;
 
     for (i = 0; i < count; i++)
@@ -147,7 +146,7 @@ static enum status analyse_used(struct estimate_part *part, struct estimate_tria
             fmax(mean.half_width,
                  two_state_half_width(values, logs, n, &part->state.states, options->confidence));
     mean.half_width += part->state.remainder * mean.mean;
-    part->log_squares = squares_of_logs(logs, n);
+    part->log_squares = squares_about(logs, n, series_mean(logs, n));
     if (trial->verdict != ESTIMATE_BIMODAL) {
         trial->median_ns = order_select(values, n, n / 2);
         if (n % 2 == 0)
@@ -169,6 +168,11 @@ static enum status analyse_used(struct estimate_part *part, struct estimate_tria
             trial->verdict = ESTIMATE_INSUFFICIENT;
         return STATUS_OK;
     }
+    /* Rounding to the clock's ticks moves a mean by up to half a tick. All samples alike do not
+       show the tick, which may be as large as they are. */
+    if (part->state.resolution_ns == 0)
+        return STATUS_OK;
+    mean.half_width = fmax(mean.half_width, 0.5 * (double)part->state.resolution_ns);
     trial->mean_ns.lo = fmax(mean.mean - mean.half_width, 0);
     trial->mean_ns.hi = mean.mean + mean.half_width;
     trial->mean_ns.has_interval = true;
@@ -201,56 +205,76 @@ static enum status analyse_trial(const struct estimate_series *series, struct es
     return analyse_used(part, trial, options, err);
 }
 
-/*
- * Interval between trials, on the log scale; variance split; trials that would be enough. Means
- * that are alike to the last digit have no spread for t to go by: what was measured is coarser than
- * what varies, and it takes as many as the sign test does (compare.h) to say that it varies by
- * less.
- */
-static void combine_trials(struct estimate *e, const struct estimate_part *parts,
-                           const struct estimate_options *options, struct estimate_interval *ret)
+double estimate_tick(const struct estimate_part *parts, size_t trial_count)
 {
-    double sum = 0, squares = 0, noise = 0, within = 0, remainder = 0, r, sd, mean, half;
-    double p = 0.5 + 0.5 * options->confidence;
+    int64_t tick = 0;
+
+    for (size_t i = 0; i < trial_count; i++)
+        if (parts[i].state.resolution_ns > tick)
+            tick = parts[i].state.resolution_ns;
+    return tick > 0 ? (double)tick : NAN;
+}
+
+double estimate_between(const double *logs, size_t count, double confidence, double tick,
+                        struct estimate_interval *ret)
+{
+    const double r = (double)count, mean = series_mean(logs, count);
+    const double sd = sqrt(squares_about(logs, count, mean) / (r - 1));
+    const double half = student_quantile(0.5 + 0.5 * confidence, r - 1) * sd / sqrt(r);
+
+    ret->value = exp(mean);
+    ret->has_value = true;
+    ret->lo = exp(mean - half);
+    ret->hi = exp(mean + half);
+    if (!isnan(tick)) {
+        ret->lo = fmax(fmin(ret->lo, ret->value - 0.5 * tick), 0);
+        ret->hi = fmax(ret->hi, ret->value + 0.5 * tick);
+    }
+    /*
+     * Means that are alike to the last digit have no spread for t to go by: what was measured is
+     * coarser than what varies, and it takes as many as the sign test does to say that it varies
+     * by less than a tick.
+     */
+    ret->has_interval =
+        isfinite(ret->hi) && !(sd < COMPARE_NO_SPREAD &&
+                               (isnan(tick) || comparison_chance_of_signs(r) > 1 - confidence));
+    return sd;
+}
+
+/* Interval between trials; variance split; trials that would be enough. `logs`: trial_count. */
+static void combine_trials(struct estimate *e, const struct estimate_part *parts,
+                           const struct estimate_options *options, double *logs,
+                           struct estimate_interval *ret)
+{
+    double noise = 0, within = 0, remainder = 0, r, sd;
     size_t i, samples = 0, with = 0, last = 0;
     uint64_t needed;
 
     for (i = 0; i < e->trial_count; i++) {
         if (isnan(parts[i].log_mean))
             continue;
-        sum += parts[i].log_mean;
+        logs[with++] = parts[i].log_mean;
         noise += parts[i].log_error * parts[i].log_error;
         within += parts[i].log_squares;
         remainder += parts[i].state.remainder;
         samples += parts[i].used_count - 1;
         last = i;
-        with++;
         e->ess += e->trials[i].ess;
     }
     e->variance_iteration = samples > 0 ? within / (double)samples : NAN;
     e->variance_process = NAN;
-    if (with == 0)
-        return;
-    if (with == 1) {
+    if (with == 1)
         *ret = e->trials[last].mean_ns;
+    if (with < 2)
         return;
-    }
     r = (double)with;
-    mean = sum / r;
-    for (i = 0; i < e->trial_count; i++)
-        if (!isnan(parts[i].log_mean))
-            squares += (parts[i].log_mean - mean) * (parts[i].log_mean - mean);
-    sd = sqrt(squares / (r - 1));
+    sd = estimate_between(logs, with, options->confidence, estimate_tick(parts, e->trial_count),
+                          ret);
     e->variance_process = fmax(sd * sd - noise / r, 0);
-    ret->value = exp(mean);
-    ret->has_value = true;
-    half = student_quantile(p, r - 1) * sd / sqrt(r) + remainder / r;
-    ret->lo = exp(mean - half);
-    ret->hi = exp(mean + half);
-    ret->has_interval =
-        isfinite(ret->hi) &&
-        !(sd < COMPARE_NO_SPREAD && comparison_chance_of_signs(r) > 1 - options->confidence);
-    needed = trials_needed(sd, log1p(options->margin), options->confidence);
+    ret->lo *= exp(-remainder / r);
+    ret->hi *= exp(remainder / r);
+    needed = trials_needed(sd, r - 1, log1p(options->margin), options->confidence,
+                           compare_options_default().power);
     e->needed_trials = needed > with ? needed : 0;
 }
 
@@ -309,6 +333,7 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
     struct estimate_part *parts = NULL;
     struct estimate_interval mean = {0};
     struct estimate *e = NULL;
+    double *logs = NULL;
     enum status status;
     size_t i;
 
@@ -319,9 +344,10 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
         return status;
     e = calloc(1, sizeof(*e));
     parts = calloc(trial_count, sizeof(*parts));
+    logs = malloc(trial_count * sizeof(*logs));
     if (e)
         e->trials = calloc(trial_count, sizeof(*e->trials));
-    if (!e || !parts || !e->trials) {
+    if (!e || !parts || !logs || !e->trials) {
         status = error_set(err, STATUS_NO_MEMORY, "no memory to analyse %zu trials", trial_count);
         goto out;
     }
@@ -341,13 +367,14 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
         }
     }
     find_verdict(e);
-    combine_trials(e, parts, options, &mean);
+    combine_trials(e, parts, options, logs, &mean);
     estimate_set_metric(e, METRIC_ITERATION_TIME, &mean, NULL, false);
     status = estimate_find_percentiles(parts, options, e, err);
     if (!status)
         status = estimate_add_findings(trials, parts, options, e, err);
 out:
     free(parts);
+    free(logs);
     if (status)
         estimate_destroy(e);
     else

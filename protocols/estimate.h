@@ -20,9 +20,10 @@
 
 /*
  * Raised whenever any stored number could change. 4: metrics and findings as data; a value for
- * every trial with samples, graded; between trials all of them count.
+ * every trial with samples, graded; between trials all of them count. 5: percentiles between
+ * trials; intervals at least a tick wide; trials needed with assurance; families of comparisons.
  */
-#define ESTIMATE_VERSION 4
+#define ESTIMATE_VERSION 5
 
 /*
  * X(constant, id, label, steady): one name of a verdict everywhere; the label differs in blanks and
@@ -121,8 +122,8 @@ struct estimate {
     struct metric_value metrics[METRIC_COUNT];
     double variance_iteration; /* of log time, within processes; NAN: unknown */
     double variance_process;   /* between processes; NAN with one trial */
-    uint64_t needed_trials;    /* trials that would bring the interval within the margin; 0: unknown
-                                  or already there */
+    uint64_t needed_trials;    /* trials that bring the interval within the margin with a chance of
+                                  80 % (trials_needed); 0: unknown, or already there */
     struct finding_list findings;
     char *energy_source; /* heap: "device.energy_uj"; NULL: no energy is known */
     json_t *energy;      /* array, one entry for each counter (window telemetry); NULL: none */

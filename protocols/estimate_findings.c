@@ -69,11 +69,18 @@ static void add_of_samples(struct finding_list *list, const struct estimate_seri
 }
 
 static void add_of_cell(struct finding_list *list, const struct estimate *e,
-                        const struct estimate_options *options)
+                        const struct estimate_part *parts, const struct estimate_options *options)
 {
     const struct metric_value *mean = &e->metrics[METRIC_ITERATION_TIME];
-    size_t i;
+    size_t fewest = SIZE_MAX, with = 0, i;
+    bool between;
 
+    for (i = 0; i < e->trial_count; i++) {
+        if (parts[i].used_count > 0 && parts[i].used_count < fewest)
+            fewest = parts[i].used_count;
+        with += parts[i].used_count > 0;
+    }
+    between = with > 1;
     if (mean->has_value && !mean->has_interval)
         finding_add(list, FINDING_NO_INTERVAL, 0, NULL, NULL);
     if (e->trial_count == 1)
@@ -81,6 +88,10 @@ static void add_of_cell(struct finding_list *list, const struct estimate *e,
     else if (e->trial_count < TRIALS_FOR_EVIDENCE)
         finding_add(list, FINDING_FEW_TRIALS, 0, NULL,
                     (double[]){(double)e->trial_count, TRIALS_FOR_EVIDENCE});
+    /* All of them on one level of two: (1 - share)^trials = 5 %. */
+    if (between)
+        finding_add(list, FINDING_UNSEEN_LEVELS, 0, NULL,
+                    (double[]){(double)with, 1 - pow(0.05, 1 / (double)with)});
     if (e->needed_trials > 0 && mean->has_interval)
         finding_add(list, FINDING_IMPRECISE, 0, NULL,
                     (double[]){metric_half_width(mean), (double)e->needed_trials, options->margin});
@@ -88,7 +99,10 @@ static void add_of_cell(struct finding_list *list, const struct estimate *e,
         enum metric_id id = metric_of_quantile(options->percentiles[i]);
         const struct metric_value *p = &e->metrics[id];
 
-        if (!p->has_value)
+        if (!p->has_value && between)
+            finding_add(list, FINDING_PERCENTILE_TRIALS, 0, metrics[id].label,
+                        (double[]){(double)p->needed, (double)fewest});
+        else if (!p->has_value)
             finding_add(list, FINDING_PERCENTILE_NEEDS, 0, metrics[id].label,
                         (double[]){(double)order_needed(metrics[id].q), (double)p->needed,
                                    (double)e->sample_count});
@@ -108,7 +122,7 @@ enum status estimate_add_findings(const struct estimate_series *series,
         add_of_verdict(&e->findings, &series[i], &parts[i], &e->trials[i]);
         add_of_samples(&e->findings, &series[i], &parts[i], e->trials[i].number, options);
     }
-    add_of_cell(&e->findings, e, options);
+    add_of_cell(&e->findings, e, parts, options);
     if (e->findings.failed)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the findings of a cell");
     return STATUS_OK;

@@ -17,7 +17,22 @@ struct estimate_part {
     double log_squares; /* squares of log times about their mean */
 };
 
-/* Order statistics of the used samples of all trials, into the metrics. NO_MEMORY. */
+/*
+ * What `count` >= 2 trials have in common: exp of the mean of their `logs`, with Student's t on
+ * count - 1, and at least `tick` ns wide (NAN: unknown). Without an interval where all are equal to
+ * the last digit, and the tick is unknown or they are too few for the sign test (compare.h).
+ * Returns the standard deviation of the logs.
+ */
+double estimate_between(const double *logs, size_t count, double confidence, double tick,
+                        struct estimate_interval *ret);
+
+/* The largest tick of the clock that the trials show; NAN where the samples of each are alike. */
+double estimate_tick(const struct estimate_part *parts, size_t trial_count);
+
+/*
+ * Percentiles into the metrics: of one trial by order statistics, of several by the trials' own
+ * percentiles. NO_MEMORY.
+ */
 enum status estimate_find_percentiles(const struct estimate_part *parts,
                                       const struct estimate_options *options,
                                       struct estimate *estimate, struct error *err);

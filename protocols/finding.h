@@ -80,6 +80,10 @@ enum finding_severity {
     X(FEW_TRIALS, "few_trials", INFO, NUMBERS("trials", "needed"),                          \
       "{trials:n} trials: the spread between processes is poorly known",                           \
       "run at least {needed:n} trials")                                                            \
+    X(UNSEEN_LEVELS, "unseen_levels", INFO, NUMBERS("trials", "share"),                            \
+      "the interval takes the levels of processes for normal: {trials:n} trials may not show a "   \
+      "second level that less than {share:%} of the processes have",                               \
+      "run more trials")                                                                           \
     X(INCOMPLETE, "incomplete", WARNING, NUMBERS("trials", "planned"),                          \
       "preliminary: {trials:n} of {planned:n} planned trials; the others have not run, or failed", \
       "an interrupted campaign continues with `assay run --resume`")                               \
@@ -93,6 +97,10 @@ enum finding_severity {
     X(PERCENTILE_NEEDS, "percentile_not_reported", INFO, NUMBERS("ess", "needed", "samples"), \
       "{subject} not reported: needs an effective sample size of {ess:n}; at this "                \
       "autocorrelation about {needed:n} samples (there are {samples:n})",                          \
+      "measure longer")                                                                            \
+    X(PERCENTILE_TRIALS, "percentile_needs_longer_trials", INFO, NUMBERS("needed", "samples"),     \
+      "{subject} not reported: needs {needed:n} samples in each trial (the fewest are "            \
+      "{samples:n})",                                                                              \
       "measure longer")                                                                            \
     X(PERCENTILE_OPEN, "percentile_without_interval", INFO, NUMBERS(NULL),                   \
       "{subject} has no interval: too few samples beyond it",                                      \

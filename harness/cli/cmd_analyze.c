@@ -145,9 +145,8 @@ static enum status read_samples(const struct command_line *line, FILE *file, con
 }
 
 static void append_comparison(struct text *out, const char *name, const char *a,
-                              const struct comparison *comparison, double adjusted);
-static json_t *comparison_json(const char *name, const struct comparison *comparison,
-                               double adjusted);
+                              const struct comparison *comparison);
+static json_t *comparison_json(const char *name, const struct comparison *comparison);
 
 /* Every other series against the one that --baseline names. */
 static enum status compare_unpaired(const struct command_line *line,
@@ -157,46 +156,56 @@ static enum status compare_unpaired(const struct command_line *line,
                                     struct error *err)
 {
     const char *baseline = command_value(line, KEY_BASELINE);
-    size_t a = 0;
+    struct comparison *comparisons;
+    enum unpaired_basis *bases;
+    enum status status = STATUS_OK;
+    size_t a = 0, count = 0;
 
     while (a < samples->series_count && strcmp(samples->series[a].name, baseline) != 0)
         a++;
     if (a == samples->series_count)
         return error_set(err, STATUS_INVALID, "--baseline %s: the file has no such series",
                          baseline);
-    for (size_t b = 0; b < samples->series_count; b++) {
+    comparisons = calloc(samples->series_count, sizeof(*comparisons));
+    bases = calloc(samples->series_count, sizeof(*bases));
+    if (!comparisons || !bases)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the comparisons");
+    for (size_t b = 0; b < samples->series_count && status == STATUS_OK; b++) {
         struct error why = ERROR_INIT;
-        struct comparison comparison;
-        enum unpaired_basis basis;
 
         if (b == a)
             continue;
-        if (unpaired_compare(estimates[a], estimates[b], options, &comparison, &basis, &why) !=
-            STATUS_OK)
-            return error_set(err, why.code, "%s against %s: %s", samples->series[b].name, baseline,
-                             why.message);
+        status = unpaired_compare(estimates[a], estimates[b], options, &comparisons[count],
+                                  &bases[count], &why);
+        if (status != STATUS_OK)
+            error_set(err, status, "%s against %s: %s", samples->series[b].name, baseline,
+                      why.message);
+        count++;
+    }
+    if (status == STATUS_OK)
+        status = comparison_family(comparisons, count, err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        const char *name = samples->series[i < a ? i : i + 1].name;
+
         if (command_has(line, KEY_JSON)) {
-            json_t *object =
-                comparison_json(samples->series[b].name, &comparison, comparison.p_difference);
-            enum status status;
+            json_t *object = comparison_json(name, &comparisons[i]);
 
             if (object) {
                 json_object_set_new(object, "baseline", json_string(baseline));
                 json_object_set_new(
                     object, "basis",
-                    json_string(basis == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
-                json_object_set_new(object, "note", json_string(unpaired_caveat(basis)));
+                    json_string(bases[i] == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
+                json_object_set_new(object, "note", json_string(unpaired_caveat(bases[i])));
             }
             status = output_row(object, err);
-            if (status != STATUS_OK)
-                return status;
-            continue;
+        } else {
+            append_comparison(out, name, baseline, &comparisons[i]);
+            text_append_format(out, "  %s\n", unpaired_caveat(bases[i]));
         }
-        append_comparison(out, samples->series[b].name, baseline, &comparison,
-                          comparison.p_difference);
-        text_append_format(out, "  %s\n", unpaired_caveat(basis));
     }
-    return STATUS_OK;
+    free(comparisons);
+    free(bases);
+    return status;
 }
 
 static enum status analyze_samples(const struct command_line *line, FILE *file, const char *origin,
@@ -238,10 +247,9 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
 
 /* ---- pairs ---- */
 
-/* `adjusted`: p of no difference among all series of the file. */
 /* `a`: the series that it is compared with; NULL: the arms of pairs, a and b, of the series. */
 static void append_comparison(struct text *out, const char *name, const char *a,
-                              const struct comparison *comparison, double adjusted)
+                              const struct comparison *comparison)
 {
     text_append_printable(out, name, strlen(name));
     text_append_format(out, a ? " is %s" : ": b is %s", compare_verdict_name(comparison->verdict));
@@ -265,30 +273,28 @@ static void append_comparison(struct text *out, const char *name, const char *a,
         text_append_format(out, "  about %llu %s needed for a decision\n",
                            (unsigned long long)comparison->needed_pairs,
                            a ? "trials of each" : "pairs");
-    if (comparison->differs && adjusted > 1 - comparison->confidence)
+    if (comparison->differs && comparison->family > 1 &&
+        comparison->p_difference_family > 1 - comparison->confidence)
         text_append_format(out,
-                           "  among so many series a difference like this comes by chance: p %.3g, "
-                           "adjusted for all %.3g\n",
-                           comparison->p_difference, adjusted);
+                           "  among %zu series a difference like this occurs by chance: p %.3g, "
+                           "adjusted for all (Holm) %.3g\n",
+                           comparison->family, comparison->p_difference,
+                           comparison->p_difference_family);
 }
 
-static json_t *comparison_json(const char *name, const struct comparison *comparison,
-                               double adjusted)
+static json_t *comparison_json(const char *name, const struct comparison *comparison)
 {
     json_t *object = comparison_to_json(comparison);
 
-    if (object) {
-        json_object_set_new(object, "p_difference_adjusted", json_real(adjusted));
+    if (object)
         json_object_set_new(object, "series", json_string(name));
-    }
     return object;
 }
 
-/* Compares each series, and adjusts what is found for how many there are. */
+/* Compares each series, and judges them as one family. */
 static enum status compare_series(const struct csv_pairs *pairs,
                                   const struct compare_options *options,
-                                  struct comparison *comparisons, double *adjusted,
-                                  struct error *err)
+                                  struct comparison *comparisons, struct error *err)
 {
     for (size_t i = 0; i < pairs->series_count; i++) {
         const struct csv_pairs_series *series = &pairs->series[i];
@@ -297,9 +303,8 @@ static enum status compare_series(const struct csv_pairs *pairs,
 
         if (status != STATUS_OK)
             return status;
-        adjusted[i] = comparisons[i].p_difference;
     }
-    return family_adjust(adjusted, pairs->series_count, adjusted, err);
+    return comparison_family(comparisons, pairs->series_count, err);
 }
 
 static enum status analyze_pairs(const struct command_line *line, FILE *file, const char *origin,
@@ -307,7 +312,6 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
 {
     struct csv_pairs pairs;
     struct comparison *comparisons;
-    double *adjusted;
     struct text out;
     enum status status = csv_import_pairs(file, origin, &pairs, err);
 
@@ -315,20 +319,17 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
         return status;
     text_init(&out);
     comparisons = calloc(pairs.series_count + 1, sizeof(*comparisons));
-    adjusted = calloc(pairs.series_count + 1, sizeof(*adjusted));
-    status = comparisons && adjusted
-                 ? compare_series(&pairs, options, comparisons, adjusted, err)
-                 : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
+    status = comparisons ? compare_series(&pairs, options, comparisons, err)
+                         : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
     for (size_t i = 0; i < pairs.series_count && status == STATUS_OK; i++) {
         const char *name = pairs.series[i].name;
 
         if (command_has(line, KEY_JSON))
-            status = output_row(comparison_json(name, &comparisons[i], adjusted[i]), err);
+            status = output_row(comparison_json(name, &comparisons[i]), err);
         else
-            append_comparison(&out, name, NULL, &comparisons[i], adjusted[i]);
+            append_comparison(&out, name, NULL, &comparisons[i]);
     }
     free(comparisons);
-    free(adjusted);
     csv_pairs_finish(&pairs);
     if (out.length > 0)
         fwrite(out.data, 1, out.length, stdout);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/cli/campaign_comparison.h"
 #include "harness/cli/comparison_view.h"
 #include "harness/cli/output.h"
 #include "harness/cli/stored_comparison.h"
@@ -11,6 +12,35 @@
 
 enum { KEY_MARGIN = 0x100, KEY_RECORD };
 
+static int compare_campaigns(const struct command_line *line, struct store *store,
+                             const struct compare_options *options)
+{
+    struct campaign_comparison comparison;
+    struct error err = ERROR_INIT;
+    struct text out;
+    int result;
+
+    if (campaign_comparison_make(store, line->arguments[0], line->arguments[1], options,
+                                 &comparison, &err) != STATUS_OK) {
+        command_say(&err);
+        return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
+    }
+    if (command_has(line, KEY_JSON)) {
+        result = output_json(campaign_comparison_json(&comparison, false));
+    } else {
+        text_init(&out);
+        campaign_comparison_append(&out, &comparison);
+        result = output_lines(&out);
+    }
+    if (result == ASSAY_EXIT_OK && command_has(line, KEY_RECORD) &&
+        campaign_comparison_record(store, "compare", &comparison, &err) != STATUS_OK)
+        result = command_fail(&err);
+    if (result == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
+        result = campaign_comparison_exit_status(&comparison);
+    campaign_comparison_finish(&comparison);
+    return result;
+}
+
 static int compare(const struct command_line *line, struct store *store, void *context)
 {
     struct stored_comparison comparison;
@@ -18,6 +48,9 @@ static int compare(const struct command_line *line, struct store *store, void *c
     json_t *object;
     int result;
 
+    if (line->argument_count > 1 &&
+        campaign_comparison_wanted(store, line->arguments[0], line->arguments[1]))
+        return compare_campaigns(line, store, context);
     if (stored_comparison_make(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL, context,
                                &comparison, &err) != STATUS_OK) {
@@ -87,7 +120,9 @@ const struct command command_compare = {
             "with the reason; then the numbers, by Welch's t on the trials' means; then the one "
             "factor that the difference is attributed to, or the isolating runs where several "
             "differ. A "
-            "single CAMPAIGN made by `assay ab` is analysed pair by pair.\n"
+            "single CAMPAIGN made by `assay ab` is analysed pair by pair. Of two campaigns of "
+            "several results those of the same workload, precision and batch are compared and "
+            "judged together: with the chance of one error among all, not in each.\n"
             "\n" EXIT_STATUS_TEXT,
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,

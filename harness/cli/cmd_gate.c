@@ -1,5 +1,6 @@
 #include "harness/cli/commands.h"
-#include "harness/cli/gate_decision.h"
+#include "harness/cli/campaign_comparison.h"
+#include "harness/cli/output.h"
 #include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
@@ -21,6 +22,47 @@ static void record(const struct command_line *line, enum gate_decision decision,
     store_close(store);
 }
 
+/* The record of every cell; who may only read a database may still judge by it. */
+static void record_campaigns(const struct command_line *line,
+                             const struct campaign_comparison *comparison)
+{
+    struct store *store = NULL;
+    struct error err = ERROR_INIT;
+
+    if (database_open(command_database(line), STORE_WRITE, database_wait_ns(STORE_READ), &store,
+                      &err) != STATUS_OK ||
+        campaign_comparison_record(store, "gate", comparison, &err) != STATUS_OK)
+        log_warning("the decision is not recorded: %s", err.message);
+    store_close(store);
+}
+
+static int pass_or_fail_campaigns(const struct command_line *line, struct store *store,
+                                  const struct compare_options *options)
+{
+    struct campaign_comparison comparison;
+    struct error err = ERROR_INIT;
+    enum gate_decision decision;
+    struct text out;
+
+    if (campaign_comparison_make(store, line->arguments[0], line->arguments[1], options,
+                                 &comparison, &err) != STATUS_OK)
+        return err.code == STATUS_INVALID ? (command_say(&err), ASSAY_EXIT_USAGE)
+                                          : command_fail_store(&err);
+    decision = campaign_comparison_decide(&comparison);
+    if (!command_has(line, KEY_NO_RECORD))
+        record_campaigns(line, &comparison);
+    if (command_has(line, KEY_JSON)) {
+        output_json(campaign_comparison_json(&comparison, true));
+    } else {
+        text_init(&out);
+        campaign_comparison_append(&out, &comparison);
+        output_lines(&out);
+    }
+    log_info("gate %s", gate_decision_meaning(decision));
+    campaign_comparison_finish(&comparison);
+    return (int)decision;
+}
+
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
 {
     const struct compare_options *options = context;
@@ -29,6 +71,9 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     enum gate_decision decision;
     json_t *object;
 
+    if (line->argument_count > 1 &&
+        campaign_comparison_wanted(store, line->arguments[0], line->arguments[1]))
+        return pass_or_fail_campaigns(line, store, options);
     if (stored_comparison_make(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL, options,
                                &comparison, &err) != STATUS_OK)
@@ -83,7 +128,11 @@ const struct command command_gate = {
         "\n"
         "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
         "compare, or wrong arguments; 3: inconclusive. 4 and above: the command itself failed. A "
-        "single CAMPAIGN is one that `assay ab` made: a is the baseline, b the candidate.",
+        "single CAMPAIGN is one that `assay ab` made: a is the baseline, b the candidate.\n"
+        "\n"
+        "Of two campaigns of several results every pair of the same workload, precision and batch "
+        "is judged: the gate passes where each passes, and fails where one is worse at an error "
+        "rate for all of them together.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,

@@ -13,7 +13,9 @@ enum { KEY_SD = 0x100, KEY_PAIR_SD, KEY_MARGIN, KEY_POWER, KEY_CONFIDENCE };
 /* What is asked; spreads are of log time. */
 struct question {
     double process_sd; /* between processes */
+    double process_df; /* that it was estimated on */
     double pair_sd;    /* of the difference of a pair */
+    double pair_df;
     const char *source;
     double margin, power, confidence;
 };
@@ -65,11 +67,13 @@ static enum status read_stored(const struct command_line *line, struct question 
         status = pairs_trial_centres(store, cell, &times, &count, &centre, err);
         if (status == STATUS_OK)
             question->process_sd = sd_of_logs(times, count);
+        question->process_df = (double)count - 1;
     } else {
         status = store_find_campaign(store, id, &campaign, err);
         if (status == STATUS_OK)
             status = pairs_of_campaign(store, campaign, &pairs, err);
         if (status == STATUS_OK) {
+            question->process_df = question->pair_df = (double)pairs.count - 1;
             question->process_sd = sd_of_logs(pairs.a, pairs.count);
             for (size_t k = 0; k < pairs.count; k++)
                 pairs.b[k] /= pairs.a[k];
@@ -93,7 +97,9 @@ static enum status read_question(const struct command_line *line, struct questio
     enum status status;
 
     *question = (struct question){.process_sd = NAN,
+                                  .process_df = COMPARE_KNOWN,
                                   .pair_sd = NAN,
+                                  .pair_df = COMPARE_KNOWN,
                                   .source = "as given",
                                   .margin = 0.01,
                                   .power = 0.8,
@@ -103,6 +109,10 @@ static enum status read_question(const struct command_line *line, struct questio
         if (status != STATUS_OK)
             return status;
     }
+    if (command_has(line, KEY_SD))
+        question->process_df = COMPARE_KNOWN;
+    if (command_has(line, KEY_PAIR_SD))
+        question->pair_df = COMPARE_KNOWN;
     status = read_number(line, KEY_SD, "sd", &question->process_sd, err);
     if (status == STATUS_OK)
         status = read_number(line, KEY_PAIR_SD, "pair-sd", &question->pair_sd, err);
@@ -120,8 +130,10 @@ static enum status read_question(const struct command_line *line, struct questio
         return error_set(err, STATUS_INVALID,
                          "name a stored result or a paired campaign, or give --sd or --pair-sd");
     /* Without better knowledge the two processes of a pair vary on their own. */
-    if (status == STATUS_OK && isnan(question->pair_sd))
+    if (status == STATUS_OK && isnan(question->pair_sd)) {
         question->pair_sd = question->process_sd * sqrt(2);
+        question->pair_df = question->process_df;
+    }
     return status;
 }
 
@@ -139,14 +151,20 @@ static json_t *count_or_null(uint64_t count)
     return count ? json_integer((json_int_t)count) : json_null();
 }
 
+/* Degrees of freedom that an sd was estimated on; null: it was given. */
+static json_t *df_or_null(double df)
+{
+    return df < COMPARE_KNOWN ? json_real(df) : json_null();
+}
+
 /* Pairs whose equivalence test passes with the wanted power when there is no difference at all. */
-static uint64_t pairs_for_equivalence(const struct question *question)
+static uint64_t pairs_for_equivalence(const struct question *question, double sd)
 {
     double margin = log1p(question->margin);
 
     for (uint64_t pairs = 2; pairs <= 100000; pairs += pairs < 1000 ? 1 : pairs / 100)
-        if (paired_equivalence_power((double)pairs, question->pair_sd, 0, margin,
-                                     question->confidence) >= question->power)
+        if (paired_equivalence_power((double)pairs, sd, 0, margin, question->confidence) >=
+            question->power)
             return pairs;
     return 0;
 }
@@ -156,20 +174,25 @@ static int run(const struct command_line *line)
     struct question question;
     struct error err = ERROR_INIT;
     uint64_t trials = 0, difference, equivalence;
+    double pair_sd;
     struct text out;
 
     if (read_question(line, &question, &err) != STATUS_OK)
         return command_fail(&err);
     if (!isnan(question.process_sd))
-        trials = trials_needed(question.process_sd, log1p(question.margin), question.confidence);
-    difference = paired_needed(question.pair_sd, log1p(question.margin), question.confidence,
-                               question.power);
-    equivalence = pairs_for_equivalence(&question);
+        trials = trials_needed(question.process_sd, question.process_df, log1p(question.margin),
+                               question.confidence, question.power);
+    /* A spread that was estimated may be larger in truth: plan for its upper bound. */
+    pair_sd = sd_with_assurance(question.pair_sd, question.pair_df, question.power);
+    difference =
+        paired_needed(pair_sd, log1p(question.margin), question.confidence, question.power);
+    equivalence = pairs_for_equivalence(&question, pair_sd);
     if (command_has(line, KEY_JSON))
         return output_json(json_pack(
-            "{s:s, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:o}", "source", question.source,
+            "{s:s, s:o, s:o, s:f, s:o, s:f, s:f, s:f, s:o, s:o, s:o}", "source", question.source,
             "process_sd", isnan(question.process_sd) ? json_null() : json_real(question.process_sd),
-            "pair_sd", question.pair_sd, "margin", question.margin, "power", question.power,
+            "process_df", df_or_null(question.process_df), "pair_sd", question.pair_sd, "pair_df",
+            df_or_null(question.pair_df), "margin", question.margin, "power", question.power,
             "confidence", question.confidence, "trials_for_precision", count_or_null(trials),
             "pairs_for_difference", count_or_null(difference), "pairs_for_equivalence",
             count_or_null(equivalence)));
@@ -180,8 +203,9 @@ static int run(const struct command_line *line)
     text_append_format(&out, " of a pair's difference %.3g %%\n", question.pair_sd * 100);
     if (!isnan(question.process_sd)) {
         append_count(&out, trials, "10^7");
-        text_append_format(&out, " trials bring a %g %% interval within ±%g %%\n",
-                           question.confidence * 100, question.margin * 100);
+        text_append_format(&out,
+                           " trials bring a %g %% interval within ±%g %% with a chance of %g %%\n",
+                           question.confidence * 100, question.margin * 100, question.power * 100);
     }
     append_count(&out, difference, "10^7");
     text_append_format(&out, " pairs find a difference of %g %% with power %g %%\n",
@@ -198,7 +222,7 @@ static const struct argp_option options[] = {
     {"pair-sd", KEY_PAIR_SD, "FRACTION", 0, "standard deviation of a pair's difference, relative",
      0},
     {"margin", KEY_MARGIN, "FRACTION", 0, "precision or difference wanted (default: 0.01)", 0},
-    {"power", KEY_POWER, "FRACTION", 0, "chance to find it (default: 0.8)", 0},
+    {"power", KEY_POWER, "FRACTION", 0, "chance to reach or find it (default: 0.8)", 0},
     {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)", 0},
     {0}};
 
@@ -208,7 +232,9 @@ const struct command command_power = {
     .summary = "Compute how many trials or pairs a wanted precision takes",
     .text =
         "Spreads come from a stored result (between its trials), from a campaign made by `assay "
-        "ab` (also between the arms of a pair), or from --sd and --pair-sd.",
+        "ab` (also between the arms of a pair), or from --sd and --pair-sd. A spread that few "
+        "trials have shown may be larger in truth; the numbers allow for that, so that the "
+        "precision is reached with the chance that --power names.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_max = 1,

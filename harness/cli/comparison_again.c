@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/calibration_tally.h"
+#include "harness/cli/campaign_comparison.h"
 #include "harness/cli/gate_decision.h"
 #include "harness/cli/reproduction.h"
 #include "harness/cli/stored_comparison.h"
@@ -39,6 +40,37 @@ static enum status reproduction_again(struct store *store,
     return STATUS_OK;
 }
 
+/* One of the cells of two campaigns, whose verdict rests on all of them. */
+static enum status family_again(struct store *store, const char *kind, const json_t *body,
+                                const struct compare_options *options, json_t **ret,
+                                struct error *err)
+{
+    const json_t *of = json_object_get(body, "family_of");
+    const char *campaigns[] = {json_string_value(json_object_get(of, "a")),
+                               json_string_value(json_object_get(of, "b"))};
+    const struct stored_comparison *one;
+    struct campaign_comparison family;
+    enum status status;
+
+    if (!campaigns[0] || !campaigns[1])
+        return error_set(err, STATUS_CORRUPT, "it names no two campaigns");
+    status = campaign_comparison_make(store, campaigns[0], campaigns[1], options, &family, err);
+    if (status != STATUS_OK)
+        return status;
+    one = campaign_comparison_find(&family, json_string_value(json_object_get(body, "a")),
+                                   json_string_value(json_object_get(body, "b")));
+    if (!one)
+        status = error_set(err, STATUS_CORRUPT, "%s and %s have no such pair of results",
+                           campaigns[0], campaigns[1]);
+    else
+        *ret =
+            !strcmp(kind, "gate") ? gate_json(one, options->margin) : stored_comparison_json(one);
+    campaign_comparison_finish(&family);
+    if (status == STATUS_OK && !*ret)
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return status;
+}
+
 /* Two results, or, where they were paired, all that is said of the campaign of both. */
 static enum status pair_again(struct store *store, const char *kind, const json_t *body,
                               json_t **ret, struct error *err)
@@ -58,6 +90,8 @@ static enum status pair_again(struct store *store, const char *kind, const json_
 
     if (!a || !b || strlen(a) < 8)
         return error_set(err, STATUS_CORRUPT, "it names no two results");
+    if (json_object_get(body, "family_of"))
+        return family_again(store, kind, body, &options, ret, err);
     memcpy(campaign, a, 8);
     status = paired ? stored_comparison_make(store, campaign, NULL, &options, &comparison, err)
                     : stored_comparison_make(store, a, b, &options, &comparison, err);

@@ -27,18 +27,24 @@ const char *gate_decision_meaning(enum gate_decision decision)
 /*
  * Slower beyond the margin is worse. A slowdown that is real but whose interval still reaches
  * inside the margin is not shown to be worse than allowed, and not shown to be fine: inconclusive.
+ * In a family each must pass by itself, and to be worse takes the adjusted p.
  */
 enum gate_decision gate_decide(const struct stored_comparison *comparison)
 {
     const struct comparison *numbers = &comparison->numbers;
+    enum compare_verdict verdict;
+    bool worse;
 
     if (!comparability_is_evidence(comparison->judgement))
         return GATE_NOT_COMPARABLE;
     if (!comparison->has_numbers)
         return GATE_INCONCLUSIVE;
-    if (numbers->verdict == COMPARE_EQUIVALENT || numbers->verdict == COMPARE_FASTER)
+    verdict = numbers->family > 1 ? numbers->verdict_alone : numbers->verdict;
+    if (verdict == COMPARE_EQUIVALENT || verdict == COMPARE_FASTER)
         return GATE_PASSES;
-    return comparison_beyond_margin(numbers) > 0 ? GATE_WORSE : GATE_INCONCLUSIVE;
+    worse = numbers->family > 1 ? numbers->p_worse_family <= 0.5 * (1 - numbers->confidence)
+                                : comparison_beyond_margin(numbers) > 0;
+    return worse ? GATE_WORSE : GATE_INCONCLUSIVE;
 }
 
 json_t *gate_json(const struct stored_comparison *comparison, double margin)

@@ -278,7 +278,10 @@ const struct shape schema_run = SHAPE_ONE_OF(run_choices);
 static const struct member power_members[] = {
     MEMBER("source", shape_string),
     OR_NULL_SAYS("process_sd", shape_number, "of log time, between processes"),
+    OR_NULL_SAYS("process_df", shape_number,
+                 "degrees of freedom that it was estimated on; null: it was given"),
     MEMBER_SAYS("pair_sd", shape_number, "of log time, of a pair's difference"),
+    OR_NULL("pair_df", shape_number),
     MEMBER("margin", shape_number),
     MEMBER("power", shape_number),
     MEMBER("confidence", shape_number),

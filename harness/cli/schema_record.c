@@ -238,17 +238,19 @@ static const struct shape counts = SHAPE_OBJECT_OF(counts_members);
         MEMBER("confidence", shape_number), MEMBER("equivalence_interval", shape_interval),        \
         OR_NULL("p_difference", shape_number), OR_NULL("p_equivalence", shape_number),             \
         OR_NULL("sd_log", shape_number), OPTIONAL("no_spread", shape_boolean),                     \
+        OPTIONAL("family", shape_integer), OPTIONAL("verdict_alone", shape_string),                \
+        OPTIONAL("p_worse", shape_number), OPTIONAL("p_worse_family", shape_number),               \
+        OPTIONAL("p_difference_family", shape_number),                                             \
+        OPTIONAL("p_equivalence_family", shape_number), OPTIONAL("q_difference", shape_number),    \
         MEMBER("version", shape_integer)
 static const struct member comparison_members[] = {COMPARISON_MEMBERS, {0}};
 static const struct shape shape_comparison = SHAPE_OBJECT_NAMED("comparison", comparison_members);
-static const struct member pair_series_members[] = {
-    COMPARISON_MEMBERS,
-    MEMBER("series", shape_string),
-    MEMBER_SAYS("p_difference_adjusted", shape_number, "for all series of the file"),
-    OPTIONAL("baseline", shape_string),
-    OPTIONAL("basis", shape_string),
-    OPTIONAL("note", shape_string),
-    {0}};
+static const struct member pair_series_members[] = {COMPARISON_MEMBERS,
+                                                    MEMBER("series", shape_string),
+                                                    OPTIONAL("baseline", shape_string),
+                                                    OPTIONAL("basis", shape_string),
+                                                    OPTIONAL("note", shape_string),
+                                                    {0}};
 static const struct shape pair_series = SHAPE_OBJECT_OF(pair_series_members);
 static const struct shape estimate_series = SHAPE_GENERATED_AS("series", series_schema);
 static const struct shape *const series_choices[] = {&estimate_series, &pair_series, NULL};
@@ -311,9 +313,23 @@ static const struct shape arms = SHAPE_LIST_OF(arm);
         OR_NULL("attribution", shape_string), OR_NULL("comparison", shape_comparison),             \
         OR_NULL("verdict", shape_string),                                                          \
         {"reason", &shape_string, MEMBER_OPTIONAL, "why there are no numbers"},                    \
-        OPTIONAL("note", shape_string)
+        OPTIONAL("note", shape_string), OPTIONAL("family_of", two_campaigns)
+static const struct member two_campaigns_members[] = {
+    MEMBER("a", shape_string), MEMBER("b", shape_string), {0}};
+static const struct shape two_campaigns = SHAPE_OBJECT_OF(two_campaigns_members);
 static const struct member compared_members[] = {COMPARED_MEMBERS, {0}};
-const struct shape schema_compare = SHAPE_OBJECT_NAMED("compared", compared_members);
+static const struct shape compared = SHAPE_OBJECT_NAMED("compared", compared_members);
+static const struct shape compared_list = SHAPE_LIST_OF(compared);
+static const struct member compared_campaigns_members[] = {
+    MEMBER("a", shape_string),
+    MEMBER("b", shape_string),
+    MEMBER_SAYS("comparisons", compared_list, "of the cells of both, judged together"),
+    MEMBER("only_in_a", shape_strings),
+    MEMBER("only_in_b", shape_strings),
+    {0}};
+static const struct shape compared_campaigns = SHAPE_OBJECT_OF(compared_campaigns_members);
+static const struct shape *const compare_choices[] = {&compared, &compared_campaigns, NULL};
+const struct shape schema_compare = SHAPE_ONE_OF(compare_choices);
 const struct shape schema_ab = SHAPE_OBJECT_NAMED("compared", compared_members);
 
 static const char *const decisions[] = {
@@ -328,7 +344,19 @@ static const struct member gate_members[] = {MEMBER("decision", decision),
                                              {0}};
 static const struct shape gate = SHAPE_OBJECT_OF(gate_members);
 static const struct member gated_members[] = {COMPARED_MEMBERS, MEMBER("gate", gate), {0}};
-const struct shape schema_gate = SHAPE_OBJECT_OF(gated_members);
+static const struct shape gated = SHAPE_OBJECT_NAMED("gated", gated_members);
+static const struct shape gated_list = SHAPE_LIST_OF(gated);
+static const struct member gated_campaigns_members[] = {
+    MEMBER("a", shape_string),
+    MEMBER("b", shape_string),
+    MEMBER_SAYS("decision", decision, "of all cells together"),
+    MEMBER("comparisons", gated_list),
+    MEMBER("only_in_a", shape_strings),
+    MEMBER("only_in_b", shape_strings),
+    {0}};
+static const struct shape gated_campaigns = SHAPE_OBJECT_OF(gated_campaigns_members);
+static const struct shape *const gate_choices[] = {&gated, &gated_campaigns, NULL};
+const struct shape schema_gate = SHAPE_ONE_OF(gate_choices);
 
 static const char *const reproductions[] = {
 #define REPRODUCTION_WORD(code, value, name) name,
@@ -356,7 +384,7 @@ static const struct member reproduced_members[] = {
     MEMBER("original", shape_string),
     OR_NULL("again", shape_string),
     OR_NULL_SAYS("reason", shape_string, "why it is not reproducible here"),
-    OR_NULL("comparison", schema_compare),
+    OR_NULL("comparison", compared),
     OR_NULL("reproduce", reproduce),
     {0}};
 const struct shape schema_reproduce = SHAPE_OBJECT_OF(reproduced_members);

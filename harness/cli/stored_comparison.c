@@ -165,8 +165,13 @@ static struct comparison_view view_of(const struct stored_comparison *comparison
 json_t *stored_comparison_json(const struct stored_comparison *comparison)
 {
     const struct comparison_view view = view_of(comparison);
+    json_t *object = comparison_view_json(&view);
 
-    return comparison_view_json(&view);
+    if (object && comparison->family[0][0])
+        json_object_set_new(
+            object, "family_of",
+            json_pack("{s:s, s:s}", "a", comparison->family[0], "b", comparison->family[1]));
+    return object;
 }
 
 void stored_comparison_append(struct text *out, const struct stored_comparison *comparison,

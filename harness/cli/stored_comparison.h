@@ -22,6 +22,7 @@ struct stored_comparison {
     struct comparison numbers;
     struct error why;            /* why there are no numbers */
     char *note;                  /* pairs that do not count and why, heap; NULL: all count */
+    char family[2][16];          /* campaigns that it is a part of the comparison of; "": none */
     struct comparison_arms arms; /* what the two are, once asked for; else without `json` */
 };
 

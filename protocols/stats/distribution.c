@@ -192,6 +192,20 @@ double student_noncentral_cdf(double t, double df, double delta)
     return fmin(fmax(sum, 0.0), 1.0);
 }
 
+double fisher_quantile(double p, double df1, double df2)
+{
+    double x, y; /* of the beta variable and its complement, the smaller one exact */
+
+    if (df1 < df2) {
+        x = beta_quantile(p, 0.5 * df1, 0.5 * df2);
+        y = 1 - x;
+    } else {
+        y = beta_quantile(1 - p, 0.5 * df2, 0.5 * df1);
+        x = 1 - y;
+    }
+    return df2 * x / (df1 * y);
+}
+
 double binomial_cdf(double k, double n, double p)
 {
     if (!(n > 0) || !(p >= 0 && p <= 1) || isnan(k))

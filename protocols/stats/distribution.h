@@ -17,6 +17,9 @@ double normal_quantile(double p);
 double student_cdf(double t, double df);
 double student_quantile(double p, double df);
 
+/* Quantile of Fisher's F; either of the degrees of freedom may be as large as 1e8 (A&S 26.6.2). */
+double fisher_quantile(double p, double df1, double df2);
+
 double beta_cdf(double x, double a, double b);
 double beta_quantile(double p, double a, double b);
 

@@ -75,6 +75,16 @@ size_t order_quantile_index(size_t count, double q)
     return rank < (double)count ? (size_t)rank : count - 1;
 }
 
+double order_quantile(const int64_t *sorted, size_t count, double q)
+{
+    const double rank = ((double)count + 1.0 / 3) * q + 1.0 / 3; /* from 1 */
+    const double below = fmin(fmax(floor(rank), 1), (double)count);
+    const size_t lo = (size_t)below - 1, hi = lo + 1 < count ? lo + 1 : lo;
+
+    return (double)sorted[lo] +
+           fmin(fmax(rank - below, 0), 1) * ((double)sorted[hi] - (double)sorted[lo]);
+}
+
 uint64_t order_needed(double q)
 {
     double tail = q < 0.5 ? 1 - q : q;

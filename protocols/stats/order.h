@@ -19,6 +19,13 @@ void order_sort(int64_t *x, size_t count);
 size_t order_quantile_index(size_t count, double q);
 
 /*
+ * The q-quantile of a sorted series, between the samples about rank (n + 1/3) q + 1/3: unbiased in
+ * the median whatever the distribution, nearly (type 8 of Hyndman and Fan, The American
+ * Statistician 50 (1996)). count > 0.
+ */
+double order_quantile(const int64_t *sorted, size_t count, double q);
+
+/*
  * Independent samples below which the q-quantile is refused: the least n with q^n <= 0.05, so that
  * with 95 % some sample exceeds it (5 for the median, 299 for p99). Quantiles below one half count
  * as their mirror images.

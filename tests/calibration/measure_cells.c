@@ -17,6 +17,8 @@
 
 #define TRIALS_MAX 10
 #define COUNT_MAX 300
+#define COUNT_LONG 1000
+#define PERCENTILES 3
 #define COVERS 0.935
 /* Coverage of a grade over spreads of any size: an A loses some by selection at its limit. */
 #define GRADE_COVERS 0.93
@@ -32,13 +34,17 @@ struct cell {
     double spread;      /* sd of the processes' log levels */
     double spread_high; /* > 0: of each cell its own, log-uniform from `spread` to this */
     size_t drifting;    /* so many of the trials drift by 5 % instead */
+    bool percentiles;   /* are looked at; the generator is stationary or lognormal */
 };
+
+static const double quantiles[PERCENTILES] = {0.5, 0.9, 0.99};
 
 struct outcome {
     enum estimate_verdict verdict;
     enum metric_grade grade;
     bool given, covered;
     double off; /* the value's distance from the level, relative */
+    bool percentile_given[PERCENTILES], percentile_covered[PERCENTILES];
 };
 
 struct experiment {
@@ -52,7 +58,7 @@ static const struct generator flat = {
 
 static void look_at(const struct cell *cell, uint64_t seed, uint64_t index, struct outcome *ret)
 {
-    static int64_t samples[TRIALS_MAX][COUNT_MAX];
+    static int64_t samples[TRIALS_MAX][COUNT_LONG];
 #pragma omp threadprivate(samples)
     struct estimate_options options = estimate_options_default();
     struct estimate_series trials[TRIALS_MAX];
@@ -79,7 +85,8 @@ static void look_at(const struct cell *cell, uint64_t seed, uint64_t index, stru
             samples[t][k] = (int64_t)fmax((double)samples[t][k] * process, 1);
         trials[t] = (struct estimate_series){samples[t], g.count, 0, 0};
     }
-    options.percentile_count = 0;
+    options.percentile_count = cell->percentiles ? PERCENTILES : 0;
+    memcpy(options.percentiles, quantiles, sizeof(quantiles));
     if (estimate_cell(trials, cell->trials, &options, &e, &err)) {
         fprintf(stderr, "calibration: %s\n", err.message);
         exit(2);
@@ -91,6 +98,13 @@ static void look_at(const struct cell *cell, uint64_t seed, uint64_t index, stru
     ret->given = mean->has_interval;
     ret->covered = ret->given && mean->lo <= level && mean->hi >= level;
     ret->off = fabs(mean->value / level - 1);
+    for (k = 0; k < options.percentile_count; k++) {
+        const struct metric_value *p = &e->metrics[metric_of_quantile(quantiles[k])];
+        const double quantile = generator_quantile(&cell->generator, quantiles[k]);
+
+        ret->percentile_given[k] = p->has_interval;
+        ret->percentile_covered[k] = p->has_interval && p->lo <= quantile && p->hi >= quantile;
+    }
     estimate_destroy(e);
 }
 
@@ -123,8 +137,9 @@ static struct experiment run(const struct settings *settings, const struct cell 
         exit(2);
     }
     describe(cell, where, sizeof(where));
-    snprintf(key, sizeof(key), "%zu cells of %s, kind %d, sd %g, size %g, where %g, %zu drift",
-             series, where, (int)g->kind, g->sd, g->size, g->where, cell->drifting);
+    snprintf(key, sizeof(key), "%zu cells of %s, kind %d, sd %g, size %g, where %g, %zu drift%s",
+             series, where, (int)g->kind, g->sd, g->size, g->where, cell->drifting,
+             cell->percentiles ? ", percentiles" : "");
     if (parts_take(settings->parts, key, x.outcomes, size))
         return x;
     /* Keeps the series of different cases apart under one seed. */
@@ -213,6 +228,58 @@ static void measure_trials(const struct settings *settings, struct table *table)
     x = run(settings, &one);
     add_coverage(&x, "one trial: its interval covers the level of all processes", ALL, NAN, table);
     free(x.outcomes);
+}
+
+/*
+ * Percentiles between trials: of the process at the geometric mean of all, since the level of a
+ * process multiplies its whole distribution. Given by the number of samples alone.
+ */
+static void measure_percentiles(const struct settings *settings, struct table *table)
+{
+    static const char *const names[PERCENTILES] = {"p50", "p90", "p99"};
+    static const size_t trials[] = {3, 5, 10};
+    static const double spreads[] = {0, 0.01, 0.03};
+    static const struct {
+        enum generator_kind kind;
+        size_t count;
+        double sd, phi;
+    } windows[] = {{GENERATOR_STATIONARY, 40, 0.01, 0},
+                   {GENERATOR_STATIONARY, 300, 0.01, 0},
+                   {GENERATOR_STATIONARY, 300, 0.01, 0.9},
+                   {GENERATOR_LOGNORMAL, 300, 0.3, 0},
+                   {GENERATOR_LOGNORMAL, 1000, 0.3, 0.5}};
+
+    for (size_t w = 0; w < sizeof(windows) / sizeof(windows[0]); w++) {
+        for (size_t t = 0; t < 3; t++) {
+            for (size_t s = 0; s < 3; s++) {
+                struct cell cell = {.generator = {.kind = windows[w].kind,
+                                                  .count = windows[w].count,
+                                                  .sd = windows[w].sd,
+                                                  .phi = windows[w].phi},
+                                    .trials = trials[t],
+                                    .spread = spreads[s],
+                                    .percentiles = true};
+                struct experiment x = run(settings, &cell);
+
+                for (size_t p = 0; p < PERCENTILES; p++) {
+                    struct row row =
+                        start_row(&x, "percentile interval between trials covers", COVERS, NAN);
+                    const size_t used = strlen(row.where);
+
+                    snprintf(row.where + used, sizeof(row.where) - used, ", %s%s", names[p],
+                             windows[w].kind == GENERATOR_LOGNORMAL ? " lognormal" : "");
+                    for (size_t i = 0; i < x.series; i++) {
+                        row.trials += x.outcomes[i].percentile_given[p];
+                        row.hits += x.outcomes[i].percentile_covered[p];
+                    }
+                    if (row.trials == 0) /* not offered with so few samples */
+                        row.low = NAN;
+                    table_add(table, &row);
+                }
+                free(x.outcomes);
+            }
+        }
+    }
 }
 
 /* A value that is shown with a mark, because its trials are not steady. */
@@ -419,6 +486,7 @@ void measure_cells(const struct settings *settings, struct table *table)
     } parts[] = {
         {"trials", measure_trials},
         {"grades", measure_grades},
+        {"percentiles between trials", measure_percentiles},
         {"marked", measure_marked},
         {"verdicts", measure_verdicts},
     };

@@ -97,6 +97,9 @@ def main():
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: as a program with privileges is
     say(type="hello", protocol=2 if MODE == "version" else 1, worker="foreign 1")
     trial = hear("trial")["trial"]
+    if str(trial["batch"]) == os.environ.get("FOREIGN_SLOW_BATCH"):
+        global LEVEL_NS
+        LEVEL_NS += SAMPLE_NS // 20
     begin = now()
     say(type="device", device={"backend": "foreign", "index": 0, "name": "a <b> & \u202e device",
                                "vendor": "v", "uuid": None, "type": "cpu", "simulated": True,

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/random.h"
 #include "protocols/compare.h"
+#include "protocols/stats/distribution.h"
 
 static const struct compare_options defaults = {0.95, 0.01, 0.8};
 
@@ -259,6 +261,20 @@ static void test_widened_by_sessions(void **state)
     assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
 }
 
+/* The sd of `n` normal numbers. */
+static double sd_of(struct random *random, size_t n, double sd)
+{
+    double sum = 0, squares = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const double x = sd * random_next_normal(random);
+
+        sum += x;
+        squares += x * x;
+    }
+    return sqrt((squares - sum * sum / (double)n) / ((double)n - 1));
+}
+
 static void test_power(void **state)
 {
     (void)state;
@@ -274,8 +290,37 @@ static void test_power(void **state)
     /* At the margin itself the two tests err at 5 %, far inside hardly ever. */
     assert_true(fabs(paired_equivalence_power(40, 0.01, 0.01, 0.01, 0.95) - 0.05) < 0.002);
     assert_true(paired_equivalence_power(40, 0.005, 0, 0.01, 0.95) > 0.999);
-    assert_int_equal(trials_needed(0, 0.01, 0.95), 2);
-    assert_int_equal(trials_needed(0.01, 0.01, 0.95), 7);
+    assert_int_equal(trials_needed(0, 4, 0.01, 0.95, 0.8), 2);
+    assert_int_equal(trials_needed(1, 4, 1e-9, 0.95, 0.8), 0);
+}
+
+/* Pilots of 3 to 30 trials, then as many as they ask for: within the margin as often as promised.
+ */
+static void test_assurance(void **state)
+{
+    static const size_t pilots[] = {3, 5, 10, 30, 0}; /* 0: the sd is given */
+    enum { CAMPAIGNS = 4000, MOST = 2000 };
+    const double sd = 0.01, half_width = 0.02, assurance = 0.8;
+    struct random random;
+
+    (void)state;
+    random_init(&random, 5, 0);
+    for (size_t p = 0; p < sizeof(pilots) / sizeof(pilots[0]); p++) {
+        size_t within = 0;
+
+        for (size_t k = 0; k < CAMPAIGNS; k++) {
+            const double df = pilots[p] ? (double)pilots[p] - 1 : COMPARE_KNOWN;
+            double seen = pilots[p] ? sd_of(&random, pilots[p], sd) : sd;
+            uint64_t n = trials_needed(seen, df, half_width, 0.95, assurance);
+
+            assert_in_range(n, 2, MOST);
+            within +=
+                student_quantile(0.975, (double)n - 1) * sd_of(&random, n, sd) / sqrt((double)n) <=
+                half_width;
+        }
+        /* Whole trials: it may be more, and in 4000 campaigns by chance 2 % less. */
+        assert_true((double)within / CAMPAIGNS > assurance - 0.02);
+    }
 }
 
 static void test_family(void **state)
@@ -287,14 +332,21 @@ static void test_family(void **state)
     size_t i, rejected = 0;
 
     (void)state;
-    assert_int_equal(family_adjust(p, 15, adjusted, NULL), STATUS_OK);
+    assert_int_equal(family_screen(p, 15, adjusted, NULL), STATUS_OK);
     for (i = 0; i < 15; i++)
         rejected += adjusted[i] <= 0.05;
     assert_int_equal(rejected, 4);
     assert_true(fabs(adjusted[3] - 0.0095 * 15 / 4) < 1e-12);
-    assert_int_equal(family_adjust(with_nan, 2, with_nan, NULL), STATUS_OK);
+    assert_int_equal(family_screen(with_nan, 2, with_nan, NULL), STATUS_OK);
     assert_true(with_nan[0] == 1 && fabs(with_nan[1] - 0.02) < 1e-12);
-    assert_int_equal(family_adjust(NULL, 0, NULL, NULL), STATUS_OK);
+    assert_int_equal(family_screen(NULL, 0, NULL, NULL), STATUS_OK);
+    /* Holm 1979: p (n - rank + 1), never less than of a smaller p; three are rejected at 0.05. */
+    assert_int_equal(family_holm(p, 15, adjusted, NULL), STATUS_OK);
+    for (i = rejected = 0; i < 15; i++)
+        rejected += adjusted[i] <= 0.05;
+    assert_int_equal(rejected, 3);
+    assert_true(fabs(adjusted[2] - 0.0019 * 13) < 1e-12 && adjusted[14] == 1);
+    assert_int_equal(family_holm(NULL, 0, NULL, NULL), STATUS_OK);
 }
 
 int main(void)
@@ -311,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_welch),
         cmocka_unit_test(test_widened_by_sessions),
         cmocka_unit_test(test_power),
+        cmocka_unit_test(test_assurance),
         cmocka_unit_test(test_family),
     };
 

@@ -1,0 +1,60 @@
+/*
+ * campaign_comparison - the results of two campaigns, cell by cell, judged as one family.
+ *
+ * Cells match where workload, precision, batch, scenario, implementation, arm and protocol are the
+ * same, and the device too where a campaign has several. The verdicts hold together: the chance of
+ * any false difference among them is at most 1 - confidence (comparison_family).
+ */
+#ifndef ASSAY_CLI_CAMPAIGN_COMPARISON_H
+#define ASSAY_CLI_CAMPAIGN_COMPARISON_H
+
+#include <jansson.h>
+
+#include "harness/cli/gate_decision.h"
+#include "harness/cli/stored_comparison.h"
+
+struct campaign_comparison {
+    char a[16], b[16]; /* ids of the campaigns */
+    size_t count;
+    struct stored_comparison *list; /* heap; in the order of a's cells */
+    char **names;                   /* heap; "triad fp32 batch 1", printable */
+    json_t *only[2];                /* ids of the results that the other campaign has no match of */
+    struct compare_options options;
+};
+
+/* True where both words name campaigns of which one at least has several cells. */
+bool campaign_comparison_wanted(struct store *store, const char *a, const char *b);
+
+/* INVALID where no cell of the two matches. Finish with campaign_comparison_finish. */
+enum status campaign_comparison_make(struct store *store, const char *a, const char *b,
+                                     const struct compare_options *options,
+                                     struct campaign_comparison *ret, struct error *err);
+void campaign_comparison_finish(struct campaign_comparison *comparison);
+
+/* The comparison of these two cells, or NULL. */
+const struct stored_comparison *
+campaign_comparison_find(const struct campaign_comparison *comparison, const char *a,
+                         const char *b);
+
+/*
+ * Worse where a cell is slower beyond the margin at an error rate for all of them (Holm); passes
+ * where each cell passes by itself, since they must all (an intersection-union test, Berger,
+ * Technometrics 24 (1982), needs no adjustment); not comparable where a cell is that.
+ */
+enum gate_decision campaign_comparison_decide(const struct campaign_comparison *comparison);
+
+/* {a, b, family, comparisons, only_in_a, only_in_b}, with `gated` each with its own decision. */
+json_t *campaign_comparison_json(const struct campaign_comparison *comparison, bool gated);
+
+/* A table for people, a line each, and what the family says. */
+void campaign_comparison_append(struct text *out, const struct campaign_comparison *comparison);
+
+/* 0: every cell equivalent or faster; 1: one slower; 2: one that does not compare; 3: else. */
+int campaign_comparison_exit_status(const struct campaign_comparison *comparison);
+
+/* Records every comparison as `kind` (compare or gate). */
+enum status campaign_comparison_record(struct store *store, const char *kind,
+                                       const struct campaign_comparison *comparison,
+                                       struct error *err);
+
+#endif
