@@ -225,7 +225,7 @@ static enum status append_machine_part(struct text *out, struct store *store,
         looked += json_array_size(json_object_get(view->campaigns[i].root, "doctor"));
     status = each_campaign(&items, store, view,
                            "SELECT \"check\", severity, observed, effect FROM findings"
-                           " WHERE campaign = ?1 AND severity <> 'note'"
+                           " WHERE campaign = ?1 AND severity <> 'info'"
                            " ORDER BY severity DESC, 1",
                            append_finding, err);
     append_part(out, "The machine, as found before the first trial", &items,

@@ -145,7 +145,7 @@ static enum status append_machine(struct text *out, struct store *store, const s
         status = dossier_each_row(
             &found, store,
             "SELECT severity, group_concat(name, ', ') FROM (SELECT DISTINCT severity,"
-            " \"check\" AS name FROM findings WHERE campaign = ?1 AND severity <> 'note')"
+            " \"check\" AS name FROM findings WHERE campaign = ?1 AND severity <> 'info')"
             " GROUP BY severity ORDER BY severity DESC",
             view->campaigns[i].id, append_severity, &rows, err);
     }

@@ -333,7 +333,7 @@ CREATE TABLE doctor (
     id       INTEGER PRIMARY KEY,
     campaign INTEGER NOT NULL REFERENCES campaign (id),
     utc_ns   INTEGER NOT NULL, -- when
-    worst    TEXT NOT NULL, -- of its findings: 'critical', 'warning', 'note' or 'none'
+    worst    TEXT NOT NULL, -- of its findings: 'critical', 'warning', 'info' or 'none'
     body     BLOB NOT NULL REFERENCES content (digest) -- the object that `assay doctor --json` prints
 ) STRICT;
 CREATE INDEX doctor_by_campaign ON doctor (campaign);

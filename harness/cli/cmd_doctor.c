@@ -86,7 +86,7 @@ static int show(const json_t *report)
     text_append_char(&out, '\n');
     output_wrapped(&out,
                    "critical: numbers taken like this say little of the device; warning: wider "
-                   "intervals, or a level that moves; note: worth knowing.",
+                   "intervals, or a level that moves; info: no change needed.",
                    0, output_columns());
     return output_text(&out);
 }

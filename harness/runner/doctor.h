@@ -16,7 +16,7 @@
 /* In ascending order. */
 #define DOCTOR_SEVERITY_MAP(X)                                                                     \
     X(NONE, "none")         /* nothing was found */                                                \
-    X(NOTE, "note")         /* information; results are valid without a change */                  \
+    X(INFO, "info")         /* information; results are valid without a change */                  \
     X(WARNING, "warning")   /* intervals grow wider, or a level moves by some per cent */          \
     X(CRITICAL, "critical") /* numbers measured in this state say little of the device */
 

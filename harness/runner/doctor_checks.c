@@ -55,7 +55,7 @@ static void check_clocks(struct doctor *doctor)
         doctor_pass(doctor, "fixed clock", "%s kHz", low);
     else
         doctor_find(
-            doctor, DOCTOR_NOTE, "fixed clock",
+            doctor, DOCTOR_INFO, "fixed clock",
             "the clock may differ between trials and between days",
             "sudo cpupower frequency-set --min FREQUENCY --max FREQUENCY, with one that holds "
             "under load",
@@ -82,7 +82,7 @@ static void check_smt(struct doctor *doctor)
         doctor_pass(doctor, "SMT", "off, or hidden by a hypervisor");
     else
         doctor_find(
-            doctor, DOCTOR_NOTE, "SMT",
+            doctor, DOCTOR_INFO, "SMT",
             "two threads share a core's units: where they are placed shows in a CPU's numbers",
             "echo off | sudo tee /sys/devices/system/cpu/smt/control", "on");
 }
@@ -94,7 +94,7 @@ static void check_virtual(struct doctor *doctor)
 
     if (virtualised && !strcmp(virtualised, "yes"))
         doctor_find(
-            doctor, DOCTOR_NOTE, "hypervisor",
+            doctor, DOCTOR_INFO, "hypervisor",
             "its host decides on processors, clocks and neighbours, none of which can be seen "
             "from here",
             "measure on the bare machine, or on an instance with dedicated cores", "%s",
@@ -191,12 +191,12 @@ static void check_limits(struct doctor *doctor)
                     "%s microseconds of processor time in each period (cpu.max)%s", quota,
                     throttled ? ", and it took effect just now" : "");
     if (limit > 0 && total > 0 && limit < total / 2)
-        doctor_find(doctor, DOCTOR_NOTE, "memory limit",
+        doctor_find(doctor, DOCTOR_INFO, "memory limit",
                     "a workload that needs more is ended by the kernel",
                     "raise memory.max of the cgroup (docker run --memory)", "%s in this cgroup",
                     text_human_bytes((double)limit, a));
     if (usable > 0 && online > 0 && usable < online)
-        doctor_find(doctor, DOCTOR_NOTE, "affinity",
+        doctor_find(doctor, DOCTOR_INFO, "affinity",
                     "fewer processors work than the machine has; results are of that part",
                     "taskset -pc 0-N $$, or start without the restriction, if the whole is meant",
                     "%" PRId64 " of %" PRId64 " processors may be used", usable, online);
@@ -212,7 +212,7 @@ static void check_numa(struct doctor *doctor)
     if (!nodes)
         doctor_cannot_know(doctor, "NUMA", "no NUMA information");
     else if (strcmp(nodes, "0") && balancing && strcmp(balancing, "0"))
-        doctor_find(doctor, DOCTOR_NOTE, "NUMA",
+        doctor_find(doctor, DOCTOR_INFO, "NUMA",
                     "the kernel moves pages between nodes while samples are taken",
                     "echo 0 | sudo tee /proc/sys/kernel/numa_balancing",
                     "nodes %s, and automatic balancing is on", nodes);
@@ -300,7 +300,7 @@ static void check_time(struct doctor *doctor)
                     service ? service : "");
     else
         doctor_find(
-            doctor, DOCTOR_NOTE, "time of day",
+            doctor, DOCTOR_INFO, "time of day",
             "the dates of results may be wrong, which an auditor would ask about; durations "
             "are not touched",
             "sudo timedatectl set-ntp true; without systemd, sudo apt-get install chrony (in a "

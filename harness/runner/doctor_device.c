@@ -121,7 +121,7 @@ static void check_reported(struct doctor *doctor, const struct reading_list *rep
         doctor_pass(doctor, check, "none");
     snprintf(check, sizeof(check), "%s ECC", spec);
     if (ecc && !strcmp(ecc, "no"))
-        doctor_find(doctor, DOCTOR_NOTE, check,
+        doctor_find(doctor, DOCTOR_INFO, check,
                     "bits that flip are not seen, and bandwidth differs from a device with ECC",
                     "where the device has it: sudo nvidia-smi -e 1, or amdgpu.ras_enable=1 for the "
                     "kernel; then restart",
@@ -132,7 +132,7 @@ static void check_reported(struct doctor *doctor, const struct reading_list *rep
         doctor_cannot_know(doctor, check, "the device does not report it, or has none");
     snprintf(check, sizeof(check), "%s persistence", spec);
     if (persistence == 0)
-        doctor_find(doctor, DOCTOR_NOTE, check,
+        doctor_find(doctor, DOCTOR_INFO, check,
                     "the driver lets go of an idle device, and each trial waits for it again",
                     "sudo nvidia-smi -pm 1", "off");
     else if (persistence > 0)

@@ -39,7 +39,7 @@ class Doctor(CliTest):
             self.assertIn(seen, findings[check]["observed"])
         self.assertIn("no_turbo", findings["turbo"]["remedy"])
         self.assertEqual(report["worst"], "warning")
-        ranks = [["critical", "warning", "note"].index(f["severity"]) for f in report["findings"]]
+        ranks = [["critical", "warning", "info"].index(f["severity"]) for f in report["findings"]]
         self.assertEqual(ranks, sorted(ranks))
 
     def test_what_cannot_be_known_is_no_finding(self):
