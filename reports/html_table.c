@@ -41,10 +41,10 @@ static void append_metric(struct text *out, const struct view_cell *cell, enum m
 {
     struct view_figure figure;
 
-    text_append_format(out, "</td><td class=\"num\">%s",
-                       view_figure_of(id, view_metric(cell, id), &figure)
-                           ? figure.value
-                           : "<span class=\"soft\">\u2013</span>");
+    text_append_format(
+        out, "</td><td class=\"num %s\">%s", id == METRIC_REFERENCE_RATIO ? "ratio" : "time",
+        view_figure_of(id, view_metric(cell, id), &figure) ? figure.value
+                                                           : "<span class=\"soft\">\u2013</span>");
 }
 
 static void append_row(struct text *out, const struct view_cell *cell,
@@ -66,7 +66,7 @@ static void append_row(struct text *out, const struct view_cell *cell,
     escape_html(out, cell->variant);
     text_append(out, "</th><td>");
     html_known(out, cell->precision);
-    text_append(out, "</td><td class=\"num\">");
+    text_append(out, "</td><td class=\"num batch\">");
     if (cell->batch.known)
         text_append_format(out, "%lld", (long long)cell->batch.value);
     else
@@ -88,7 +88,7 @@ static void append_row(struct text *out, const struct view_cell *cell,
     if (has_ratio)
         append_metric(out, cell, METRIC_REFERENCE_RATIO);
     append_metric(out, cell, METRIC_ITERATION_TIME);
-    text_append_format(out, "</td><td class=\"num\">%s</td><td class=\"%s\">", figure.grade,
+    text_append_format(out, "</td><td class=\"num grade\">%s</td><td class=\"%s\">", figure.grade,
                        !cell->estimate        ? "soft"
                        : view_is_steady(cell) ? "good"
                                               : "care");

@@ -60,7 +60,7 @@ static void the_page_says_everything(void **state)
         "check_failed",
         "device_lost",
         "timeout",
-        "<td class=\"num\">D</td>",
+        "<td class=\"num grade\">D</td>",
         "no trial completed",
         "two roundings of fp32",
         "<title>forward: ",
