@@ -209,8 +209,8 @@ enum status estimate_find_percentiles(const struct estimate_part *parts,
                                  options->confidence, tick, work, &found, err);
             found.interval.has_interval = found.interval.has_interval && has_one_distribution(e);
         } else if (with > 1) {
-            find_between(parts, e->trial_count, sorted, e->ess / (double)total,
-                         options->confidence, tick, work, &found);
+            find_between(parts, e->trial_count, sorted, e->ess / (double)total, options->confidence,
+                         tick, work, &found);
         }
         estimate_set_metric(e, id, &found.interval, NULL, false);
         e->metrics[id].needed = found.interval.has_value ? 0 : found.needed;
