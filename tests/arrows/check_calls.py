@@ -17,7 +17,6 @@ from check_tree import ARROWS, files_of, room_of, strip_comments
 
 ALLOWED = {
     "backend_registry_replace": "tests put backends of their own in place of the table",
-    "beta_quantile": "limits of a proportion in the table of promises (tests/calibration)",
 }
 
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
