@@ -6,6 +6,8 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "protocols/compare.h"
+#include "protocols/metric.h"
+#include "protocols/stats/order.h"
 #include "results/pairs.h"
 
 enum { KEY_SD = 0x100, KEY_PAIR_SD, KEY_MARGIN, KEY_POWER, KEY_CONFIDENCE };
@@ -169,6 +171,33 @@ static uint64_t pairs_for_equivalence(const struct question *question, double sd
     return 0;
 }
 
+/* [{"percentile", "samples"}]: the effective sample size that each trial needs. */
+static json_t *percentiles_json(void)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        if (metrics[i].q > 0)
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:I}", "percentile", metrics[i].label, "samples",
+                                            (json_int_t)order_needed(metrics[i].q)));
+    return list;
+}
+
+static void append_percentiles(struct text *out)
+{
+    const char *lead = "Percentiles take an effective sample size in each trial of ";
+
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        if (!(metrics[i].q > 0))
+            continue;
+        text_append_format(out, "%s%llu (%s)", lead, (unsigned long long)order_needed(metrics[i].q),
+                           metrics[i].label);
+        lead = ", ";
+    }
+    text_append_char(out, '\n');
+}
+
 static int run(const struct command_line *line)
 {
     struct question question;
@@ -189,13 +218,14 @@ static int run(const struct command_line *line)
     equivalence = pairs_for_equivalence(&question, pair_sd);
     if (command_has(line, KEY_JSON))
         return output_json(json_pack(
-            "{s:s, s:o, s:o, s:f, s:o, s:f, s:f, s:f, s:o, s:o, s:o}", "source", question.source,
-            "process_sd", isnan(question.process_sd) ? json_null() : json_real(question.process_sd),
-            "process_df", df_or_null(question.process_df), "pair_sd", question.pair_sd, "pair_df",
+            "{s:s, s:o, s:o, s:f, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o}", "source",
+            question.source, "process_sd",
+            isnan(question.process_sd) ? json_null() : json_real(question.process_sd), "process_df",
+            df_or_null(question.process_df), "pair_sd", question.pair_sd, "pair_df",
             df_or_null(question.pair_df), "margin", question.margin, "power", question.power,
             "confidence", question.confidence, "trials_for_precision", count_or_null(trials),
             "pairs_for_difference", count_or_null(difference), "pairs_for_equivalence",
-            count_or_null(equivalence)));
+            count_or_null(equivalence), "samples_for_percentiles", percentiles_json()));
     text_init(&out);
     text_append_format(&out, "Spread (%s):", question.source);
     if (!isnan(question.process_sd))
@@ -214,7 +244,8 @@ static int run(const struct command_line *line)
     text_append_format(
         &out, " pairs show two equal arms to be equivalent within ±%g %% with power %g %%\n",
         question.margin * 100, question.power * 100);
-    return output_text(&out);
+    append_percentiles(&out);
+    return output_lines(&out);
 }
 
 static const struct argp_option options[] = {

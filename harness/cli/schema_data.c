@@ -275,6 +275,10 @@ const struct shape schema_run = SHAPE_ONE_OF(run_choices);
 
 /* ---- power, calibrate ---- */
 
+static const struct member percentile_members[] = {
+    MEMBER("percentile", shape_string), MEMBER("samples", shape_integer), {0}};
+static const struct shape percentile = SHAPE_OBJECT_OF(percentile_members);
+static const struct shape percentiles = SHAPE_LIST_OF(percentile);
 static const struct member power_members[] = {
     MEMBER("source", shape_string),
     OR_NULL_SAYS("process_sd", shape_number, "of log time, between processes"),
@@ -288,6 +292,8 @@ static const struct member power_members[] = {
     OR_NULL("trials_for_precision", shape_integer),
     OR_NULL("pairs_for_difference", shape_integer),
     OR_NULL("pairs_for_equivalence", shape_integer),
+    MEMBER_SAYS("samples_for_percentiles", percentiles,
+                "effective sample size that each trial needs, for an interval between trials"),
     {0}};
 const struct shape schema_power = SHAPE_OBJECT_OF(power_members);
 

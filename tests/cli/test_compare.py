@@ -496,6 +496,8 @@ class Compare(CliTest):
                            "--json").json()
         # n = (t + t)^2 sd^2 / delta^2 at sd = half of delta: 5 by the noncentral t.
         self.assertIn(power["pairs_for_difference"], (4, 5))
+        samples = {row["percentile"]: row["samples"] for row in power["samples_for_percentiles"]}
+        self.assertEqual((samples["p50"], samples["p99"]), (5, 299))
         self.assertEqual(self.assay("power").status, 2)
         self.assertEqual(self.assay("power", "--sd", "7").status, 2)
         self.assertEqual(self.assay("power", "--sd", "0.01", "--confidence", "0.3").status, 2)
@@ -504,7 +506,7 @@ class Compare(CliTest):
         """It must not say that 0 of them are enough."""
         words = ("power", "--sd", "0.9", "--margin", "0.0001")
         self.assertIsNone(self.assay(*words, "--json").json()["pairs_for_difference"])
-        lines = self.assay(*words).out.splitlines()[1:]
+        lines = self.assay(*words).out.splitlines()[1:4]
         self.assertEqual([line.split()[:3] for line in lines], [["more", "than", word]
                                                                for word in ("10^7", "10^7", "10^5")])
 
