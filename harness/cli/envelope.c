@@ -208,6 +208,12 @@ static bool is_text(const char *key)
     return ends_with(key, "utc_ns") || !strcmp(key, "seed") || ends_with(key, "_seed");
 }
 
+/* Ends of an interval: real, even where the stored text of a large one has no fraction. */
+static bool is_real(const char *key)
+{
+    return !strcmp(key, "value") || !strcmp(key, "lo") || !strcmp(key, "hi");
+}
+
 /* "created_utc" next to "created_utc_ns". */
 static void add_iso(json_t *object, const char *key, json_int_t utc_ns)
 {
@@ -241,6 +247,8 @@ static json_t *portable(const char *key, const json_t *value)
         json_array_foreach(value, i, element) json_array_append_new(copy, portable("", element));
         return copy;
     case JSON_INTEGER:
+        if (is_real(key))
+            return json_real((double)json_integer_value(value));
         if (is_text(key) || json_integer_value(value) > EXACT_MAX ||
             json_integer_value(value) < -EXACT_MAX)
             return json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
