@@ -348,27 +348,27 @@ has() {
     done
 }
 
-# What the short set reaches of the GEMM, by room; the parts that only CI's long tests or a real
+# What the short set reaches of the program, by room; the parts that only CI's long tests or a real
 # device reach count as not covered.
 check_coverage() {
     local folder=$here/build/coverage profile=$here/build/coverage/profile status=0
     has clang llvm-profdata llvm-cov || return 0
-    configure coverage
-    build coverage
+    configure coverage || return
+    build coverage || return
     rm -rf -- "$profile"
     provide_cache
     LLVM_PROFILE_FILE=$profile/%4m.profraw run_tests coverage || status=$?
-    llvm-profdata merge -sparse -o "$profile/all" "$profile"/*.profraw
+    llvm-profdata merge -sparse -o "$profile/all" "$profile"/*.profraw || status=$?
     llvm-cov export -summary-only -instr-profile "$profile/all" "$folder/bin/assay" |
-        python3 "$here/tests/support/coverage.py" "$here"
+        python3 "$here/tests/support/coverage.py" || status=$?
     return "$status"
 }
 
 check_threads() {
     has clang || return 0
-    configure tsan -DASSAY_WERROR=ON
+    configure tsan -DASSAY_WERROR=ON || return
     say "building the tests of threads in $here/build/tsan"
-    (cd "$here" && cmake --build --preset tsan --parallel "$jobs" --target assay_thread_tests)
+    (cd "$here" && cmake --build --preset tsan --parallel "$jobs" --target assay_thread_tests) || return
     provide_cache
     run_tests tsan -L '^threads$'
 }
@@ -391,7 +391,7 @@ check_format() {
 check_tidy() {
     local folder=$here/build/ci log=$scratch/tidy.log
     has clang-tidy run-clang-tidy || return 0
-    configure ci
+    configure ci || return
     (cd "$here" && run-clang-tidy -j "$jobs" -quiet -p "$folder" \
         "^$here/(backends|harness|protocols|reports|results|workloads)/.*\.c\$") >"$log" 2>&1 || {
         grep -E -A 4 '(warning|error): ' "$log" >&2 || tail -n 20 "$log" >&2
@@ -399,6 +399,7 @@ check_tidy() {
     }
 }
 
+# Each check says itself where it fails: "set -e" does not act within `||`.
 command_check() {
     local what status=0
     [[ $# -gt 0 ]] || set -- format tidy threads coverage

@@ -81,8 +81,8 @@ enum finding_severity {
       "{trials:n} trials: the spread between processes is poorly known",                           \
       "run at least {needed:n} trials")                                                            \
     X(UNSEEN_LEVELS, "unseen_levels", INFO, NUMBERS("trials", "share"),                            \
-      "the interval takes the levels of processes for normal: {trials:n} trials may not show a "   \
-      "second level that less than {share:%} of the processes have",                               \
+      "the interval assumes normally distributed levels of processes: {trials:n} trials may not "  \
+      "show a second level that less than {share:%} of the processes have",                        \
       "run more trials")                                                                           \
     X(INCOMPLETE, "incomplete", WARNING, NUMBERS("trials", "planned"),                          \
       "preliminary: {trials:n} of {planned:n} planned trials; the others have not run, or failed", \
