@@ -113,11 +113,11 @@ static double squares_about(const double *logs, size_t count, double mean)
     return squares;
 }
 
-/* Whether a trial of this verdict has an interval of its own; a bimodal one has that of the
- * mixture. */
+/* Whether a trial of this verdict has an interval of its own. */
 static bool has_own_interval(enum estimate_verdict verdict)
 {
-    return estimate_verdict_is_steady(verdict) || verdict == ESTIMATE_BIMODAL;
+    return estimate_verdict_is_steady(verdict) || verdict == ESTIMATE_BIMODAL ||
+           verdict == ESTIMATE_UNDETERMINED;
 }
 
 static enum status analyse_used(struct estimate_part *part, struct estimate_trial *trial,
@@ -163,11 +163,15 @@ static enum status analyse_used(struct estimate_part *part, struct estimate_tria
                           : 0;
     if (!has_own_interval(trial->verdict))
         return STATUS_OK;
-    if (mean.ess < options->min_ess || !isfinite(mean.half_width)) {
+    /* An undetermined one has its interval however few samples it is worth: only those that look
+       better than they are would be left. */
+    if (trial->verdict != ESTIMATE_UNDETERMINED && mean.ess < options->min_ess) {
         if (trial->verdict != ESTIMATE_BIMODAL)
             trial->verdict = ESTIMATE_INSUFFICIENT;
         return STATUS_OK;
     }
+    if (part->state.memory_order > 0 || !isfinite(mean.half_width))
+        return STATUS_OK;
     /* Rounding to the clock's ticks moves a mean by up to half a tick. All samples alike do not
        show the tick, which may be as large as they are. */
     if (part->state.resolution_ns == 0)
@@ -284,13 +288,15 @@ static void find_verdict(struct estimate *e)
 
     for (i = 0; i < e->trial_count; i++)
         counts[e->trials[i].verdict]++;
-    judged = e->trial_count - counts[ESTIMATE_INSUFFICIENT];
+    judged = e->trial_count - counts[ESTIMATE_INSUFFICIENT] - counts[ESTIMATE_UNDETERMINED];
     if (2 * judged < e->trial_count || judged == 0) {
-        e->verdict = ESTIMATE_INSUFFICIENT;
+        e->verdict = counts[ESTIMATE_UNDETERMINED] > counts[ESTIMATE_INSUFFICIENT]
+                         ? ESTIMATE_UNDETERMINED
+                         : ESTIMATE_INSUFFICIENT;
         return;
     }
     for (i = ESTIMATE_VERDICT_COUNT; i-- > 0;) {
-        if (i == ESTIMATE_INSUFFICIENT)
+        if (i == ESTIMATE_INSUFFICIENT || i == ESTIMATE_UNDETERMINED)
             continue;
         worse += counts[i];
         if ((double)worse > VERDICT_SHARE * (double)judged)
@@ -322,8 +328,10 @@ void estimate_set_metric(struct estimate *e, enum metric_id id,
     v->lo = value->lo;
     v->hi = value->hi;
     metric_unit(id, item, integers, v->unit);
-    v->grade = metric_grade(v, estimate_is_steady(e), e->verdict == ESTIMATE_INSUFFICIENT,
-                            trials_that_count(e));
+    v->grade =
+        metric_grade(v, estimate_is_steady(e),
+                     e->verdict == ESTIMATE_INSUFFICIENT || e->verdict == ESTIMATE_UNDETERMINED,
+                     trials_that_count(e));
 }
 
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,

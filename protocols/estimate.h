@@ -21,9 +21,10 @@
 /*
  * Raised whenever any stored number could change. 4: metrics and findings as data; a value for
  * every trial with samples, graded; between trials all of them count. 5: percentiles between
- * trials; intervals at least a tick wide; trials needed with assurance; families of comparisons.
+ * trials; intervals at least a tick wide; trials needed with assurance; families of comparisons. 6:
+ * ramps, power laws and long memory among the descriptions; `undetermined`; heavy tails by rank.
  */
-#define ESTIMATE_VERSION 5
+#define ESTIMATE_VERSION 6
 
 /*
  * X(constant, id, label, steady): one name of a verdict everywhere; the label differs in blanks and
@@ -36,6 +37,8 @@
     X(SLOWDOWN, "after_slowdown", "after slowdown", true)       /* steady after a faster start */  \
     X(INSUFFICIENT, "insufficient", "insufficient", false) /* too few (effective)        \
                                                                    samples within trials to tell */\
+    X(UNDETERMINED, "undetermined", "undetermined", false) /* a random walk or long memory cannot  \
+                                                              be told from a steady state */       \
     X(BIMODAL, "bimodal", "bimodal", false)                     /* alternates between two levels */\
     X(DRIFT, "drift", "drift", false)                           /* moves over the whole window */  \
     X(NON_STATIONARY, "non_stationary", "non-stationary", false) /* the level changed near the end */
@@ -99,8 +102,9 @@ struct estimate_trial {
     /*
      * Of the steady part; of all samples after the declared warmup where there is none. Its
      * interval is within the trial and honours autocorrelation; none when the trial is not steady
-     * (bimodal has one, of the mixture) or its effective sample size is below the protocol's
-     * min_ess.
+     * (bimodal has one, of the mixture; undetermined one that is right if the series is
+     * stationary), its effective sample size is below the protocol's min_ess, or long memory is
+     * possible.
      */
     struct estimate_interval mean_ns;
     double median_ns; /* of the same part; NAN: unknown, or bimodal (one of the two levels) */
@@ -145,9 +149,9 @@ bool estimate_verdict_is_steady(enum estimate_verdict verdict);
  * a sample <= 0 or for options out of range. Destroy the result with estimate_destroy.
  *
  * Every trial with samples after its warmup counts, whatever its verdict. The cell's verdict:
- * insufficient where that is the verdict of more than half of the trials; else the worst that
- * more than a fifth of the other trials have or exceed, so that one odd trial in five or more is a
- * finding and not the verdict.
+ * insufficient or undetermined, whichever is more frequent, where these are the verdicts of more
+ * than half of the trials; else the worst that more than a fifth of the other trials have or
+ * exceed, so that one odd trial in five or more is a finding and not the verdict.
  */
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,
                           const struct estimate_options *options, struct estimate **ret,

@@ -42,9 +42,17 @@ static void add_of_verdict(struct finding_list *list, const struct estimate_seri
             finding_add(list, FINDING_AUTOCORRELATED, number, NULL,
                         (double[]){trial->ess, (double)part->used_count});
         break;
+    case ESTIMATE_UNDETERMINED:
+        if (state->root_distance > 0)
+            finding_add(
+                list, FINDING_UNIT_ROOT, number, NULL,
+                (double[]){state->root_distance, STEADY_STATE_UNIT_ROOT, (double)part->used_count});
+        break;
     default:
         break;
     }
+    if (state->memory_order > 0)
+        finding_add(list, FINDING_LONG_MEMORY, number, NULL, (double[]){state->memory_order});
 }
 
 static void add_of_samples(struct finding_list *list, const struct estimate_series *series,

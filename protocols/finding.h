@@ -60,6 +60,15 @@ enum finding_severity {
       "strongly autocorrelated: effective sample size {ess:g} of {samples:n}, no interval within " \
       "the trial",                                                                                 \
       "measure longer, or run more trials")                                                        \
+    X(UNIT_ROOT, "unit_root", INFO, NUMBERS("distance", "needed", "samples"),            \
+      "autocorrelation does not exclude a random walk: n (1 - sum of phi) is {distance:g} of "     \
+      "{needed:g} needed, with {samples:n} samples; an interval within the trial assumes a "       \
+      "stationary series",                                                                         \
+      "measure longer: if the series is stationary, that will show it; or run more trials")        \
+    X(LONG_MEMORY, "long_memory", INFO, NUMBERS("order"),                                      \
+      "correlation that does not die out within the window is possible (long memory, order "       \
+      "{order:g}): no interval within the trial",                                                  \
+      "run more trials: the interval between trials does not assume that it dies out")             \
     X(CONSTANT_SAMPLES, "constant_samples", WARNING, NUMBERS("samples", "value_ns"),        \
       "all {samples:n} samples are {value_ns:ns}: the timer is too coarse, or they were not "      \
       "measured one by one",                                                                       \

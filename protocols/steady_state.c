@@ -7,6 +7,7 @@
 #include "protocols/trend.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/autoregression.h"
+#include "protocols/stats/distribution.h"
 #include "protocols/stats/hampel.h"
 #include "protocols/stats/order.h"
 #include "protocols/stats/step_scan.h"
@@ -25,8 +26,14 @@
 /* Steady state must hold for this last part of the series at least (Barrett et al.: 500 of 2000).
  */
 #define STEADY_SHARE 0.25
+/* A ramp that ends in this last part of the series is a drift. */
+#define RAMP_TO_END 0.95
+/* What is seen in the samples need not be seen as clearly in their ranks. */
+#define CAUTION_BY_RANK 0.7
 /* Fewest blocks that descriptions are compared on. */
 #define TREND_LEAST 16
+/* Means at least that a random walk is looked for in once more. */
+#define COARSE 64
 
 struct view {
     double *log_ns;  /* count */
@@ -181,40 +188,80 @@ static void judge_steps(const struct view *view, const struct trend *trend, size
     ret->verdict = worst > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
 }
 
+/* The most that an approach the data allow is above its level: its asymptote, or for a power law
+   what it comes to at the end. */
+static double worst_excess(const struct trend *trend, double at, double end)
+{
+    double worst = 0;
+    size_t i;
+
+    for (i = 0; i < trend->approach_count; i++) {
+        const struct trend_approach *a = &trend->approaches[i];
+
+        worst = fmax(worst, fabs(trend_approach_excess(a, at) -
+                                 (a->power > 0 ? trend_approach_excess(a, end) : 0)));
+    }
+    return worst;
+}
+
 /*
- * An exponential approach is over where what is left is within the tolerance and, as an average
- * over the rest, below a fifth of the standard error. Where it never comes to that in time, the
- * rest begins as late as it may, and what is left is said.
+ * An approach is over where what is left is within the tolerance and, as an average over the rest,
+ * below a fifth of the standard error. Where it never comes to that in time, the rest begins as
+ * late as it may, and what is left is said.
  */
 static void judge_approach(const struct trend *trend, size_t blocks, size_t offset, size_t factor,
                            size_t count, double tolerance, struct steady_state *ret)
 {
-    double excess = fabs(trend->amplitude), n = (double)blocks;
-    double error = sqrt(trend->long_run_variance / n), left;
+    double n = (double)blocks, error = sqrt(trend->long_run_variance / n), left;
+    double excess[BLOCKS_MAX], rest = 0; /* of each point; of all from `good` on */
     size_t at = 0, good;
 
-    if (excess <= tolerance) {
+    if (fabs(trend->amplitude) <= tolerance) {
         ret->verdict = ESTIMATE_STEADY;
         return;
     }
     ret->change = expm1(trend->amplitude);
     ret->verdict = trend->amplitude > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
-    while (at < blocks && excess * exp(-(double)at / trend->time_constant) > tolerance)
+    for (good = 0; good < blocks; good++)
+        excess[good] = worst_excess(trend, (double)good, n);
+    while (at < blocks && excess[at] > tolerance)
         at++;
     if ((double)at > (1 - STEADY_SHARE) * n) {
         ret->verdict = ESTIMATE_DRIFT;
         ret->from = count;
         return;
     }
-    for (good = at;; good++) {
-        left = excess * exp(-(double)good / trend->time_constant) * trend->time_constant /
-               (n - (double)good);
+    for (good = at; good < blocks; good++)
+        rest += excess[good];
+    for (good = at;; rest -= excess[good++]) {
+        left = rest / (n - (double)good);
         if (left <= 0.2 * error ||
             (double)(offset + (good + 1) * factor) > (1 - STEADY_SHARE) * (double)count)
             break;
     }
     ret->remainder = left > 0.2 * error ? expm1(left) : 0;
     ret->from = offset + good * factor;
+}
+
+/* A ramp is over at its end; one that ends in the last quarter leaves no steady state. */
+static void judge_ramp(const struct trend *trend, size_t blocks, size_t offset, size_t factor,
+                       size_t count, double tolerance, struct steady_state *ret)
+{
+    if (fabs(trend->amplitude) <= tolerance) {
+        ret->verdict = ESTIMATE_STEADY;
+        return;
+    }
+    ret->change = expm1(trend->amplitude);
+    ret->from = offset + trend->to * factor;
+    ret->verdict = trend->amplitude > 0 ? ESTIMATE_WARMUP : ESTIMATE_SLOWDOWN;
+    if ((double)trend->to <= (1 - STEADY_SHARE) * (double)blocks)
+        return;
+    ret->from = count;
+    ret->verdict = ESTIMATE_NON_STATIONARY;
+    if ((double)trend->to >= RAMP_TO_END * (double)blocks) {
+        ret->verdict = ESTIMATE_DRIFT;
+        ret->change = expm1(-trend->amplitude);
+    }
 }
 
 /* Does what is left as steady still move along a line? */
@@ -228,7 +275,7 @@ static enum status test_drift(const struct view *view, const struct estimate_opt
     if (view->count - ret->from < TREND_LEAST)
         return STATUS_OK;
     blocks = make_blocks(view, ret->from, &factor);
-    status = trend_describe(view->blocks, blocks, rounding_variance(view, factor), TREND_LINE,
+    status = trend_describe(view->blocks, blocks, rounding_variance(view, factor), 1, TREND_LINE,
                             &trend, err);
     if (status)
         return status;
@@ -242,6 +289,74 @@ static enum status test_drift(const struct view *view, const struct estimate_opt
     return STATUS_OK;
 }
 
+/*
+ * The normal scores of the blocks (van der Waerden; equal ones share their mean rank): the same
+ * order without the tails.
+ */
+static void normal_scores(const double *blocks, size_t count, double *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        double rank = 0.5;
+
+        for (size_t j = 0; j < count; j++)
+            rank += blocks[j] < blocks[i] ? 1 : blocks[j] == blocks[i] ? 0.5 : 0;
+        ret[i] = normal_quantile(rank / ((double)count + 1));
+    }
+}
+
+/*
+ * Describes the blocks. Whatever is not constant must be so by their normal scores as well: heavy
+ * tails look like short levels and long memory to descriptions that assume normal errors.
+ */
+static enum status describe(const struct view *view, size_t blocks, double least_variance,
+                            struct trend *ret, struct error *err)
+{
+    const double mean = series_mean(view->blocks, blocks);
+    double scores[BLOCKS_MAX], variance = 0;
+    struct trend by_rank;
+    enum status status =
+        trend_describe(view->blocks, blocks, least_variance, 1, TREND_MEMORY, ret, err);
+
+    if (status || (ret->kind == TREND_CONSTANT && !(ret->memory > 0)))
+        return status;
+    for (size_t i = 0; i < blocks; i++)
+        variance += (view->blocks[i] - mean) * (view->blocks[i] - mean) / (double)blocks;
+    normal_scores(view->blocks, blocks, scores);
+    status = trend_describe(scores, blocks, least_variance / variance, CAUTION_BY_RANK,
+                            TREND_MEMORY, &by_rank, err);
+    if (status) {
+        trend_finish(ret);
+        return status;
+    }
+    if (by_rank.kind == TREND_CONSTANT && by_rank.gain * (double)blocks >= STEADY_STATE_UNIT_ROOT) {
+        trend_finish(ret);
+        *ret = by_rank;
+    }
+    trend_finish(&by_rank);
+    return STATUS_OK;
+}
+
+/* n (1 - sum of phi), the lesser of the blocks' and of COARSE or more means of them: where noise
+   hides a random walk, means of many samples show it. */
+static enum status root_distance(const struct view *view, size_t blocks, const struct trend *trend,
+                                 double *ret, struct error *err)
+{
+    size_t factor = blocks / COARSE, i;
+    double coarse[2 * COARSE];
+    struct trend constant;
+    enum status status;
+
+    *ret = trend->gain * (double)blocks;
+    if (factor < 2)
+        return STATUS_OK;
+    for (i = 0; i < blocks / factor; i++)
+        coarse[i] = series_mean(view->blocks + blocks % factor + i * factor, factor);
+    status = trend_describe(coarse, blocks / factor, 0, 1, TREND_CONSTANT, &constant, err);
+    if (!status)
+        *ret = fmin(*ret, constant.gain * (double)(blocks / factor));
+    return status;
+}
+
 static enum status judge(const struct view *view, size_t offset,
                          const struct estimate_options *options, struct steady_state *ret,
                          struct error *err)
@@ -249,17 +364,28 @@ static enum status judge(const struct view *view, size_t offset,
     struct trend trend;
     enum status status;
     size_t factor, blocks = make_blocks(view, offset, &factor), shift;
-    double tolerance = options->steady_tolerance;
+    double tolerance = options->steady_tolerance, distance;
 
     if (blocks < TREND_LEAST)
         return STATUS_OK;
     shift = offset + (view->count - offset) % factor;
-    status = trend_describe(view->blocks, blocks, rounding_variance(view, factor), TREND_STEPS,
-                            &trend, err);
+    status = describe(view, blocks, rounding_variance(view, factor), &trend, err);
     if (status)
         return status;
+    ret->memory_order = trend.memory;
     switch (trend.kind) {
     case TREND_CONSTANT:
+        status = root_distance(view, blocks, &trend, &distance, err);
+        if (!status && distance < STEADY_STATE_UNIT_ROOT) {
+            ret->verdict = ESTIMATE_UNDETERMINED;
+            ret->root_distance = distance;
+        }
+        break;
+    case TREND_MEMORY:
+        ret->verdict = ESTIMATE_UNDETERMINED;
+        break;
+    case TREND_RAMP:
+        judge_ramp(&trend, blocks, shift, factor, view->count, tolerance, ret);
         break;
     case TREND_LINE:
         if (fabs(expm1(trend.slope * (double)blocks)) > options->drift_tolerance) {
@@ -276,7 +402,7 @@ static enum status judge(const struct view *view, size_t offset,
         break;
     }
     trend_finish(&trend);
-    return STATUS_OK;
+    return status;
 }
 
 static enum status find(const struct view *view, double *work, size_t first,

@@ -5,11 +5,17 @@
  *   1. A slow start of a sample or a few is found by its distance from the median.
  *   2. Impulses are clipped (stats/hampel), and the series is averaged into at most 512 blocks.
  *   3. Two levels that alternate: stats/states.
- *   4. Four descriptions compete, each with its own autoregressive errors, so that slow wandering
- * is not taken for a change: a constant, a line, an exponential approach, and steps (PELT on the
- *      series whitened by that description's autoregression, repeated until both agree). The least
- *      n ln(innovation variance) + penalties wins.
- *   5. From the end backwards, what lies within the relative tolerance of the last level is one
+ *   4. Descriptions compete (protocols/trend.h), each with autoregressive errors of its own, so
+ * that slow wandering is not taken for a change: a constant, a line, a ramp between two levels, an
+ *      approach (exponential or by a power law), steps (PELT on the series whitened by that
+ *      description's autoregression, repeated until both agree), and a constant with fractionally
+ *      integrated errors. The least n ln(innovation variance) + penalties wins; whatever is not
+ *      constant must win by the normal scores of the blocks, too, so that heavy tails are no
+ * change.
+ *   5. A constant whose autocorrelation does not exclude a random walk (Dickey and Fuller's
+ *      coefficient test, on the blocks and on means of them), and fractionally integrated errors:
+ * undetermined.
+ *   6. From the end backwards, what lies within the relative tolerance of the last level is one
  *      steady state; then a drift test on what remains.
  *
  * Sources: Barrett et al., "Virtual Machine Warmup Blows Hot and Cold", OOPSLA 2017 (walk back from
@@ -31,6 +37,13 @@
 /* Below this many samples nothing can be said of a series' trend. */
 #define STEADY_STATE_LEAST 8
 
+/*
+ * n (1 - sum of phi) below this does not exclude a random walk: the 5 % point of the coefficient
+ * statistic of Dickey and Fuller, about a mean (Fuller, "Introduction to Statistical Time Series"
+ * (1976), table 8.5.1).
+ */
+#define STEADY_STATE_UNIT_ROOT 14.1
+
 struct steady_state {
     enum estimate_verdict verdict; /* any but INSUFFICIENT where count >= STEADY_STATE_LEAST */
     size_t from;           /* first steady sample; the count of samples when there is none */
@@ -38,6 +51,9 @@ struct steady_state {
                               slower at the start), or over the window (drift: +0.1 grows 10 %) */
     double remainder;      /* share of the steady part's mean that the end of an approach still may
                               be; 0 where it is lost in the noise */
+    double memory_order;   /* of integration, > 0 where long memory fits well enough to be possible:
+                              no interval of a mean can be made of such a series */
+    double root_distance;  /* undetermined, without memory: n (1 - sum of phi); 0: else */
     size_t change_points;  /* levels found, less one */
     size_t impulses;       /* single samples far from their neighbours */
     int64_t resolution_ns; /* least difference between neighbours that is not 0; 0: all are equal */

@@ -7,22 +7,36 @@
 
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/autoregression.h"
+#include "protocols/stats/fractional.h"
 #include "protocols/stats/pelt.h"
 #include "protocols/stats/step_scan.h"
 
 #define ORDER_MAX 12
+#define ORDER_SPARE 3
+/* A level lasts at least this part of the series: what is shorter is noise, of heavy tails say. */
+#define STEP_SHARE 32
+/* Places of a ramp's ends that are tried first, and the fewest points of a ramp. */
+#define RAMP_PLACES 32
+#define RAMP_LEAST 4
+/* Twice the log likelihood that 95 % of the profile lies within: chi squared with 1. */
+#define PROFILE 3.84
 #define ROUNDS_MAX 6
 /* Penalties, in units of twice the log likelihood. */
 #define PENALTY_LINE 13.0
+#define PENALTY_RAMP 30.0
 #define PENALTY_APPROACH 24.0
+#define PENALTY_MEMORY 8.0
+/* Long memory that is so little worse than a constant is possible. With less, intervals of series
+   with long memory would miss more often than those of others. */
+#define MEMORY_POSSIBLE 5.0
 #define PENALTY_STEP 22.0
 /* An innovation variance this small relative to the level's square is rounding, not noise. */
 #define VARIANCE_LEAST 1e-24
 
 struct bench {
     const double *x;
-    size_t count;
-    double least_variance;
+    size_t count, order_max;
+    double least_variance, caution;
     double *left;     /* count: residuals */
     double *white;    /* count */
     double *work;     /* 2 count */
@@ -35,9 +49,9 @@ struct bench {
 static double fit_errors(struct bench *bench)
 {
     double n = (double)bench->count;
-    size_t order = bench->count / 10 < ORDER_MAX ? bench->count / 10 : ORDER_MAX;
 
-    autoregression_fit_burg(bench->left, bench->count, order, log(n), bench->work, &bench->model);
+    autoregression_fit_burg(bench->left, bench->count, bench->order_max, log(n), bench->work,
+                            &bench->model);
     bench->model.sigma2 = fmax(bench->model.sigma2, bench->least_variance);
     return n * log(bench->model.sigma2) + log(n) * (double)bench->model.order;
 }
@@ -58,6 +72,7 @@ static void describe_constant(struct bench *bench, struct trend *best)
         bench->left[i] = bench->x[i] - mean;
     best->kind = TREND_CONSTANT;
     best->criterion = fit_errors(bench);
+    best->gain = autoregression_gain(&bench->model);
     best->long_run_variance = long_run_variance(bench);
 }
 
@@ -86,7 +101,7 @@ static void describe_line(struct bench *bench, struct trend *best)
     for (i = 0; i < bench->count; i++)
         bench->white[i] = (double)i;
     slope = regress(bench, bench->white);
-    criterion = fit_errors(bench) + PENALTY_LINE;
+    criterion = fit_errors(bench) + bench->caution * PENALTY_LINE;
     if (criterion < best->criterion) {
         best->kind = TREND_LINE;
         best->criterion = criterion;
@@ -95,26 +110,161 @@ static void describe_line(struct bench *bench, struct trend *best)
     }
 }
 
-static void describe_approach(struct bench *bench, struct trend *best)
+/* The share of the ramp's height at point t: 1 up to `from`, 0 from `to` on. */
+static double ramp_at(size_t from, size_t to, size_t t)
 {
-    double constant, n = (double)bench->count;
-    size_t i;
+    if (t <= from)
+        return 1;
+    return t >= to ? 0 : (double)(to - t) / (double)(to - from);
+}
 
-    for (constant = 1; constant <= n / 4; constant *= 1.3) {
-        double amplitude, criterion;
+/*
+ * How much of the squares about the mean a ramp explains, from running sums of x and t x about the
+ * mean: sum[t] and moment[t] are those of the points before t.
+ */
+static double ramp_explains(const double *sum, const double *moment, size_t count, size_t from,
+                            size_t to)
+{
+    const double n = (double)count, length = (double)(to - from);
+    const double cross =
+        sum[from] + ((double)to * (sum[to] - sum[from]) - (moment[to] - moment[from])) / length;
+    /* Of f = 1 at the points before `from`, then (to - t) / length. */
+    const double total = (double)from + (length + 1) / 2;
+    const double square = (double)from + (length + 1) * (2 * length + 1) / (6 * length);
 
-        for (i = 0; i < bench->count; i++)
-            bench->white[i] = exp(-(double)i / constant);
-        amplitude = regress(bench, bench->white);
-        criterion = fit_errors(bench) + PENALTY_APPROACH;
-        if (criterion < best->criterion) {
-            best->kind = TREND_APPROACH;
-            best->criterion = criterion;
-            best->amplitude = amplitude;
-            best->time_constant = constant;
-            best->long_run_variance = long_run_variance(bench);
+    return cross * cross / (square - total * total / n);
+}
+
+static void describe_ramp(struct bench *bench, struct trend *best)
+{
+    const size_t n = bench->count, step = n / RAMP_PLACES > 1 ? n / RAMP_PLACES : 1;
+    double *sum = bench->work, *moment = bench->white, mean = series_mean(bench->x, n), most = -1;
+    size_t from = 0, to = n, at, end, i, reach = step;
+    double amplitude, criterion, s = 0, m = 0;
+
+    for (i = 0; i < n; i++) {
+        sum[i] = s;
+        moment[i] = m;
+        s += bench->x[i] - mean;
+        m += (double)i * (bench->x[i] - mean);
+    }
+    /* A coarse grid first, then about its best place. */
+    for (at = 0; at + RAMP_LEAST <= n - 1; at += step) {
+        for (end = at + RAMP_LEAST; end < n; end += step) {
+            double explains = ramp_explains(sum, moment, n, at, end);
+
+            if (explains > most) {
+                most = explains;
+                from = at;
+                to = end;
+            }
         }
     }
+    for (; reach > 0; reach /= 2) {
+        size_t best_from = from, best_to = to;
+
+        for (i = 0; i < 9; i++) {
+            at = from + reach * (i % 3);
+            end = to + reach * (i / 3);
+            if (at < reach || end < reach + at - reach + RAMP_LEAST || end - reach >= n)
+                continue;
+            at -= reach;
+            end -= reach;
+            if (ramp_explains(sum, moment, n, at, end) > most) {
+                most = ramp_explains(sum, moment, n, at, end);
+                best_from = at;
+                best_to = end;
+            }
+        }
+        from = best_from;
+        to = best_to;
+    }
+    for (i = 0; i < n; i++)
+        bench->white[i] = ramp_at(from, to, i);
+    amplitude = regress(bench, bench->white);
+    criterion = fit_errors(bench) + bench->caution * PENALTY_RAMP;
+    if (criterion < best->criterion) {
+        best->kind = TREND_RAMP;
+        best->criterion = criterion;
+        best->amplitude = amplitude;
+        best->from = from;
+        best->to = to;
+        best->long_run_variance = long_run_variance(bench);
+    }
+}
+
+double trend_approach_excess(const struct trend_approach *approach, double t)
+{
+    return approach->amplitude * (approach->power > 0
+                                      ? pow(1 + t / approach->constant, -approach->power)
+                                      : exp(-t / approach->constant));
+}
+
+static void describe_approach(struct bench *bench, struct trend *best)
+{
+    static const double powers[] = {0, 0.5, 1, 2};
+    struct trend_approach all[TREND_APPROACHES_MAX];
+    double n = (double)bench->count, least = INFINITY;
+    size_t count = 0, p, i;
+
+    for (p = 0; p < sizeof(powers) / sizeof(powers[0]); p++) {
+        for (double constant = 1; constant <= n / 2 && count < TREND_APPROACHES_MAX;
+             constant *= 1.3) {
+            struct trend_approach *a = &all[count++];
+
+            *a = (struct trend_approach){0, 1, constant, powers[p]};
+            for (i = 0; i < bench->count; i++)
+                bench->white[i] = trend_approach_excess(a, (double)i);
+            a->amplitude = regress(bench, bench->white);
+            a->criterion = fit_errors(bench) + bench->caution * PENALTY_APPROACH;
+            least = fmin(least, a->criterion);
+            if (a->criterion < best->criterion) {
+                best->kind = TREND_APPROACH;
+                best->criterion = a->criterion;
+                best->amplitude = a->amplitude;
+                best->long_run_variance = long_run_variance(bench);
+            }
+        }
+    }
+    best->approach_count = 0;
+    for (i = 0; i < count; i++) {
+        if (all[i].criterion <= least + PROFILE) {
+            best->approaches[best->approach_count] = all[i];
+            if (all[i].criterion <= least) {
+                best->approaches[best->approach_count] = best->approaches[0];
+                best->approaches[0] = all[i];
+            }
+            best->approach_count++;
+        }
+    }
+}
+
+static void describe_memory(struct bench *bench, struct trend *best)
+{
+    double mean = series_mean(bench->x, bench->count), least = INFINITY, order = 0, d;
+    size_t i;
+
+    for (d = 0.1; d < 1.05; d += 0.1) {
+        double criterion;
+
+        for (i = 0; i < bench->count; i++)
+            bench->white[i] = bench->x[i] - mean;
+        fractional_difference(bench->white, bench->count, d, bench->left);
+        criterion = fit_errors(bench) + PENALTY_MEMORY;
+        if (criterion < least) {
+            least = criterion;
+            order = d;
+        }
+    }
+    if (least < best->criterion) {
+        trend_finish(best);
+        best->kind = TREND_MEMORY;
+        best->criterion = least;
+        best->long_run_variance = INFINITY;
+    }
+    if (best->kind == TREND_MEMORY ||
+        (best->kind == TREND_CONSTANT && least < best->criterion + MEMORY_POSSIBLE))
+        best->memory = order;
 }
 
 /* Residuals about the mean of each segment; means into `level` when it is not NULL. */
@@ -174,7 +324,9 @@ static enum status keep_steps(struct bench *bench, size_t changes, double criter
 
 static size_t least_length(const struct bench *bench)
 {
-    return bench->model.order + 4;
+    const size_t least = bench->model.order + 4;
+
+    return least > bench->count / STEP_SHARE ? least : bench->count / STEP_SHARE;
 }
 
 /* Moves each change to where it fits best between its neighbours. */
@@ -201,7 +353,7 @@ static enum status try_steps(struct bench *bench, size_t changes, struct trend *
     double criterion;
 
     remove_levels(bench, changes, NULL);
-    criterion = fit_errors(bench) + PENALTY_STEP * (double)changes;
+    criterion = fit_errors(bench) + bench->caution * PENALTY_STEP * (double)changes;
     if (changes == 0 || criterion >= best->criterion)
         return STATUS_OK;
     return keep_steps(bench, changes, criterion, best, err);
@@ -232,7 +384,8 @@ static enum status describe_steps(struct bench *bench, size_t windows, bool sing
         } else {
             whiten(bench);
             status = pelt_find(bench->white, bench->count, bench->model.order, bench->model.sigma2,
-                               PENALTY_STEP, least_length(bench), bench->change, &changes, err);
+                               bench->caution * PENALTY_STEP, least_length(bench), bench->change,
+                               &changes, err);
             if (status)
                 return status;
         }
@@ -247,11 +400,16 @@ static enum status describe_steps(struct bench *bench, size_t windows, bool sing
     return STATUS_OK;
 }
 
-enum status trend_describe(const double *x, size_t count, double least_variance,
+enum status trend_describe(const double *x, size_t count, double least_variance, double caution,
                            enum trend_kind most, struct trend *ret, struct error *err)
 {
     struct bench bench = {
-        .x = x, .count = count, .least_variance = fmax(least_variance, VARIANCE_LEAST)};
+        .x = x,
+        .count = count,
+        .least_variance = fmax(least_variance, VARIANCE_LEAST),
+        .caution = caution,
+        .order_max = count / 10 < ORDER_MAX ? count / 10 : ORDER_MAX,
+    };
     struct trend best = {0};
     enum status status = STATUS_OK;
     double *memory = malloc(4 * count * sizeof(*memory));
@@ -267,8 +425,13 @@ enum status trend_describe(const double *x, size_t count, double least_variance,
     bench.change = changes;
     bench.previous = changes + count;
     describe_constant(&bench, &best);
+    /* What is left of a description is no more correlated than the series itself. */
+    if (bench.model.order + ORDER_SPARE < bench.order_max)
+        bench.order_max = bench.model.order + ORDER_SPARE;
     if (most >= TREND_LINE)
         describe_line(&bench, &best);
+    if (most >= TREND_RAMP)
+        describe_ramp(&bench, &best);
     if (most >= TREND_APPROACH)
         describe_approach(&bench, &best);
     if (most >= TREND_STEPS) {
@@ -278,6 +441,8 @@ enum status trend_describe(const double *x, size_t count, double least_variance,
                 status = describe_steps(&bench, windows, false, &best, err);
         }
     }
+    if (!status && most >= TREND_MEMORY)
+        describe_memory(&bench, &best);
     if (status)
         trend_finish(&best);
     else

@@ -408,9 +408,9 @@ const struct command command_analyze = {
     .summary = "Analyse anybody's samples or pairs: CSV, or hyperfine's JSON (`-`: standard input)",
     .text =
         "Samples have the header series,trial,sample_ns, rows in time order. Each series gets a "
-        "verdict (steady, after_warmup, after_slowdown, insufficient, bimodal, drift, "
-        "non_stationary), an "
-        "interval of the mean that honours autocorrelation, and percentiles, or the number of "
+        "verdict (steady, after_warmup, after_slowdown, insufficient, undetermined, bimodal, "
+        "drift, non_stationary), an interval of the mean that honours autocorrelation, and "
+        "percentiles, or the number of "
         "samples that they need.\n"
         "\n"
         "Another header is read with --column and --unit. What `hyperfine --export-json` writes is "

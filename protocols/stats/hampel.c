@@ -1,6 +1,7 @@
 #include "protocols/stats/hampel.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,8 +38,8 @@ static void window_around(const double *x, size_t count, size_t i, double *ret)
 enum status hampel_clip(const double *x, size_t count, double least, double *ret,
                         size_t *ret_clipped, struct error *err)
 {
-    double window[WINDOW], *median, *deviation, floor_scale, mean = 0;
-    size_t i, j, clipped = 0;
+    double window[WINDOW], *median, *deviation, scale, limit, mean = 0;
+    size_t i, clipped = 0;
 
     if (count < WINDOW) {
         memcpy(ret, x, count * sizeof(*x));
@@ -55,23 +56,15 @@ enum status hampel_clip(const double *x, size_t count, double least, double *ret
         deviation[i] = fabs(x[i] - median[i]);
         mean += deviation[i] / (double)count;
     }
-    floor_scale = order_select(deviation, count, count / 2);
-    if (!(floor_scale > 0))
-        floor_scale = mean; /* a coarse clock: more than half of the samples sit on the median */
+    scale = order_select(deviation, count, count / 2);
+    if (!(scale > 0))
+        scale = mean; /* a coarse clock: more than half of the samples sit on the median */
+    limit = fmax(HAMPEL_THRESHOLD * MAD_TO_SD * scale, least);
     for (i = 0; i < count; i++) {
-        double distance = fabs(x[i] - median[i]), scale = 0;
+        bool far = fabs(x[i] - median[i]) > limit;
 
-        ret[i] = x[i];
-        if (distance <= fmax(HAMPEL_THRESHOLD * MAD_TO_SD * floor_scale, least))
-            continue;
-        window_around(x, count, i, window);
-        for (j = 0; j < WINDOW; j++)
-            window[j] = fabs(window[j] - median[i]);
-        scale = median_of(window);
-        if (distance > HAMPEL_THRESHOLD * MAD_TO_SD * fmax(scale, floor_scale)) {
-            ret[i] = median[i];
-            clipped++;
-        }
+        ret[i] = far ? median[i] : x[i];
+        clipped += far;
     }
     free(median);
     *ret_clipped = clipped;

@@ -17,10 +17,10 @@
 
 /*
  * Copies x to `ret`; a value further from the median of its window of 7 than 5 times the scale
- * becomes that median (at the ends, of the first or last 7). The scale is the larger of the
- * window's and the whole series' median absolute deviation from the moving median, times 1.4826.
- * Nothing within `least` of its median is clipped (a few ticks of the clock, say). `ret_clipped`
- * counts. NO_MEMORY.
+ * becomes that median (at the ends, of the first or last 7). The scale is the series' median
+ * absolute deviation from the moving median, times 1.4826: one for all, since a window's own would
+ * keep the large values of heavy tails wherever two or three of them meet. Nothing within `least`
+ * of its median is clipped (a few ticks of the clock, say). `ret_clipped` counts. NO_MEMORY.
  */
 enum status hampel_clip(const double *x, size_t count, double least, double *ret,
                         size_t *ret_clipped, struct error *err);

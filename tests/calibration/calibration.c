@@ -23,9 +23,8 @@ static const struct argp_option options[] = {
     {"series", 'n', "N", 0, "series for each case of the engine (200)", 0},
     {"pairs", 'p', "N", 0, "comparisons for each case (20 times the series)", 0},
     {"only", 'o', "PART", 0,
-     "one part: mean, percentile, two-state, flat, change, shape, trials, grades, marked, "
-     "verdicts, "
-     "compare, rivals",
+     "one part: mean, percentile, two-state, flat, change, shape, hard, trials, grades, marked, "
+     "verdicts, compare, families, rivals",
      0},
     {"parts", 'd', "DIR", 0,
      "keep each case in this folder when it is done, and go on from there; says how far it is", 0},
@@ -71,6 +70,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 static void measure(const struct settings *settings, struct table *table)
 {
     measure_engine(settings, table);
+    measure_hard(settings, table);
     measure_cells(settings, table);
     measure_comparisons(settings, table);
     measure_rivals(settings, table);

@@ -1,6 +1,8 @@
 #include "tests/calibration/generator.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "harness/core/random.h"
 #include "protocols/stats/distribution.h"
@@ -68,10 +70,27 @@ static struct truth truth_of(const struct generator *g)
         truth.verdict = ESTIMATE_BIMODAL;
         truth.mean_ns = GENERATOR_LEVEL_NS * (1 + 0.5 * g->size);
         break;
+    case GENERATOR_RAMP:
+        truth.verdict = g->shape < 1 ? ESTIMATE_WARMUP : ESTIMATE_DRIFT;
+        truth.mean_ns = g->shape < 1 ? truth.mean_ns : NAN;
+        truth.steady_from = (size_t)(g->shape * n);
+        break;
+    case GENERATOR_POWER_LAW: /* the level at the end */
+        truth.verdict = ESTIMATE_WARMUP;
+        truth.mean_ns *= 1 + g->size * pow(1 + 1 / g->where, -g->shape);
+        break;
+    case GENERATOR_RANDOM_WALK:
+        truth.verdict = ESTIMATE_UNDETERMINED;
+        truth.mean_ns = NAN;
+        break;
+    case GENERATOR_LONG_MEMORY:
+        truth.verdict = ESTIMATE_UNDETERMINED;
+        break;
     case GENERATOR_STATIONARY:
     case GENERATOR_LOGNORMAL:
     case GENERATOR_PERIODIC:
     case GENERATOR_HEAVY_TAILS:
+    case GENERATOR_PARETO:
     case GENERATOR_CLOCK:
         break;
     }
@@ -100,12 +119,57 @@ static double heavy_tails(struct random *random)
     return random_next_normal(random) / sqrt(squares);
 }
 
+/* Of RAMP and POWER_LAW at sample t, from 1 at the start. */
+static double course(const struct generator *g, double t)
+{
+    double at = t / (double)g->count;
+
+    if (g->kind == GENERATOR_POWER_LAW)
+        return pow(1 + at / g->where, -g->shape);
+    return at < g->where ? 1 : at < g->shape ? (g->shape - at) / (g->shape - g->where) : 0;
+}
+
+/* Pareto of mean 0 and variance 1, by inversion. */
+static double pareto(struct random *random, double a)
+{
+    double x = pow(1 - random_next_unit(random), -1 / a);
+
+    return (x - a / (a - 1)) * (a - 1) * sqrt((a - 2) / a);
+}
+
+/*
+ * Fractionally integrated noise of variance 1 into x[0 .. count), exactly: by the Durbin-Levinson
+ * recursion, whose partial autocorrelations are d / (k - d) (Hosking, Biometrika 68 (1981)).
+ */
+static void long_memory(double d, size_t count, struct random *random, double *x)
+{
+    double *phi = malloc(2 * count * sizeof(*phi)), *next = phi + count, variance = 1;
+
+    if (!phi)
+        abort();
+    for (size_t t = 0; t < count; t++) {
+        double mean = 0;
+
+        for (size_t k = 0; k < t; k++)
+            mean += phi[k] * x[t - 1 - k];
+        x[t] = mean + sqrt(variance) * random_next_normal(random);
+        /* phi of order t + 1, in place of those of order t. */
+        next[t] = d / ((double)(t + 1) - d);
+        for (size_t k = 0; k < t; k++)
+            next[k] = phi[k] - next[t] * phi[t - 1 - k];
+        memcpy(phi, next, (t + 1) * sizeof(*phi));
+        variance *= 1 - next[t] * next[t];
+    }
+    free(phi);
+}
+
 struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t index, int64_t *ret)
 {
     struct truth truth = truth_of(g);
     struct random random;
     struct noise noise;
     double n = (double)g->count, quantum = g->quantum_ns > 0 ? g->quantum_ns : 1, phase = 0;
+    double *memory = NULL, walk = 0;
     bool high = false;
     size_t i;
 
@@ -117,6 +181,12 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
         phase = 2 * M_PI * random_next_unit(&random);
     if (g->kind == GENERATOR_CLOCK)
         truth.mean_ns = NAN;
+    if (g->kind == GENERATOR_LONG_MEMORY) {
+        memory = malloc(g->count * sizeof(*memory));
+        if (!memory)
+            abort();
+        long_memory(g->shape, g->count, &random, memory);
+    }
     for (i = 0; i < g->count; i++) {
         double t = (double)i, z = g->sd * noise_next(&noise, &random), x = 1 + z;
 
@@ -152,6 +222,20 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
         case GENERATOR_HEAVY_TAILS:
             x = 1 + g->sd * heavy_tails(&random);
             break;
+        case GENERATOR_PARETO:
+            x = 1 + g->sd * pareto(&random, g->shape);
+            break;
+        case GENERATOR_RAMP:
+        case GENERATOR_POWER_LAW:
+            x += g->size * course(g, t);
+            break;
+        case GENERATOR_RANDOM_WALK:
+            walk += g->size / sqrt(n) * random_next_normal(&random);
+            x += walk;
+            break;
+        case GENERATOR_LONG_MEMORY:
+            x = 1 + g->sd * memory[i];
+            break;
         case GENERATOR_CLOCK:
             x = clock_factor(z) * (1 + 0.25 * g->sd * random_next_normal(&random));
             break;
@@ -161,6 +245,7 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
         x = quantum * floor(GENERATOR_LEVEL_NS * x / quantum + 0.5);
         ret[i] = (int64_t)fmax(x, 1);
     }
+    free(memory);
     return truth;
 }
 
@@ -187,6 +272,10 @@ double generator_window_mean(const struct generator *g)
             break;
         case GENERATOR_TWO_STATE:
             sum += 0.5 * g->size;
+            break;
+        case GENERATOR_RAMP:
+        case GENERATOR_POWER_LAW:
+            sum += g->size * course(g, t);
             break;
         default:
             break;

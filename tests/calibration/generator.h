@@ -24,6 +24,11 @@ enum generator_kind {
     GENERATOR_PERIODIC,   /* plus a sine of amplitude `size` and period `where` samples */
     GENERATOR_TWO_STATE, /* `size` slower in a second state; both last `where` samples on average */
     GENERATOR_HEAVY_TAILS, /* t with 3 degrees of freedom in place of the noise, independent */
+    GENERATOR_PARETO,    /* Pareto of tail index `shape` > 2, of mean 1 and sd `sd`, independent */
+    GENERATOR_RAMP,      /* `size` slower until `where` n, then along a line to 0 at `shape` n */
+    GENERATOR_POWER_LAW, /* `size` slower at the start, decays as (1 + t / (where n))^-shape */
+    GENERATOR_RANDOM_WALK, /* plus a random walk from 0, whose last value has the sd `size` */
+    GENERATOR_LONG_MEMORY, /* fractionally integrated noise of order `shape` < 0.5, of sd `sd` */
     GENERATOR_CLOCK        /* time is work over a clock that wanders in 15 MHz steps about 1.5 GHz,
                             with the noise's sd in frequency, plus white noise of sd / 4 */
 };
@@ -32,7 +37,7 @@ struct generator {
     enum generator_kind kind;
     size_t count;
     double sd, phi, phi2;
-    double size, where;
+    double size, where, shape;
     double spikes;     /* share of samples that take 1.5 to 10 times as long */
     double quantum_ns; /* of the timer; 0: 1 ns */
 };

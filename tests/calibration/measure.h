@@ -19,6 +19,9 @@ struct settings {
 /* Intervals of the mean, their width, percentiles, verdicts and places (estimate_cell). */
 void measure_engine(const struct settings *settings, struct table *table);
 
+/* Ramps, slow warmups, random walks, long memory, oscillations, heavy tails. */
+void measure_hard(const struct settings *settings, struct table *table);
+
 /* Intervals between trials, their coverage by grade, marked values, the verdict of cells. */
 void measure_cells(const struct settings *settings, struct table *table);
 

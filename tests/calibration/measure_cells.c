@@ -1,197 +1,18 @@
-/*
- * Cells of several trials: the interval between trials, by grade and of marked values; the verdict.
- *
- * A process has a level of its own, log-normal about the cell's. What an interval between trials
- * is of, and must cover, is the geometric mean over processes (their median) of the expected mean
- * of the window, "the level" in the rows.
+/* Cells of several trials: the interval between trials, by grade and of marked values; the verdict.
  */
-#include "tests/calibration/measure.h"
+#include "tests/calibration/cells.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/random.h"
-#include "protocols/estimate.h"
-#include "tests/calibration/generator.h"
-
-#define TRIALS_MAX 10
-#define COUNT_MAX 300
-#define COUNT_LONG 1000
-#define PERCENTILES 3
+#define COUNT 300
 #define COVERS 0.935
 /* Coverage of a grade over spreads of any size: an A loses some by selection at its limit. */
 #define GRADE_COVERS 0.93
-/* Windows of the cells whose spread alone matters; so cheap that more of them are made. */
-#define COUNT_SHORT 15
-#define SHORT_TIMES 2
-/* A cell costs as much as all its trials, so fewer of them are made than of single series. */
-#define LONG_SHARE 5
-
-struct cell {
-    struct generator generator;
-    size_t trials;
-    double spread;      /* sd of the processes' log levels */
-    double spread_high; /* > 0: of each cell its own, log-uniform from `spread` to this */
-    size_t drifting;    /* so many of the trials drift by 5 % instead */
-    bool percentiles;   /* are looked at; the generator is stationary or lognormal */
-};
-
-static const double quantiles[PERCENTILES] = {0.5, 0.9, 0.99};
-
-struct outcome {
-    enum estimate_verdict verdict;
-    enum metric_grade grade;
-    bool given, covered;
-    double off; /* the value's distance from the level, relative */
-    bool percentile_given[PERCENTILES], percentile_covered[PERCENTILES];
-};
-
-struct experiment {
-    struct cell cell;
-    size_t series;
-    struct outcome *outcomes;
-};
 
 static const struct generator flat = {
-    .kind = GENERATOR_STATIONARY, .count = COUNT_MAX, .sd = 0.01, .phi = 0.5};
-
-static void look_at(const struct cell *cell, uint64_t seed, uint64_t index, struct outcome *ret)
-{
-    static int64_t samples[TRIALS_MAX][COUNT_LONG];
-#pragma omp threadprivate(samples)
-    struct estimate_options options = estimate_options_default();
-    struct estimate_series trials[TRIALS_MAX];
-    const struct metric_value *mean;
-    double spread = cell->spread, level = generator_window_mean(&cell->generator);
-    struct random random;
-    struct estimate *e;
-    struct error err;
-    size_t t, k;
-
-    random_init(&random, seed ^ 0x747269616c73u, index);
-    if (cell->spread_high > 0)
-        spread *= pow(cell->spread_high / cell->spread, random_next_unit(&random));
-    for (t = 0; t < cell->trials; t++) {
-        struct generator g = cell->generator;
-        double process = exp(spread * random_next_normal(&random));
-
-        if (t < cell->drifting) {
-            g.kind = GENERATOR_DRIFT;
-            g.size = 0.05;
-        }
-        generator_make(&g, seed, ((uint64_t)(t + 1) << 56) + index, samples[t]);
-        for (k = 0; k < g.count; k++)
-            samples[t][k] = (int64_t)fmax((double)samples[t][k] * process, 1);
-        trials[t] = (struct estimate_series){samples[t], g.count, 0, 0};
-    }
-    options.percentile_count = cell->percentiles ? PERCENTILES : 0;
-    memcpy(options.percentiles, quantiles, sizeof(quantiles));
-    if (estimate_cell(trials, cell->trials, &options, &e, &err)) {
-        fprintf(stderr, "calibration: %s\n", err.message);
-        exit(2);
-    }
-    mean = &e->metrics[METRIC_ITERATION_TIME];
-    memset(ret, 0, sizeof(*ret));
-    ret->verdict = e->verdict;
-    ret->grade = mean->grade;
-    ret->given = mean->has_interval;
-    ret->covered = ret->given && mean->lo <= level && mean->hi >= level;
-    ret->off = fabs(mean->value / level - 1);
-    for (k = 0; k < options.percentile_count; k++) {
-        const struct metric_value *p = &e->metrics[metric_of_quantile(quantiles[k])];
-        const double quantile = generator_quantile(&cell->generator, quantiles[k]);
-
-        ret->percentile_given[k] = p->has_interval;
-        ret->percentile_covered[k] = p->has_interval && p->lo <= quantile && p->hi >= quantile;
-    }
-    estimate_destroy(e);
-}
-
-static void describe(const struct cell *cell, char *ret, size_t size)
-{
-    int used = snprintf(ret, size, "%zu trial%s, sd %.3g", cell->trials,
-                        cell->trials == 1 ? "" : "s", 100 * cell->spread);
-
-    if (cell->spread_high > 0)
-        used += snprintf(ret + used, size - (size_t)used, " to %.3g", 100 * cell->spread_high);
-    snprintf(ret + used, size - (size_t)used, " %%, n %zu, phi %.3g", cell->generator.count,
-             cell->generator.phi);
-}
-
-/* Runs the case, or loads its stored outcomes. Free the outcomes. */
-static struct experiment run(const struct settings *settings, const struct cell *cell)
-{
-    const struct generator *g = &cell->generator;
-    size_t series =
-        g->count > COUNT_SHORT ? settings->series / LONG_SHARE : settings->series * SHORT_TIMES;
-    struct experiment x = {*cell, series, calloc(series, sizeof(*x.outcomes))};
-    size_t size = series * sizeof(*x.outcomes);
-    char where[96], key[224];
-    uint64_t base = 5381;
-    long i, count = (long)series;
-    const char *c;
-
-    if (!x.outcomes) {
-        fputs("calibration: out of memory\n", stderr);
-        exit(2);
-    }
-    describe(cell, where, sizeof(where));
-    snprintf(key, sizeof(key), "%zu cells of %s, kind %d, sd %g, size %g, where %g, %zu drift%s",
-             series, where, (int)g->kind, g->sd, g->size, g->where, cell->drifting,
-             cell->percentiles ? ", percentiles" : "");
-    if (parts_take(settings->parts, key, x.outcomes, size))
-        return x;
-    /* Keeps the series of different cases apart under one seed. */
-    for (c = strstr(key, "cells"); *c; c++)
-        base = base * 33 + (unsigned char)*c;
-    base = (base & 0xffffff) << 32;
-#pragma omp parallel for schedule(dynamic, 8)
-    for (i = 0; i < count; i++)
-        look_at(cell, settings->seed, base + (uint64_t)i, &x.outcomes[i]);
-    parts_keep(settings->parts, key, x.outcomes, size);
-    return x;
-}
-
-static struct row start_row(const struct experiment *x, const char *what, double low, double high)
-{
-    struct row row = {.what = what, .low = low, .high = high, .series = x->series, .mean = NAN};
-
-    describe(&x->cell, row.where, sizeof(row.where));
-    return row;
-}
-
-enum counted { ALL, MARKED };
-
-static void add_coverage(const struct experiment *x, const char *what, enum counted counted,
-                         double low, struct table *table)
-{
-    struct row row = start_row(x, what, low, NAN);
-    size_t i;
-
-    for (i = 0; i < x->series; i++) {
-        if (counted == MARKED && estimate_verdict_is_steady(x->outcomes[i].verdict))
-            continue;
-        row.trials += x->outcomes[i].given;
-        row.hits += x->outcomes[i].covered;
-    }
-    table_add(table, &row);
-}
-
-/* Cells of this verdict; with ESTIMATE_VERDICT_COUNT those that are not steady. */
-static void add_verdict(const struct experiment *x, const char *what, enum estimate_verdict verdict,
-                        double low, double high, struct table *table)
-{
-    struct row row = start_row(x, what, low, high);
-    size_t i;
-
-    row.trials = x->series;
-    for (i = 0; i < x->series; i++)
-        row.hits += verdict == ESTIMATE_VERDICT_COUNT
-                        ? !estimate_verdict_is_steady(x->outcomes[i].verdict)
-                        : x->outcomes[i].verdict == verdict;
-    table_add(table, &row);
-}
+    .kind = GENERATOR_STATIONARY, .count = COUNT, .sd = 0.01, .phi = 0.5};
 
 static const char not_steady[] = "flat trials: called not steady";
 
@@ -203,9 +24,9 @@ static void measure_trials(const struct settings *settings, struct table *table)
     static const struct {
         size_t count;
         double phi;
-    } windows[] = {{6, 0}, {15, 0.9}, {COUNT_MAX, 0.5}};
+    } windows[] = {{6, 0}, {15, 0.9}, {COUNT, 0.5}};
     struct cell one = {.generator = flat, .trials = 1, .spread = 0.01};
-    struct experiment x;
+    struct cells x;
     size_t w, t, s;
 
     for (w = 0; w < 3; w++) {
@@ -215,18 +36,21 @@ static void measure_trials(const struct settings *settings, struct table *table)
 
                 cell.generator.count = windows[w].count;
                 cell.generator.phi = windows[w].phi;
-                x = run(settings, &cell);
-                add_coverage(&x, "interval between trials covers the level", ALL, COVERS, table);
-                if (windows[w].count == COUNT_MAX)
-                    add_verdict(&x, not_steady, ESTIMATE_VERDICT_COUNT, NAN, 0.01, table);
+                x = cells_run(settings, &cell);
+                cells_add_coverage(&x, "interval between trials covers the level", CELLS_ALL,
+                                   COVERS, table);
+                if (windows[w].count == COUNT)
+                    cells_add_verdict(&x, not_steady, ESTIMATE_VERDICT_COUNT, NAN, 0.01, table);
                 if (windows[w].phi > 0.8 && trials[t] == 5 && s == 1)
-                    add_verdict(&x, "called insufficient", ESTIMATE_INSUFFICIENT, NAN, NAN, table);
+                    cells_add_verdict(&x, "called insufficient", ESTIMATE_INSUFFICIENT, NAN, NAN,
+                                      table);
                 free(x.outcomes);
             }
         }
     }
-    x = run(settings, &one);
-    add_coverage(&x, "one trial: its interval covers the level of all processes", ALL, NAN, table);
+    x = cells_run(settings, &one);
+    cells_add_coverage(&x, "one trial: its interval covers the level of all processes", CELLS_ALL,
+                       NAN, table);
     free(x.outcomes);
 }
 
@@ -236,7 +60,7 @@ static void measure_trials(const struct settings *settings, struct table *table)
  */
 static void measure_percentiles(const struct settings *settings, struct table *table)
 {
-    static const char *const names[PERCENTILES] = {"p50", "p90", "p99"};
+    static const char *const names[CELL_PERCENTILES] = {"p50", "p90", "p99"};
     static const size_t trials[] = {3, 5, 10};
     static const double spreads[] = {0, 0.01, 0.03};
     static const struct {
@@ -259,11 +83,11 @@ static void measure_percentiles(const struct settings *settings, struct table *t
                                     .trials = trials[t],
                                     .spread = spreads[s],
                                     .percentiles = true};
-                struct experiment x = run(settings, &cell);
+                struct cells x = cells_run(settings, &cell);
 
-                for (size_t p = 0; p < PERCENTILES; p++) {
+                for (size_t p = 0; p < CELL_PERCENTILES; p++) {
                     struct row row =
-                        start_row(&x, "percentile interval between trials covers", COVERS, NAN);
+                        cells_row(&x, "percentile interval between trials covers", COVERS, NAN);
                     const size_t used = strlen(row.where);
 
                     snprintf(row.where + used, sizeof(row.where) - used, ", %s%s", names[p],
@@ -310,14 +134,14 @@ static void measure_marked(const struct settings *settings, struct table *table)
         for (t = 0; t < 2; t++) {
             struct cell cell = {
                 .generator = cases[i].generator, .trials = trials[t], .spread = 0.01};
-            struct experiment x;
+            struct cells x;
 
-            cell.generator.count = COUNT_MAX;
+            cell.generator.count = COUNT;
             cell.generator.sd = 0.01;
             cell.generator.phi = cases[i].verdict == ESTIMATE_BIMODAL ? 0 : 0.5;
-            x = run(settings, &cell);
-            add_verdict(&x, cases[i].called, cases[i].verdict, 0.99, NAN, table);
-            add_coverage(&x, cases[i].covers, MARKED, COVERS, table);
+            x = cells_run(settings, &cell);
+            cells_add_verdict(&x, cases[i].called, cases[i].verdict, 0.99, NAN, table);
+            cells_add_coverage(&x, cases[i].covers, CELLS_MARKED, COVERS, table);
             free(x.outcomes);
         }
     }
@@ -338,7 +162,7 @@ static void measure_verdicts(const struct settings *settings, struct table *tabl
         {10, 2, "2 of 10 trials drift 5 %, a finding: called not steady", NAN, NAN},
         {5, 1, "1 of 5 trials drifts 5 %, a finding: called not steady", NAN, NAN},
     };
-    struct experiment x;
+    struct cells x;
     size_t t, p;
 
     for (t = 0; t < 3; t++) {
@@ -346,8 +170,8 @@ static void measure_verdicts(const struct settings *settings, struct table *tabl
             struct cell cell = {.generator = flat, .trials = trials[t], .spread = 0.01};
 
             cell.generator.phi = phis[p];
-            x = run(settings, &cell);
-            add_verdict(&x, not_steady, ESTIMATE_VERDICT_COUNT, NAN, 0.01, table);
+            x = cells_run(settings, &cell);
+            cells_add_verdict(&x, not_steady, ESTIMATE_VERDICT_COUNT, NAN, 0.01, table);
             free(x.outcomes);
         }
     }
@@ -356,10 +180,11 @@ static void measure_verdicts(const struct settings *settings, struct table *tabl
 
         cell.generator.kind = GENERATOR_HEAVY_TAILS;
         cell.generator.phi = 0;
-        x = run(settings, &cell);
-        add_verdict(&x, "flat trials, t with 3 degrees of freedom: called not steady",
-                    ESTIMATE_VERDICT_COUNT, NAN, NAN, table);
-        add_coverage(&x, "its interval between trials covers the level", ALL, NAN, table);
+        x = cells_run(settings, &cell);
+        cells_add_verdict(&x, "flat trials, t with 3 degrees of freedom: called not steady",
+                          ESTIMATE_VERDICT_COUNT, NAN, NAN, table);
+        cells_add_coverage(&x, "its interval between trials covers the level", CELLS_ALL, NAN,
+                           table);
         free(x.outcomes);
     }
     for (t = 0; t < 3; t += 2) {
@@ -368,31 +193,32 @@ static void measure_verdicts(const struct settings *settings, struct table *tabl
 
             cell.generator.phi = phis[p];
             cell.drifting = trials[t];
-            x = run(settings, &cell);
-            add_verdict(&x, "all trials drift 5 %: called drift", ESTIMATE_DRIFT,
-                        phis[p] > 0.8 ? 0.92 : 0.99, NAN, table);
-            add_verdict(&x, "all trials drift 5 %: called not steady", ESTIMATE_VERDICT_COUNT,
-                        phis[p] > 0.8 ? 0.92 : 0.99, NAN, table);
+            x = cells_run(settings, &cell);
+            cells_add_verdict(&x, "all trials drift 5 %: called drift", ESTIMATE_DRIFT,
+                              phis[p] > 0.8 ? 0.92 : 0.99, NAN, table);
+            cells_add_verdict(&x, "all trials drift 5 %: called not steady", ESTIMATE_VERDICT_COUNT,
+                              phis[p] > 0.8 ? 0.92 : 0.99, NAN, table);
             free(x.outcomes);
         }
     }
     for (t = 0; t < sizeof(mixed) / sizeof(mixed[0]); t++) {
         struct cell cell = {flat, mixed[t].trials, 0.01, 0, mixed[t].drifting};
 
-        x = run(settings, &cell);
-        add_verdict(&x, mixed[t].what, ESTIMATE_VERDICT_COUNT, mixed[t].low, mixed[t].high, table);
+        x = cells_run(settings, &cell);
+        cells_add_verdict(&x, mixed[t].what, ESTIMATE_VERDICT_COUNT, mixed[t].low, mixed[t].high,
+                          table);
         free(x.outcomes);
     }
 }
 
-static void add_grades(const struct experiment *x, const char *const whats[], double low,
+static void add_grades(const struct cells *x, const char *const whats[], double low,
                        struct table *table)
 {
     enum metric_grade grade;
     size_t i;
 
     for (grade = METRIC_GRADE_A; grade <= METRIC_GRADE_D; grade++) {
-        struct row row = start_row(x, whats[grade - METRIC_GRADE_A], low, NAN);
+        struct row row = cells_row(x, whats[grade - METRIC_GRADE_A], low, NAN);
 
         for (i = 0; i < x->series; i++) {
             if (x->outcomes[i].grade != grade)
@@ -407,10 +233,10 @@ static void add_grades(const struct experiment *x, const char *const whats[], do
 }
 
 /* Cells graded so or better whose value is further from the level than the grade says. */
-static void add_wrong(const struct experiment *x, enum metric_grade grade, double limit,
+static void add_wrong(const struct cells *x, enum metric_grade grade, double limit,
                       const char *what, struct table *table)
 {
-    struct row row = start_row(x, what, NAN, 0.025);
+    struct row row = cells_row(x, what, NAN, 0.025);
     size_t i;
 
     row.trials = x->series;
@@ -446,12 +272,12 @@ static void measure_grades(const struct settings *settings, struct table *table)
     static const double spreads[] = {0.003, 0.01, 0.015, 0.02, 0.03}, times[] = {1, 1.5, 2};
     const struct generator steady = {.kind = GENERATOR_STATIONARY, .count = 12, .sd = 0.001};
     size_t t, s, g;
-    struct experiment x;
+    struct cells x;
 
     for (t = 1; t < 5; t++) {
         struct cell cell = {steady, trials[t], 0.0003, 1, 0};
 
-        x = run(settings, &cell);
+        x = cells_run(settings, &cell);
         add_grades(&x, any, GRADE_COVERS, table);
         free(x.outcomes);
     }
@@ -459,7 +285,7 @@ static void measure_grades(const struct settings *settings, struct table *table)
         for (s = 0; s < 5; s++) {
             struct cell cell = {steady, trials[t], spreads[s], 0, 0};
 
-            x = run(settings, &cell);
+            x = cells_run(settings, &cell);
             add_grades(&x, same, NAN, table);
             add_wrong(&x, METRIC_GRADE_A, 0.01, "grade A, and more than 1 % off the level", table);
             free(x.outcomes);
@@ -470,7 +296,7 @@ static void measure_grades(const struct settings *settings, struct table *table)
             for (s = 0; s < 3; s++) {
                 struct cell cell = {steady, trials[t], limits[g].limit * times[s], 0, 0};
 
-                x = run(settings, &cell);
+                x = cells_run(settings, &cell);
                 add_wrong(&x, limits[g].grade, limits[g].limit, limits[g].what, table);
                 free(x.outcomes);
             }

@@ -4,148 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocols/estimate.h"
 #include "protocols/stats/distribution.h"
-#include "tests/calibration/generator.h"
-
-#define PERCENTILES 3
-
-/* The engine's result for one series. */
-struct outcome {
-    enum estimate_verdict verdict;
-    size_t from;
-    bool given, covered;
-    double width; /* half-width */
-    bool percentile_given[PERCENTILES], percentile_covered[PERCENTILES];
-};
-
-/* One case: a generator, how many series of it, and what came out. */
-struct experiment {
-    struct generator generator;
-    size_t series;
-    struct outcome *outcomes;
-    struct truth truth;
-};
-
-static void *check_memory(void *memory)
-{
-    if (!memory) {
-        fputs("calibration: out of memory\n", stderr);
-        exit(2);
-    }
-    return memory;
-}
-
-static void look_at(const struct generator *g, uint64_t seed, uint64_t index, int64_t *samples,
-                    bool percentiles, struct outcome *ret)
-{
-    struct estimate_options options = estimate_options_default();
-    struct truth truth = generator_make(g, seed, index, samples);
-    struct estimate_series series = {samples, g->count, 0, 0};
-    const struct metric_value *mean;
-    struct estimate *e;
-    struct error err;
-    size_t i;
-
-    memset(ret, 0, sizeof(*ret));
-    options.percentile_count = percentiles ? PERCENTILES : 0;
-    options.percentiles[0] = 0.5;
-    options.percentiles[1] = 0.9;
-    options.percentiles[2] = 0.99;
-    if (estimate_cell(&series, 1, &options, &e, &err)) {
-        fprintf(stderr, "calibration: %s\n", err.message);
-        exit(2);
-    }
-    mean = &e->metrics[METRIC_ITERATION_TIME];
-    ret->verdict = e->verdict;
-    ret->from = e->trials[0].steady_from;
-    ret->given = mean->has_interval;
-    ret->covered = ret->given && truth.mean_ns >= mean->lo && truth.mean_ns <= mean->hi;
-    ret->width = mean->hi - mean->value;
-    for (i = 0; i < options.percentile_count; i++) {
-        const struct metric_value *p = &e->metrics[metric_of_quantile(options.percentiles[i])];
-        double quantile = generator_quantile(g, options.percentiles[i]);
-
-        ret->percentile_given[i] = p->has_interval;
-        ret->percentile_covered[i] = p->has_interval && quantile >= p->lo && quantile <= p->hi;
-    }
-    estimate_destroy(e);
-}
-
-/* Runs the case, or loads its stored outcomes. Free experiment->outcomes. */
-static void run(const struct settings *settings, struct experiment *x, bool percentiles)
-{
-    /* The case's number keeps the series of different cases apart under one seed. */
-    uint64_t base = ((uint64_t)(x->generator.phi * 1000) << 52) ^
-                    ((uint64_t)x->generator.kind << 44) ^ ((uint64_t)x->generator.count << 24);
-    const struct generator *g = &x->generator;
-    size_t size = x->series * sizeof(*x->outcomes);
-    long i, series = (long)x->series;
-    char key[256];
-
-    x->outcomes = check_memory(calloc(x->series, sizeof(*x->outcomes)));
-    snprintf(key, sizeof(key),
-             "%zu series, kind %d, n %zu, sd %g, phi %g, phi2 %g, size %g, where %g, spikes %g, "
-             "quantum %g%s",
-             x->series, (int)g->kind, g->count, g->sd, g->phi, g->phi2, g->size, g->where,
-             g->spikes, g->quantum_ns, percentiles ? ", percentiles" : "");
-    if (parts_take(settings->parts, key, x->outcomes, size))
-        return;
-#pragma omp parallel
-    {
-        int64_t *samples = check_memory(malloc(x->generator.count * sizeof(*samples)));
-
-#pragma omp for schedule(dynamic, 8)
-        for (i = 0; i < series; i++)
-            look_at(&x->generator, settings->seed, base + (uint64_t)i, samples, percentiles,
-                    &x->outcomes[i]);
-        if (series > 0)
-            free(samples);
-    }
-    parts_keep(settings->parts, key, x->outcomes, size);
-}
+#include "tests/calibration/experiment.h"
 
 static bool wanted(const struct settings *settings, const char *what)
 {
     return strstr(what, settings->only) != NULL;
 }
 
-static void describe(const struct generator *g, char *ret, size_t size)
-{
-    int used = snprintf(ret, size, "phi %.3g, n %zu", g->phi, g->count);
-
-    if (g->phi2 != 0 && used > 0 && (size_t)used < size)
-        used += snprintf(ret + used, size - (size_t)used, ", phi2 %.3g", g->phi2);
-    if (g->sd != 0.01 && used > 0 && (size_t)used < size)
-        used += snprintf(ret + used, size - (size_t)used, ", sd %.3g %%", 100 * g->sd);
-    if (g->spikes > 0 && used > 0 && (size_t)used < size)
-        snprintf(ret + used, size - (size_t)used, ", %.3g %% spikes", 100 * g->spikes);
-}
-
-static struct row start_row(const struct experiment *x, const char *what, double low, double high)
-{
-    struct row row = {.what = what, .low = low, .high = high, .series = x->series, .mean = NAN};
-
-    describe(&x->generator, row.where, sizeof(row.where));
-    return row;
-}
-
-static void add_coverage(const struct experiment *x, const char *what, double low, double high,
-                         struct table *table)
-{
-    struct row row = start_row(x, what, low, high);
-    size_t i;
-
-    for (i = 0; i < x->series; i++) {
-        row.trials += x->outcomes[i].given;
-        row.hits += x->outcomes[i].covered;
-    }
-    table_add(table, &row);
-}
-
 static void add_width(const struct experiment *x, double high, struct table *table)
 {
-    struct row row = start_row(x, "mean width, oracle = 1", NAN, high);
+    struct row row = experiment_row(x, "mean width, oracle = 1", NAN, high);
     double oracle = normal_quantile(0.975) * GENERATOR_LEVEL_NS * x->generator.sd *
                     generator_mean_sd(x->generator.count, x->generator.phi);
     double sum = 0, squares = 0, n = 0;
@@ -170,11 +39,11 @@ static void add_width(const struct experiment *x, double high, struct table *tab
 
 static void add_percentiles(const struct experiment *x, const char *what, struct table *table)
 {
-    static const char *const names[PERCENTILES] = {"p50", "p90", "p99"};
+    static const char *const names[EXPERIMENT_PERCENTILES] = {"p50", "p90", "p99"};
     size_t i, p;
 
-    for (p = 0; p < PERCENTILES; p++) {
-        struct row row = start_row(x, what, 0.935, NAN);
+    for (p = 0; p < EXPERIMENT_PERCENTILES; p++) {
+        struct row row = experiment_row(x, what, 0.935, NAN);
 
         snprintf(row.where + strlen(row.where), sizeof(row.where) - strlen(row.where), ", %s%s",
                  names[p],
@@ -192,21 +61,9 @@ static void add_percentiles(const struct experiment *x, const char *what, struct
     }
 }
 
-static void add_verdict(const struct experiment *x, const char *what, enum estimate_verdict verdict,
-                        bool other, double low, double high, struct table *table)
-{
-    struct row row = start_row(x, what, low, high);
-    size_t i;
-
-    row.trials = x->series;
-    for (i = 0; i < x->series; i++)
-        row.hits += (x->outcomes[i].verdict == verdict) != other;
-    table_add(table, &row);
-}
-
 static void add_place(const struct experiment *x, size_t place, double high, struct table *table)
 {
-    struct row row = start_row(x, "mean error of the step's place", NAN, high);
+    struct row row = experiment_row(x, "mean error of the step's place", NAN, high);
     double sum = 0, squares = 0, n = 0;
     size_t i;
 
@@ -251,8 +108,9 @@ static void measure_means(const struct settings *settings, struct table *table)
                                              .phi = cases[i].phi},
                                .series = settings->series};
 
-        run(settings, &x, cases[i].percentiles);
-        add_coverage(&x, "95 % interval of the mean covers", cases[i].low, cases[i].high, table);
+        experiment_run(settings, &x, cases[i].percentiles);
+        experiment_add_coverage(&x, "95 % interval of the mean covers", cases[i].low, cases[i].high,
+                                table);
         if (!isnan(cases[i].width))
             add_width(&x, cases[i].width, table);
         if (cases[i].percentiles)
@@ -279,7 +137,7 @@ static void measure_percentiles(const struct settings *settings, struct table *t
     for (i = 0; i < sizeof(generators) / sizeof(generators[0]); i++) {
         struct experiment x = {.generator = generators[i], .series = settings->series};
 
-        run(settings, &x, true);
+        experiment_run(settings, &x, true);
         add_percentiles(&x, "percentile interval covers", table);
         free(x.outcomes);
     }
@@ -292,8 +150,8 @@ static void measure_percentiles(const struct settings *settings, struct table *t
         struct row row;
         size_t k, p = i == 0 ? 1 : i;
 
-        run(settings, &x, true);
-        row = start_row(&x, what, NAN, 0);
+        experiment_run(settings, &x, true);
+        row = experiment_row(&x, what, NAN, 0);
         snprintf(row.where + strlen(row.where), sizeof(row.where) - strlen(row.where), ", %s",
                  p == 1 ? "p90" : "p99");
         row.trials = x.series;
@@ -317,11 +175,11 @@ static void measure_states(const struct settings *settings, struct table *table)
                                              .where = counts[i] == 1000 ? 40 : 100},
                                .series = settings->series};
 
-        run(settings, &x, false);
-        add_verdict(&x, "sticky two-state: flagged", ESTIMATE_BIMODAL, false,
-                    counts[i] == 5000 ? 0.95 : NAN, NAN, table);
-        add_coverage(&x, "sticky two-state: interval covers", counts[i] == 5000 ? 0.95 : NAN, NAN,
-                     table);
+        experiment_run(settings, &x, false);
+        experiment_add_verdict(&x, "sticky two-state: flagged", ESTIMATE_BIMODAL, false,
+                               counts[i] == 5000 ? 0.95 : NAN, NAN, table);
+        experiment_add_coverage(&x, "sticky two-state: interval covers",
+                                counts[i] == 5000 ? 0.95 : NAN, NAN, table);
         free(x.outcomes);
     }
 }
@@ -340,9 +198,9 @@ static void measure_flat(const struct settings *settings, struct table *table)
                                                  .spikes = j ? 0.01 : 0},
                                    .series = settings->series};
 
-            run(settings, &x, false);
-            add_verdict(&x, "flat series called anything else", ESTIMATE_STEADY, true, NAN, 0.01,
-                        table);
+            experiment_run(settings, &x, false);
+            experiment_add_verdict(&x, "flat series called anything else", ESTIMATE_STEADY, true,
+                                   NAN, 0.01, table);
             free(x.outcomes);
         }
     }
@@ -362,8 +220,9 @@ static void measure_changes(const struct settings *settings, struct table *table
                                              .where = 1.0 / 7},
                                .series = settings->series};
 
-        run(settings, &x, false);
-        add_verdict(&x, "2 % step at a seventh: found", ESTIMATE_WARMUP, false, 0.95, NAN, table);
+        experiment_run(settings, &x, false);
+        experiment_add_verdict(&x, "2 % step at a seventh: found", ESTIMATE_WARMUP, false, 0.95,
+                               NAN, table);
         add_place(&x, (size_t)(2000 * (1.0 / 7)), 40, table);
         free(x.outcomes);
     }
@@ -375,9 +234,9 @@ static void measure_changes(const struct settings *settings, struct table *table
                                              .size = 0.05},
                                .series = settings->series};
 
-        run(settings, &x, false);
-        add_verdict(&x, "5 % drift: flagged", ESTIMATE_DRIFT, false, phis[i] > 0.8 ? 0.92 : 0.99,
-                    NAN, table);
+        experiment_run(settings, &x, false);
+        experiment_add_verdict(&x, "5 % drift: flagged", ESTIMATE_DRIFT, false,
+                               phis[i] > 0.8 ? 0.92 : 0.99, NAN, table);
         free(x.outcomes);
     }
 }
@@ -420,10 +279,10 @@ static void measure_shapes(const struct settings *settings, struct table *table)
         x.generator.phi = x.generator.phi2 != 0 ? 0.6 : 0.5;
         if (x.generator.sd == 0)
             x.generator.sd = 0.01;
-        run(settings, &x, false);
-        add_verdict(&x, cases[i].what, cases[i].verdict, false, NAN, NAN, table);
+        experiment_run(settings, &x, false);
+        experiment_add_verdict(&x, cases[i].what, cases[i].verdict, false, NAN, NAN, table);
         if (x.generator.kind != GENERATOR_LATE_SHIFT && x.generator.kind != GENERATOR_CLOCK)
-            add_coverage(&x, "its interval of the mean covers", NAN, NAN, table);
+            experiment_add_coverage(&x, "its interval of the mean covers", NAN, NAN, table);
         free(x.outcomes);
     }
 }

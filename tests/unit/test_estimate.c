@@ -216,6 +216,49 @@ static void test_short_trials_have_an_interval_between_them(void **state)
     estimate_destroy(e);
 }
 
+/* A random walk from the same level in each trial. */
+static void fill_walk(int64_t *x, size_t n, double sd, uint64_t seed)
+{
+    struct random random;
+    double walk = 0;
+
+    random_init(&random, seed, 0);
+    for (size_t i = 0; i < n; i++) {
+        walk += sd * random_next_normal(&random);
+        x[i] = (int64_t)fmax(1e6 * (1 + walk), 1);
+    }
+}
+
+static void test_undetermined_trials(void **state)
+{
+    int64_t x[5][N];
+    struct estimate_series series[5];
+    const struct finding *finding;
+    struct estimate *e;
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        fill_walk(x[i], N, 0.0005, 20 + i);
+        series[i] = (struct estimate_series){x[i], N, 0, 0};
+    }
+    e = estimate(series, 5);
+    assert_int_equal(e->verdict, ESTIMATE_UNDETERMINED);
+    assert_false(estimate_is_steady(e));
+    /* All of them count, and nothing is assumed of them but that they are independent. */
+    assert_true(mean_of(e)->has_interval);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_C);
+    finding = found(e, FINDING_UNIT_ROOT);
+    assert_non_null(finding);
+    assert_true(finding->numbers[0] < finding->numbers[1]);
+    estimate_destroy(e);
+    /* Alone: an interval that is right if the series is stationary, and wide. */
+    e = estimate(series, 1);
+    assert_int_equal(e->verdict, ESTIMATE_UNDETERMINED);
+    assert_int_equal(mean_of(e)->grade, METRIC_GRADE_D);
+    assert_false(e->metrics[METRIC_P50].has_interval);
+    estimate_destroy(e);
+}
+
 static void test_equal_samples(void **state)
 {
     int64_t x[300];
@@ -497,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_a_fifth_of_the_trials_may_be_odd),
         cmocka_unit_test(test_the_grade_is_of_trials_with_samples),
         cmocka_unit_test(test_short_trials_have_an_interval_between_them),
+        cmocka_unit_test(test_undetermined_trials),
         cmocka_unit_test(test_equal_samples),
         cmocka_unit_test(test_equal_trials),
         cmocka_unit_test(test_percentiles_of_a_coarse_clock),

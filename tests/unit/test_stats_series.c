@@ -11,6 +11,7 @@
 #include "harness/core/random.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/autoregression.h"
+#include "protocols/stats/fractional.h"
 #include "protocols/stats/fft.h"
 
 static void make_ar(double *x, size_t n, double phi, double phi2, uint64_t seed)
@@ -165,6 +166,24 @@ static void test_gain_is_freed_of_its_bias(void **state)
     assert_true(autoregression_gain_corrected(&model, 10) == 1);
 }
 
+static void test_fractional_differences(void **state)
+{
+    const double x[] = {1, 3, 2, 5};
+    double half[4], other[4], first[4];
+
+    (void)state;
+    fractional_difference(x, 4, 0.5, half);
+    /* (1 - B)^0.5 = 1 - B / 2 - B^2 / 8 - B^3 / 16 - ... */
+    assert_true(fabs(half[3] - (5 - 2 / 2.0 - 3 / 8.0 - 1 / 16.0)) < 1e-12);
+    /* Twice a half is one. */
+    fractional_difference(half, 4, 0.5, other);
+    fractional_difference(x, 4, 1, first);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(fabs(first[i] - (i > 0 ? x[i] - x[i - 1] : x[i])) < 1e-12);
+        assert_true(fabs(other[i] - first[i]) < 1e-12);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_burg_finds_a_long_ar2),
         cmocka_unit_test(test_constant_series_have_no_model),
         cmocka_unit_test(test_gain_is_freed_of_its_bias),
+        cmocka_unit_test(test_fractional_differences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

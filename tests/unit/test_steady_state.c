@@ -150,6 +150,106 @@ static void test_the_rest_of_an_approach_is_reported(void **state)
     assert_true(judge_trend(slow, 0).remainder == 0);
 }
 
+static double ramp(double t)
+{
+    return t < 0.2 ? 1.05 : t < 0.5 ? 1 + 0.05 * (0.5 - t) / 0.3 : 1;
+}
+
+static double late_ramp(double t)
+{
+    return t < 0.5 ? 1.05 : t < 0.9 ? 1 + 0.05 * (0.9 - t) / 0.4 : 1;
+}
+
+static double power_law(double t)
+{
+    return 1 + 0.1 / sqrt(1 + t / 0.01);
+}
+
+static void test_ramps(void **state)
+{
+    struct steady_state s = judge_trend(ramp, 0);
+
+    (void)state;
+    assert_int_equal(s.verdict, ESTIMATE_WARMUP);
+    assert_in_range(s.from, 45 * N / 100, 55 * N / 100);
+    assert_true(fabs(s.change - 0.05) < 0.005);
+    assert_int_equal(judge_trend(late_ramp, 0).verdict, ESTIMATE_NON_STATIONARY);
+}
+
+/* What is left at the end of the window is unknown; what the steady part still lost is not. */
+static void test_a_power_law_leaves_a_remainder(void **state)
+{
+    struct steady_state s = judge_trend(power_law, 0);
+    double mean = 0, end = power_law(1);
+
+    (void)state;
+    assert_int_equal(s.verdict, ESTIMATE_WARMUP);
+    for (size_t i = s.from; i < N; i++)
+        mean += power_law((double)i / N) / (double)(N - s.from);
+    assert_true(s.remainder > 0.8 * (mean - end));
+    assert_true(s.remainder < 0.01);
+}
+
+/* A random walk is shown as one, alone or in noise; by first differences it is white. */
+static void test_random_walks_are_undetermined(void **state)
+{
+    int64_t x[N];
+
+    (void)state;
+    for (int noisy = 0; noisy < 2; noisy++) {
+        double walk = 0;
+        struct steady_state s;
+
+        for (size_t i = 0; i < N; i++) {
+            walk += 0.003 * noise(i);
+            x[i] = (int64_t)(1e6 * exp(walk) * (1 + 0.01 * noisy * noise(N + i)));
+        }
+        s = judge(x, N, 0);
+        assert_int_equal(s.verdict, ESTIMATE_UNDETERMINED);
+        assert_true(s.memory_order > 0 || s.root_distance < STEADY_STATE_UNIT_ROOT);
+    }
+}
+
+/* Fractional noise of order 0.45, by its moving average (Hosking 1981). */
+static void test_long_memory_is_undetermined(void **state)
+{
+    enum { PAST = 4 * N };
+    int64_t x[N];
+    double weight[PAST] = {1};
+    struct steady_state s;
+
+    (void)state;
+    for (size_t k = 1; k < PAST; k++)
+        weight[k] = weight[k - 1] * ((double)k - 0.55) / (double)k;
+    for (size_t i = 0; i < N; i++) {
+        double sum = 0;
+
+        for (size_t k = 0; k < PAST; k++)
+            sum += weight[k] * noise(PAST + i - k);
+        x[i] = (int64_t)(1e6 * (1 + 0.01 * sum));
+    }
+    s = judge(x, N, 0);
+    assert_int_equal(s.verdict, ESTIMATE_UNDETERMINED);
+    assert_true(fabs(s.memory_order - 0.45) < 0.2);
+    assert_true(s.root_distance == 0);
+}
+
+/* Independent samples with rare, far larger ones, two or three of which meet now and then. */
+static void test_heavy_tails_are_steady(void **state)
+{
+    int64_t x[300];
+    size_t steady = 0;
+
+    (void)state;
+    for (size_t run = 0; run < 100; run++) {
+        for (size_t i = 0; i < 300; i++)
+            x[i] =
+                (int64_t)(1e6 * (1 + 0.01 * pow(1 - random_unit(random_at(5, run, i)), -1.0 / 3)));
+        steady += judge(x, 300, 0).verdict == ESTIMATE_STEADY;
+    }
+    assert_true(steady >= 94);
+}
+
 static void test_within_the_tolerance_is_the_same_level(void **state)
 {
     struct steady_state s = judge_trend(small_step, 0);
@@ -250,6 +350,11 @@ int main(void)
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_a_long_approach_is_not_two_states),
         cmocka_unit_test(test_the_rest_of_an_approach_is_reported),
+        cmocka_unit_test(test_ramps),
+        cmocka_unit_test(test_a_power_law_leaves_a_remainder),
+        cmocka_unit_test(test_random_walks_are_undetermined),
+        cmocka_unit_test(test_long_memory_is_undetermined),
+        cmocka_unit_test(test_heavy_tails_are_steady),
         cmocka_unit_test(test_within_the_tolerance_is_the_same_level),
         cmocka_unit_test(test_steady_state_begins_after_the_last_disturbance),
         cmocka_unit_test(test_declared_warmup_is_a_lower_bound),

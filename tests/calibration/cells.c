@@ -1,0 +1,159 @@
+#include "tests/calibration/cells.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/random.h"
+
+#define TRIALS_MAX 10
+#define SHORT_TIMES 2
+/* A cell costs as much as all its trials, so fewer of them are made than of single series. */
+#define LONG_SHARE 5
+
+const double cell_quantiles[CELL_PERCENTILES] = {0.5, 0.9, 0.99};
+
+/* Of mean 0 and variance 1. */
+static double process_level(enum cell_levels levels, struct random *random)
+{
+    if (levels == CELL_LEVELS_TWO)
+        return (random_next_unit(random) < 0.3 ? 0.7 : -0.3) / sqrt(0.21);
+    if (levels == CELL_LEVELS_EXPONENTIAL)
+        return -log(1 - random_next_unit(random)) - 1;
+    return random_next_normal(random);
+}
+
+static void look_at(const struct cell *cell, uint64_t seed, uint64_t index,
+                    struct cell_outcome *ret)
+{
+    static int64_t samples[TRIALS_MAX][CELL_COUNT_MAX];
+#pragma omp threadprivate(samples)
+    struct estimate_options options = estimate_options_default();
+    struct estimate_series trials[TRIALS_MAX];
+    const struct metric_value *mean;
+    double spread = cell->spread, level = generator_window_mean(&cell->generator);
+    struct random random;
+    struct estimate *e;
+    struct error err;
+    size_t t, k;
+
+    random_init(&random, seed ^ 0x747269616c73u, index);
+    if (cell->spread_high > 0)
+        spread *= pow(cell->spread_high / cell->spread, random_next_unit(&random));
+    for (t = 0; t < cell->trials; t++) {
+        struct generator g = cell->generator;
+        double process = exp(spread * process_level(cell->levels, &random));
+
+        if (t < cell->drifting) {
+            g.kind = GENERATOR_DRIFT;
+            g.size = 0.05;
+        }
+        generator_make(&g, seed, ((uint64_t)(t + 1) << 56) + index, samples[t]);
+        for (k = 0; k < g.count; k++)
+            samples[t][k] = (int64_t)fmax((double)samples[t][k] * process, 1);
+        trials[t] = (struct estimate_series){samples[t], g.count, 0, 0};
+    }
+    options.percentile_count = cell->percentiles ? CELL_PERCENTILES : 0;
+    memcpy(options.percentiles, cell_quantiles, sizeof(cell_quantiles));
+    if (estimate_cell(trials, cell->trials, &options, &e, &err)) {
+        fprintf(stderr, "calibration: %s\n", err.message);
+        exit(2);
+    }
+    mean = &e->metrics[METRIC_ITERATION_TIME];
+    memset(ret, 0, sizeof(*ret));
+    ret->verdict = e->verdict;
+    ret->grade = mean->grade;
+    ret->given = mean->has_interval;
+    ret->covered = ret->given && mean->lo <= level && mean->hi >= level;
+    ret->off = fabs(mean->value / level - 1);
+    for (k = 0; k < options.percentile_count; k++) {
+        const struct metric_value *p = &e->metrics[metric_of_quantile(cell_quantiles[k])];
+        const double quantile = generator_quantile(&cell->generator, cell_quantiles[k]);
+
+        ret->percentile_given[k] = p->has_interval;
+        ret->percentile_covered[k] = p->has_interval && p->lo <= quantile && p->hi >= quantile;
+    }
+    estimate_destroy(e);
+}
+
+static void describe(const struct cell *cell, char *ret, size_t size)
+{
+    int used = snprintf(ret, size, "%zu trial%s, sd %.3g", cell->trials,
+                        cell->trials == 1 ? "" : "s", 100 * cell->spread);
+
+    if (cell->spread_high > 0)
+        used += snprintf(ret + used, size - (size_t)used, " to %.3g", 100 * cell->spread_high);
+    snprintf(ret + used, size - (size_t)used, " %%, n %zu, phi %.3g", cell->generator.count,
+             cell->generator.phi);
+}
+
+struct cells cells_run(const struct settings *settings, const struct cell *cell)
+{
+    const struct generator *g = &cell->generator;
+    size_t series = g->count > CELL_COUNT_SHORT ? settings->series / LONG_SHARE
+                                                : settings->series * SHORT_TIMES;
+    struct cells x = {*cell, series, calloc(series, sizeof(*x.outcomes))};
+    size_t size = series * sizeof(*x.outcomes);
+    char where[96], key[224];
+    uint64_t base = 5381;
+    long i, count = (long)series;
+    const char *c;
+
+    if (!x.outcomes) {
+        fputs("calibration: out of memory\n", stderr);
+        exit(2);
+    }
+    describe(cell, where, sizeof(where));
+    snprintf(key, sizeof(key),
+             "%zu cells of %s, kind %d, sd %g, size %g, where %g, shape %g, %zu drift%s, levels %d",
+             series, where, (int)g->kind, g->sd, g->size, g->where, g->shape, cell->drifting,
+             cell->percentiles ? ", percentiles" : "", (int)cell->levels);
+    if (parts_take(settings->parts, key, x.outcomes, size))
+        return x;
+    /* Keeps the series of different cases apart under one seed. */
+    for (c = strstr(key, "cells"); *c; c++)
+        base = base * 33 + (unsigned char)*c;
+    base = (base & 0xffffff) << 32;
+#pragma omp parallel for schedule(dynamic, 8)
+    for (i = 0; i < count; i++)
+        look_at(cell, settings->seed, base + (uint64_t)i, &x.outcomes[i]);
+    parts_keep(settings->parts, key, x.outcomes, size);
+    return x;
+}
+
+struct row cells_row(const struct cells *x, const char *what, double low, double high)
+{
+    struct row row = {.what = what, .low = low, .high = high, .series = x->series, .mean = NAN};
+
+    describe(&x->cell, row.where, sizeof(row.where));
+    return row;
+}
+
+void cells_add_coverage(const struct cells *x, const char *what, enum cells_counted counted,
+                        double low, struct table *table)
+{
+    struct row row = cells_row(x, what, low, NAN);
+    size_t i;
+
+    for (i = 0; i < x->series; i++) {
+        if (counted == CELLS_MARKED && estimate_verdict_is_steady(x->outcomes[i].verdict))
+            continue;
+        row.trials += x->outcomes[i].given;
+        row.hits += x->outcomes[i].covered;
+    }
+    table_add(table, &row);
+}
+
+void cells_add_verdict(const struct cells *x, const char *what, enum estimate_verdict verdict,
+                       double low, double high, struct table *table)
+{
+    struct row row = cells_row(x, what, low, high);
+    size_t i;
+
+    row.trials = x->series;
+    for (i = 0; i < x->series; i++)
+        row.hits += verdict == ESTIMATE_VERDICT_COUNT
+                        ? !estimate_verdict_is_steady(x->outcomes[i].verdict)
+                        : x->outcomes[i].verdict == verdict;
+    table_add(table, &row);
+}
