@@ -190,6 +190,7 @@ const struct command command_ab = {
         "What is not named is all that the workload declares.\n"
         "\n"
         "  assay ab triad --device cpu --a cc=gcc --b cc=clang\n"
+        "  assay ab memory-bound --precision fp32 --device cpu --a cc=gcc --b cc=clang\n"
         "  assay ab triad --b root=/srv/trixie --pairs 10\n"
         "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread\n"
         "\n" EXIT_STATUS_TEXT,
